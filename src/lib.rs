@@ -56,100 +56,65 @@
 //! assert_eq!(found.first.expect("a place").place.tick, Some(3));
 //! ```
 
-#[cfg(feature = "arena")]
 pub mod arena;
-#[cfg(feature = "pipelines")]
 pub mod bisect;
-#[cfg(any(feature = "quakeworld", feature = "quake3"))]
 mod bsp;
-#[cfg(feature = "pipelines")]
 pub mod build;
-#[cfg(feature = "capi")]
 pub mod capi;
-#[cfg(feature = "arena")]
 pub mod claims;
-#[cfg(feature = "cli")]
 pub mod cli;
-#[cfg(feature = "pipelines")]
 pub mod client;
 pub mod diff;
 pub mod drawing;
-#[cfg(feature = "pipelines")]
 pub mod engine;
 pub mod fairness;
 pub mod game;
-#[cfg(feature = "pipelines")]
 mod geometry;
-#[cfg(feature = "pipelines")]
 pub mod golden;
 pub mod hash;
 pub mod history;
 pub mod info;
-#[cfg(feature = "pipelines")]
 pub mod link;
-#[cfg(feature = "live")]
 pub mod live;
 pub mod log;
 pub mod merge;
-#[cfg(feature = "pipelines")]
 pub mod pacing;
-#[cfg(feature = "pipelines")]
 pub mod packet;
-#[cfg(feature = "cli")]
 pub mod page;
 #[cfg(feature = "parquet")]
 pub mod parquet_file;
-#[cfg(feature = "pipelines")]
 pub mod perfetto;
-#[cfg(feature = "pipelines")]
 pub mod pipeline;
-#[cfg(feature = "pipelines")]
 pub mod protocol;
-#[cfg(feature = "quake3")]
 pub mod quake3;
-#[cfg(feature = "quakeworld")]
 pub mod quakeworld;
 pub mod record;
 pub mod recorded;
 pub mod recorder;
-#[cfg(feature = "pipelines")]
 pub mod replay;
-#[cfg(feature = "pipelines")]
 pub mod report;
-#[cfg(feature = "pipelines")]
 pub mod rng;
-#[cfg(feature = "pipelines")]
 pub mod score;
 pub mod serial;
-#[cfg(feature = "pipelines")]
 pub mod server;
-#[cfg(feature = "pipelines")]
 pub mod session;
 pub mod settings;
-#[cfg(feature = "pipelines")]
 pub mod shrink;
-#[cfg(feature = "arena")]
 pub mod soak;
-#[cfg(feature = "pipelines")]
 pub mod state;
 pub mod stats;
 pub mod store;
 pub mod summary;
-#[cfg(feature = "pipelines")]
 pub mod sweep;
-#[cfg(feature = "pipelines")]
 pub mod swept;
-#[cfg(feature = "pipelines")]
 pub mod text_diff;
 pub mod trace;
 pub mod traffic;
 pub mod units;
 pub mod usercmd;
 mod varint;
-#[cfg(feature = "pipelines")]
 pub mod verify;
 pub mod why;
-#[cfg(feature = "pipelines")]
 pub mod wire;
 
 /// Vectors and quaternions, as bodies have them.

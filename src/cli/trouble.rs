@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use crate::engine::EngineError;
-#[cfg(feature = "live")]
 use crate::live::LiveError;
 use crate::report::printable::printable_lines;
 use crate::session::SynthError;
@@ -119,7 +118,6 @@ impl From<SynthError> for Trouble {
     }
 }
 
-#[cfg(feature = "live")]
 impl From<LiveError> for Trouble {
     fn from(error: LiveError) -> Trouble {
         Trouble::Request(error.to_string())

@@ -1,0 +1,52 @@
+//! Bells: they ring when the seed says so, and once one rings, how far its sound has played follows from that alone.
+
+use super::body::ArenaBody;
+use super::effect::EffectKind;
+use super::prop::{PropState, Stream};
+use super::rules::ArenaRules;
+use hitreg_netcode::game::WorldSink;
+use hitreg_log::units::{EntityId, Micros};
+
+/// How long it is silent, in µs.
+const SILENT_US: std::ops::Range<u32> = 1_000_000..3_000_000;
+
+pub(crate) fn fall_silent(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: Stream) {
+    body.event_in_us = -length_us(rules, body);
+    state.wait_us = stream.draw(state, SILENT_US);
+}
+
+/// One tick.
+pub(crate) fn step(
+    rules: &ArenaRules,
+    id: EntityId,
+    body: &mut ArenaBody,
+    state: &mut PropState,
+    stream: Stream,
+    dt: Micros,
+    out: &mut impl WorldSink,
+) {
+    let over = -length_us(rules, body);
+    if body.event_in_us > over {
+        *body = play(rules, body, dt);
+        if body.event_in_us == over {
+            fall_silent(rules, body, state, stream);
+        }
+    } else if state.is_over(dt) {
+        body.event_in_us = 0;
+        body.teleports = body.teleports.wrapping_add(1);
+        out.effect(EffectKind::Bell.by(id, body.origin));
+    }
+}
+
+/// The sound `dt` further on, or over.
+pub(crate) fn play(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
+    let on_us = i32::try_from(dt.0).unwrap_or(i32::MAX);
+    ArenaBody { event_in_us: body.event_in_us.saturating_sub(on_us).max(-length_us(rules, body)), ..*body }
+}
+
+/// How long the sound of the bell that hangs there is.
+fn length_us(rules: &ArenaRules, body: &ArenaBody) -> i32 {
+    let place = body.origin.to_array();
+    let bell = rules.map.props().bells.iter().find(|bell| bell.origin == place);
+    bell.map_or(0, |bell| i32::from(bell.length_ms) * 1_000)
+}

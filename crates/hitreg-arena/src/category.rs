@@ -1,0 +1,45 @@
+//! By which category each variable of the arena's bodies is drawn.
+
+use super::body::{ArenaBody, BodyKind};
+use super::fall::fall;
+use super::rules::ArenaRules;
+use super::solid::{Hull, Solid};
+use super::{apple, arrow};
+use hitreg_netcode::game::{Category, Field};
+use hitreg_log::units::Micros;
+
+pub(crate) fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
+    let variable = field.name.split('.').next().unwrap_or_default();
+    match (body.kind, variable) {
+        (BodyKind::Rocket, "origin") => Category::Simulated,
+        (BodyKind::Player | BodyKind::Rocket, _) => Category::by_default(own, field.scope),
+        (BodyKind::Tree, _) => Category::Constant,
+        (BodyKind::Apple, "origin" | "velocity" | "on_ground") => Category::Simulated,
+        (BodyKind::Bell, "event_in_us") => Category::SelfContained,
+        (BodyKind::Bell, "kind" | "origin") => Category::Constant,
+        (BodyKind::Walker, "origin" | "velocity" | "viewangles" | "on_ground") => Category::DeterministicAi,
+        (BodyKind::Arrow, "origin" | "velocity") => Category::Inverted,
+        (BodyKind::Apple | BodyKind::Bell | BodyKind::Walker | BodyKind::Arrow, _) => Category::Authoritative,
+    }
+}
+
+/// Where physics alone takes a body. Of players too, though nobody draws them so: they would always have stopped, turned or
+/// jumped since, and a jump that is shorter than a round trip would never be seen.
+pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
+    match body.kind {
+        BodyKind::Apple => apple::simulate(rules, body, dt),
+        BodyKind::Arrow => arrow::simulate(body, dt),
+        BodyKind::Player if !body.on_ground => fall(rules, body.hull(), body, dt),
+        BodyKind::Player | BodyKind::Rocket => {
+            let to = body.origin + body.velocity * dt.as_s_f64() as f32;
+            let hull = if body.kind == BodyKind::Rocket { Hull::Point } else { body.hull() };
+            ArenaBody { origin: rules.map.solid().sweep(hull, body.origin, to).end, ..*body }
+        }
+        BodyKind::Tree | BodyKind::Bell | BodyKind::Walker => *body,
+    }
+}
+
+pub(crate) fn final_state(body: &ArenaBody) -> Option<(ArenaBody, Micros)> {
+    let left = Micros(i64::from(body.event_in_us.max(0)));
+    (body.kind == BodyKind::Arrow).then(|| (arrow::simulate(body, left), left))
+}

@@ -1,0 +1,51 @@
+//! The map's walls as they are seen from above.
+
+use glam::DVec3;
+
+use super::ArenaMap;
+use crate::brush::{Brush, Facet};
+use hitreg_netcode::game::Wall;
+use hitreg_netcode::geometry::Polygon;
+
+/// Sides that lean more than this are floor, roof or ramp.
+const STEEP: f64 = 0.7;
+
+/// Beyond what any map reaches.
+const REACH_UNITS: f64 = 65_536.0;
+
+impl ArenaMap {
+    /// The steep sides of all brushes.
+    pub fn walls(&self) -> Vec<Wall> {
+        self.brushes().iter().flat_map(walls_of).collect()
+    }
+}
+
+fn walls_of(brush: &Brush) -> impl Iterator<Item = Wall> {
+    let steep = brush.facets().iter().enumerate().filter(|(_, facet)| facet.normal[2].abs() < STEEP);
+    steep.filter_map(|(index, facet)| {
+        let normal = DVec3::from(facet.normal);
+        let others = brush.facets().iter().enumerate().filter(|(other, _)| *other != index);
+        let cut = |side: Option<Polygon>, (_, other): (usize, &Facet)| {
+            let [_, behind] = side?.cut(DVec3::from(other.normal), other.distance);
+            behind
+        };
+        let side = others.fold(Some(Polygon::on_plane(normal, facet.distance, REACH_UNITS)), cut)?;
+        let (from, to, bottom, top) = side.seen_from_above(normal)?;
+        Some(Wall { from, to, bottom, top, of: None })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_has_four_walls() {
+        let walls: Vec<Wall> = walls_of(&Brush::cuboid([0.0, 10.0, 20.0], [100.0, 50.0, 70.0])).collect();
+        assert_eq!(walls.len(), 4);
+        assert!(walls.iter().all(|wall| (wall.bottom, wall.top) == (20.0, 70.0)), "{walls:?}");
+        let length: f32 = walls.iter().map(|w| (w.to[0] - w.from[0]).abs() + (w.to[1] - w.from[1]).abs()).sum();
+        assert_eq!(length, 280.0);
+        assert!(ArenaMap::courtyard().walls().len() > 50);
+    }
+}

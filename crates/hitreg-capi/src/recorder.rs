@@ -1,0 +1,270 @@
+//! `hitreg_recorder` and `hitreg_stream`: a log being written, and what a thread pushes into. What it pushes is in `push`.
+
+use std::ffi::c_char;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::guard::hitreg_code::{self, HITREG_FINISHED, HITREG_NULL, HITREG_THREAD, HITREG_VALUE};
+use super::guard::{Failure, answer, fail, fill, free, guard, handle, look, sized, text};
+use super::{hitreg_about, hitreg_log, hitreg_options, hitreg_written};
+use hitreg_log::recorder::{Options, Recorder, Rotation, Stream};
+use hitreg_log::units::Micros;
+
+/// A log being written. Any thread may use it, one at a time.
+pub struct hitreg_recorder {
+    /// `None` after its end.
+    recorder: Option<Recorder>,
+}
+
+/// What a thread pushes into. It belongs to the thread that first pushes; `hitreg_stream_release` lets another have it.
+pub struct hitreg_stream {
+    /// The thread's number; 0 is none.
+    owner: AtomicU64,
+    stream: Stream,
+}
+
+/// Begins a log at `path`, which is `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
+///
+/// # Safety
+/// `path` is null or text, `about` null or a description, `options` null or as large as it says, `recorder` null or a place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_create(
+    path: *const c_char,
+    about: *mut hitreg_about,
+    options: *const hitreg_options,
+    recorder: *mut *mut hitreg_recorder,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        answer(recorder, std::ptr::null_mut())?;
+        let (path, options) = (text(path, "path")?, asked(options)?);
+        made(recorder, Recorder::create(Path::new(path), handle(about, "about")?.take()?, options)?)
+    })
+}
+
+/// Keeps the last `seconds` of a session in memory, to be written by `hitreg_recorder_save` alone. `options` may be null.
+///
+/// # Safety
+/// `about` is null or a description, `options` null or as large as it says, `recorder` null or a place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_keep_last(
+    seconds: u32,
+    about: *mut hitreg_about,
+    options: *const hitreg_options,
+    recorder: *mut *mut hitreg_recorder,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        answer(recorder, std::ptr::null_mut())?;
+        let (span, options) = (Micros::from_s(seconds.into()), asked(options)?);
+        made(recorder, Recorder::keep_last(span, handle(about, "about")?.take()?, options)?)
+    })
+}
+
+/// Writes what `hitreg_recorder_keep_last` has kept, with all that was pushed before, as a log that begins after a tick. The recording
+/// goes on.
+///
+/// # Safety
+/// `recorder` is null or a recorder, `path` null or text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_save(recorder: *const hitreg_recorder, path: *const c_char) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        let (recorder, path) = (look(recorder, "recorder")?, text(path, "path")?);
+        Ok(recorder.recorder.as_ref().ok_or_else(over)?.save(Path::new(path))?)
+    })
+}
+
+/// Begins a trace: a build that plays a log pushes what happens as it would when it records, and `hitreg_recorder_finish` writes the
+/// tables. A trace that stands there is replaced.
+///
+/// # Safety
+/// `path` is null or text, `about` null or a description, `log` null or a log, `recorder` null or a place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_trace(
+    path: *const c_char,
+    about: *mut hitreg_about,
+    log: *const hitreg_log,
+    recorder: *mut *mut hitreg_recorder,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        answer(recorder, std::ptr::null_mut())?;
+        let (path, digest) = (text(path, "path")?, look(log, "log")?.digest);
+        made(recorder, Recorder::trace(Path::new(path), handle(about, "about")?.take()?, digest)?)
+    })
+}
+
+/// # Safety
+/// `recorder` is a place.
+unsafe fn made(recorder: *mut *mut hitreg_recorder, made: Recorder) -> Result<(), Failure> {
+    // SAFETY: as this function's own.
+    unsafe { answer(recorder, Box::into_raw(Box::new(hitreg_recorder { recorder: Some(made) }))) }
+}
+
+/// # Safety
+/// `options` is null or as large as it says.
+unsafe fn asked(options: *const hitreg_options) -> Result<Options, Failure> {
+    // SAFETY: as this function's own.
+    let asked = if options.is_null() { hitreg_options::default() } else { unsafe { sized(options) }? };
+    let mut options = if asked.patient == 0 { Options::default() } else { Options::patient() };
+    if asked.window_ms > 0 {
+        options.window = Micros::from_ms(asked.window_ms.into());
+    }
+    if asked.ring > 1 << 20 {
+        return Err(fail(HITREG_VALUE, "a ring may have 1048576 places"));
+    }
+    if asked.ring > 0 {
+        options.ring = asked.ring as usize;
+    }
+    if asked.rotate_s > 0 || asked.rotate_mib > 0 {
+        let or_never = |asked: u32| if asked == 0 { i64::MAX } else { i64::from(asked) };
+        let after = Micros(or_never(asked.rotate_s).saturating_mul(1_000_000));
+        let bytes = (or_never(asked.rotate_mib) as u64).saturating_mul(1 << 20);
+        options.rotation = Some(Rotation { after, bytes });
+    }
+    Ok(options)
+}
+
+/// Ends the log: all that was pushed is written, and the file gets its name. `written` may be null. The handle is still to be freed.
+///
+/// # Safety
+/// `recorder` is null or a recorder, `written` null or as large as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_finish(
+    recorder: *mut hitreg_recorder,
+    written: *mut hitreg_written,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        let recorder = handle(recorder, "recorder")?;
+        if !written.is_null() {
+            // Nothing is ended before it is known that its figures can be told.
+            fill(written, hitreg_written::default())?;
+        }
+        let done = recorder.recorder.take().ok_or_else(over)?.finish()?;
+        if !written.is_null() {
+            fill(written, figures(done))?;
+        }
+        Ok(())
+    })
+}
+
+/// What became so far of what was recorded.
+///
+/// # Safety
+/// `recorder` is null or a recorder, `written` null or as large as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_written(
+    recorder: *const hitreg_recorder,
+    written: *mut hitreg_written,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        let recorder = look(recorder, "recorder")?;
+        fill(written, figures(recorder.recorder.as_ref().ok_or_else(over)?.written()))
+    })
+}
+
+fn figures(written: hitreg_log::recorder::Written) -> hitreg_written {
+    hitreg_written {
+        size: size_of::<hitreg_written>() as u32,
+        reserved: 0,
+        records: written.records,
+        lost_records: written.lost_records,
+        dropped_chunks: written.dropped_chunks,
+        late_records: written.late_records,
+    }
+}
+
+fn over() -> Failure {
+    fail(HITREG_FINISHED, "the recording is finished: nothing more is recorded")
+}
+
+/// Frees a recorder. One that was not finished leaves `PATH.part` with all that was recorded. Null is none.
+///
+/// # Safety
+/// `recorder` is null, or a recorder that was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_recorder_free(recorder: *mut hitreg_recorder) {
+    // SAFETY: as this function's own.
+    unsafe { free(recorder) }
+}
+
+/// A stream, for one thread to push into; a recorder may have any number. It may outlive its recorder, and is freed by itself.
+///
+/// # Safety
+/// `recorder` is null or a recorder, `stream` null or a place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_stream_new(
+    recorder: *const hitreg_recorder,
+    stream: *mut *mut hitreg_stream,
+) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        answer(stream, std::ptr::null_mut())?;
+        let made = look(recorder, "recorder")?.recorder.as_ref().ok_or_else(over)?.stream();
+        answer(stream, Box::into_raw(Box::new(hitreg_stream { owner: AtomicU64::new(0), stream: made })))
+    })
+}
+
+/// Lets another thread have the stream; called by the thread that has it.
+///
+/// # Safety
+/// `stream` is null or a stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_stream_release(stream: *mut hitreg_stream) -> hitreg_code {
+    // SAFETY: as this function's own.
+    guard(|| unsafe {
+        own(stream)?;
+        owner(stream)?.store(0, Ordering::Release);
+        Ok(())
+    })
+}
+
+/// Frees a stream; what was pushed into it stays recorded. Null is none.
+///
+/// # Safety
+/// `stream` is null, or a stream that was not freed and that no thread is using.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_stream_free(stream: *mut hitreg_stream) {
+    // SAFETY: as this function's own.
+    unsafe { free(stream) }
+}
+
+static THREADS: AtomicU64 = AtomicU64::new(1);
+thread_local! {
+    static THIS: u64 = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Who has a stream. It may be asked from any thread.
+///
+/// # Safety
+/// `stream` is null or a stream.
+#[inline]
+unsafe fn owner<'s>(stream: *mut hitreg_stream) -> Result<&'s AtomicU64, Failure> {
+    if stream.is_null() {
+        return Err(fail(HITREG_NULL, "stream is null"));
+    }
+    // SAFETY: it is a stream, and of its owner there are only shared references.
+    Ok(unsafe { &(*stream).owner })
+}
+
+/// The stream, if it is this thread's, or nobody's yet.
+///
+/// # Safety
+/// `stream` is null or a stream.
+#[inline]
+pub(super) unsafe fn own<'s>(stream: *mut hitreg_stream) -> Result<&'s mut Stream, Failure> {
+    // SAFETY: as this function's own.
+    let owner = unsafe { owner(stream) }?;
+    let this = THIS.with(|this| *this);
+    let mine = owner.load(Ordering::Relaxed) == this
+        || owner.compare_exchange(0, this, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    if !mine {
+        let says = "this stream belongs to another thread: take one for each, or release it there first";
+        return Err(fail(HITREG_THREAD, says));
+    }
+    // SAFETY: only the thread that owns it comes here, and it is in one function at a time.
+    Ok(unsafe { &mut (*stream).stream })
+}

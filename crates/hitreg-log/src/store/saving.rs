@@ -1,0 +1,125 @@
+//! Writing whole files: under a temporary name until they are complete, so that the final name never holds half a file.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::path::PathBuf;
+
+use super::destination::Destination;
+use super::target::Target;
+use super::unnamed::UnnamedFile;
+use super::{StoreError, standard};
+use crate::log::{self, Options, WriteError};
+use crate::record::Session;
+use crate::trace::Trace;
+
+/// Writes a whole session.
+///
+/// # Errors
+/// When it cannot be written; nothing is left under that name then.
+pub fn save_log(target: &Target, session: &Session, options: Options) -> Result<(), StoreError> {
+    save(target, |out| log::write_session(out, session, options).map(drop))
+}
+
+/// Writes a trace.
+///
+/// # Errors
+/// When it cannot be written; nothing is left under that name then.
+pub fn save_trace(target: &Target, trace: &Trace) -> Result<(), StoreError> {
+    save(target, |out| log::write_trace(out, trace).map(drop))
+}
+
+/// Writes bytes: a golden, a report.
+///
+/// # Errors
+/// When they cannot be written; nothing is left under that name then.
+pub(crate) fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError> {
+    save(target, |out| Ok(out.write_all(bytes)?))
+}
+
+/// Writes a file so that its name holds all of it or what it held before. A pipe or device is written to as it is; through a
+/// link the file that it leads to is written, and a file that is replaced leaves its permissions to the new one.
+///
+/// # Errors
+/// When it cannot be written, or `write` says so.
+pub fn save(
+    target: &Target,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
+) -> Result<(), StoreError> {
+    prepare(target, write)?.put()
+}
+
+/// A file that is whole, and does not have its name yet.
+pub struct Prepared<'a> {
+    target: &'a Target,
+    /// `None` for what went into a pipe or device already.
+    file: Option<(UnnamedFile, PathBuf)>,
+}
+
+/// Writes a file that gets its name later, along with others.
+///
+/// # Errors
+/// As [`save`].
+pub(crate) fn prepare<'a>(
+    target: &'a Target,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
+) -> Result<Prepared<'a>, StoreError> {
+    let path = target.path();
+    let fail = |source: WriteError| StoreError::write(path, source);
+    let io = |source: std::io::Error| StoreError::write(path, source.into());
+    let file = match target.check()? {
+        Destination::Stream => {
+            let stream = match standard::is_meant(path) {
+                true => standard::output(),
+                false => File::options().append(true).open(path),
+            };
+            let mut out = BufWriter::new(stream.map_err(io)?);
+            write(&mut out).map_err(fail)?;
+            out.flush().map_err(io)?;
+            return Ok(Prepared { target, file: None });
+        }
+        Destination::File(file) => file,
+    };
+    let unfinished = UnnamedFile::in_folder(file.folder()).map_err(io)?;
+    if let Some(permissions) = file.permissions {
+        unfinished.as_file().set_permissions(permissions).map_err(io)?;
+    }
+    let mut out = BufWriter::new(unfinished.as_file());
+    write(&mut out).map_err(fail)?;
+    out.flush().map_err(io)?;
+    drop(out);
+    unfinished.as_file().sync_data().map_err(io)?;
+    Ok(Prepared { target, file: Some((unfinished, file.path)) })
+}
+
+impl Prepared<'_> {
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed, or something came there meanwhile that may not be replaced.
+    pub fn put(self) -> Result<(), StoreError> {
+        let Some((unfinished, path)) = self.file else { return Ok(()) };
+        self.target.check()?;
+        unfinished.put(&path).map_err(|error| StoreError::write(self.target.path(), error.into()))
+    }
+}
+
+/// Gives a file another name.
+///
+/// # Errors
+/// When what stands there may not be replaced, or it cannot be renamed.
+pub(crate) fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
+    super::check_regular(from)?;
+    let mut file = super::open(from)?;
+    save(target, |out| Ok(std::io::copy(&mut file, out).map(drop)?))?;
+    std::fs::remove_file(from).map_err(|source| StoreError::write(from, source.into()))
+}
+
+/// Removes a file of the kind that may stand there.
+///
+/// # Errors
+/// When it cannot be removed, or something of another kind stands there.
+pub fn remove(target: &Target) -> Result<(), StoreError> {
+    target.check()?;
+    std::fs::remove_file(target.path()).map_err(|source| StoreError::write(target.path(), source.into()))
+}

@@ -1,0 +1,25 @@
+//! What a session is: a [`game`], its [`settings`], the [`server`] and [`client`] pipelines, links between them, and [`replay`].
+//!
+//! Pipelines do no I/O: time and datagrams come in as arguments, datagrams and outputs come out. Server and client never import
+//! each other.
+
+pub mod client;
+pub mod game;
+pub mod geometry;
+pub mod history;
+pub mod info;
+pub mod link;
+pub mod pacing;
+pub mod packet;
+pub mod pipeline;
+pub mod protocol;
+pub mod replay;
+pub mod score;
+pub mod server;
+pub mod session;
+pub mod settings;
+pub mod state;
+pub mod wire;
+
+/// Vectors and quaternions, as bodies have them.
+pub use glam;

@@ -1,0 +1,29 @@
+//! Sessions: what happens in a tick and in a client frame, written once for all who drive server and clients
+//! (`sequence`), and a whole session as one [`Machine`] in virtual time. The same machine records a synthetic session and
+//! replays any recorded one.
+
+mod batches;
+mod bots;
+mod late_frames;
+mod machine;
+mod network;
+mod observe;
+mod queue;
+mod recorder;
+pub mod scenario;
+pub(crate) mod sequence;
+mod synth;
+mod unencoded;
+
+pub use batches::{Batches, HandedOver};
+pub(crate) use bots::BotInput;
+pub(crate) use bots::{BotPlayer, frame_phase};
+pub(crate) use late_frames::LateFrames;
+pub(crate) use machine::AfterTick;
+pub use machine::{InputSource, Machine};
+pub use network::Links;
+pub(crate) use network::{Asking, Intruder};
+pub use observe::{Observer, Packed, Shown};
+pub use recorder::{RecordSink, Recorder};
+pub use sequence::Screen;
+pub use synth::{SynthError, record_synthetic, record_synthetic_while};

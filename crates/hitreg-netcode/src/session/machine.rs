@@ -1,0 +1,229 @@
+//! A whole session as one machine in virtual time: server, clients, their connections and the links between them. Whoever
+//! drives it hands in the times of the ticks, the players' input and the links.
+//!
+//! At equal times packets reach the server before it ticks, and clients before their frames; among equals the lower
+//! player goes first. That order is part of the format: a replay depends on it.
+
+use super::network::{Asking, Intruder};
+use super::network::{Links, Network, Opened};
+use super::queue::What;
+use super::{Observer, Screen, sequence};
+use crate::game::Game;
+use crate::link::Link;
+use crate::packet::HeardPacket;
+use crate::pipeline::{ClientPipeline, Netcode, ServerPipeline, Setup};
+use crate::state::{BadState, Restorer, Saver, Value};
+use hitreg_log::units::{Micros, PlayerId};
+use hitreg_log::usercmd::Input;
+
+/// Where usercmds come from: bots that look at the screen, or a recording.
+pub trait InputSource<G: Game> {
+    /// When the player's next client frame is; `None` when there are no more, or none before many a tick.
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros>;
+
+    /// Whether there is more of a player of whom nothing was said to come: it is asked for again after each tick.
+    fn has_more(&self, _player: PlayerId) -> bool {
+        false
+    }
+
+    /// What the player does in that frame. Called once for each frame, in the order of time.
+    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input;
+
+    /// Whether it looks at screens. What nobody looks at need not be drawn.
+    fn looks(&self) -> bool {
+        true
+    }
+
+    /// The next packet of a player of whom a recording has nothing but what the server heard, and when it came. Such a player
+    /// has no frames.
+    fn next_heard(&mut self, _player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        None
+    }
+}
+
+/// Server, clients and what is between them. Both sides are the netcode's own, unless [`Machine::with_clients`] says
+/// otherwise.
+pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client, S = <G as Netcode>::Server> {
+    server: S,
+    clients: Vec<C>,
+    network: Network<G::Body, L>,
+    /// Those of whom nothing was due just after the tick that it goes on from; `None` of a machine before its first tick.
+    resumed: Option<Vec<PlayerId>>,
+}
+
+/// A machine just after a tick, for whoever writes its state down.
+pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
+    machine: &'m Machine<G, L, C, S>,
+    idle: &'m [PlayerId],
+    /// When the tick was.
+    pub(crate) at: Micros,
+}
+
+impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
+    /// Writes down all but what comes from outside: links, input and ticks. False where that cannot be.
+    pub(crate) fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+        let Machine { server, clients, network, resumed: _ } = self.machine;
+        self.idle.to_vec().put(to);
+        server.save(to) && clients.iter().all(|client| client.save(to)) && network.save(to)
+    }
+}
+
+impl<G: Netcode, L: Link> Machine<G, L> {
+    /// A machine before its first tick, with a connected player for each pair of links.
+    pub fn new(setup: &Setup<G>, links: Vec<Links<L>>) -> Machine<G, L> {
+        Self::with_clients(setup, links, G::Client::new)
+    }
+
+    /// The same, but packets travel without being encoded, which is several times as fast. `None` where their sizes are sure
+    /// to matter. Whether they did is known only afterwards: [`Machine::bytes_matter`].
+    pub fn unencoded(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Machine<G, L>> {
+        Some(Self::around(setup, Network::unencoded(setup, links)?, G::Client::new))
+    }
+}
+
+impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G, L, C, S> {
+    /// [`Machine::new`] with clients, or a server, of another kind.
+    pub fn with_clients(setup: &Setup<G>, links: Vec<Links<L>>, client: impl Fn(Setup<G>, PlayerId) -> C) -> Self {
+        Self::around(setup, Network::new::<G>(setup, links), client)
+    }
+
+    fn around(
+        setup: &Setup<G>,
+        network: Network<G::Body, L>,
+        client: impl Fn(Setup<G>, PlayerId) -> C,
+    ) -> Machine<G, L, C, S> {
+        let players = network.players();
+        Machine {
+            server: S::new(setup.clone(), players),
+            clients: (0..players).map(|player| client(setup.of_player(PlayerId(player)), PlayerId(player))).collect(),
+            network,
+            resumed: None,
+        }
+    }
+
+    /// Goes on from what was written down of another one, with links, input and ticks from then on.
+    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+        let idle: Vec<PlayerId> = Value::<G::Body>::get(from)?;
+        if let Some(player) = idle.iter().find(|player| usize::from(player.0) >= self.clients.len()) {
+            return Err(BadState::Value { what: "a player", found: player.0.into() });
+        }
+        self.resumed = Some(idle);
+        self.server.restore(from)?;
+        self.clients.iter_mut().try_for_each(|client| client.restore(from))?;
+        self.network.restore(from)
+    }
+
+    /// The tick that it goes on from; `None` of a machine before its first.
+    pub(crate) fn resumed(&self, at: Micros) -> Option<AfterTick<'_, G, L, C, S>> {
+        self.resumed.as_ref().map(|idle| AfterTick { machine: self, idle, at })
+    }
+
+    /// Lets somebody see all datagrams of the session, and send others.
+    pub(crate) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
+        self.network.let_in(intruder);
+    }
+
+    /// Lets one player's client say which snapshots it has, true or not.
+    pub(crate) fn let_lie(&mut self, player: PlayerId) {
+        self.network.let_lie(player);
+    }
+
+    /// Lets one player's client ask for something besides sending usercmds.
+    pub(crate) fn let_ask(&mut self, asking: Asking) {
+        self.network.let_ask(asking);
+    }
+
+    /// The server.
+    pub fn server(&mut self) -> &mut S {
+        &mut self.server
+    }
+
+    /// True when the machine came to where datagrams might have made a difference, and stopped: run
+    /// [`Machine::new`]'s instead. Always false for that one.
+    pub fn bytes_matter(&self) -> bool {
+        self.network.bytes_matter()
+    }
+
+    /// Runs from the first tick to the last, and tells the observer everything on the way. Client frames and arrivals
+    /// after the last tick do not happen.
+    pub fn run(
+        &mut self,
+        ticks: impl IntoIterator<Item = Micros>,
+        input: &mut impl InputSource<G>,
+        observer: &mut impl Observer<G>,
+    ) {
+        self.run_watched(ticks, input, observer, &mut |_| {});
+    }
+
+    /// The same, with a look at the machine after each tick.
+    pub(crate) fn run_watched(
+        &mut self,
+        ticks: impl IntoIterator<Item = Micros>,
+        input: &mut impl InputSource<G>,
+        observer: &mut impl Observer<G>,
+        look: &mut impl FnMut(&AfterTick<'_, G, L, C, S>),
+    ) {
+        let mut ticks = ticks.into_iter();
+        match ticks.next() {
+            Some(first) => self.network.queue.push_tick(first),
+            None => return,
+        }
+        // Those of whom nothing is due, and more is to come.
+        let mut idle = Vec::new();
+        let all = || (0..self.clients.len()).map(|player| PlayerId(player as u16)).collect();
+        for player in self.resumed.take().unwrap_or_else(all) {
+            self.queue_next(player, input, &mut idle);
+        }
+        while let Some((at, what)) = self.network.queue.pop() {
+            match what {
+                What::Tick => {
+                    sequence::tick::<G>(&mut self.server, &mut self.network, at, observer);
+                    look(&AfterTick { machine: self, idle: &idle, at });
+                    for player in std::mem::take(&mut idle) {
+                        self.queue_next(player, input, &mut idle);
+                    }
+                    match ticks.next() {
+                        Some(next) => self.network.queue.push_tick(next),
+                        None => return,
+                    }
+                }
+                What::Arrives(player, carried) => match self.network.open(at, player, carried) {
+                    Opened::Packet(heard) => {
+                        sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
+                    }
+                    Opened::Snapshot(snapshot) => {
+                        let client = &mut self.clients[usize::from(player.0)];
+                        sequence::snapshot_received(client, at, player, &snapshot, observer);
+                    }
+                    Opened::Nothing => {}
+                },
+                What::Heard(player, heard) => {
+                    self.network.handle_heard(player, &heard);
+                    sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
+                    self.queue_next(player, input, &mut idle);
+                }
+                What::Frame(player) => {
+                    let client = &mut self.clients[usize::from(player.0)];
+                    let end = &mut self.network.end_of(player);
+                    let looks = input.looks();
+                    sequence::frame(client, end, at, player, (looks, |screen| input.input(at, screen)), observer);
+                    self.queue_next(player, input, &mut idle);
+                }
+            }
+            if self.network.bytes_matter() {
+                return;
+            }
+        }
+    }
+
+    /// Queues what a player does next: a frame, or a packet of one who was heard only.
+    fn queue_next(&mut self, player: PlayerId, input: &mut impl InputSource<G>, idle: &mut Vec<PlayerId>) {
+        if let Some(at) = input.next_frame(player) {
+            self.network.queue.push_frame(at, player);
+        } else if let Some((at, heard)) = input.next_heard(player) {
+            self.network.queue.push_heard(at, player, heard);
+        } else if input.has_more(player) {
+            idle.push(player);
+        }
+    }
+}

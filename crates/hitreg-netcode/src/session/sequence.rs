@@ -1,0 +1,133 @@
+//! The sequences of a tick and of a client frame: in which order the pipelines are called, observers told and packets
+//! sent. Live sessions, synthetic ones and replays all go by them; what differs is how packets travel
+//! ([`ServerEnds`], [`ClientEnd`]).
+
+use glam::Vec3;
+
+use super::{Observer, Packed, Shown};
+use crate::game::{Body, Game, Placed};
+use crate::packet::{ClientPacket, HeardPacket, Snapshot};
+use crate::pipeline::{ClientPipeline, Event, ServerPipeline};
+use hitreg_log::record::ArrivalRecord;
+use hitreg_log::units::{EntityId, Micros, PlayerId};
+use hitreg_log::usercmd::Input;
+
+/// What a player sees.
+#[derive(Debug)]
+pub struct Screen<'a, G: Game> {
+    /// Whose screen.
+    pub player: PlayerId,
+    /// The own body as far as it is predicted; `None` before the first snapshot.
+    pub own: Option<&'a G::Body>,
+    /// The others as drawn, in ascending order of entity.
+    pub others: &'a [(EntityId, Placed<G::Body>)],
+}
+
+/// The server's ends of all connections.
+pub(crate) trait ServerEnds<B> {
+    /// The server ticked.
+    fn ticked(&mut self, _at: Micros) {}
+
+    /// Makes a snapshot ready, and says what its datagrams are like; `None` where none are made.
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed>;
+
+    /// Sends what was made ready last.
+    fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>);
+}
+
+/// A client's end of its connection.
+pub(crate) trait ClientEnd {
+    /// Makes a packet ready, and says how many bytes its datagram has; `None` where none is made. Where it is, the ack is
+    /// that of the connection. `predicted` is where the client has its own body.
+    fn pack(&mut self, at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16>;
+
+    /// Sends what was made ready last.
+    fn send(&mut self, at: Micros, packet: ClientPacket);
+}
+
+/// One tick of the server, and the snapshots that are due after it.
+pub(crate) fn tick<G: Game>(
+    server: &mut impl ServerPipeline<G>,
+    ends: &mut impl ServerEnds<G::Body>,
+    at: Micros,
+    observer: &mut impl Observer<G>,
+) {
+    observer.tick_begins(at);
+    let ticked = server.tick(at);
+    ends.ticked(at);
+    while let Some(event) = server.poll_event() {
+        match event {
+            Event::Executed { player, command, how } => observer.executed(player, command, ticked.tick, how),
+            Event::Presence { player, change } => observer.presence(player, at, ticked.tick, change),
+            Event::Judged(judged) => observer.judged(at, ticked.tick, &judged),
+            Event::Impact { shooter, command, weapon, verdict } => {
+                observer.impact(at, ticked.tick, shooter, command, weapon, &verdict);
+            }
+        }
+    }
+    observer.ticked(at, ticked, server.world());
+    while let Some((player, snapshot)) = server.poll_snapshot() {
+        let packed = ends.pack(at, player, &snapshot);
+        if let Some(packed) = packed {
+            server.handle_sent(player, packed.bytes);
+        }
+        let nominal = || Packed::nominal(snapshot.nominal_bytes());
+        observer.snapshot_sent(player, at, &snapshot, packed.unwrap_or_else(nominal));
+        ends.send(at, player, snapshot);
+    }
+}
+
+/// A client's packet reaches the server.
+pub(crate) fn packet_reached<G: Game>(
+    server: &mut impl ServerPipeline<G>,
+    at: Micros,
+    player: PlayerId,
+    heard: HeardPacket,
+    observer: &mut impl Observer<G>,
+) {
+    observer.packet_reached(player, ArrivalRecord { number: heard.packet.number, at });
+    observer.packet_heard(player, at, &heard);
+    server.handle_packet(at, player, heard.packet);
+}
+
+/// One frame of a client: what it shows, what the player does then, and the packet that says so. `looks` is whether the player's
+/// input depends on what is shown.
+pub(crate) fn frame<G: Game>(
+    client: &mut impl ClientPipeline<G>,
+    end: &mut impl ClientEnd,
+    at: Micros,
+    player: PlayerId,
+    (looks, input): (bool, impl FnOnce(&Screen<'_, G>) -> Input),
+    observer: &mut impl Observer<G>,
+) {
+    // Both are asked: an observer may take note of the time.
+    match looks | observer.looks(at) {
+        true => client.look(at),
+        false => client.look_away(at),
+    }
+    let input = input(&Screen { player, own: client.predicted(), others: client.drawn() });
+    let commanded = client.command(at, &input);
+    observer.frame(player, at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
+    let predicted = commanded.predicted.as_ref().map(Body::origin);
+    let mut packet = commanded.packet;
+    let packed = end.pack(at, &mut packet, predicted);
+    if let Some(bytes) = packed {
+        client.handle_sent(&packet, bytes);
+    }
+    if let Some(record) = packet.record(at, packed.unwrap_or_else(|| packet.nominal_bytes())) {
+        observer.packet_sent(player, record);
+    }
+    end.send(at, packet);
+}
+
+/// A snapshot reaches its client.
+pub(crate) fn snapshot_received<G: Game>(
+    client: &mut impl ClientPipeline<G>,
+    at: Micros,
+    player: PlayerId,
+    snapshot: &Snapshot<G::Body>,
+    observer: &mut impl Observer<G>,
+) {
+    let reconciled = client.handle_snapshot(at, snapshot);
+    observer.snapshot_received(player, at, snapshot, reconciled.as_ref());
+}
