@@ -89,7 +89,7 @@ where
 
 /// The whole program of `hitreg` itself, with its built-in games.
 pub fn built_in() -> ExitCode {
-    Program::hitreg().run(&Games::built_in())
+    Program::hitreg().run(&crate::registry::built_in())
 }
 
 impl Program {

@@ -56,66 +56,24 @@
 //! assert_eq!(found.first.expect("a place").place.tick, Some(3));
 //! ```
 
-pub mod arena;
-pub mod bisect;
-mod bsp;
-pub mod build;
-pub mod capi;
-pub mod claims;
 pub mod cli;
-pub mod client;
-pub mod diff;
-pub mod drawing;
-pub mod engine;
-pub mod fairness;
-pub mod game;
-mod geometry;
-pub mod golden;
-pub mod hash;
-pub mod history;
-pub mod info;
-pub mod link;
-pub mod live;
-pub mod log;
-pub mod merge;
-pub mod pacing;
-pub mod packet;
-pub mod page;
+pub mod registry;
+
+pub use hitreg_analysis::{bisect, diff, drawing, fairness, golden, page, perfetto, report, summary, swept, text_diff, why};
 #[cfg(feature = "parquet")]
-pub mod parquet_file;
-pub mod perfetto;
-pub mod pipeline;
-pub mod protocol;
-pub mod quake3;
-pub mod quakeworld;
-pub mod record;
-pub mod recorded;
-pub mod recorder;
-pub mod replay;
-pub mod report;
-pub mod rng;
-pub mod score;
-pub mod serial;
-pub mod server;
-pub mod session;
-pub mod settings;
-pub mod shrink;
-pub mod soak;
-pub mod state;
-pub mod stats;
-pub mod store;
-pub mod summary;
-pub mod sweep;
-pub mod swept;
-pub mod text_diff;
-pub mod trace;
-pub mod traffic;
-pub mod units;
-pub mod usercmd;
-mod varint;
-pub mod verify;
-pub mod why;
-pub mod wire;
+pub use hitreg_analysis::parquet_file;
+pub use hitreg_arena as arena;
+pub use hitreg_engine::{build, engine, shrink, sweep, verify};
+pub use hitreg_live as live;
+pub use hitreg_log::{
+    hash, log, merge, record, recorded, recorder, rng, serial, stats, store, trace, traffic, units, usercmd,
+};
+pub use hitreg_netcode::{
+    client, game, history, hitreg_body, hitreg_cells, info, link, pacing, packet, pipeline, protocol, replay, score,
+    server, session, settings, state, wire,
+};
+pub use hitreg_quake::{import, protocols, quake3, quakeworld};
+pub use hitreg_selftest::{claims, soak};
 
 /// Vectors and quaternions, as bodies have them.
 pub use glam;

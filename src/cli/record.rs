@@ -103,10 +103,6 @@ pub(super) struct Recorded {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    #[cfg_attr(
-        not(feature = "live"),
-        expect(clippy::infallible_destructuring_match, reason = "with the feature `live` there are two sources")
-    )]
     let args = match &args.source {
         Source::Synth(args) => args,
         Source::Live(args) => return live::run(games, args, output),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use crate::engine::EngineError;
+use crate::import::ImportFileError;
 use crate::live::LiveError;
 use crate::report::printable::printable_lines;
 use crate::session::SynthError;
@@ -21,6 +22,9 @@ pub(super) enum Trouble {
     /// Something that the engine could not do.
     #[error(transparent)]
     Engine(EngineError),
+    /// A recording that did not become a log.
+    #[error(transparent)]
+    Import(#[from] ImportFileError),
     /// A file that cannot be understood.
     #[error("{}: {what}", path.display())]
     File {

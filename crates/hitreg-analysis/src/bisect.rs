@@ -4,13 +4,13 @@
 //! at once, in one pass, and nothing is recorded a second time.
 
 mod cause;
-mod predicted;
+pub mod predicted;
 mod rerun;
 
 use serde::Serialize;
 
 pub use cause::{Found, Why};
-pub(crate) use predicted::{Predicted, predicted};
+pub use predicted::{Predicted, predicted};
 pub use rerun::{Reran, Rerun, Step};
 
 use crate::diff::{DiffError, DiffOptions, Divergence, Verdict, diff};

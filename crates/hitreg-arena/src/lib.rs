@@ -49,3 +49,16 @@ pub use solid::{Hull, Solid, Sweep, Touch};
 pub use state::ArenaWorld;
 pub use weapon::{Shot, WeaponId, WeaponRules};
 pub use world::CollisionWorld;
+
+use hitreg_engine::engine::{Playable, recording};
+
+/// The game, for commands: its logs are replayed, and its bots play on its own maps and on map files.
+pub fn playable() -> Box<dyn Playable> {
+    recording::<Arena>(|map| match map {
+        None => Ok(ArenaRules::default()),
+        Some(map) => {
+            let name = std::path::Path::new(map.path).file_stem().unwrap_or_default().to_string_lossy();
+            Ok(ArenaRules::new(ArenaMap::parse(&name, map.bytes)?))
+        }
+    })
+}

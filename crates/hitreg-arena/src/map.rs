@@ -18,7 +18,7 @@ pub use text::MapError;
 
 /// The built-in maps by name, as text.
 pub(crate) const BUILT_IN: &[(&str, &str)] =
-    &[("courtyard", include_str!("../../maps/courtyard.map")), ("orchard", include_str!("../../maps/orchard.map"))];
+    &[("courtyard", include_str!("../maps/courtyard.map")), ("orchard", include_str!("../maps/orchard.map"))];
 
 /// More brushes than this are refused, so that a bad file cannot keep the machine busy for minutes.
 pub(crate) const MOST_BRUSHES: usize = 8_192;

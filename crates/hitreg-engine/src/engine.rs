@@ -12,7 +12,7 @@
 //! use hitreg_netcode::session::scenario::Scenario;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let games = Games::built_in();
+//! let games = Games::default().with(hitreg_arena::playable());
 //! let scenario = Scenario { players: 2, seconds: 1.0, ..Scenario::default() };
 //! let ready = games.recordable(Some("arena"))?.set_up(&scenario, None::<&MapFile<'_>>)?;
 //! let mut session = Session::new(ready.header().clone());
@@ -28,11 +28,9 @@ mod effects;
 mod error;
 mod excerpt;
 mod games;
-mod import;
 mod log_file;
 mod looked;
 mod merge;
-mod protocols;
 mod rejudged;
 mod shrink;
 mod sides;
@@ -45,14 +43,11 @@ pub use excerpt::{Excerpt, ExcerptError};
 pub use games::JoinError;
 pub use games::{
     Bodies, Games, MapFile, NotRecordable, Playable, PlaysItself, ReadySession, RulesError, ScoreError, SetupError,
-    StepError, UnknownGame,
+    StepError, UnknownGame, recording, replaying,
 };
-pub use import::{Maps, demos_below, import_qwd};
-pub use import::{Quake3Recording, import_quake3};
 pub use log_file::LogFile;
 pub use looked::Looked;
 pub use merge::{MergedLog, NotMerged};
-pub use protocols::{Known, listener, protocols};
 pub use rejudged::{NotRejudged, OfSide, rejudged};
 pub use shrink::{Property, Recorder, shrink};
 pub use sides::{Across, Held, Missing, Sides, Traces, Way, Ways};

@@ -50,7 +50,7 @@ pub use keyframes::{Found, RewriteError, Sought, find_keyframe, keyframes_of, wr
 pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
 pub use limits::grant_memory;
-pub(crate) use limits::{SMALL_FILE, replay_budget};
+pub use limits::{SMALL_FILE, replay_budget};
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, Hole, recover};
 pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};

@@ -32,7 +32,7 @@ pub use event::{DamageRecord, Effect, GapCause, GapRecord, Presence, PresenceRec
 pub use fate::Fates;
 pub use header::{Header, Origin, PlayerInfo};
 pub use heard::{HEARD_COMMANDS_MAX, HeardRecord};
-pub(crate) use kept::{KeptStates, KnowsStates};
+pub use kept::{KeptStates, KnowsStates};
 pub use keyframe::Keyframe;
 pub(crate) use outline::lowest_and_highest;
 pub use outline::{Outline, OutlineOfPlayer};
@@ -42,7 +42,7 @@ pub use schema::{CellKind, Class, ClassId, Field, Meaning, Scope, usercmd_fields
 pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, TickRecord, Timing};
 pub use session::{Misfit, Session, Stretch};
 pub use side::{Holds, SessionId, Side};
-pub(crate) use state::sent_differently;
+pub use state::sent_differently;
 pub use state::{StateKey, StateRecord, States};
 pub(crate) use stream::OF_SESSION;
 pub use stream::{By, OF_PLAYERS, PlayerRecords, Record, Recorded, Stream, When};

@@ -17,7 +17,7 @@ const MOST_VALUES: u64 = 1 << 20;
 ///
 /// # Errors
 /// When they are not MessagePack, hold something else, or more than a million values.
-pub(crate) fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
+pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
     count_values(MOST_VALUES, bytes)?;
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     read(&mut <dyn Deserializer<'a>>::erase(&mut reader))

@@ -10,7 +10,7 @@ mod error;
 mod folder;
 mod recording;
 mod saving;
-pub(crate) mod shown;
+pub mod shown;
 mod standard;
 mod target;
 mod trace_file;
@@ -22,10 +22,10 @@ use std::path::Path;
 
 pub use error::StoreError;
 pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
-pub(crate) use folder::{files_below, temporary_folder};
+pub use folder::{files_below, temporary_folder};
 pub use recording::{Claim, Recording, Unfinished};
 pub use saving::{Prepared, remove, save, save_log, save_trace};
-pub(crate) use saving::{move_to, prepare, save_bytes};
+pub use saving::{move_to, prepare, save_bytes};
 pub use standard::is_meant as is_standard_stream;
 pub use target::{Kind, Target, Targets};
 pub use trace_file::TraceFile;
@@ -106,7 +106,7 @@ pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
 }
 
 /// What a regular file is that is no small one; `None` of any other, and of what cannot be read.
-pub(crate) fn kind_of_long(path: &Path) -> Option<FileKind> {
+pub fn kind_of_long(path: &Path) -> Option<FileKind> {
     // Of a pipe nothing may be read here: it cannot be read again.
     let is_long = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > log::SMALL_FILE);
     if is_long { kind_of(path).ok() } else { None }

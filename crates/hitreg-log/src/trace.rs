@@ -37,7 +37,7 @@ use data::no_values;
 pub use digest::{Digest, TableDigest};
 pub use series::Series;
 pub use source::{NextRows, SharedTrace, TraceSource};
-pub(crate) use source::{each_part, gathered};
+pub use source::{each_part, gathered};
 
 use serde::{Deserialize, Serialize};
 
@@ -246,7 +246,7 @@ impl Table {
     }
 
     /// The table and its columns, and none of its rows.
-    pub(crate) fn without_rows(&self) -> Table {
+    pub fn without_rows(&self) -> Table {
         let none = |data: &Data| match data {
             Data::U32(_) => Data::U32(Vec::new()),
             Data::U64(_) => Data::U64(Vec::new()),
@@ -263,7 +263,7 @@ impl Table {
     }
 
     /// Rows of this table with all its columns, those that they lack without values.
-    pub(crate) fn filled(&self, rows: Table) -> Table {
+    pub fn filled(&self, rows: Table) -> Table {
         let count = rows.rows();
         let mut columns = rows.columns;
         for (place, known) in self.columns.iter().enumerate() {
@@ -276,7 +276,7 @@ impl Table {
     }
 
     /// Some of its rows.
-    pub(crate) fn select(&self, rows: &[u32]) -> Table {
+    pub fn select(&self, rows: &[u32]) -> Table {
         let columns = self.columns.iter().map(|c| Column {
             data: c.data.select(rows),
             ..Column::new(&c.name, Data::U32(Vec::new())).in_unit(&c.unit)
@@ -285,7 +285,7 @@ impl Table {
     }
 
     /// What its rows take in memory, in bytes.
-    pub(crate) fn row_bytes(&self) -> usize {
+    pub fn row_bytes(&self) -> usize {
         self.columns.iter().map(|column| column.data.len() * column.data.width()).sum()
     }
 

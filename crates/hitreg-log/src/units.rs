@@ -5,9 +5,9 @@ mod named;
 
 use std::fmt;
 
+pub use crate::named;
 pub use clock_time::ClockTime;
 pub use named::UnknownName;
-pub(crate) use named::named;
 use serde::{Deserialize, Serialize};
 
 /// A point in time, or a span, in whole microseconds. What its zero is depends on whose clock it was read from:

@@ -2,7 +2,7 @@
 
 /// Appends an unsigned LEB128 varint.
 #[inline]
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -12,28 +12,28 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 
 /// Signed to unsigned, small to small: 0, -1, 1, -2, ...
 #[inline]
-pub(crate) fn zigzag(value: i64) -> u64 {
+pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
 /// The inverse of [`zigzag`].
 #[inline]
-pub(crate) fn unzigzag(value: u64) -> i64 {
+pub fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 /// Reads bytes one after the other, and never beyond their end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
+    pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { rest: bytes }
     }
 
-    pub(crate) fn left(&self) -> usize {
+    pub fn left(&self) -> usize {
         self.rest.len()
     }
 
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(crate) fn varint(&mut self) -> Result<u64, String> {
+    pub fn varint(&mut self) -> Result<u64, String> {
         // Most numbers are small.
         if let Some((&byte @ ..0x80, rest)) = self.rest.split_first() {
             self.rest = rest;

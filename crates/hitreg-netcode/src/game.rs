@@ -19,7 +19,7 @@ mod shot;
 mod simulate;
 mod states;
 
-pub(crate) use acked::shown_by_either;
+pub use acked::shown_by_either;
 pub use acked::{Acked, Evidence, Grade, LostInput, SnapshotExtras};
 pub use body::{BadCells, Body, body};
 pub use bots::Bots;

@@ -3,7 +3,7 @@
 mod polygon;
 
 use glam::Vec3;
-pub(crate) use polygon::Polygon;
+pub use polygon::Polygon;
 
 /// The angle between a direction and the way to a point, in radians; how far off an aim is.
 pub(crate) fn angle_off(from: Vec3, direction: Vec3, point: Vec3) -> f32 {

@@ -11,14 +11,14 @@ mod observe;
 mod queue;
 mod recorder;
 pub mod scenario;
-pub(crate) mod sequence;
+pub mod sequence;
 mod synth;
 mod unencoded;
 
 pub use batches::{Batches, HandedOver};
 pub(crate) use bots::BotInput;
-pub(crate) use bots::{BotPlayer, frame_phase};
-pub(crate) use late_frames::LateFrames;
+pub use bots::{BotPlayer, frame_phase};
+pub use late_frames::LateFrames;
 pub(crate) use machine::AfterTick;
 pub use machine::{InputSource, Machine};
 pub use network::Links;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hitreg_engine::engine::EngineError;
+use hitreg_log::store::StoreError;
 use hitreg_netcode::protocol::Listen;
 
 /// What is known of a session before it is heard.
@@ -15,7 +15,7 @@ pub struct Known<'a> {
 /// A protocol by name, and how somebody who hears it is made.
 struct Protocol {
     name: &'static str,
-    listener: fn(&Known<'_>) -> Result<Box<dyn Listen>, EngineError>,
+    listener: fn(&Known<'_>) -> Result<Box<dyn Listen>, StoreError>,
 }
 
 /// Another one is a line here, and a [`Listen`] in the room of its game.
@@ -36,6 +36,6 @@ pub fn protocols() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// When a file that is needed cannot be read.
-pub fn listener(name: &str, known: &Known<'_>) -> Option<Result<Box<dyn Listen>, EngineError>> {
+pub fn listener(name: &str, known: &Known<'_>) -> Option<Result<Box<dyn Listen>, StoreError>> {
     PROTOCOLS.iter().find(|protocol| protocol.name == name).map(|protocol| (protocol.listener)(known))
 }

@@ -3,29 +3,29 @@
 
 use std::collections::BTreeMap;
 
-use hitreg_netcode::game::Cause;
+use hitreg_log::record::Cause;
 use hitreg_log::trace::schema::{corrections, errors, frames};
 use hitreg_log::trace::{Column, Data, Table, Trace};
 
 /// The server's word and the predictions, of every usercmd that was acked.
 #[derive(Debug)]
-pub(crate) struct Predicted {
+pub struct Predicted {
     /// What the server said.
-    pub(crate) said: Trace,
+    pub said: Trace,
     /// What was predicted.
-    pub(crate) predicted: Trace,
+    pub predicted: Trace,
     /// How many predictions were held against the server's word.
-    pub(crate) checked: usize,
+    pub checked: usize,
     /// How many of them missed.
-    pub(crate) misses: usize,
+    pub misses: usize,
     /// How many of the misses have a cause. Where others have none, these are not among what differs.
-    pub(crate) explained: usize,
+    pub explained: usize,
 }
 
 /// Takes apart what an open-loop replay of a client's recording says of its predictions: in each trace, `corrections` with the
 /// fields that were predicted wrong, NaN where all is well. A miss with a known cause, as a rocket that pushed the player, says
 /// nothing about the movement code: where any has none, those alone are shown.
-pub(crate) fn predicted(replay: &Trace) -> Predicted {
+pub fn predicted(replay: &Trace) -> Predicted {
     let acks = corrections::Columns::of(replay);
     let misses: Vec<usize> = (0..acks.rows).filter(|&row| acks.result.get(row) == "miss").collect();
     let unknown: &str = Cause::Unknown.into();

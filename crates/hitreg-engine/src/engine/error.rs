@@ -8,7 +8,6 @@ use crate::build::git::GitError;
 use crate::build::{BuildError, CacheError};
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::LogError;
-use hitreg_quake::quakeworld::ImportError;
 use hitreg_log::recorded::NoStates;
 use hitreg_netcode::settings::SettingError;
 use hitreg_log::store::StoreError;
@@ -129,32 +128,6 @@ pub enum EngineError {
     GoldenText {
         /// The golden.
         path: PathBuf,
-    },
-    /// A demo whose map is not at hand.
-    #[error("{}: the demo was played on `{map}`, and there is no {map}.bsp below {}", demo.display(), folder.display())]
-    NoMap {
-        /// The demo.
-        demo: PathBuf,
-        /// The map's name.
-        map: String,
-        /// Where it was looked for.
-        folder: PathBuf,
-    },
-    /// A recording that does not become a log.
-    #[error("{}: {source}", path.display())]
-    Import {
-        /// The file at fault.
-        path: PathBuf,
-        /// What is wrong.
-        source: ImportError,
-    },
-    /// A capture that does not become a log.
-    #[error("{}: {source}", path.display())]
-    Quake3 {
-        /// The file at fault.
-        path: PathBuf,
-        /// What is wrong.
-        source: hitreg_quake::quake3::ImportError,
     },
     /// Somebody has stopped it.
     #[error("interrupted")]

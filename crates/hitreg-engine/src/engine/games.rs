@@ -12,12 +12,9 @@ pub use bots::{PlaysItself, ReadySession, SetupError};
 pub use error::{NotRecordable, ScoreError, StepError, UnknownGame};
 
 use super::EngineError;
-use hitreg_arena::{Arena, ArenaMap, ArenaRules};
 use hitreg_netcode::game::{self, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_quake::quake3::Quake3;
-use hitreg_quake::quakeworld::QuakeWorld;
 use hitreg_log::record::{Header, Session, Stretch};
 use hitreg_netcode::replay::{self, Options, Pass, Ran, ReplayError, Replayed, Source, Survey, WhatIf};
 use hitreg_netcode::score::{self, ModeScore};
@@ -56,36 +53,26 @@ impl std::fmt::Debug for Games {
 }
 
 impl Games {
-    /// The games that `hitreg` has built in: those of its features.
-    pub fn built_in() -> Games {
-        let games = Games::default();
-        let games = games.recording::<Arena>(|map| match map {
-            None => Ok(ArenaRules::default()),
-            Some(map) => {
-                let name = std::path::Path::new(map.path).file_stem().unwrap_or_default().to_string_lossy();
-                Ok(ArenaRules::new(ArenaMap::parse(&name, map.bytes)?))
-            }
-        });
-        let games = games.replaying::<QuakeWorld>();
-        let games = games.replaying::<Quake3>();
-        games
+    /// Adds a game that [`replaying`] or [`recording`] has made.
+    #[must_use]
+    pub fn with(mut self, game: Box<dyn Playable>) -> Games {
+        self.games.push(game);
+        self
     }
 
     /// Adds a game whose logs can be replayed.
     #[must_use]
-    pub fn replaying<G: Netcode>(mut self) -> Games {
-        self.games.push(Box::new(Of::<G> { game: PhantomData, bots: None }));
-        self
+    pub fn replaying<G: Netcode>(self) -> Games {
+        self.with(replaying::<G>())
     }
 
     /// Adds a game that can also record synthetic and live sessions, under rules that `rules` makes.
     #[must_use]
     pub fn recording<G: Bots + Netcode>(
-        mut self,
+        self,
         rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
     ) -> Games {
-        self.games.push(Box::new(Of::<G> { game: PhantomData, bots: Some(Box::new(WithBots::<G> { rules })) }));
-        self
+        self.with(recording::<G>(rules))
     }
 
     /// The game of a log.
@@ -247,6 +234,18 @@ pub trait Playable: Send + Sync {
 
     /// What it can do by itself; `None` where it has no bots.
     fn bots(&self) -> Option<&dyn PlaysItself>;
+}
+
+/// A game whose logs can be replayed. It is compiled in the crate that calls this.
+pub fn replaying<G: Netcode>() -> Box<dyn Playable> {
+    Box::new(Of::<G> { game: PhantomData, bots: None })
+}
+
+/// A game that can also record synthetic and live sessions, under rules that `rules` makes.
+pub fn recording<G: Bots + Netcode>(
+    rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
+) -> Box<dyn Playable> {
+    Box::new(Of::<G> { game: PhantomData, bots: Some(Box::new(WithBots::<G> { rules })) })
 }
 
 /// One game, and its bots if it has any.

@@ -47,7 +47,6 @@ impl Kinds {
     fn has(self, kind: &str) -> bool {
         self == Kinds::All || ["frames", "snapshots", "received"].contains(&kind)
     }
-
 }
 
 /// One kind of record of all players, or of the session: series by number.

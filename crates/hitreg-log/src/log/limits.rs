@@ -30,7 +30,7 @@ const SMALL_TRACE_MEMORY: usize = 40 << 20;
 /// being moved from one place to another, that stays below 256 MiB.
 const SMALL_FILE_REPLAYED: usize = 192 << 20;
 /// A file of up to so many bytes.
-pub(crate) const SMALL_FILE: u64 = 1 << 20;
+pub const SMALL_FILE: u64 = 1 << 20;
 
 /// How much more each further byte of a file may become. A fight comes to about 40, a server on which all 16 players
 /// stand still to about 600, since each tick's hash alone is 8 bytes that do not compress.
@@ -58,7 +58,7 @@ pub(crate) fn trace_budget(file_bytes: u64) -> usize {
 
 /// The most memory that the replay of a log of this many bytes may take: what its records leave of 192 MiB, and of 2048 times
 /// what the file has beyond 1 MiB.
-pub(crate) fn replay_budget(file_bytes: u64, session_bytes: usize) -> usize {
+pub fn replay_budget(file_bytes: u64, session_bytes: usize) -> usize {
     budget(SMALL_FILE_REPLAYED, file_bytes.saturating_mul(2).saturating_sub(SMALL_FILE)).saturating_sub(session_bytes)
 }
 

@@ -87,7 +87,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`], and when they would take more.
-    pub(crate) fn next_within(&mut self, used: &mut usize) -> Result<Option<Stretch>, LogError> {
+    pub fn next_within(&mut self, used: &mut usize) -> Result<Option<Stretch>, LogError> {
         let Some(chunk) = self.next_chunk()? else { return Ok(None) };
         *used = used.saturating_add(self.schema.empty_chunk_bytes(&self.header) + chunk.bytes());
         let limit_bytes = session_budget(self.chunks.offset());

@@ -1,8 +1,8 @@
 //! Which log is whose, and what of each goes into the merged session.
 
 use super::MergeError;
-use crate::record::{By, Header, PlayerRecords, Stretch};
 use crate::record::player_of;
+use crate::record::{By, Header, PlayerRecords, Stretch};
 use crate::units::{Micros, PlayerId};
 
 /// So far from zero times can be, in µs, that no sum of three of them is out of bounds.

@@ -6,7 +6,7 @@ use super::{ClassId, States};
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// Whoever knows the states of a session, or of a part of it.
-pub(crate) trait KnowsStates {
+pub trait KnowsStates {
     /// The states of one entity that a viewer was sent of a tick, as [`States::sent`].
     fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])>;
 }
@@ -19,7 +19,7 @@ impl KnowsStates for States {
 
 /// The states of the last chunks, each in order.
 #[derive(Default)]
-pub(crate) struct KeptStates {
+pub struct KeptStates {
     chunks: VecDeque<States>,
     /// How many chunks before them have been forgotten.
     forgotten: u32,
@@ -27,13 +27,13 @@ pub(crate) struct KeptStates {
 
 impl KeptStates {
     /// Takes in those of the next chunk.
-    pub(crate) fn add(&mut self, mut states: States) {
+    pub fn add(&mut self, mut states: States) {
         states.put_in_order();
         self.chunks.push_back(states);
     }
 
     /// Forgets those of the chunks before this one.
-    pub(crate) fn forget_before(&mut self, chunk: u32) {
+    pub fn forget_before(&mut self, chunk: u32) {
         while self.forgotten < chunk && self.chunks.pop_front().is_some() {
             self.forgotten += 1;
         }

@@ -133,7 +133,7 @@ impl<H> Session<H> {
     }
 
     /// Appends what comes later.
-    pub(crate) fn append(&mut self, mut later: Stretch) {
+    pub fn append(&mut self, mut later: Stretch) {
         self.append_own(&mut later);
         for (player, later) in self.players.iter_mut().zip(later.players) {
             player.append(later);

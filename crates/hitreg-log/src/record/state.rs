@@ -190,7 +190,7 @@ impl States {
 
 /// The fields of which one viewer was sent other values than others: what everyone was sent of them need not be the server's
 /// state.
-pub(crate) fn sent_differently<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&'c str> {
+pub fn sent_differently<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&'c str> {
     let fields = |class: ClassId| classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
     let mut apart = BTreeSet::new();
     for (key, cells) in states.iter().filter(|(key, _)| key.viewer.is_some()) {

@@ -123,7 +123,7 @@ impl TemporaryFolder {
 ///
 /// # Errors
 /// When the system has no place for one.
-pub(crate) fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
+pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     UnnamedFolder::new().map(TemporaryFolder).map_err(StoreError::NoTemporaryFolder)
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
 ///
 /// # Errors
 /// When a folder cannot be listed.
-pub(crate) fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
+pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
     let list = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<PathBuf>>>();
     let mut paths = list().map_err(|source| StoreError::open(folder, source))?;
     paths.sort();

@@ -33,7 +33,7 @@ pub fn save_trace(target: &Target, trace: &Trace) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// When they cannot be written; nothing is left under that name then.
-pub(crate) fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError> {
+pub fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError> {
     save(target, |out| Ok(out.write_all(bytes)?))
 }
 
@@ -60,7 +60,7 @@ pub struct Prepared<'a> {
 ///
 /// # Errors
 /// As [`save`].
-pub(crate) fn prepare<'a>(
+pub fn prepare<'a>(
     target: &'a Target,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<Prepared<'a>, StoreError> {
@@ -108,7 +108,7 @@ impl Prepared<'_> {
 ///
 /// # Errors
 /// When what stands there may not be replaced, or it cannot be renamed.
-pub(crate) fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
+pub fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
     super::check_regular(from)?;
     let mut file = super::open(from)?;
     save(target, |out| Ok(std::io::copy(&mut file, out).map(drop)?))?;

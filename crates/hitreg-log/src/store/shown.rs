@@ -5,12 +5,12 @@ use std::path::Path;
 use serde::{Serialize, Serializer};
 
 /// One.
-pub(crate) fn path<S: Serializer>(path: &impl AsRef<Path>, to: S) -> Result<S::Ok, S::Error> {
+pub fn path<S: Serializer>(path: &impl AsRef<Path>, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.as_ref().display())
 }
 
 /// One, or none.
-pub(crate) fn path_if<S: Serializer>(path: &Option<impl AsRef<Path>>, to: S) -> Result<S::Ok, S::Error> {
+pub fn path_if<S: Serializer>(path: &Option<impl AsRef<Path>>, to: S) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.as_ref().display().to_string()).serialize(to)
 }
 

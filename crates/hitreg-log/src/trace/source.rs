@@ -66,7 +66,7 @@ impl TraceSource for Trace {
 ///
 /// # Errors
 /// In words, what keeps them from being read.
-pub(crate) fn gathered(
+pub fn gathered(
     trace: &dyn TraceSource,
     table: &str,
     only: &[&str],
@@ -81,7 +81,7 @@ pub(crate) fn gathered(
 ///
 /// # Errors
 /// In words, what keeps them from being read, and what `to` says.
-pub(crate) fn each_part(
+pub fn each_part(
     trace: &dyn TraceSource,
     table: &str,
     only: &[&str],

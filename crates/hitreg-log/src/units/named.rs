@@ -7,6 +7,7 @@ pub struct UnknownName(pub String);
 
 /// Gives an enum's variants their names: `NAMES`, `ALL`, `Into<&'static str>` and `FromStr`. They are listed in the order of the
 /// variants, because a variant's number is its place among the names in files.
+#[macro_export]
 macro_rules! named {
     ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $type {
@@ -44,5 +45,3 @@ macro_rules! named {
         }
     };
 }
-
-pub(crate) use named;

@@ -94,7 +94,7 @@ impl<B: Clone> Acked<'_, B> {
 }
 
 /// The bodies of two snapshots, both in ascending order of id: those of the later, and those that only the earlier has.
-pub(crate) fn shown_by_either<B: Clone>(earlier: &[(EntityId, B)], later: &[(EntityId, B)]) -> Vec<(EntityId, B)> {
+pub fn shown_by_either<B: Clone>(earlier: &[(EntityId, B)], later: &[(EntityId, B)]) -> Vec<(EntityId, B)> {
     let mut gone = earlier.iter().peekable();
     let mut all = Vec::with_capacity(later.len());
     for body in later {

@@ -4,7 +4,7 @@ use glam::DVec3;
 
 /// A convex polygon in space.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Polygon {
+pub struct Polygon {
     corners: Vec<DVec3>,
 }
 
@@ -13,7 +13,7 @@ const ON_PLANE: f64 = 1e-3;
 
 impl Polygon {
     /// A square on the plane `normal . p = distance` that reaches so far to all sides of the point nearest to the origin.
-    pub(crate) fn on_plane(normal: DVec3, distance: f64, reach: f64) -> Polygon {
+    pub fn on_plane(normal: DVec3, distance: f64, reach: f64) -> Polygon {
         let least = if normal.x.abs() < 0.6 { DVec3::X } else { DVec3::Y };
         let right = normal.cross(least).normalize_or_zero() * reach;
         let up = normal.cross(right);
@@ -22,7 +22,7 @@ impl Polygon {
     }
 
     /// The parts in front of a plane and behind it. What lies in the plane is in neither.
-    pub(crate) fn cut(&self, normal: DVec3, distance: f64) -> [Option<Polygon>; 2] {
+    pub fn cut(&self, normal: DVec3, distance: f64) -> [Option<Polygon>; 2] {
         let off = |corner: &DVec3| normal.dot(*corner) - distance;
         [1.0, -1.0].map(|side| {
             let mut corners = Vec::new();
@@ -43,7 +43,7 @@ impl Polygon {
 
     /// The stretch that a polygon on a steep plane covers when it is seen from above: both ends, the least and the greatest height.
     /// `None` of what is seen as a point.
-    pub(crate) fn seen_from_above(&self, normal: DVec3) -> Option<([f32; 2], [f32; 2], f32, f32)> {
+    pub fn seen_from_above(&self, normal: DVec3) -> Option<([f32; 2], [f32; 2], f32, f32)> {
         let along = DVec3::new(-normal.y, normal.x, 0.0);
         let order = |a: &&DVec3, b: &&DVec3| along.dot(**a).total_cmp(&along.dot(**b));
         let (from, to) = (self.corners.iter().min_by(order)?, self.corners.iter().max_by(order)?);

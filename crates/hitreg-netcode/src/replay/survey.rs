@@ -225,7 +225,7 @@ impl Survey {
     }
 
     /// What the chunks alone take, in bytes, however little they hold, where the log is read once for each player who plays.
-    pub(crate) fn pass_bytes(&self) -> u64 {
+    pub fn pass_bytes(&self) -> u64 {
         let playing = self.players.iter().filter(|player| player.made.is_some()).count() as u64;
         let chunk_bytes = (self.players.len() * size_of::<PlayerRecords>()) as u64;
         playing.saturating_mul(chunk_bytes).saturating_mul(self.bounds.chunks().into())

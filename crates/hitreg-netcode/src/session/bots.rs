@@ -26,14 +26,14 @@ struct Player<G: Bots> {
 }
 
 /// One bot at the keys.
-pub(crate) struct BotPlayer<G: Bots> {
+pub struct BotPlayer<G: Bots> {
     bot: G::Bot,
     /// The end of the last frame, in whole milliseconds: usercmds cover whole ones, and over time none is lost.
     last_ms: i64,
 }
 
 /// How long after the first time at which it could a player's first frame is, less than the interval of frames.
-pub(crate) fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
+pub fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
     let interval = cmd_hz.interval().0.unsigned_abs();
     Micros(Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(player.0)).below(interval) as i64)
 }
@@ -75,17 +75,17 @@ impl<G: Bots> InputSource<G> for BotInput<G> {
 
 impl<G: Bots> BotPlayer<G> {
     /// A bot that begins at a time.
-    pub(crate) fn new(bot: G::Bot, begins: Micros) -> BotPlayer<G> {
+    pub fn new(bot: G::Bot, begins: Micros) -> BotPlayer<G> {
         BotPlayer { bot, last_ms: begins.0 / 1000 }
     }
 
     /// Begins anew at a time.
-    pub(crate) fn begin(&mut self, at: Micros) {
+    pub fn begin(&mut self, at: Micros) {
         self.last_ms = at.0 / 1000;
     }
 
     /// What it does in a frame.
-    pub(crate) fn input(&mut self, rules: &G::Rules, at: Micros, screen: &Screen<'_, G>) -> Input {
+    pub fn input(&mut self, rules: &G::Rules, at: Micros, screen: &Screen<'_, G>) -> Input {
         let now_ms = at.0 / 1000;
         let msec = (now_ms - self.last_ms).clamp(0, 255) as u8;
         self.last_ms = now_ms;

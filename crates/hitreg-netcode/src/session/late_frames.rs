@@ -60,7 +60,7 @@ const LOADED: Model = Model {
 
 /// How late one player's frames are, one after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct LateFrames {
+pub struct LateFrames {
     model: Option<Model>,
     rng: Rng,
     /// What lasts of what makes frames late.
@@ -68,7 +68,7 @@ pub(crate) struct LateFrames {
 }
 
 impl LateFrames {
-    pub(crate) fn new(frames: Frames, seed: Seed, player: PlayerId) -> LateFrames {
+    pub fn new(frames: Frames, seed: Seed, player: PlayerId) -> LateFrames {
         let model = match frames {
             Frames::Regular => None,
             Frames::Capped => Some(CAPPED),
@@ -81,7 +81,7 @@ impl LateFrames {
     }
 
     /// By how much the next frame is later than an interval after the last.
-    pub(crate) fn next(&mut self) -> Micros {
+    pub fn next(&mut self) -> Micros {
         let Some(model) = self.model else { return Micros::ZERO };
         let Model { late, lasting, stays, hitches, hitch } = model;
         let of_its_own = libm::sqrt(1.0 - stays * stays) * self.rng.normal_f64();

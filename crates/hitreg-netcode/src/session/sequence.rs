@@ -24,7 +24,7 @@ pub struct Screen<'a, G: Game> {
 }
 
 /// The server's ends of all connections.
-pub(crate) trait ServerEnds<B> {
+pub trait ServerEnds<B> {
     /// The server ticked.
     fn ticked(&mut self, _at: Micros) {}
 
@@ -36,7 +36,7 @@ pub(crate) trait ServerEnds<B> {
 }
 
 /// A client's end of its connection.
-pub(crate) trait ClientEnd {
+pub trait ClientEnd {
     /// Makes a packet ready, and says how many bytes its datagram has; `None` where none is made. Where it is, the ack is
     /// that of the connection. `predicted` is where the client has its own body.
     fn pack(&mut self, at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16>;
@@ -46,7 +46,7 @@ pub(crate) trait ClientEnd {
 }
 
 /// One tick of the server, and the snapshots that are due after it.
-pub(crate) fn tick<G: Game>(
+pub fn tick<G: Game>(
     server: &mut impl ServerPipeline<G>,
     ends: &mut impl ServerEnds<G::Body>,
     at: Micros,
@@ -78,7 +78,7 @@ pub(crate) fn tick<G: Game>(
 }
 
 /// A client's packet reaches the server.
-pub(crate) fn packet_reached<G: Game>(
+pub fn packet_reached<G: Game>(
     server: &mut impl ServerPipeline<G>,
     at: Micros,
     player: PlayerId,
@@ -92,7 +92,7 @@ pub(crate) fn packet_reached<G: Game>(
 
 /// One frame of a client: what it shows, what the player does then, and the packet that says so. `looks` is whether the player's
 /// input depends on what is shown.
-pub(crate) fn frame<G: Game>(
+pub fn frame<G: Game>(
     client: &mut impl ClientPipeline<G>,
     end: &mut impl ClientEnd,
     at: Micros,
@@ -121,7 +121,7 @@ pub(crate) fn frame<G: Game>(
 }
 
 /// A snapshot reaches its client.
-pub(crate) fn snapshot_received<G: Game>(
+pub fn snapshot_received<G: Game>(
     client: &mut impl ClientPipeline<G>,
     at: Micros,
     player: PlayerId,

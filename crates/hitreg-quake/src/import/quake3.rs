@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use hitreg_engine::engine::{EngineError, can_be_read_twice};
+use super::ImportFileError;
+use hitreg_engine::engine::can_be_read_twice;
 use hitreg_log::log::{Options, WhenFull};
 use crate::quake3::{self, Counts, ImportError, Overview, ServerLog, Source};
 use hitreg_log::store::{self, Recording, StoreError, Target};
@@ -27,15 +28,15 @@ pub struct Quake3Recording<'a> {
 ///
 /// # Errors
 /// When a file cannot be read or written, or the recording is none; names the file at fault.
-pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, EngineError> {
+pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, ImportFileError> {
     let recording = Reread::of(from.recording)?;
     let log = from.server_log.map(store::read_bytes).transpose()?;
     let log = ServerLog::parse(log.as_deref().unwrap_or_default());
-    let fail = |source| EngineError::Quake3 { path: from.recording.to_owned(), source };
+    let fail = |source| ImportFileError::Quake3 { path: from.recording.to_owned(), source };
     let mut overview = quake3::survey(from.source, recording.read()?, &log).map_err(fail)?;
     let Counts { hits, logged, .. } = overview.counts;
     if let Some(path) = from.server_log.filter(|_| logged == 0 && hits > 0) {
-        return Err(EngineError::Quake3 { path: path.to_owned(), source: ImportError::ServerLog { hits } });
+        return Err(ImportFileError::Quake3 { path: path.to_owned(), source: ImportError::ServerLog { hits } });
     }
     if let Some(path) = from.map {
         let played = &overview.rules.map_name;
@@ -43,11 +44,11 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
         let is_level = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bsp"));
         if is_level && !from.force_map && !is_it(path) {
             let source = ImportError::OtherMap { played: played.clone() };
-            return Err(EngineError::Quake3 { path: path.to_owned(), source });
+            return Err(ImportFileError::Quake3 { path: path.to_owned(), source });
         }
         let map = quake3::map_from(&store::read_bytes(path)?, &overview.rules.map_name);
         overview.rules.map =
-            Some(map.map_err(|error| EngineError::Quake3 { path: path.to_owned(), source: error.into() })?);
+            Some(map.map_err(|error| ImportFileError::Quake3 { path: path.to_owned(), source: error.into() })?);
     }
     let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
     let mut to = Recording::begin_with(target, &header, Options::whole(), WhenFull::Wait)?;

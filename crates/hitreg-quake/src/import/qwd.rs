@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hitreg_engine::engine::EngineError;
+use super::ImportFileError;
 use crate::quakeworld::{self, ImportError, ImportOptions, Imported, map_stem};
 use hitreg_log::store;
 
@@ -25,7 +25,7 @@ const MAP_ENDINGS: [&str; 3] = ["bsp", "bsp.gz", "bsp.xz"];
 ///
 /// # Errors
 /// When a file cannot be read, when there is no map, or when demo and map do not fit; names the file at fault.
-pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(Imported, usize), EngineError> {
+pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(Imported, usize), ImportFileError> {
     let demo_bytes = store::read_bytes(demo)?;
     let map = match maps {
         Maps::File(map) => map.clone(),
@@ -36,7 +36,7 @@ pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(Imported, us
     let options = ImportOptions { map_name, force_map: force };
     let imported = quakeworld::import(&demo_bytes, &map_bytes, &options).map_err(|source| {
         let path = if is_the_maps_fault(&source) { map } else { demo.to_owned() };
-        EngineError::Import { path, source }
+        ImportFileError::Import { path, source }
     })?;
     Ok((imported, demo_bytes.len()))
 }
@@ -45,11 +45,11 @@ pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(Imported, us
 ///
 /// # Errors
 /// When a folder cannot be listed.
-pub fn demos_below(folder: &Path) -> Result<Vec<PathBuf>, EngineError> {
+pub fn demos_below(folder: &Path) -> Result<Vec<PathBuf>, ImportFileError> {
     files_below(folder, &DEMO_ENDINGS)
 }
 
-fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, EngineError> {
+fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ImportFileError> {
     let mut files = Vec::new();
     for ending in endings {
         files.extend(store::files_below(folder, ending)?);
@@ -59,13 +59,13 @@ fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, EngineEr
 }
 
 /// The file of the map that a demo was played on.
-fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, EngineError> {
-    let map = quakeworld::played_map(bytes).map_err(|source| EngineError::Import { path: demo.to_owned(), source })?;
+fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, ImportFileError> {
+    let map = quakeworld::played_map(bytes).map_err(|source| ImportFileError::Import { path: demo.to_owned(), source })?;
     let is_it = |path: &PathBuf| {
         path.file_name().is_some_and(|name| map_stem(&name.to_string_lossy()).eq_ignore_ascii_case(&map))
     };
     let found = files_below(folder, &MAP_ENDINGS)?.into_iter().find(is_it);
-    found.ok_or_else(|| EngineError::NoMap { demo: demo.to_owned(), map, folder: folder.to_owned() })
+    found.ok_or_else(|| ImportFileError::NoMap { demo: demo.to_owned(), map, folder: folder.to_owned() })
 }
 
 fn is_the_maps_fault(error: &ImportError) -> bool {

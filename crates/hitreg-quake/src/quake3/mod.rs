@@ -38,3 +38,10 @@ pub use overheard::Overheard;
 pub use protocol::{DatagramError, DeltaError, MessageError, ReadError, Undecoded};
 pub use rules::Rules;
 pub use server_log::{Hurt, ServerLog};
+
+use hitreg_engine::engine::{Playable, replaying};
+
+/// The game, for commands: its logs are replayed.
+pub fn playable() -> Box<dyn Playable> {
+    replaying::<Quake3>()
+}

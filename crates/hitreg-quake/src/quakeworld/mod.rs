@@ -34,3 +34,10 @@ pub use game::{QuakeWorld, Shot};
 pub use import::{Finding, ImportError, ImportOptions, Imported, Trait, UnpackError, import, played_map, unpacked};
 pub use movement::{BUTTON_JUMP, Dialect, MoveVars, PlayerState, Run, Runner, Solid, Touched, UserCmd, World, step};
 pub use rules::{Rules, stem as map_stem};
+
+use hitreg_engine::engine::{Playable, replaying};
+
+/// The game, for commands: its logs are replayed.
+pub fn playable() -> Box<dyn Playable> {
+    replaying::<QuakeWorld>()
+}

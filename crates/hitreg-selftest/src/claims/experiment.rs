@@ -234,9 +234,9 @@ impl Prepared {
 fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
     let (name, text) = match name {
         MapName::Orchard => return Ok(ArenaMap::orchard()),
-        MapName::Plain => ("plain", include_str!("../../fixtures/claims/plain.map")),
-        MapName::Corner => ("corner", include_str!("../../fixtures/claims/corner.map")),
-        MapName::Teleporter => ("teleporter", include_str!("../../fixtures/claims/teleporter.map")),
+        MapName::Plain => ("plain", include_str!("../../claims/plain.map")),
+        MapName::Corner => ("corner", include_str!("../../claims/corner.map")),
+        MapName::Teleporter => ("teleporter", include_str!("../../claims/teleporter.map")),
     };
     Ok(ArenaMap::parse(name, text.as_bytes())?)
 }

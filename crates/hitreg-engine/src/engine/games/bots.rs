@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::{MakeRules, MapFile, RulesError};
 use hitreg_netcode::game::{Bots, Game};
-use hitreg_live::{self, Joined, Joining, Limits, LiveError, LiveReport, LiveSink};
+use hitreg_live::{Joined, Joining, Limits, LiveError, LiveReport, LiveSink};
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_log::record::{Header, Record, Session};
 use hitreg_netcode::replay::{self, ReplayError, Replayed};
@@ -120,7 +120,7 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
         sink: &mut dyn LiveSink,
     ) -> Result<Joined, JoinError> {
         let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
-        Ok(live::join::<G>(joining, &rules, sink)?)
+        Ok(hitreg_live::join::<G>(joining, &rules, sink)?)
     }
 }
 
@@ -179,11 +179,11 @@ impl<G: Bots + Netcode> ReadySession for Ready<G> {
     }
 
     fn live_header(&self) -> Result<Header, LiveError> {
-        live::live_header::<G>(&self.scenario, &self.rules)
+        hitreg_live::live_header::<G>(&self.scenario, &self.rules)
     }
 
     fn run_live(&self, port: u16, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError> {
-        live::record_live::<G>(&self.scenario, &self.rules, port, stop, sink)
+        hitreg_live::record_live::<G>(&self.scenario, &self.rules, port, stop, sink)
     }
 
     fn serve(
@@ -193,7 +193,7 @@ impl<G: Bots + Netcode> ReadySession for Ready<G> {
         stop: &AtomicBool,
         sink: &mut dyn LiveSink,
     ) -> Result<LiveReport, LiveError> {
-        live::serve::<G>(&self.scenario, &self.rules, at, limits, stop, sink)
+        hitreg_live::serve::<G>(&self.scenario, &self.rules, at, limits, stop, sink)
     }
 }
 

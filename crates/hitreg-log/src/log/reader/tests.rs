@@ -2,10 +2,10 @@ use serde::Serialize;
 use serde_bytes::ByteBuf;
 
 use super::*;
-use crate::record::{CellKind, Class, Field, Scope};
 use crate::log::chunk::{encode_end, to_messagepack};
 use crate::log::container::ChunkSink;
 use crate::record::Origin;
+use crate::record::{CellKind, Class, Field, Scope};
 use crate::units::Seed;
 
 /// A chunk as no writer of ours makes it.

@@ -42,10 +42,10 @@ macro_rules! table {
             /// The table while it grows.
             #[derive(Debug)]
             pub struct Writer {
-                pub(crate) rows: usize,
+                pub rows: usize,
                 /// How many rows were taken the last time: about as many will come again.
                 taken: usize,
-                $( pub(crate) $column: <$kind as Kind>::Cells, )+
+                $( pub $column: <$kind as Kind>::Cells, )+
             }
 
             /// The table as it is read.
@@ -73,7 +73,7 @@ macro_rules! table {
                 /// To be called before rows are added to the columns themselves. To grow step by step would move all of them
                 /// each time.
                 #[inline]
-                pub(crate) fn make_room(&mut self) {
+                pub fn make_room(&mut self) {
                     if self.rows == 0 && self.taken > 0 {
                         let rows = std::mem::take(&mut self.taken);
                         $( <$kind as Kind>::reserve(&mut self.$column, rows + rows / 8); )+

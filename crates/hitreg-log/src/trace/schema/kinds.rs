@@ -250,7 +250,7 @@ pub(crate) const NONE: &str = "none";
 pub struct NameCells {
     names: Vec<String>,
     places: BTreeMap<String, u32>,
-    pub(crate) codes: Vec<u32>,
+    pub codes: Vec<u32>,
 }
 
 impl NameCells {
@@ -276,7 +276,7 @@ impl NameCells {
     }
 
     /// The code of no value.
-    pub(crate) fn no_value(&self) -> u32 {
+    pub fn no_value(&self) -> u32 {
         self.names.len() as u32
     }
 
