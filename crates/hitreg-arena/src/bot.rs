@@ -22,7 +22,7 @@ use hitreg_log::usercmd::{Input, buttons};
 use eyes::{Eyes, Foe};
 use hand::Hand;
 use legs::{Legs, Stride, on_keys};
-pub(crate) use routes::Routes;
+pub use routes::Routes;
 use routes::yaw_towards;
 
 /// Keeps the streams of bots apart from those of usercmds and respawns.
@@ -67,7 +67,7 @@ impl Bot {
     }
 
     /// The same, on routes that were worked out before.
-    pub(crate) fn crew_on(seed: Seed, players: u16, routes: &Arc<Routes>) -> Vec<Bot> {
+    pub fn crew_on(seed: Seed, players: u16, routes: &Arc<Routes>) -> Vec<Bot> {
         (0..players).map(|player| Bot::on_routes(seed, PlayerId(player), routes)).collect()
     }
 

@@ -4,7 +4,7 @@ mod apple;
 mod arrow;
 mod bell;
 mod body;
-pub(crate) mod bot;
+pub mod bot;
 mod bounds;
 mod brush;
 mod bvh;

@@ -1,6 +1,6 @@
 /* hitreg: records the netcode of action games, and reads and writes what builds make of it.
  *
- * Made from src/capi by cbindgen; docs/recorder.md says how to use it.
+ * Made from crates/hitreg-capi by cbindgen; docs/recorder.md says how to use it.
  *
  * Every function that gives back a hitreg_code says HITREG_OK, or why not; hitreg_last_error() has the sentence. Structs begin with
  * their size: set it to sizeof the struct. Threads: a stream belongs to the thread that first pushes into it; a recorder, a

@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use super::guard::hitreg_code::{self, HITREG_FINISHED, HITREG_MISFIT, HITREG_VALUE};
 use super::guard::{Failure, array, fail, free, guard, handle, text};
-use hitreg_log::record::{CellKind, Class, Field, Meaning, Scope};
-use hitreg_log::recorder::Description;
-use hitreg_log::units::PlayerId;
+use ::hitreg_log::record::{CellKind, Class, Field, Meaning, Scope};
+use ::hitreg_log::recorder::Description;
+use ::hitreg_log::units::PlayerId;
 
 /// A description of a session. `hitreg_recorder_create` uses it up; it is freed all the same.
 pub struct hitreg_about {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hitreg_log::recorder::{FinishError, PushError};
+use ::hitreg_log::recorder::{FinishError, PushError};
 
 /// How a call went.
 #[repr(C)]
@@ -107,8 +107,8 @@ impl From<FinishError> for Failure {
     }
 }
 
-impl From<hitreg_log::store::StoreError> for Failure {
-    fn from(error: hitreg_log::store::StoreError) -> Failure {
+impl From<::hitreg_log::store::StoreError> for Failure {
+    fn from(error: ::hitreg_log::store::StoreError) -> Failure {
         fail(HITREG_FILE, error.to_string())
     }
 }

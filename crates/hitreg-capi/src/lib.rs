@@ -1,6 +1,6 @@
-//! The C ABI: a recorder, a reader of logs and a writer of traces for engines in other languages. The one room with `unsafe`.
+//! The C ABI: a recorder, a reader of logs and a writer of traces for engines in other languages. The one crate with `unsafe`.
 //!
-//! `include/hitreg.h` is made from this room by cbindgen (`HITREG_WRITE_HEADER=1 cargo test --features capi --test capi`), and a
+//! `include/hitreg.h` is made from this crate by cbindgen (`HITREG_WRITE_HEADER=1 cargo test -p hitreg-capi --test capi`), and a
 //! test holds it up to date.
 //!
 //! What every function keeps to:

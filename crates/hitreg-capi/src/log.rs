@@ -8,11 +8,11 @@ use std::path::Path;
 use super::guard::hitreg_code::{self, HITREG_FILE, HITREG_NO_ROW, HITREG_VALUE};
 use super::guard::{Failure, answer, fail, fill, free, guard, look, text};
 use super::{hitreg_arrival, hitreg_execution, hitreg_state, hitreg_tick_end, hitreg_usercmd};
-use hitreg_log::record::{PlayerRecords, Session};
-use hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
-use hitreg_log::store;
-use hitreg_log::trace::Digest;
-use hitreg_log::units::{CommandSeq, PlayerId};
+use ::hitreg_log::record::{PlayerRecords, Session};
+use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
+use ::hitreg_log::store;
+use ::hitreg_log::trace::Digest;
+use ::hitreg_log::units::{CommandSeq, PlayerId};
 
 /// A log that was read. Nothing changes it: any number of threads may look at it at once.
 pub struct hitreg_log {
@@ -68,7 +68,7 @@ impl hitreg_log {
         let mut bytes = Vec::new();
         let unreadable = |what: String| fail(HITREG_FILE, format!("{}: {what}", path.display()));
         store::open(path)?.read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
-        let session = hitreg_log::log::read_session(&bytes[..]).map_err(|error| unreadable(error.to_string()))?;
+        let session = ::hitreg_log::log::read_session(&bytes[..]).map_err(|error| unreadable(error.to_string()))?;
         let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
         let of_bytes = session.unknown.iter().find(|records| records.kind == USERCMD_BYTES);
         let carried = |player| {

@@ -6,7 +6,7 @@ use super::guard::hitreg_code::{self, HITREG_MISFIT, HITREG_NO_ROW};
 use super::guard::{Failure, answer, fail, fill, guard, look, text};
 use super::log::{USERCMDS, hitreg_log, row};
 use super::{hitreg_arrival, hitreg_effect, hitreg_presence, hitreg_snapshot, hitreg_value};
-use hitreg_log::record::{Presence, UnknownColumn, UnknownKind, UnknownRecords};
+use ::hitreg_log::record::{Presence, UnknownColumn, UnknownKind, UnknownRecords};
 
 /// A snapshot that was sent to a player, by its place in the log, from 0. `entities` stays until the log is freed; `hitreg_log_effect` has
 /// the effects.

@@ -9,12 +9,12 @@ use super::{
     hitreg_effect, hitreg_packet, hitreg_presence, hitreg_shot, hitreg_snapshot, hitreg_stream, hitreg_usercmd,
     hitreg_value,
 };
-use hitreg_log::record::{
+use ::hitreg_log::record::{
     ArrivalRecord, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, PacketRecord, Presence, PresenceRecord,
     Reason, Record, ShotRecord, SnapshotRecord, StateRecord, Value,
 };
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use hitreg_log::usercmd::{Input, Usercmd};
+use ::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use ::hitreg_log::usercmd::{Input, Usercmd};
 
 fn usercmd(c: &hitreg_usercmd) -> Result<Usercmd, Failure> {
     let input = Input {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::guard::hitreg_code::{self, HITREG_FINISHED, HITREG_NULL, HITREG_THREAD, HITREG_VALUE};
 use super::guard::{Failure, answer, fail, fill, free, guard, handle, look, sized, text};
 use super::{hitreg_about, hitreg_log, hitreg_options, hitreg_written};
-use hitreg_log::recorder::{Options, Recorder, Rotation, Stream};
-use hitreg_log::units::Micros;
+use ::hitreg_log::recorder::{Options, Recorder, Rotation, Stream};
+use ::hitreg_log::units::Micros;
 
 /// A log being written. Any thread may use it, one at a time.
 pub struct hitreg_recorder {
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn hitreg_recorder_written(
     })
 }
 
-fn figures(written: hitreg_log::recorder::Written) -> hitreg_written {
+fn figures(written: ::hitreg_log::recorder::Written) -> hitreg_written {
     hitreg_written {
         size: size_of::<hitreg_written>() as u32,
         reserved: 0,

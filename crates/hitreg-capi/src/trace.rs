@@ -6,8 +6,8 @@ use std::path::Path;
 use super::guard::hitreg_code::{self, HITREG_MISFIT, HITREG_VALUE};
 use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
 use super::hitreg_log;
-use hitreg_log::store::{self, Kind, Targets};
-use hitreg_log::trace::{Column, Data, Table, Trace, TraceHeader};
+use ::hitreg_log::store::{self, Kind, Targets};
+use ::hitreg_log::trace::{Column, Data, Table, Trace, TraceHeader};
 
 /// A trace being put together: tables, one after the other, each with its columns. One thread at a time.
 pub struct hitreg_trace {

@@ -6,7 +6,7 @@ mod figures;
 
 use rayon::prelude::*;
 
-pub(crate) use axis::PRESET;
+pub use axis::PRESET;
 pub use axis::{Axis, AxisError};
 
 use hitreg_log::record::Session;

@@ -8,7 +8,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use hitreg_log::record::Execution;
 //!
-//! # let file: &[u8] = include_bytes!("../fixtures/compat/log-v2.0.hitlog");
+//! # let file: &[u8] = include_bytes!("../../../fixtures/compat/log-v2.0.hitlog");
 //! let session = hitreg_log::log::read_session(file)?;
 //! let mut places = vec![0.0; session.players.len()];
 //! for (player, place) in session.players.iter().zip(&mut places) {

@@ -46,7 +46,7 @@ pub use state::sent_differently;
 pub use state::{StateKey, StateRecord, States};
 pub(crate) use stream::OF_SESSION;
 pub use stream::{By, OF_PLAYERS, PlayerRecords, Record, Recorded, Stream, When};
-pub(crate) use stream::{each_stream, state_bytes};
+pub use stream::{each_stream, state_bytes};
 pub(crate) use unknown::OwnRow;
 pub use unknown::{UnknownColumn, UnknownKind, UnknownRecords, Value};
 pub use wall::Wall;

@@ -75,7 +75,7 @@ fn value(bytes: &[u8]) -> Option<(u64, usize)> {
 ///
 /// # Errors
 /// When it is not TOML, or holds something else; says where.
-pub(crate) fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
+pub fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     let reader = toml::Deserializer::parse(text).map_err(|error| ReadError(error.to_string()))?;
     read(&mut <dyn Deserializer<'_>>::erase(reader))
 }

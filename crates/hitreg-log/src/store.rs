@@ -29,7 +29,7 @@ pub use saving::{move_to, prepare, save_bytes};
 pub use standard::is_meant as is_standard_stream;
 pub use target::{Kind, Target, Targets};
 pub use trace_file::TraceFile;
-pub(crate) use unnamed::remove_unnamed;
+pub use unnamed::remove_unnamed;
 
 use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};
 use crate::record::Session;

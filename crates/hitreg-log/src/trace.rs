@@ -227,7 +227,7 @@ impl Table {
     }
 
     /// Adds the columns, and their names, that more rows of a table have: those of a table without rows are theirs alone.
-    pub(crate) fn widen(&mut self, more: Table, first: bool) {
+    pub fn widen(&mut self, more: Table, first: bool) {
         if first {
             self.columns = more.columns;
             return;

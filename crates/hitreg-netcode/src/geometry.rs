@@ -6,7 +6,7 @@ use glam::Vec3;
 pub use polygon::Polygon;
 
 /// The angle between a direction and the way to a point, in radians; how far off an aim is.
-pub(crate) fn angle_off(from: Vec3, direction: Vec3, point: Vec3) -> f32 {
+pub fn angle_off(from: Vec3, direction: Vec3, point: Vec3) -> f32 {
     let to = point - from;
     libm::atan2f(direction.cross(to).length(), direction.dot(to))
 }

@@ -4,7 +4,7 @@ mod holed;
 mod model;
 mod recorded;
 
-pub(crate) use holed::Holed;
+pub use holed::Holed;
 pub use model::{Jitter, LinkModel, Loss, ModelError, ModelledLink};
 pub use recorded::RecordedLink;
 

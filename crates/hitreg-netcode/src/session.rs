@@ -16,13 +16,13 @@ mod synth;
 mod unencoded;
 
 pub use batches::{Batches, HandedOver};
-pub(crate) use bots::BotInput;
+pub use bots::BotInput;
 pub use bots::{BotPlayer, frame_phase};
 pub use late_frames::LateFrames;
 pub(crate) use machine::AfterTick;
 pub use machine::{InputSource, Machine};
 pub use network::Links;
-pub(crate) use network::{Asking, Intruder};
+pub use network::{Asking, Intruder};
 pub use observe::{Observer, Packed, Shown};
 pub use recorder::{RecordSink, Recorder};
 pub use sequence::Screen;

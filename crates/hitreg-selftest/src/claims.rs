@@ -11,7 +11,7 @@ macro_rules! claim {
         $crate::claims::Claim {
             name: $name,
             theme: $crate::claims::Theme::$theme,
-            text: include_str!(concat!("../claims/", $name, ".toml")),
+            text: include_str!(concat!("../../claims/", $name, ".toml")),
             measure: $measure,
         }
     };

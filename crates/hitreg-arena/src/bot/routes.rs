@@ -27,7 +27,7 @@ const TRIAL_MSEC: u8 = 16;
 
 /// The graph of a map.
 #[derive(Clone, Debug)]
-pub(crate) struct Routes {
+pub struct Routes {
     places: Vec<Vec3>,
     ways: Vec<Vec<Way>>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Way {
 
 impl Routes {
     /// Tries every way by walking it.
-    pub(crate) fn new(rules: &ArenaRules) -> Routes {
+    pub fn new(rules: &ArenaRules) -> Routes {
         let map = &rules.map;
         let waypoints = map.waypoints().iter().map(|&at| Vec3::from_array(at));
         let places: Vec<Vec3> = map.spawn_points().iter().map(|place| place.origin).chain(waypoints).collect();

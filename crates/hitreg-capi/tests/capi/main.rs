@@ -1,8 +1,10 @@
 //! The C ABI: its header is up to date, and no program in C makes it fail.
 #![expect(clippy::disallowed_methods, reason = "writing the header anew is asked for by an environment variable")]
 
+extern crate hitreg_log as hitreg;
+
 mod calls;
-#[path = "../hostile/fuzz.rs"]
+#[path = "../../../../tests/hostile/fuzz.rs"]
 #[expect(dead_code, reason = "some of it is for targets of their own")]
 mod fuzz;
 
@@ -20,7 +22,7 @@ fn the_header_is_as_the_room_says() {
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
     let sources = ["guard", "types", "about", "recorder", "push", "log", "log_more", "trace"];
     let builder = sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, name| {
-        builder.with_src(root.join(format!("src/capi/{name}.rs")))
+        builder.with_src(root.join(format!("src/{name}.rs")))
     });
     let mut made = Vec::new();
     builder.generate().expect("a header").write(&mut made);
@@ -32,6 +34,6 @@ fn the_header_is_as_the_room_says() {
     let there = std::fs::read_to_string(&header).expect("include/hitreg.h");
     assert!(
         made == there,
-        "include/hitreg.h is not as src/capi: HITREG_WRITE_HEADER=1 cargo test --features capi --test capi"
+        "include/hitreg.h is not as src: HITREG_WRITE_HEADER=1 cargo test -p hitreg-capi --test capi"
     );
 }

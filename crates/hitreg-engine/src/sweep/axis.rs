@@ -3,7 +3,7 @@
 use hitreg_netcode::settings::{KEYS, Kind, SettingError, Settings};
 
 /// The word that stands for presets in the place of a setting's key.
-pub(crate) const PRESET: &str = "preset";
+pub const PRESET: &str = "preset";
 
 /// The most values of one axis.
 const VALUES_MAX: i64 = 1_000;

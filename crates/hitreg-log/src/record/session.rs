@@ -254,7 +254,7 @@ impl StateKey {
 
 impl PlayerRecords {
     /// Moves the times of what one side recorded.
-    pub(crate) fn move_by(&mut self, side: By, by: Micros) {
+    pub fn move_by(&mut self, side: By, by: Micros) {
         for (stream, (_, of)) in self.streams_mut().into_iter().zip(super::OF_PLAYERS) {
             if of == side {
                 stream.move_by(by);

@@ -92,6 +92,7 @@ impl<T: Recorded> Stream for Vec<T> {
 
 /// Hands the list of kinds to a macro: those that each player has, then those of the whole session. Records of one moment
 /// are written in this order.
+#[macro_export]
 macro_rules! each_stream {
     ($then:ident) => {
         $then! {
@@ -128,7 +129,7 @@ macro_rules! each_stream {
         }
     };
 }
-pub(crate) use each_stream;
+pub use crate::each_stream;
 
 macro_rules! declare {
     (
@@ -179,7 +180,7 @@ macro_rules! declare {
             }
 
             /// Takes the records over that are on one clock.
-            pub(crate) fn take(&mut self, by: By, from: PlayerRecords) {
+            pub fn take(&mut self, by: By, from: PlayerRecords) {
                 $( if by == By::$by { self.$field = from.$field; } )*
             }
         }
@@ -245,6 +246,6 @@ macro_rules! declare {
 each_stream!(declare);
 
 /// What a state of so many cells takes in memory, in bytes.
-pub(crate) fn state_bytes(cells: usize) -> usize {
+pub fn state_bytes(cells: usize) -> usize {
     16 + 4 * cells
 }

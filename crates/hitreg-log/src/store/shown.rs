@@ -15,6 +15,6 @@ pub fn path_if<S: Serializer>(path: &Option<impl AsRef<Path>>, to: S) -> Result<
 }
 
 /// Several.
-pub(crate) fn paths<S: Serializer>(paths: &[impl AsRef<Path>], to: S) -> Result<S::Ok, S::Error> {
+pub fn paths<S: Serializer>(paths: &[impl AsRef<Path>], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(paths.iter().map(|path| path.as_ref().display().to_string()))
 }

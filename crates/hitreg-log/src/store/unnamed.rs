@@ -64,7 +64,7 @@ impl UnnamedFolder {
 }
 
 /// Removes all of them, for a program that ends now: from here on none is made, and none gets its name.
-pub(crate) fn remove_unnamed() {
+pub fn remove_unnamed() {
     let paths = known_paths();
     for path in &*paths {
         // What is gone already is as it should be, and nothing can be done about what cannot be removed.

@@ -5,7 +5,7 @@ use hitreg_log::units::Micros;
 
 /// A link with holes.
 #[derive(Clone, Debug)]
-pub(crate) struct Holed {
+pub struct Holed {
     model: ModelledLink,
     /// What leaves from the first to before the second is lost.
     holes: Vec<(Micros, Micros)>,
@@ -13,7 +13,7 @@ pub(crate) struct Holed {
 
 impl Holed {
     /// Holes from and to, in ms.
-    pub(crate) fn new(model: ModelledLink, holes_ms: &[[f64; 2]]) -> Holed {
+    pub fn new(model: ModelledLink, holes_ms: &[[f64; 2]]) -> Holed {
         let hole = |[from, to]: &[f64; 2]| (Micros::from_ms_f64(*from), Micros::from_ms_f64(*to));
         Holed { model, holes: holes_ms.iter().map(hole).collect() }
     }

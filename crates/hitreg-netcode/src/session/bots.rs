@@ -11,7 +11,7 @@ use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
 
 /// The bots of a synthetic session.
-pub(crate) struct BotInput<G: Bots> {
+pub struct BotInput<G: Bots> {
     rules: Arc<G::Rules>,
     players: Vec<Player<G>>,
 }
@@ -45,7 +45,7 @@ impl<G: Bots> BotInput<G> {
     }
 
     /// Of bots that are there already, one for each player.
-    pub(crate) fn of(bots: Vec<G::Bot>, seed: Seed, rules: Arc<G::Rules>, settings: &Arc<Settings>) -> BotInput<G> {
+    pub fn of(bots: Vec<G::Bot>, seed: Seed, rules: Arc<G::Rules>, settings: &Arc<Settings>) -> BotInput<G> {
         let players = (0u16..)
             .zip(bots)
             .map(|(p, bot)| {

@@ -119,17 +119,17 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     }
 
     /// Lets somebody see all datagrams of the session, and send others.
-    pub(crate) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
+    pub fn let_in(&mut self, intruder: Box<dyn Intruder>) {
         self.network.let_in(intruder);
     }
 
     /// Lets one player's client say which snapshots it has, true or not.
-    pub(crate) fn let_lie(&mut self, player: PlayerId) {
+    pub fn let_lie(&mut self, player: PlayerId) {
         self.network.let_lie(player);
     }
 
     /// Lets one player's client ask for something besides sending usercmds.
-    pub(crate) fn let_ask(&mut self, asking: Asking) {
+    pub fn let_ask(&mut self, asking: Asking) {
         self.network.let_ask(asking);
     }
 

@@ -35,7 +35,7 @@ pub struct Links<L> {
 }
 
 /// Somebody on the way between server and clients.
-pub(crate) trait Intruder: Send {
+pub trait Intruder: Send {
     /// Sees a datagram of the packet or snapshot of that number, which leaves an end of a player's connection, and may send
     /// another to where it goes: so long after it, of that number, with those bytes.
     fn sees(&mut self, player: PlayerId, number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)>;
@@ -53,12 +53,12 @@ pub(super) struct Network<B, L> {
 }
 
 /// One player's client asks for something besides sending usercmds.
-pub(crate) struct Asking {
-    pub(crate) player: PlayerId,
+pub struct Asking {
+    pub player: PlayerId,
     /// What it asks for next, if anything.
-    pub(crate) asks: Box<dyn FnMut() -> Option<What> + Send>,
+    pub asks: Box<dyn FnMut() -> Option<What> + Send>,
     /// Takes what has reached the server, of whomever.
-    pub(crate) hears: Box<dyn FnMut(PlayerId, What) + Send>,
+    pub hears: Box<dyn FnMut(PlayerId, What) + Send>,
 }
 
 /// How packets and snapshots travel.

@@ -64,7 +64,7 @@ fn a_packed_capture_may_be_cut_off() {
 fn what_is_fuzzed_is_as_it_is_made() {
     let scribe = played().0;
     for (name, made) in [("captures", scribe.capture), ("client-demos", scribe.demo)] {
-        let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/fuzz").join(name).join("000");
+        let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/fuzz").join(name).join("000");
         if std::fs::read(&kept).ok().as_ref() != Some(&made) {
             let written = std::env::temp_dir().join(format!("hitreg-{name}"));
             std::fs::write(&written, made).expect("written");

@@ -98,7 +98,7 @@ fn confirms(cause: Cause, evidence: &str, stretch: &Stretch<'_>, run: &Run) -> b
 
 #[test]
 fn labels_are_confirmed_and_placebos_are_not_labelled() {
-    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/quakeworld");
     if !data.is_dir() {
         eprintln!("skipped: {} is not there", data.display());
         return;

@@ -193,7 +193,7 @@ fn add<T: Copy>(to: &mut Vec<T>, items: &[T]) -> Span {
 
 #[test]
 fn a_real_demo_comes_back_from_its_log_exactly() {
-    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/quakeworld");
     if !data.is_dir() {
         eprintln!("skipped: {} is not there", data.display());
         return;
