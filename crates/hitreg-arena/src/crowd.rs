@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::world::CollisionWorld;
+    use super::super::world::CollisionWorld;
 
     fn a_place() -> impl Strategy<Value = Vec3> {
         let coordinate = prop_oneof![(-6_400_i32..6_400).prop_map(|n| n as f32 / 32.0), -200.0_f32..200.0];

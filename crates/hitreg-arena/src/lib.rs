@@ -50,9 +50,12 @@ pub use state::ArenaWorld;
 pub use weapon::{Shot, WeaponId, WeaponRules};
 pub use world::CollisionWorld;
 
+#[cfg(not(test))]
 use hitreg_engine::engine::{Playable, recording};
 
-/// The game, for commands: its logs are replayed, and its bots play on its own maps and on map files.
+/// The game, for commands: its logs are replayed, and its bots play on its own maps and on map files. Unit tests of
+/// `hitreg-netcode` include this crate's source and have no commands.
+#[cfg(not(test))]
 pub fn playable() -> Box<dyn Playable> {
     recording::<Arena>(|map| match map {
         None => Ok(ArenaRules::default()),

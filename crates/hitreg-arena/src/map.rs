@@ -124,7 +124,7 @@ impl PartialEq for ArenaMap {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// The middle of the standing hull, in units.
-    #[serde(with = "crate::vector")]
+    #[serde(with = "super::vector")]
     pub origin: Vec3,
     /// Where one looks, in degrees, counter-clockwise from +x.
     pub yaw_deg: f32,
@@ -145,10 +145,10 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Teleporter {
     /// The box's least corner, in units.
-    #[serde(with = "crate::vector")]
+    #[serde(with = "super::vector")]
     pub min: Vec3,
     /// The box's greatest corner, in units.
-    #[serde(with = "crate::vector")]
+    #[serde(with = "super::vector")]
     pub max: Vec3,
     /// Where it leads.
     pub to: Place,

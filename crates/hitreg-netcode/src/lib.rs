@@ -23,3 +23,11 @@ pub mod wire;
 
 /// Vectors and quaternions, as bodies have them.
 pub use glam;
+
+// Unit tests run the built-in game on this crate as it is compiled for tests: as a dependency it would have types of its own.
+#[cfg(test)]
+extern crate self as hitreg_netcode;
+#[cfg(test)]
+#[path = "../../hitreg-arena/src/lib.rs"]
+#[expect(dead_code, unused_imports, unreachable_pub, reason = "tests of this crate need some of the game")]
+mod arena;

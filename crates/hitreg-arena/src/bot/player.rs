@@ -1,8 +1,8 @@
 //! The arena's bots as players of synthetic sessions.
 
 use super::Bot;
-use crate::map::BUILT_IN as BUILT_IN_MAPS;
-use crate::{Arena, ArenaBody, ArenaRules};
+use super::super::map::BUILT_IN as BUILT_IN_MAPS;
+use super::super::{Arena, ArenaBody, ArenaRules};
 use hitreg_netcode::game::{Bots, Placed};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;

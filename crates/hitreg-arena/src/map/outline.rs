@@ -3,7 +3,7 @@
 use glam::DVec3;
 
 use super::ArenaMap;
-use crate::brush::{Brush, Facet};
+use super::super::brush::{Brush, Facet};
 use hitreg_netcode::game::Wall;
 use hitreg_netcode::geometry::Polygon;
 

@@ -60,10 +60,10 @@ impl Default for MoveVars {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MoveState {
     /// The middle of the hull, in units.
-    #[serde(with = "crate::vector")]
+    #[serde(with = "super::super::vector")]
     pub origin: Vec3,
     /// In units per second.
-    #[serde(with = "crate::vector")]
+    #[serde(with = "super::super::vector")]
     pub velocity: Vec3,
     /// Standing on something that is not too steep.
     pub on_ground: bool,
@@ -127,7 +127,7 @@ pub struct MoveInput {
     /// How long the command lasts.
     pub msec: u8,
     /// Pitch (down is positive), yaw and roll, in degrees. Movement does not read the roll.
-    #[serde(with = "crate::vector")]
+    #[serde(with = "super::super::vector")]
     pub viewangles: Vec3,
     /// Speed asked for along the view, in units per second.
     pub forwardmove: f32,

@@ -3,8 +3,8 @@
 use glam::Vec3;
 
 use super::*;
-use crate::solid::sweep_box;
-use crate::{Brush, CollisionWorld, Facet};
+use super::super::solid::sweep_box;
+use super::super::{Brush, CollisionWorld, Facet};
 use hitreg_log::units::EntityId;
 
 const FLOOR: ([f64; 3], [f64; 3]) = ([-2_000.0, -2_000.0, -64.0], [2_000.0, 2_000.0, 0.0]);

@@ -253,7 +253,7 @@ impl Way {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_arena::{Arena, ArenaRules};
+    use crate::arena::{Arena, ArenaRules};
     use crate::link::{Link, RecordedLink};
     use hitreg_log::record::PlayerRecords;
     use crate::session::scenario::Scenario;

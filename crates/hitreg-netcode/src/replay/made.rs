@@ -203,7 +203,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use hitreg_arena::{Arena, ArenaBody, ArenaRules};
+    use crate::arena::{Arena, ArenaBody, ArenaRules};
     use crate::game::Simulate;
     use crate::link::{LinkModel, Loss};
     use crate::session::record_synthetic;

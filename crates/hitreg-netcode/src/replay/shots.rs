@@ -286,7 +286,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use hitreg_arena::{Arena, ArenaRules};
+    use crate::arena::{Arena, ArenaRules};
     use crate::game::{Given, JudgedAgain};
     use hitreg_log::trace::schema::shots::Columns;
 

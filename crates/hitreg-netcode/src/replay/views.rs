@@ -157,7 +157,7 @@ impl Screens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_arena::ArenaBody;
+    use crate::arena::ArenaBody;
     use crate::game::How;
 
     #[test]
