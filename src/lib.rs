@@ -1,19 +1,18 @@
 //! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed:
 //! in reconciliation, in interpolation, in who was hit.
 //!
-//! | you have | you need | features |
+//! | you have | you need | crate |
 //! | --- | --- | --- |
-//! | an engine whose sessions are to be recorded | [`recorder`], [`record`], [`usercmd`], [`units`] | none |
-//! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`], [`info`] | none |
-//! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | none |
-//! | shots to judge against the past | [`history`], [`game`] | none |
-//! | an engine in C or C++ | `capi`, as `include/hitreg.h` | `capi` |
-//! | a game that hitreg itself shall replay and verify | [`game`], `pipeline`, `server`, `client`, `session`, `replay`, `verify` | `pipelines` |
-//! | the same with all commands | `cli::main` | `cli`, and `live` for sockets |
-//! | tools of your own around builds and logs | `engine`, `bisect`, `shrink`, `sweep`, `report` | `pipelines` |
-//! | the built-in games and importers | `arena`, `quakeworld`, `quake3` | of the same names |
+//! | an engine whose sessions are to be recorded | [`recorder`], [`record`], [`usercmd`], [`units`] | `hitreg-log` |
+//! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`], [`info`] | `hitreg-log`, `hitreg-netcode` |
+//! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | `hitreg-analysis` |
+//! | a game that hitreg itself shall replay and verify | [`game`], [`pipeline`], [`server`], [`client`], [`session`], [`replay`] | `hitreg-netcode` |
+//! | the same with all commands | [`cli::main`] | `hitreg` |
+//! | tools of your own around builds and logs | [`engine`], [`shrink`], [`sweep`], [`verify`] | `hitreg-engine` |
+//! | the built-in games and importers | [`arena`], [`quakeworld`], [`quake3`] | `hitreg-arena`, `hitreg-quake` |
+//! | an engine in C or C++ | `hitreg.h` | `hitreg-capi` |
 //!
-//! All else is public for these, and may change. With `default-features = false` there is no command line, no pipeline and no socket.
+//! This crate is the command line and gives the modules of the others under one name; a tool may use those crates by themselves.
 //! What an engine records, and what a log of it is read as:
 //!
 //! ```
@@ -59,9 +58,11 @@
 pub mod cli;
 pub mod registry;
 
-pub use hitreg_analysis::{bisect, diff, drawing, fairness, golden, page, perfetto, report, summary, swept, text_diff, why};
 #[cfg(feature = "parquet")]
 pub use hitreg_analysis::parquet_file;
+pub use hitreg_analysis::{
+    bisect, diff, drawing, fairness, golden, page, perfetto, report, summary, swept, text_diff, why,
+};
 pub use hitreg_arena as arena;
 pub use hitreg_engine::{build, engine, shrink, sweep, verify};
 pub use hitreg_live as live;

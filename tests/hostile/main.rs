@@ -19,7 +19,7 @@ mod worse;
 #[path = "../../crates/hitreg-quake/src/bsp/testing.rs"]
 #[expect(dead_code, reason = "some of it is for other tests")]
 mod maps;
-#[path = "../../src/quakeworld/testing.rs"]
+#[path = "../../crates/hitreg-quake/src/quakeworld/testing.rs"]
 mod small;
 
 /// As that file names it.

@@ -48,10 +48,10 @@ pub use shape::Shape;
 pub use table::{Rows, Status, TableDiff};
 pub use usercmds::Ran;
 
-use hitreg_log::trace::schema::{FIRST, Joined, TableSchema, bodies, corrections, frames, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource};
 use clock::Clock;
 use exactness::Exactness;
+use hitreg_log::trace::schema::{FIRST, Joined, TableSchema, bodies, corrections, frames, shots, ticks, views};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource};
 use keys::Key;
 use table::{Compared, compare};
 

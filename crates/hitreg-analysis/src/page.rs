@@ -20,10 +20,10 @@ use flate2::write::ZlibEncoder;
 use serde::Serialize;
 
 use crate::diff::TraceDiff;
-use hitreg_log::record::{Session, Wall};
 use crate::swept::Table;
-use hitreg_log::trace::Trace;
 use crate::why::Rejudged;
+use hitreg_log::record::{Session, Wall};
+use hitreg_log::trace::Trace;
 use packed::{Column, Columns, whole};
 use side::Side;
 

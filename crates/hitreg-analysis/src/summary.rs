@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use hitreg_log::stats::{Counted, Spread};
-use hitreg_log::trace::schema::{Kind as _, OptionalBits, corrections, executed, frames, packets, shots, snapshots, ticks};
+use hitreg_log::trace::schema::{
+    Kind as _, OptionalBits, corrections, executed, frames, packets, shots, snapshots, ticks,
+};
 use hitreg_log::trace::{Table, Trace};
 
 /// The headline figures.

@@ -12,8 +12,8 @@ use super::rules::ArenaRules;
 use super::solid::{Hull, Solid, Touch, sweep_box};
 use super::state::{ArenaWorld, Flight};
 use super::weapon::Shot;
-use hitreg_netcode::game::{Reason, Verdict, WorldSink, Wound};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
+use hitreg_netcode::game::{Reason, Verdict, WorldSink, Wound};
 
 /// How long one sticks where it hit, in µs: longer than anybody's news of it may take.
 const STICKS_US: u32 = 2_000_000;

@@ -4,8 +4,8 @@ use super::body::ArenaBody;
 use super::effect::EffectKind;
 use super::prop::{PropState, Stream};
 use super::rules::ArenaRules;
-use hitreg_netcode::game::WorldSink;
 use hitreg_log::units::{EntityId, Micros};
+use hitreg_netcode::game::WorldSink;
 
 /// How long it is silent, in µs.
 const SILENT_US: std::ops::Range<u32> = 1_000_000..3_000_000;

@@ -5,8 +5,8 @@ use glam::Vec3;
 use super::pmove::{MoveInput, MoveState};
 use super::solid::Hull;
 use super::weapon::WeaponId;
-use hitreg_netcode::game::{Cells, Field, Role, Said, Scope, body, cells};
 use hitreg_log::usercmd::Input;
+use hitreg_netcode::game::{Cells, Field, Role, Said, Scope, body, cells};
 
 cells! {
     /// What an entity is. All that a kind does not speak of stays at its default.

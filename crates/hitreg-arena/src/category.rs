@@ -5,8 +5,8 @@ use super::fall::fall;
 use super::rules::ArenaRules;
 use super::solid::{Hull, Solid};
 use super::{apple, arrow};
-use hitreg_netcode::game::{Category, Field};
 use hitreg_log::units::Micros;
+use hitreg_netcode::game::{Category, Field};
 
 pub(crate) fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
     let variable = field.name.split('.').next().unwrap_or_default();

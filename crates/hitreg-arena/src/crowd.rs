@@ -96,8 +96,8 @@ impl Solid for Crowd<'_> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
     use super::super::world::CollisionWorld;
+    use super::*;
 
     fn a_place() -> impl Strategy<Value = Vec3> {
         let coordinate = prop_oneof![(-6_400_i32..6_400).prop_map(|n| n as f32 / 32.0), -200.0_f32..200.0];

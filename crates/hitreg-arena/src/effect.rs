@@ -2,8 +2,8 @@
 
 use glam::Vec3;
 
-use hitreg_netcode::game::Effect;
 use hitreg_log::units::EntityId;
+use hitreg_netcode::game::Effect;
 
 /// A sound or sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

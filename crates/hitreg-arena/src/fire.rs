@@ -6,10 +6,10 @@ use super::body::ArenaBody;
 use super::hitbox::Ray;
 use super::rules::ArenaRules;
 use super::weapon::{Shot, WeaponId};
-use hitreg_netcode::game::Scene;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{CommandSeq, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::Scene;
 
 /// One shot, with all that judging it needs.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,11 +9,11 @@ use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
 use super::state::ArenaWorld;
 use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walker};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
     BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, Simulate, Sink, Verdict, Wall, WorldSink,
 };
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::Usercmd;
 
 /// The built-in game.
 #[derive(Clone, Copy, Debug)]

@@ -10,9 +10,9 @@ use super::rocket;
 use super::rules::ArenaRules;
 use super::state::{ArenaWorld, Flight};
 use super::weapon::Shot;
-use hitreg_netcode::game::{Verdict, WorldSink};
 use hitreg_log::units::{EntityId, PlayerId};
 use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{Verdict, WorldSink};
 
 /// Lets a judged shot act, or launches it if it flies by itself.
 pub(crate) fn apply(

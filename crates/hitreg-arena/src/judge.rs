@@ -8,8 +8,8 @@ use super::hitbox::{self, Hitgroup, Ray};
 use super::rules::ArenaRules;
 use super::solid::{Hull, Solid};
 use super::weapon::Shot;
-use hitreg_netcode::game::{Reason, Verdict, Wound};
 use hitreg_log::units::EntityId;
+use hitreg_netcode::game::{Reason, Verdict, Wound};
 
 pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
     let Shot::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {

@@ -6,9 +6,9 @@ use super::body::{ArenaBody, BodyKind};
 use super::rules::ArenaRules;
 use super::state::ArenaWorld;
 use super::{apple, bell, walker};
-use hitreg_netcode::game::WorldSink;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{EntityId, Micros, Seed};
+use hitreg_netcode::game::WorldSink;
 
 /// Keeps the streams of props apart from those of usercmds, respawns and bots.
 const PROP_STREAM: u64 = 3 << 62;

@@ -12,8 +12,8 @@ use super::rules::ArenaRules;
 use super::solid::{Hull, Solid, Touch, sweep_box};
 use super::state::{ArenaWorld, Flight};
 use super::weapon::{Shot, WeaponId};
-use hitreg_netcode::game::{Reason, Verdict, WorldSink, Wound};
 use hitreg_log::units::{EntityId, Micros};
+use hitreg_netcode::game::{Reason, Verdict, WorldSink, Wound};
 
 /// How far before what it met a rocket bursts, in units, so that the surface itself shields nobody.
 const BURST_GAP_UNITS: f32 = 1.0;

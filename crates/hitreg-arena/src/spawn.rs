@@ -11,9 +11,9 @@ use super::rules::ArenaRules;
 use super::solid::Hull;
 use super::state::ArenaWorld;
 use super::weapon::WeaponId;
-use hitreg_netcode::game::WorldSink;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{EntityId, Micros, Seed};
+use hitreg_netcode::game::WorldSink;
 
 /// Keeps the streams of respawns apart from those of usercmds, whose upper half is a player's number.
 const RESPAWN_STREAM: u64 = 1 << 63;

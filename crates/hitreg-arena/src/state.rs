@@ -3,8 +3,8 @@
 use super::body::{ArenaBody, BodyKind};
 use super::prop::PropState;
 use super::weapon::WeaponId;
-use hitreg_netcode::game::{BadCells, Body, Cells, FIRST_LOCAL_ENTITY};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId, Seed};
+use hitreg_netcode::game::{BadCells, Body, Cells, FIRST_LOCAL_ENTITY};
 
 /// The world of the arena.
 #[derive(Clone, Debug, PartialEq)]

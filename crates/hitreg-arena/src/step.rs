@@ -13,8 +13,8 @@ use super::rules::ArenaRules;
 use super::solid::{Hull, Solid, Touch};
 use super::wield::wield;
 use super::world::Nearby;
-use hitreg_netcode::game::{Scene, Sink, Touch as Met};
 use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{Scene, Sink, Touch as Met};
 
 /// Nearly all that a usercmd asks of the map is nearer than this to where the player is or gets by his speed: a step up or down,
 /// and what he gains in speed.

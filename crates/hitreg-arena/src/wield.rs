@@ -5,8 +5,8 @@ use super::effect::EffectKind;
 use super::fire::ArenaFire;
 use super::rules::ArenaRules;
 use super::weapon::WeaponId;
-use hitreg_netcode::game::{Scene, Sink};
 use hitreg_log::usercmd::{Usercmd, buttons};
+use hitreg_netcode::game::{Scene, Sink};
 
 /// From one click on nothing to the next, in ms; Half-Life's.
 const DRY_FIRE_MS: u16 = 200;

@@ -9,12 +9,12 @@ use rayon::prelude::*;
 pub use axis::PRESET;
 pub use axis::{Axis, AxisError};
 
+use figures::Gathered;
+pub use hitreg_analysis::swept::{Cell, Figures, Row, Sweep, Table, figure_names};
 use hitreg_log::record::Session;
+use hitreg_log::stats::confidence_95;
 use hitreg_netcode::replay::{ReplayError, Replayed, WhatIf, own_settings};
 use hitreg_netcode::settings::{SettingError, Settings};
-use hitreg_log::stats::confidence_95;
-pub use hitreg_analysis::swept::{Cell, Figures, Row, Sweep, Table, figure_names};
-use figures::Gathered;
 
 /// The most combinations of values in one sweep.
 pub const POINTS_MAX: usize = 10_000;

@@ -6,15 +6,15 @@ mod facts;
 
 use serde::Serialize;
 
-use hitreg_analysis::golden::{self, Gist};
-use hitreg_log::record::Session;
-use hitreg_netcode::replay::{HashDifference, Ran, Replayed};
-use hitreg_analysis::summary::Exercised;
-use hitreg_analysis::text_diff::TextDiff;
-use hitreg_log::trace::Digest;
-use hitreg_log::units::Micros;
 pub use facts::Facts;
 use facts::Hole;
+use hitreg_analysis::golden::{self, Gist};
+use hitreg_analysis::summary::Exercised;
+use hitreg_analysis::text_diff::TextDiff;
+use hitreg_log::record::Session;
+use hitreg_log::trace::Digest;
+use hitreg_log::units::Micros;
+use hitreg_netcode::replay::{HashDifference, Ran, Replayed};
 
 /// What a verification found.
 #[derive(Clone, Debug, PartialEq)]

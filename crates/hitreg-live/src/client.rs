@@ -14,13 +14,13 @@ use super::clock::{Clock, Schedule};
 use super::counters::{Counters, RecordSender};
 use super::socket::Datagram;
 use super::transit::{Direction, Outbound};
+use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
 use hitreg_netcode::packet::ClientPacket;
 use hitreg_netcode::pipeline::{ClientPipeline, Netcode, Setup};
 use hitreg_netcode::session::sequence::{self, ClientEnd};
 use hitreg_netcode::session::{BotPlayer, LateFrames, Observer, Packed, Recorder, Screen, frame_phase};
 use hitreg_netcode::settings::Settings;
-use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::wire::{
     Accepted, ClientConnection, ClientEvent, ConnectOptions, DecodeError, Leaving, Lost, Perceived, REQUESTS_MAX, What,
 };

@@ -8,8 +8,8 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hitreg_log::record::Record;
-use hitreg_netcode::session::RecordSink;
 use hitreg_log::units::{Micros, PlayerId};
+use hitreg_netcode::session::RecordSink;
 use hitreg_netcode::wire::Notice;
 
 /// Of a session in which more is said than this, the rest is not kept.

@@ -18,11 +18,11 @@ use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::{InTransit, ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
 use super::welcome::Welcome;
+use hitreg_log::units::{PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
 use hitreg_netcode::link::LinkModel;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::settings::Settings;
-use hitreg_log::units::{PlayerId, Seed};
 use hitreg_netcode::wire::{Accepted, ClientConnection, ConnectOptions, Leaving, Notice, What};
 
 /// How a client came out.

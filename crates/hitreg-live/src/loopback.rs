@@ -17,13 +17,13 @@ use super::server::{self, Serving};
 use super::socket::{Datagram, open};
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::{ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
+use hitreg_log::record::{Header, Origin, Record};
+use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Bots;
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_log::record::{Header, Origin, Record};
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::settings::{Settings, Sizes};
-use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::wire::ConnectOptions;
 
 /// The header of the log that a scenario gives when it is recorded live.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use hitreg_netcode::settings::{SettingError, Settings};
 use hitreg_log::units::{Hz, PlayerId};
+use hitreg_netcode::settings::{SettingError, Settings};
 use hitreg_netcode::wire::ASKED_BYTES_MAX;
 
 /// More than this no server grants, whatever is asked for. Nobody gets more than a snapshot a tick in any case.

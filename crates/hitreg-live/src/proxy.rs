@@ -20,11 +20,11 @@ use super::report::{Lateness, LiveSink, Rates};
 use super::socket::open;
 use super::threads::spawn;
 use super::{LiveError, Traffic};
-use hitreg_netcode::link::LinkModel;
-use hitreg_netcode::protocol::{Direction, Heard, Listen, Passing};
+use forward::{Forwarding, Passed, Seen};
 use hitreg_log::record::{Record, When};
 use hitreg_log::units::{Micros, Seed};
-use forward::{Forwarding, Passed, Seen};
+use hitreg_netcode::link::LinkModel;
+use hitreg_netcode::protocol::{Direction, Heard, Listen, Passing};
 
 /// Datagrams that may wait to be understood.
 const WAITING: usize = 1 << 15;

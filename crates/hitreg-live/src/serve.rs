@@ -17,9 +17,9 @@ use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::Outbound;
 use super::welcome::Welcome;
+use hitreg_log::record::{Header, SessionId, Side};
 use hitreg_netcode::game::Bots;
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_log::record::{Header, SessionId, Side};
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::session::scenario::Scenario;
 

@@ -14,13 +14,13 @@ use super::own::{self, Limits, OwnSettings};
 use super::socket::Datagram;
 use super::transit::{Direction, Outbound};
 use super::welcome::{Welcome, WelcomeError, with_own};
+use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Body;
 use hitreg_netcode::packet::{HeardPacket, Snapshot};
 use hitreg_netcode::pipeline::{Netcode, ServerPipeline, Setup};
 use hitreg_netcode::session::sequence::{self, ServerEnds};
 use hitreg_netcode::session::{Packed, Recorder};
 use hitreg_netcode::settings::Settings;
-use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::wire::{
     Endpoint, EndpointOptions, Incoming, Key, Leaving, Notice, Request, ServerConnection, ServerEvent, Waiting, What,
 };

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::clock::Clock;
 use super::socket::Datagram;
-use hitreg_netcode::link::{Link, LinkModel, ModelledLink};
 use hitreg_log::units::{Micros, PlayerId, Seed};
+use hitreg_netcode::link::{Link, LinkModel, ModelledLink};
 use hitreg_netcode::wire::{MessageType, message_type};
 
 /// Datagrams that may wait for the thread that delays them.

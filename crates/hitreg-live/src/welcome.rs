@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::own::OwnSettings;
-use hitreg_netcode::game::Game;
 use hitreg_log::hash::StateHasher;
 use hitreg_log::record::{Header, Origin, PlayerInfo, SessionId, Side, usercmd_fields};
+use hitreg_log::units::{Micros, PlayerId, Seed};
+use hitreg_netcode::game::Game;
 use hitreg_netcode::session::scenario::{PLAYERS_MAX, SECONDS_MAX};
 use hitreg_netcode::settings::{SettingError, Settings};
-use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::wire::WELCOME_BYTES_MAX;
 
 /// The welcome, as MessagePack.

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use hitreg_log::record::{Field, GapRecord, Header, Origin, Outline, Session, UnknownKind, usercmd_fields};
 use crate::settings::Settings;
-use hitreg_log::units::Micros;
 use connection::{Connection, longer};
+use hitreg_log::record::{Field, GapRecord, Header, Origin, Outline, Session, UnknownKind, usercmd_fields};
+use hitreg_log::units::Micros;
 use times::Times;
 
 /// Whether the session is of netcode of its own, whose settings, fields and kinds of records are for its own builds to know: one of

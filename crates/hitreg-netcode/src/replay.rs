@@ -39,9 +39,9 @@ pub use hitreg_log::record::{REJUDGED, WhatIf};
 
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
-use hitreg_log::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
+use hitreg_log::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};

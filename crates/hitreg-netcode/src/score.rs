@@ -12,8 +12,8 @@ use serde::Serialize;
 pub use as_read::score_as_read;
 
 use crate::game::{BadCells, Game, OtherFields, StateRows};
-use hitreg_log::record::{KnowsStates, Session, SnapshotRecord};
 use crate::settings::Settings;
+use hitreg_log::record::{KnowsStates, Session, SnapshotRecord};
 use hitreg_log::stats::{Counted, Tail};
 use hitreg_log::units::{EntityId, PlayerId};
 use track::{Track, Ways};

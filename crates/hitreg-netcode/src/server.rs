@@ -18,15 +18,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::game::{Effect, Game};
-use hitreg_log::hash;
 use crate::history::{Frame, Limits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, Ticked};
-use hitreg_log::record::Presence;
 use crate::settings::{Schedule, Settings};
 use crate::state::{BadState, Restorer, Saver};
-use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 use connection::Connection;
+use hitreg_log::hash;
+use hitreg_log::record::Presence;
+use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 use rollback::Rollback;
 
 /// The server of one session.

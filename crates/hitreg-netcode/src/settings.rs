@@ -16,13 +16,13 @@ pub use choices::{
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
 pub use keys::{KEYS, Key};
 pub use kind::Kind;
-pub use players::{Players, without_players};
 pub(crate) use players::is_of_players;
+pub use players::{Players, without_players};
 pub use preset::{PRESETS, Preset};
 
+use engine_names::our_name;
 use hitreg_log::record::split_of_player;
 use hitreg_log::units::{Hz, PlayerId};
-use engine_names::our_name;
 use nearest::nearest;
 
 /// Keys that logs of format 2.1 did not have at first; what they are by default is what there was without them.

@@ -39,10 +39,10 @@ mod zones;
 
 use serde::Serialize;
 
+use experiment::Experiment;
 use hitreg_arena::MapError;
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::settings::SettingError;
-use experiment::Experiment;
 use script::{Expect, Script};
 
 /// One statement of a founding document.
@@ -200,7 +200,8 @@ impl Claim {
 
     /// Measures it by a text that need not be its own.
     fn check_as(&self, text: &str, mechanism: Mechanism) -> Result<Checked, ClaimError> {
-        let script: Script = hitreg_log::serial::from_toml(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
+        let script: Script =
+            hitreg_log::serial::from_toml(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
         let experiment = Experiment::new(script.clone(), mechanism == Mechanism::Off);
         let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =

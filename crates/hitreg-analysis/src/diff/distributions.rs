@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::pairing::Pairing;
 use super::scan::Scan;
-use hitreg_log::stats::{Counted, Spread, Tail};
 use crate::summary::{Prediction, Summing};
+use hitreg_log::stats::{Counted, Spread, Tail};
 use hitreg_log::trace::schema::{corrections, views};
 use hitreg_log::trace::{Table, TraceSource};
 

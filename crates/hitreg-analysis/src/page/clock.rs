@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::packed::{Column, Columns};
+use crate::why::Reader;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
-use crate::why::Reader;
 
 /// Steps by number, with the time of each.
 #[derive(Clone, Debug, Default)]

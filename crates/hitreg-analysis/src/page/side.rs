@@ -7,10 +7,10 @@ use super::packed::{Column, Columns, whole};
 use super::tracks::{Exactness, Sample, Track, knots};
 use super::{Shown, notes};
 use crate::report::why_answer;
+use crate::why::{Correction, Otherwise, Reader, Shot, Why};
 use hitreg_log::trace::schema::{bodies, corrections, executed, frames, shots, views};
 use hitreg_log::trace::{Series, Table, Trace};
 use hitreg_log::traffic::{self, Packet};
-use crate::why::{Correction, Otherwise, Reader, Shot, Why};
 
 /// One trace.
 #[derive(Debug, Serialize)]

@@ -3,9 +3,9 @@
 use super::page::Align::{Left, Right};
 use super::page::{Align, Cell, Page};
 use super::what_if_line;
+use crate::swept::{Figures, Sweep};
 use hitreg_log::record::WhatIf;
 use hitreg_log::stats::Spread;
-use crate::swept::{Figures, Sweep};
 
 /// The headline figures, a row for each combination of values.
 pub fn sweep_page(sweep: &Sweep) -> Page {

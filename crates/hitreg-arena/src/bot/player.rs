@@ -1,11 +1,11 @@
 //! The arena's bots as players of synthetic sessions.
 
-use super::Bot;
 use super::super::map::BUILT_IN as BUILT_IN_MAPS;
 use super::super::{Arena, ArenaBody, ArenaRules};
-use hitreg_netcode::game::{Bots, Placed};
+use super::Bot;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
+use hitreg_netcode::game::{Bots, Placed};
 
 impl Bots for Arena {
     type Bot = Bot;

@@ -2,8 +2,8 @@
 
 use glam::DVec3;
 
-use super::ArenaMap;
 use super::super::brush::{Brush, Facet};
+use super::ArenaMap;
 use hitreg_netcode::game::Wall;
 use hitreg_netcode::geometry::Polygon;
 

@@ -2,9 +2,9 @@
 
 use glam::Vec3;
 
-use super::*;
 use super::super::solid::sweep_box;
 use super::super::{Brush, CollisionWorld, Facet};
+use super::*;
 use hitreg_log::units::EntityId;
 
 const FLOOR: ([f64; 3], [f64; 3]) = ([-2_000.0, -2_000.0, -64.0], [2_000.0, 2_000.0, 0.0]);

@@ -5,9 +5,9 @@
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::{null, null_mut};
 
+use ::hitreg_log::rng::Rng;
 use hitreg_capi::hitreg_code::{HITREG_OK, HITREG_PANIC};
 use hitreg_capi::*;
-use ::hitreg_log::rng::Rng;
 use tempfile::TempDir;
 
 use crate::fuzz::target_within;

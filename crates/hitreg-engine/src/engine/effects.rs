@@ -4,7 +4,9 @@ use rayon::prelude::*;
 
 use super::{Engine, EngineError, Held, Sides, check};
 use crate::build::Runner;
-use hitreg_analysis::diff::{ChangedSetting, DiffOptions, Side, TraceDiff, Verdict, diff_sources, settings_that_differ};
+use hitreg_analysis::diff::{
+    ChangedSetting, DiffOptions, Side, TraceDiff, Verdict, diff_sources, settings_that_differ,
+};
 use hitreg_log::trace::TraceSource;
 
 /// Adds to a comparison of two replays of one log the settings that change nothing, neither A when they alone become what

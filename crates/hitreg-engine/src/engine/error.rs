@@ -9,8 +9,8 @@ use crate::build::{BuildError, CacheError};
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::LogError;
 use hitreg_log::recorded::NoStates;
-use hitreg_netcode::settings::SettingError;
 use hitreg_log::store::StoreError;
+use hitreg_netcode::settings::SettingError;
 
 /// Why the engine could not do something. What a build cannot play is no such error, but untestable.
 #[derive(Debug, thiserror::Error)]

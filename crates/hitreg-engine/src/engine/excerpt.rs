@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use super::rejudged::rejudged_by;
 use super::streamed::{StreamError, SurveyedLog, until_whole};
 use super::{Engine, EngineError, Playable};
-use hitreg_netcode::game::Wall;
+use hitreg_analysis::why::Rejudged;
 use hitreg_log::record::{Session, Stretch};
-use hitreg_netcode::replay::{Options, Part, ReplayError};
-use hitreg_netcode::settings::SettingError;
 use hitreg_log::trace::schema::views;
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::{ClockTime, Micros};
-use hitreg_analysis::why::Rejudged;
+use hitreg_netcode::game::Wall;
+use hitreg_netcode::replay::{Options, Part, ReplayError};
+use hitreg_netcode::settings::SettingError;
 
 /// A part of a log.
 #[derive(Debug)]

@@ -12,18 +12,18 @@ pub use bots::{PlaysItself, ReadySession, SetupError};
 pub use error::{NotRecordable, ScoreError, StepError, UnknownGame};
 
 use super::EngineError;
+use crate::shrink::{self, ShrinkError, Shrunk};
+use crate::sweep::{self, Plan, Sweep, SweepError};
+use bots::WithBots;
+use hitreg_log::record::{Header, Session, Stretch};
+use hitreg_log::trace::{Table, TraceHeader};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_netcode::game::{self, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_log::record::{Header, Session, Stretch};
 use hitreg_netcode::replay::{self, Options, Pass, Ran, ReplayError, Replayed, Source, Survey, WhatIf};
 use hitreg_netcode::score::{self, ModeScore};
 use hitreg_netcode::settings::Settings;
-use crate::shrink::{self, ShrinkError, Shrunk};
-use crate::sweep::{self, Plan, Sweep, SweepError};
-use hitreg_log::trace::{Table, TraceHeader};
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
-use bots::WithBots;
 
 /// A map file, as it is handed to a game that makes its rules from it.
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::log_file::{LogFile, LogOrTrace};
 use super::{Engine, EngineError};
-use hitreg_netcode::game::Wall;
 use hitreg_log::recorded::as_said;
 use hitreg_log::trace::Trace;
+use hitreg_netcode::game::Wall;
 
 /// A trace or a log.
 #[derive(Debug)]

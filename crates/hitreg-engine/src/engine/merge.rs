@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{Engine, EngineError, can_be_read_twice};
-use hitreg_netcode::info::{Figures, Info};
 use hitreg_log::log::{self, LogError, LogReader, Options, StretchWriter, WriteError};
 use hitreg_log::merge::{Aligned, Cut, Logs, MergeError, NoPlan, Plan, merge};
 use hitreg_log::record::{Header, Outline, SessionId, Stretch};
 use hitreg_log::store::{self, StoreError, Target};
+use hitreg_netcode::info::{Figures, Info};
 
 /// So many logs are open at once; more are read one after the other.
 const OPEN_MOST: usize = 256;

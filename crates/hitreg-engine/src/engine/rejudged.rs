@@ -6,12 +6,12 @@ use rayon::prelude::*;
 
 use super::log_file::LogOrTrace;
 use super::{Engine, EngineError, Playable, Sides, Way};
+use hitreg_analysis::why::{Rejudged, Rules};
 use hitreg_log::record::{Header, Session};
-use hitreg_netcode::replay::{Options, ReplayError, own_settings};
-use hitreg_netcode::settings::SettingError;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, shots};
-use hitreg_analysis::why::{Rejudged, Rules};
+use hitreg_netcode::replay::{Options, ReplayError, own_settings};
+use hitreg_netcode::settings::SettingError;
 
 /// Why shots could not be judged again.
 #[derive(Debug, thiserror::Error)]

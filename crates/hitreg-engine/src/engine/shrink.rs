@@ -5,10 +5,10 @@ use std::path::Path;
 use super::{Engine, EngineError, Playable, Ways, check};
 use crate::build::condition::{Answer, Condition};
 use crate::build::{Build, Request, Runner, Stop};
+use crate::shrink::{ShrinkError, Shrunk, Step, shrink_by};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use hitreg_log::log::Options as LogOptions;
 use hitreg_log::record::Session;
-use crate::shrink::{ShrinkError, Shrunk, Step, shrink_by};
 use hitreg_log::store;
 use hitreg_log::trace::Digest;
 

@@ -12,15 +12,15 @@ use serde::Serialize;
 use super::log_file::LogFile;
 use super::{Engine, EngineError, check};
 use crate::build::{Build, Request, Runner, Untestable};
+pub use held::Held;
 use hitreg_analysis::diff::Side;
 use hitreg_log::log::Options as LogOptions;
 use hitreg_log::record::Header;
-use hitreg_netcode::replay::{Mode, Options, Part, WhatIf, own_settings};
-use hitreg_netcode::settings::Settings;
 use hitreg_log::store::{self, Target, TraceFile};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, packets, snapshots};
-pub use held::Held;
+use hitreg_netcode::replay::{Mode, Options, Part, WhatIf, own_settings};
+use hitreg_netcode::settings::Settings;
 use source::{Kept, Source};
 
 /// What is compared with what.

@@ -15,12 +15,12 @@ use super::log_file::Digested;
 use super::{Engine, EngineError, Playable, games};
 use hitreg_log::log::{LogError, LogReader, SMALL_FILE, Sought, find_keyframe, replay_budget, write_trace_meanwhile};
 use hitreg_log::record::{Allowance, Header, Stretch};
-use hitreg_netcode::replay::{Options, Ran, ReplayError, Source, Start, Survey};
-use hitreg_netcode::score::{ModeScore, ScoreError};
-use hitreg_netcode::settings::Settings;
 use hitreg_log::store::{self, Target, is_standard_stream};
 use hitreg_log::trace::{Digest, Table, TraceHeader};
 use hitreg_log::units::Micros;
+use hitreg_netcode::replay::{Options, Ran, ReplayError, Source, Start, Survey};
+use hitreg_netcode::score::{ModeScore, ScoreError};
+use hitreg_netcode::settings::Settings;
 
 /// A log that is read for each of its players has work made of each of its bytes so many times at most by its chunks alone: one of
 /// many players in many chunks of hardly anything is read once, as a whole.

@@ -15,13 +15,13 @@ pub use golden::{Golden, Keep, Proposal, proposals_below};
 pub use played::Player;
 
 use super::{Engine, EngineError, SurveyedLog};
-use hitreg_analysis::golden::is_of_first_version as golden_is_of_first_version;
-use hitreg_netcode::replay::Options;
-use hitreg_log::store::Targets;
-use hitreg_analysis::summary::Exercised;
-use hitreg_analysis::text_diff::TextDiff;
 use crate::verify::{Against, Facts, Verdict, Verified, Why, judge, judge_played};
 use golden::Goldens;
+use hitreg_analysis::golden::is_of_first_version as golden_is_of_first_version;
+use hitreg_analysis::summary::Exercised;
+use hitreg_analysis::text_diff::TextDiff;
+use hitreg_log::store::Targets;
+use hitreg_netcode::replay::Options;
 
 /// How logs are verified.
 pub struct Verify<'a> {

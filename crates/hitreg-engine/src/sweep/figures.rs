@@ -1,11 +1,11 @@
 //! The figures of one combination of settings, gathered from the traces of its replays.
 
-use hitreg_log::record::Session;
-use hitreg_netcode::replay::Replayed;
-use hitreg_log::stats::Spread;
 use hitreg_analysis::summary::Summary;
 use hitreg_analysis::swept::Figures;
+use hitreg_log::record::Session;
+use hitreg_log::stats::Spread;
 use hitreg_log::trace::schema::{corrections, shots};
+use hitreg_netcode::replay::Replayed;
 
 /// Figures before they are summed up.
 #[derive(Clone, Debug, Default)]

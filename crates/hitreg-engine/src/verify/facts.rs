@@ -1,8 +1,8 @@
 //! What a log says of itself, by which its replays are judged.
 
 use hitreg_log::record::{CellKind, Header, Holds, PlayerRecords, Session};
-use hitreg_netcode::replay::{Survey, Ticks};
 use hitreg_log::units::{Micros, Tick};
+use hitreg_netcode::replay::{Survey, Ticks};
 
 /// What a log says that its replays are judged by.
 #[derive(Clone, Debug, Default)]

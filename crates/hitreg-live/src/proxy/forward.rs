@@ -11,15 +11,15 @@ use std::thread::Scope;
 use std::time::Duration;
 
 use super::{ProxyOptions, way};
-use hitreg_netcode::link::Link;
 use crate::clock::Clock;
 use crate::socket::open;
 use crate::threads::spawn;
 use crate::transit::ModelledLinks;
 use crate::urgent::run_at_once;
 use crate::{LiveError, Traffic};
-use hitreg_netcode::protocol::Direction;
 use hitreg_log::units::{Micros, PlayerId};
+use hitreg_netcode::link::Link;
+use hitreg_netcode::protocol::Direction;
 
 /// Clients that a proxy has room for, each with a socket and a thread.
 const CLIENTS_MAX: usize = 256;

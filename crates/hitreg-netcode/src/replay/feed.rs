@@ -255,8 +255,8 @@ mod tests {
     use super::*;
     use crate::arena::{Arena, ArenaRules};
     use crate::link::{Link, RecordedLink};
-    use hitreg_log::record::PlayerRecords;
     use crate::session::scenario::Scenario;
+    use hitreg_log::record::PlayerRecords;
     use hitreg_log::units::CommandSeq;
     use hitreg_log::usercmd::Usercmd;
 

@@ -15,9 +15,9 @@ use super::{ReplayError, Survey};
 use crate::game::{Game, StateRows};
 use crate::link::Link;
 use crate::pipeline::{ClientPipeline, Netcode};
-use hitreg_log::record::{Header, Keyframe, Session, Stretch};
 use crate::session::{AfterTick, Machine};
 use crate::state::{BadState, Known, Restorer, Saver};
+use hitreg_log::record::{Header, Keyframe, Session, Stretch};
 use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 
 /// So far back from a keyframe the log's records are known to whoever goes on from it.
@@ -107,7 +107,8 @@ impl Start {
     pub fn read(keyframe: &Keyframe, header: &Header) -> Result<Start, ReplayError> {
         let (tick, at) = (keyframe.tick, keyframe.at);
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
-        let content: Content = hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
+        let content: Content =
+            hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
         let Content { version, gist, fed, digest, state } = content;
         if version != VERSION {
             return Err(fail(BadKeyframe::Version(version)));

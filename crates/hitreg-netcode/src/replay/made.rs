@@ -7,8 +7,8 @@ use super::ReplayError;
 use crate::game::{Body, Game, Verdict};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
-use hitreg_log::record::{Allowance, ArrivalRecord, Execution, PacketRecord, Presence};
 use crate::session::{InputSource, Observer, Packed, Screen, Shown};
+use hitreg_log::record::{Allowance, ArrivalRecord, Execution, PacketRecord, Presence};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Input;
 

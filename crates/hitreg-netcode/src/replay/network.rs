@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::packet::Snapshot;
-use hitreg_log::record::PacketRecord;
 use crate::session::Packed;
+use hitreg_log::record::PacketRecord;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{packets, snapshots};
 use hitreg_log::units::{Micros, PlayerId};

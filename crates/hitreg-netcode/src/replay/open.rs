@@ -14,9 +14,9 @@ use super::made::{Counted, Made};
 use super::{Jump, ReplayError, Replayed, Tables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
+use client::Client;
 use hitreg_log::record::{PlayerRecords, Session};
 use hitreg_log::units::{Micros, PlayerId, Tick};
-use client::Client;
 
 pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     session: &Session,

@@ -7,11 +7,11 @@ use super::part::Part;
 use crate::game::{Body, Game, Reason, ShotAgain, Verdict};
 use crate::geometry::angle_off;
 use crate::pipeline::{Judged, Limit};
+use glam::Vec3;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::trace::schema::shots::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use glam::Vec3;
 
 /// Rows in the order in which the server judged; predicted shots that it never judged come last.
 #[derive(Debug, Default)]

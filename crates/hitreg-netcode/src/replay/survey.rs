@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use hitreg_log::record::{CellKind, Header, Holds, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently};
+use hitreg_log::record::{
+    CellKind, Header, Holds, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently,
+};
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 pub(crate) use near::Near;
 use near::{Bounds, LONGEST_FLIGHT, Ways};

@@ -14,8 +14,8 @@ use super::views::{Screen, Views};
 use crate::game::{Body, Effect, Field, Game, ShotAgain, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use crate::session::{Observer, Packed, Shown};
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::trace::schema::{
     TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, packets, shots, snapshots, ticks,
     variables, views,

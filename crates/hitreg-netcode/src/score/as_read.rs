@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ModeScore, ScoreError, Scoring};
 use crate::game::{Game, StateRows};
-use hitreg_log::record::{Header, KeptStates, PlayerRecords, SnapshotRecord};
 use crate::replay::{Near, Pass, Survey};
 use crate::settings::Settings;
+use hitreg_log::record::{Header, KeptStates, PlayerRecords, SnapshotRecord};
 use hitreg_log::units::PlayerId;
 
 /// As [`score`](super::score()) of a log through which `pass` goes once. `None` where what belongs together in it stands too far apart.

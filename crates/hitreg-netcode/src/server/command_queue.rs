@@ -4,8 +4,8 @@ use super::Server;
 use crate::game::{Body, Effect, Game, Reason, Sink, Touch, Verdict, WorldSink};
 use crate::packet::ClientPacket;
 use crate::pipeline::{Event, Judged, Rewind};
-use hitreg_log::record::Execution;
 use crate::settings::{OnLost, Settings};
+use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 

@@ -8,9 +8,9 @@ use crate::game::{Effect, Game};
 use crate::history::{FRAMES_KEPT, History};
 use crate::pacing::Calibration;
 use crate::packet::Echo;
-use hitreg_log::record::OutOfSequence;
 use crate::settings::Settings;
 use crate::state::fields;
+use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, Micros, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 

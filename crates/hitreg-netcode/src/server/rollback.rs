@@ -2,8 +2,8 @@
 //! What a save leaves out is lost on the way, and shows as another hash.
 
 use crate::game::{Effect, Game, Sink, Touch, Verdict, WorldSink};
-use hitreg_log::hash;
 use crate::pipeline::{RollbackError, Rollbacks};
+use hitreg_log::hash;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
 use hitreg_log::usercmd::Usercmd;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::late_frames::LateFrames;
 use super::{InputSource, Screen};
 use crate::game::Bots;
-use hitreg_log::rng::Rng;
 use crate::settings::Settings;
+use hitreg_log::rng::Rng;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
 

@@ -4,8 +4,8 @@
 //! A client that is to make a frame each so many milliseconds makes none sooner, and counts the next from when it was made:
 //! so a frame is late by zero or more, and all after it are later by as much.
 
-use hitreg_log::rng::Rng;
 use crate::settings::Frames;
+use hitreg_log::rng::Rng;
 use hitreg_log::units::{Micros, PlayerId, Seed};
 
 /// A number of milliseconds: the greater of the least and `middle + spread * x + skew * x²`, with a normal x.

@@ -19,11 +19,11 @@ use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{Netcode, Setup};
 use crate::settings::Sizes;
 use crate::state::{BadState, Restorer, Saver};
-use hitreg_log::units::{Micros, PlayerId, Seed};
 use crate::wire::{
     ClientConnection, ClientEvent, ConnectOptions, Endpoint, EndpointOptions, Incoming, Key, Notice, Perceived,
     Request, ServerConnection, ServerEvent, What,
 };
+use hitreg_log::units::{Micros, PlayerId, Seed};
 
 /// The two directions of one player's connection.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use crate::game::{Game, Placed, Verdict};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
+use crate::wire::{Sent, Told};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use crate::wire::{Sent, Told};
 
 /// A snapshot that was made ready to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

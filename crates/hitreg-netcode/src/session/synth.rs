@@ -8,8 +8,8 @@ use super::{Links, Machine, Observer};
 use crate::game::{Bots, Game};
 use crate::link::ModelledLink;
 use crate::pipeline::{Netcode, Setup};
-use hitreg_log::record::{Header, Origin, PlayerInfo, usercmd_fields};
 use crate::settings::{SettingError, Settings};
+use hitreg_log::record::{Header, Origin, PlayerInfo, usercmd_fields};
 use hitreg_log::units::Seed;
 
 /// A synthetic session that cannot be recorded.

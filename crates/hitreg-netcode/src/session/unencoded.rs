@@ -15,8 +15,8 @@ use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
 use crate::state::{BadState, Restorer, Saver, Value, fields};
-use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 use crate::wire::{Besides, KNOWN_FOR, Known, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
+use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// What the ends of all connections would know of each other.
 pub(super) struct Unencoded<B> {

@@ -97,9 +97,9 @@ mod tests {
     use super::*;
     use crate::game::{Effect, body};
     use crate::packet::Snapshot;
+    use crate::wire::{MESSAGE_BYTES_MAX, ReceivedSet, Sender, fragments};
     use hitreg_log::rng::Rng;
     use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
-    use crate::wire::{MESSAGE_BYTES_MAX, ReceivedSet, Sender, fragments};
 
     body! {
         struct Snail {

@@ -6,8 +6,8 @@ use super::header::{begin, expect};
 use super::usercmd::{get_usercmd, put_usercmd};
 use super::{DATAGRAM_BYTES_MAX, DecodeError, MessageType, ReceivedSet, SEAL_BYTES, Wrapping16};
 use crate::game::Body;
-use hitreg_log::hash::hash_words;
 use crate::packet::ClientPacket;
+use hitreg_log::hash::hash_words;
 use hitreg_log::units::{CommandSeq, SnapshotSeq};
 use hitreg_log::usercmd::Usercmd;
 

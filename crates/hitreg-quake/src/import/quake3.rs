@@ -4,9 +4,9 @@ use std::io::Read;
 use std::path::Path;
 
 use super::ImportFileError;
+use crate::quake3::{self, Counts, ImportError, Overview, ServerLog, Source};
 use hitreg_engine::engine::can_be_read_twice;
 use hitreg_log::log::{Options, WhenFull};
-use crate::quake3::{self, Counts, ImportError, Overview, ServerLog, Source};
 use hitreg_log::store::{self, Recording, StoreError, Target};
 
 /// A recording, and what else is known of it.

@@ -60,7 +60,8 @@ fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ImportFi
 
 /// The file of the map that a demo was played on.
 fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, ImportFileError> {
-    let map = quakeworld::played_map(bytes).map_err(|source| ImportFileError::Import { path: demo.to_owned(), source })?;
+    let map =
+        quakeworld::played_map(bytes).map_err(|source| ImportFileError::Import { path: demo.to_owned(), source })?;
     let is_it = |path: &PathBuf| {
         path.file_name().is_some_and(|name| map_stem(&name.to_string_lossy()).eq_ignore_ascii_case(&map))
     };

@@ -8,14 +8,14 @@ use super::movement::{Command, NO_ENTITY, WORLD, World, run};
 use super::protocol::entity;
 use super::rules::Rules;
 use super::surroundings::around;
+use hitreg_log::record::Session;
+use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
     Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, Judge, Moment, Reconcile, Scene,
     ShotAgain, Simulate, Sink, SnapshotExtras, Touch, WorldSink,
 };
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_log::record::Session;
-use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::{Input, Usercmd};
 
 /// Quake III's engine, as OpenArena uses it.
 #[derive(Clone, Copy, Debug)]

@@ -14,10 +14,10 @@ use super::protocol::{entity, player};
 use super::rules::Rules;
 use super::surroundings::{around, box_of};
 use crate::bsp::quake3::{Sweep, contents};
-use hitreg_netcode::game::{BadCells, Body as _, Given, JudgedAgain, Reason, ShotAgain, StateRows, Verdict, Wound};
 use hitreg_log::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_netcode::game::{BadCells, Body as _, Given, JudgedAgain, Reason, ShotAgain, StateRows, Verdict, Wound};
 
 /// A value of `weaponstate` (bg_public.h): the weapon fires, or waits until it may again.
 const FIRING: u32 = 3;

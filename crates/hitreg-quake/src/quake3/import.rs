@@ -10,10 +10,10 @@ use super::protocol::Undecoded;
 use super::rules::Rules;
 use super::server_log::ServerLog;
 use crate::bsp::quake3::MapError;
-use hitreg_netcode::protocol::Direction;
 use hitreg_log::record::{Header, Origin, PlayerInfo, Record, usercmd_fields};
-use hitreg_netcode::settings::{SettingError, Settings};
 use hitreg_log::units::{Micros, Seed};
+use hitreg_netcode::protocol::Direction;
+use hitreg_netcode::settings::{SettingError, Settings};
 
 /// The name that a log carries.
 pub(crate) const NAME: &str = "quake3";

@@ -19,10 +19,10 @@ use super::body::BodyRow;
 use super::protocol::{Connection, EntityCells, Gamestate, Snapshot, Told, Undecoded};
 use super::rules::Rules;
 use super::server_log::ServerLog;
-use hitreg_netcode::protocol::{Direction, Passing};
+use client::Client;
 use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use client::Client;
+use hitreg_netcode::protocol::{Direction, Passing};
 use hits::Hits;
 use ticks::Ticks;
 

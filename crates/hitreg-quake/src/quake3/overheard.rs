@@ -4,8 +4,8 @@ use super::import::{header, overheard};
 use super::listener::Listener;
 use super::server_log::ServerLog;
 use crate::bsp::quake3::map_from;
-use hitreg_netcode::protocol::{Heard, Listen, Passing};
 use hitreg_log::record::{Header, Record};
+use hitreg_netcode::protocol::{Heard, Listen, Passing};
 
 /// Hears clients and a server of protocol 71.
 pub struct Overheard {

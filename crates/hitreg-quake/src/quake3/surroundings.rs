@@ -7,8 +7,8 @@ use super::body::BodyRow;
 use super::movement::{Shape, Solid, Trigger};
 use super::protocol::entity;
 use crate::bsp::quake3::Model;
-use hitreg_netcode::game::Body as _;
 use hitreg_log::units::EntityId;
+use hitreg_netcode::game::Body as _;
 
 /// Values of an entity's `kind` (bg_public.h: `entityType_t`).
 const ITEM: u32 = 2;

@@ -11,11 +11,11 @@ use super::protocol::{
 };
 use super::testing::{Scribe, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
 use super::{Capture, Overheard, ServerLog, Source, header, import, survey};
-use hitreg_netcode::game::Body as _;
-use hitreg_netcode::protocol::{Direction, Listen as _, Passing};
 use crate::quake3::BodyRow;
 use hitreg_log::record::{Record, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_netcode::game::Body as _;
+use hitreg_netcode::protocol::{Direction, Listen as _, Passing};
 
 #[test]
 fn the_code_is_the_engines() {
@@ -362,7 +362,8 @@ fn hits_find_their_lines() {
         100: client:1 health:72 damage:10 armor:0\n100: client:1 health:62 damage:11 armor:0\n\
         120: client:2 health:50 damage:7 armor:0\n";
     let session = session_of(&scribe.capture, &ServerLog::parse(log));
-    let hit = |shot: &hitreg_log::record::ShotRecord| (shot.command.0, shot.index, shot.target.map(|id| id.0), shot.damage);
+    let hit =
+        |shot: &hitreg_log::record::ShotRecord| (shot.command.0, shot.index, shot.target.map(|id| id.0), shot.damage);
     let judged: Vec<_> = session.players[0].judged.iter().map(hit).collect();
     assert_eq!(judged, [(1, 0, Some(1), 10), (1, 1, Some(1), 11)]);
     let hurt = |d: &hitreg_log::record::DamageRecord| (d.tick.0, d.victim.0, d.attacker.map(|id| id.0), d.amount);

@@ -5,12 +5,12 @@ use glam::Vec3;
 
 use super::demo::OriginWire;
 use crate::bsp::quake::EMPTY;
-use hitreg_netcode::game::body;
 use crate::quakeworld::demo::{Mover, OtherPlayer, OwnState};
 use crate::quakeworld::movement::PlayerState;
 use crate::quakeworld::movement::UserCmd;
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Input;
+use hitreg_netcode::game::body;
 
 /// Entities from this one on are brush models: the map's model `n` is entity `32 + n`. Those below are player slots.
 pub(crate) const FIRST_MODEL: EntityId = EntityId(32);

@@ -5,8 +5,8 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::body::FIRST_MODEL;
-use hitreg_netcode::game::{self, BadCells, Effect};
 use crate::quakeworld::demo::{EffectKind, Event};
+use hitreg_netcode::game::{self, BadCells, Effect};
 
 /// In the order of [`Effect::kind`].
 const KINDS: [(EffectKind, &str); 5] = [

@@ -10,13 +10,13 @@ use super::rounding::{self, resume};
 use super::rules::{Rules, entity_of_model};
 use super::surroundings;
 use crate::bsp::quake::{Map, TriggerEffect};
+use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
     Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Moment, Reconcile, Scene,
     Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
 };
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::Usercmd;
 
 /// QuakeWorld.
 #[derive(Clone, Copy, Debug)]

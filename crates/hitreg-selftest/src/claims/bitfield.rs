@@ -11,9 +11,9 @@ use super::protocol::snapshot;
 use super::watch::{Seen, SeenTick, body_of};
 use super::{Claim, ClaimError, Figures, count, greatest, median};
 use hitreg_arena::ArenaBody;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{BadCells, Body, CellKind, Field, Role, Scope};
 use hitreg_netcode::session::Intruder;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::wire::{Receiver, Sender};
 
 pub(super) const CLAIMS: &[Claim] = &[claim!(Nereids, "update-bitfield", update_bitfield)];

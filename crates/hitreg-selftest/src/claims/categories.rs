@@ -10,10 +10,10 @@ use super::watch::{Seen, SeenFrame, body_of};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, greatest};
 use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, BodyKind, EffectKind};
+use hitreg_log::units::{EntityId, Micros};
 use hitreg_netcode::game::{Category, Effect, Placed};
 use hitreg_netcode::session::record_synthetic;
 use hitreg_netcode::session::scenario::Scenario;
-use hitreg_log::units::{EntityId, Micros};
 use hitreg_netcode::wire::Told;
 
 pub(super) const CLAIMS: &[Claim] = &[

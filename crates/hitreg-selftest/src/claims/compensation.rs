@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::experiment::Experiment;
 use super::watch::{Seen, SeenShot, body_of};
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
-use hitreg_arena::{ArenaBody, EffectKind};
 use hitreg_analysis::fairness::{Exposure, Fairness};
+use hitreg_arena::{ArenaBody, EffectKind};
+use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_netcode::game::Reason;
 use hitreg_netcode::geometry::angle_off;
 use hitreg_netcode::replay::Tables;
-use hitreg_log::units::{EntityId, Micros, PlayerId};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(LagCompensation, "lead-without-compensation", lead_without),
@@ -248,8 +248,9 @@ fn share_of_hits(seen: &Seen) -> Option<f64> {
 
 /// When the shooter heard that it hit.
 fn tones(seen: &Seen) -> Vec<Micros> {
-    let is_tone =
-        |effect: &&hitreg_netcode::game::Effect| effect.kind == EffectKind::HitTone as u8 && effect.entity == EntityId(SHOOTER);
+    let is_tone = |effect: &&hitreg_netcode::game::Effect| {
+        effect.kind == EffectKind::HitTone as u8 && effect.entity == EntityId(SHOOTER)
+    };
     let heard = |s: &super::watch::SeenSnapshot| vec![s.at; s.effects.iter().filter(is_tone).count()];
     seen.received_by(SHOOTER).flat_map(heard).collect()
 }

@@ -4,8 +4,8 @@ use super::experiment::Experiment;
 use super::watch::{Seen, SeenFrame, body_of};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, greatest, median};
-use hitreg_netcode::game::How;
 use hitreg_log::units::Micros;
+use hitreg_netcode::game::How;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Display, "extrapolation-distance", extrapolation_distance),

@@ -12,13 +12,13 @@ use super::scripted_input::Scripted;
 use super::watch::Seen;
 use super::without::{Part, Without};
 use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
+use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_netcode::game::Simulate as _;
 use hitreg_netcode::link::{Holed, LinkModel, ModelledLink};
 use hitreg_netcode::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use hitreg_netcode::server::Server;
 use hitreg_netcode::session::{Intruder, Links, Machine, Observer};
 use hitreg_netcode::settings::Settings;
-use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 
 /// Where a claim is measured: its script, played as it stands or with the claimed mechanism switched off.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ use super::experiment::{Prepared, placed};
 use super::scripted_input::Scripted;
 use super::watch::Seen;
 use hitreg_arena::Arena;
+use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::client::Client;
 use hitreg_netcode::game::Simulate;
 use hitreg_netcode::packet::{ClientPacket, HeardPacket, Snapshot};
@@ -18,7 +19,6 @@ use hitreg_netcode::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use hitreg_netcode::server::Server;
 use hitreg_netcode::session::sequence::{self, ClientEnd, ServerEnds};
 use hitreg_netcode::session::{InputSource, Packed, Screen};
-use hitreg_log::units::{Micros, PlayerId, Seed};
 
 type Body = <Arena as Simulate>::Body;
 

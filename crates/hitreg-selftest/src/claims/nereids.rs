@@ -4,10 +4,10 @@ use super::experiment::Experiment;
 use super::watch::{Seen, SeenFrame};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
-use hitreg_netcode::game::Cause;
 use hitreg_log::record::{ArrivalRecord, Execution};
 use hitreg_log::stats::percentile;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+use hitreg_netcode::game::Cause;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "every-tick", every_tick),

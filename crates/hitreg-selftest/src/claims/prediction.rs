@@ -7,10 +7,10 @@ use super::watch::{Seen, SeenFrame, body_of};
 use super::without::Part;
 use super::{Claim, ClaimError, Figures, count, greatest, median};
 use hitreg_arena::{ArenaBody, EffectKind, WeaponId};
-use hitreg_netcode::game::Effect;
 use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::buttons;
+use hitreg_netcode::game::Effect;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Prediction, "sound-cut", sound_cut),

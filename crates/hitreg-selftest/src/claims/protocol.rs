@@ -7,13 +7,13 @@ use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::{Claim, ClaimError, Figures, count, greatest};
+use hitreg_log::record::Execution;
+use hitreg_log::rng::Rng;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg_netcode::game::{Body, body};
 use hitreg_netcode::history::Frame;
 use hitreg_netcode::pacing::{Calibration, Steering, SteeringOptions};
 use hitreg_netcode::packet::Snapshot;
-use hitreg_log::record::Execution;
-use hitreg_log::rng::Rng;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg_netcode::wire::{Decoded, Receiver, Sender, Urgency, Wrapping16};
 
 pub(super) const CLAIMS: &[Claim] = &[

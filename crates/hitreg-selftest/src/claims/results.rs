@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use hitreg_arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Shot};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
+use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{Effect, Judge as _, Reason, Verdict, WorldSink, Wound};
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{Event, Judged, Rewind, Rollbacks, ServerPipeline, Setup, Ticked};
 use hitreg_netcode::server::Server;
 use hitreg_netcode::session::Asking;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
-use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::wire::What;
 
 /// So many results go together.

@@ -7,10 +7,10 @@ use glam::Vec3;
 use super::script::{Button, Player, Scene, Step};
 use hitreg_arena::{Arena, ArenaBody};
 use hitreg_log::rng::Rng;
-use hitreg_netcode::session::{InputSource, LateFrames, Screen};
-use hitreg_netcode::settings::Settings;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, buttons};
+use hitreg_netcode::session::{InputSource, LateFrames, Screen};
+use hitreg_netcode::settings::Settings;
 
 /// The scripted input of all players of a scene.
 pub(super) struct Scripted {

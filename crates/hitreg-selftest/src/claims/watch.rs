@@ -7,13 +7,13 @@ use glam::Vec3;
 
 use super::scripted_input::Meant;
 use hitreg_arena::{Arena, ArenaBody, ArenaWorld};
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{Effect, Judge as _, Placed, Simulate as _, Verdict};
 use hitreg_netcode::packet::Snapshot;
 use hitreg_netcode::pipeline::{Commanded, Comparison, Correction, Judged, Reconciled, Ticked};
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_netcode::session::{Observer, Packed, Shown};
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::wire::Told;
 
 /// A session as it was seen.

@@ -7,13 +7,13 @@ use glam::Vec3;
 
 use super::results::Results;
 use hitreg_arena::{Arena, ArenaBody, BodyKind, WeaponId};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
+use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
 use hitreg_netcode::game::{Body as _, Categorize as _, Category, Effect, Placed};
 use hitreg_netcode::history::Frame;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
-use hitreg_log::usercmd::Input;
 
 /// What is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

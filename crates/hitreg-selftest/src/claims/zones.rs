@@ -4,8 +4,8 @@ use super::experiment::Experiment;
 use super::watch::{Seen, SeenSnapshot, body_of};
 use super::{Claim, ClaimError, Figures, count, greatest};
 use hitreg_arena::{Arena, ArenaBody, ArenaRules};
-use hitreg_netcode::game::Judge as _;
 use hitreg_log::units::Micros;
+use hitreg_netcode::game::Judge as _;
 
 pub(super) const CLAIMS: &[Claim] =
     &[claim!(Server, "visible-objects", visible_objects), claim!(Server, "full-packets", full_packets)];

@@ -6,9 +6,9 @@ use super::plan::Plan;
 use super::{Broken, Exercised, Property};
 use hitreg_analysis::diff::{ChangedShots, DiffOptions, Hits, Rows, Status, TraceDiff, Verdict, diff};
 use hitreg_log::record::Session;
-use hitreg_netcode::replay::Options;
 use hitreg_log::rng::Rng;
 use hitreg_log::trace::Trace;
+use hitreg_netcode::replay::Options;
 
 pub(super) fn check(
     plan: &Plan,

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use super::plan::{Fault, Plan};
 use super::play::Tape;
 use hitreg_arena::Arena;
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
+use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
+use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::Verdict;
 use hitreg_netcode::packet::{HeardPacket, Snapshot};
 use hitreg_netcode::pipeline::{Commanded, Judged, Limit, Reconciled, Ticked};
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use hitreg_netcode::session::{Observer, Packed, Recorder, Shown};
 use hitreg_netcode::settings::{ClockMode, Frames, Schedule, Settings};
-use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
-use hitreg_log::usercmd::Usercmd;
 
 /// What was found.
 #[derive(Clone, Debug, Default)]

@@ -4,16 +4,16 @@ use super::Property::{Bounds, Datagrams, Heard, Plays, Replay, Rerecord, Rollbac
 use super::plan::Plan;
 use super::play::{Played, Stage};
 use super::{Broken, Exercised, Property, agree, disk, drawn, sides};
-use hitreg_arena::Arena;
-use hitreg_log::record::{PlayerRecords, Session};
-use hitreg_netcode::replay::{self, Options, Replayed};
-use hitreg_log::rng::Rng;
-use hitreg_netcode::settings::{Settings, Sizes};
-use hitreg_engine::shrink::{Removed, ShrinkError, shrink};
 use hitreg_analysis::summary::Summary;
+use hitreg_arena::Arena;
+use hitreg_engine::shrink::{Removed, ShrinkError, shrink};
+use hitreg_engine::verify::{Against, Verdict, judge};
+use hitreg_log::record::{PlayerRecords, Session};
+use hitreg_log::rng::Rng;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::units::Seed;
-use hitreg_engine::verify::{Against, Verdict, judge};
+use hitreg_netcode::replay::{self, Options, Replayed};
+use hitreg_netcode::settings::{Settings, Sizes};
 
 /// Whether something holds.
 pub(super) type Finding = Result<(), Broken>;

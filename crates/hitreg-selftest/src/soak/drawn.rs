@@ -6,11 +6,11 @@ use super::Exercised;
 use super::Property::{Prediction, ViewError};
 use super::check::{Finding, broken};
 use super::plan::Plan;
-use hitreg_netcode::pipeline::Limit;
 use hitreg_log::record::{Execution, Session};
-use hitreg_netcode::settings::{InterpolationMode, PredictionMode, Settings};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{corrections, shots, views};
+use hitreg_netcode::pipeline::Limit;
+use hitreg_netcode::settings::{InterpolationMode, PredictionMode, Settings};
 
 pub(super) fn check(
     plan: &Plan,

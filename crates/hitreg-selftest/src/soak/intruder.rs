@@ -2,8 +2,8 @@
 //! made up. Nobody at either end may take any of them for what it is not.
 
 use hitreg_log::rng::Rng;
-use hitreg_netcode::session::Intruder;
 use hitreg_log::units::{Micros, PlayerId, Seed};
+use hitreg_netcode::session::Intruder;
 
 /// An intruder whose chances come from a seed.
 pub(super) struct Meddler {

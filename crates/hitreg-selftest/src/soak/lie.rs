@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use hitreg_arena::{Arena, ArenaBody};
+use hitreg_log::rng::Rng;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
+use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
 use hitreg_netcode::game::Placed;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
-use hitreg_log::rng::Rng;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
-use hitreg_log::usercmd::Input;
 
 /// What a client says that is not so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

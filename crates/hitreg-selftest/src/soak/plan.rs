@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::lie::Lie;
-use hitreg_netcode::link::{Jitter, LinkModel, Loss};
 use hitreg_log::rng::Rng;
-use hitreg_netcode::settings::{PRESETS, Settings};
 use hitreg_log::units::{Micros, Seed, named};
+use hitreg_netcode::link::{Jitter, LinkModel, Loss};
+use hitreg_netcode::settings::{PRESETS, Settings};
 
 /// A session and its faults, all from one seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]

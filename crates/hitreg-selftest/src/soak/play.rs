@@ -8,15 +8,15 @@ use super::lie::Liar;
 use super::plan::{Plan, PlayerPlan};
 use hitreg_arena::bot::{Bot, Routes};
 use hitreg_arena::{Arena, ArenaMap, ArenaRules};
-use hitreg_netcode::link::{Holed, LinkModel, ModelledLink};
-use hitreg_netcode::pipeline::Setup;
 use hitreg_log::record::{By, Header, PlayerRecords, Record, Session};
 use hitreg_log::rng::Rng;
+use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
+use hitreg_log::usercmd::Input;
+use hitreg_netcode::link::{Holed, LinkModel, ModelledLink};
+use hitreg_netcode::pipeline::Setup;
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::{BotInput, InputSource, Links, Machine, RecordSink, Screen, SynthError};
 use hitreg_netcode::settings::Settings;
-use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::Input;
 
 /// What is the same for all plans: the maps, ready to be played on.
 pub struct Stage {

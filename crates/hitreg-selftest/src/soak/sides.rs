@@ -7,9 +7,9 @@ use super::disk::unlike;
 use super::play::Played;
 use hitreg_log::merge::{Aligned, MergeError, merge};
 use hitreg_log::record::{By, Header, Session, SessionId, Side};
-use hitreg_netcode::replay::Options;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Micros, PlayerId, Tick};
+use hitreg_netcode::replay::Options;
 
 pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -> Finding {
     let session = &played.seen();

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::condition::{self, Condition};
 use crate::build::{Build, Request, Runner, Stop, Untestable};
-use hitreg_analysis::diff::{DiffOptions, Verdict, diff};
 use crate::engine::EngineError;
+use hitreg_analysis::diff::{DiffOptions, Verdict, diff};
 use hitreg_log::trace::{Digest, Trace};
 
 /// What a build is.

@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use hitreg_analysis::diff::{Named, Value};
 use crate::engine::{Bodies, Playable, StepError};
-use hitreg_netcode::game::{CellKind, Field};
+use hitreg_analysis::diff::{Named, Value};
 use hitreg_log::record::Session;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
+use hitreg_netcode::game::{CellKind, Field};
 
 /// The body after a usercmd.
 #[derive(Serialize, Deserialize)]

@@ -5,10 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::step::{answer, arguments, cells, named};
-use hitreg_analysis::bisect::{self, Rerun, Step, TickBisection};
 use crate::build::{Build, Request, Runner};
-use hitreg_analysis::diff::{DiffOptions, Named, Side};
 use crate::engine::{Bodies, Engine, EngineError, LogFile, Missing, Sides, Traces, check};
+use hitreg_analysis::bisect::{self, Rerun, Step, TickBisection};
+use hitreg_analysis::diff::{DiffOptions, Named, Side};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 
 /// What a bisection of ticks found, and in what.

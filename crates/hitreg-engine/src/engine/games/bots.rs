@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::{MakeRules, MapFile, RulesError};
-use hitreg_netcode::game::{Bots, Game};
 use hitreg_live::{Joined, Joining, Limits, LiveError, LiveReport, LiveSink};
-use hitreg_netcode::pipeline::Netcode;
 use hitreg_log::record::{Header, Record, Session};
+use hitreg_log::units::Seed;
+use hitreg_netcode::game::{Bots, Game};
+use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::replay::{self, ReplayError, Replayed};
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::{RecordSink, Recorder, SynthError, record_synthetic_while};
 use hitreg_netcode::settings::Settings;
-use hitreg_log::units::Seed;
 
 /// A synthetic session that is ready to be run.
 pub trait ReadySession {

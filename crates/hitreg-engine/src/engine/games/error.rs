@@ -1,8 +1,8 @@
 //! Why nothing can be done with a game.
 
+use hitreg_log::units::{CommandSeq, PlayerId};
 use hitreg_netcode::game::BadCells;
 use hitreg_netcode::score;
-use hitreg_log::units::{CommandSeq, PlayerId};
 
 /// A log of a game that this build does not play.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,9 @@
 //! A log alone: what it says happened, against this build's replay of it.
 
 use super::{Held, Kept, Source, Traces, Way};
-use hitreg_analysis::bisect::{Predicted, predicted};
 use crate::build::Runner;
 use crate::engine::{Engine, EngineError};
+use hitreg_analysis::bisect::{Predicted, predicted};
 use hitreg_log::record::Holds;
 use hitreg_log::recorded::recorded;
 

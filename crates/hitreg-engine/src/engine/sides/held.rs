@@ -7,9 +7,9 @@ use crate::build::Untestable;
 use crate::engine::log_file::LogFile;
 use crate::engine::streamed::{StreamError, SurveyedLog};
 use crate::engine::{Engine, EngineError};
-use hitreg_netcode::replay::Replayed;
 use hitreg_log::store::{self, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Trace, TraceSource};
+use hitreg_netcode::replay::Replayed;
 
 /// A side's trace.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use crate::engine::streamed::SurveyedLog;
 use crate::engine::{Engine, EngineError};
 use hitreg_log::log::FileKind;
 use hitreg_log::record::Header;
-use hitreg_netcode::replay::Part;
 use hitreg_log::store::{self, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
+use hitreg_netcode::replay::Part;
 
 /// A file that one side begins with.
 pub(super) struct Source<'a> {

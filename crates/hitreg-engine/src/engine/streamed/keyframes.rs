@@ -11,11 +11,11 @@ use super::{StreamError, Stretches, SurveyedLog, can_be_read_twice};
 use crate::engine::{Engine, EngineError, Playable};
 use hitreg_log::log::{Found, LogReader, Sought, find_keyframe, replay_budget};
 use hitreg_log::record::{Allowance, Keyframe, Stretch};
-use hitreg_netcode::replay::{Due, Options, Ran, Source, Start};
 use hitreg_log::store;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
+use hitreg_netcode::replay::{Due, Options, Ran, Source, Start};
 
 /// A keyframe as it stands in a log, or as a replay has it.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,10 @@ use super::{StreamError, SurveyedLog};
 use crate::engine::Playable;
 use hitreg_log::log::Sought;
 use hitreg_log::record::{Allowance, Keyframe, Stretch};
-use hitreg_netcode::replay::{Options, Part, Ran, ReplayError, Source, Start};
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
+use hitreg_netcode::replay::{Options, Part, Ran, ReplayError, Source, Start};
 
 /// From one keyframe of a log to a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::engine::EngineError;
+use crate::verify::{Verdict, Verified, Why};
 use hitreg_analysis::golden;
+use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::log::Options as LogOptions;
 use hitreg_log::record::Session;
 use hitreg_log::store::{self, Kind, Target, Targets};
-use hitreg_analysis::text_diff::TextDiff;
-use crate::verify::{Verdict, Verified, Why};
 
 /// What is done where something else comes out than the golden has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,7 +152,8 @@ impl Goldens {
         };
         // Both are whole before either is put in place. Whichever is there alone after a crash is whole, too, and the same
         // command goes on from it.
-        let log = store::prepare(log, |out| hitreg_log::log::write_session(out, session, LogOptions::whole()).map(drop))?;
+        let log =
+            store::prepare(log, |out| hitreg_log::log::write_session(out, session, LogOptions::whole()).map(drop))?;
         let golden = store::prepare(target, |out| Ok(out.write_all(text.as_bytes())?))?;
         log.put()?;
         golden.put()?;

@@ -8,11 +8,11 @@ use super::played::{Contradicts, Unlike};
 use super::said::{self, Said};
 use crate::engine::streamed::Leg;
 use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog};
+use crate::verify::{Against, Facts, PlayedLeg, Verdict, Verified, Why, judge_legs};
 use hitreg_analysis::golden::Gist;
 use hitreg_log::record::Stretch;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Tick;
-use crate::verify::{Against, Facts, PlayedLeg, Verdict, Verified, Why, judge_legs};
 
 /// So many legs are replayed at once at most, on however many cores: each has its pipelines and its rows in memory, some 65 MB.
 const AT_ONCE: usize = 2;

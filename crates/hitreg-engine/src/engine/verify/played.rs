@@ -8,17 +8,17 @@ use rayon::prelude::*;
 use super::said::{self, Said};
 use super::thread_pool;
 use crate::build::{Build, Request, Runner, Untestable};
-use hitreg_analysis::diff::{self, DiffOptions, diff};
 use crate::engine::{Engine, EngineError, LogFile, Playable, StreamError, SurveyedLog, check, until_whole};
+use crate::verify::{Played, THREADS, Verdict, Verified, Why};
+use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::Gist;
 use hitreg_log::log::Options as LogOptions;
 use hitreg_log::record::{Session, Stretch};
 use hitreg_log::recorded::recorded;
-use hitreg_netcode::replay::{Options, Replayed, held_against};
 use hitreg_log::store;
 use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
-use crate::verify::{Played, THREADS, Verdict, Verified, Why};
+use hitreg_netcode::replay::{Options, Replayed, held_against};
 
 /// Who plays a log.
 pub enum Player<'a> {

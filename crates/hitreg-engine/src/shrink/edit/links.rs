@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::super::Kind;
 use super::{Direction, Thing};
-use hitreg_netcode::link::Fate;
 use hitreg_log::record::{ArrivalRecord, Fates, PlayerRecords, Session};
 use hitreg_log::stats::percentile;
 use hitreg_log::units::Micros;
+use hitreg_netcode::link::Fate;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Search;
-use hitreg_log::record::{ArrivalRecord, Session, States};
 use crate::shrink::{Counts, Kind, Record, ShrinkError, Step, Still};
+use hitreg_log::record::{ArrivalRecord, Session, States};
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
 

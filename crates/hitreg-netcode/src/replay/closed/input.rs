@@ -3,8 +3,8 @@
 use super::super::feed::Shared;
 use crate::game::Game;
 use crate::packet::HeardPacket;
-use hitreg_log::record::Session;
 use crate::session::{InputSource, Screen};
+use hitreg_log::record::Session;
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 

@@ -8,8 +8,8 @@ use super::Recorded;
 use crate::game::{Game, Verdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Ticked};
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Session};
 use crate::session::{Machine, Observer, Packed, Shown};
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Session};
 use hitreg_log::trace::Table;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 

@@ -9,8 +9,8 @@ use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
-use hitreg_log::record::FrameRecord;
 use crate::session::{Observer, Shown};
+use hitreg_log::record::FrameRecord;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
 pub(super) struct Client<G: Game, C> {

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use super::requests::{Asking, TooManyRequests};
 use crate::game::Body;
 use crate::packet::ClientPacket;
-use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
     Accepted, ClientMessage, CommandsError, ConnectOptions, Connecting, DecodeError, Decoded, Leaving, MessageType,
     Notice, Outcome, Perceived, Reassembled, Reassembly, Received, Receiver, Refusal, Waiting, What, Wrapping16,
     decode_disconnect, decode_waiting, encode_commands, encode_disconnect, encode_request, encode_waiting,
 };
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
 /// A server that is not heard for this long is gone.
 const SILENCE_MAX: Micros = Micros::from_s(5);

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use hitreg_log::units::Micros;
 use crate::wire::{Request, What, Wrapping16};
+use hitreg_log::units::Micros;
 
 /// Without an answer a request is sent again after so long.
 const AGAIN_AFTER: Micros = Micros::from_ms(250);

@@ -6,7 +6,6 @@ use super::arrivals::Arrivals;
 use super::requests::Answering;
 use crate::game::{Body, Category, Field};
 use crate::packet::{HeardPacket, Snapshot};
-use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 use crate::wire::ReceivedSet;
 use crate::wire::fragment::FRAGMENT_HEADER_BYTES;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
@@ -15,6 +14,7 @@ use crate::wire::{
     OutOfSeqWarning, Perceived, Request, Sender, Told, Waiting, Wrapping16, decode_commands, decode_disconnect,
     decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
 };
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
 /// For how many usercmds it is remembered where their clients saw their avatars.
 const PERCEIVED_REMEMBERED: usize = 128;

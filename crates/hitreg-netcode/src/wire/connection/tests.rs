@@ -9,13 +9,13 @@ use crate::arena::ArenaBody;
 use crate::game::{Category, Effect};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
-use hitreg_log::record::OutOfSequence;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
-use hitreg_log::usercmd::Usercmd;
 use crate::wire::{
     ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, MESSAGE_BYTES_MAX, MessageType,
     Notice, Perceived, Request, Told, What, Wrapping16, message_type,
 };
+use hitreg_log::record::OutOfSequence;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
+use hitreg_log::usercmd::Usercmd;
 
 /// Both ends, connected.
 fn pair() -> (ServerConnection<ArenaBody>, ClientConnection<ArenaBody>) {

@@ -4,9 +4,9 @@
 use glam::DVec3;
 
 use super::level::{Map, SOLID};
+use hitreg_log::units::EntityId;
 use hitreg_netcode::game::Wall;
 use hitreg_netcode::geometry::Polygon;
-use hitreg_log::units::EntityId;
 
 /// Planes that lean more than this are floor, roof or ramp.
 const STEEP: f32 = 0.7;

@@ -2,7 +2,6 @@
 
 use glam::Vec3;
 
-use hitreg_netcode::game::{Acked, Body as _, Cause, Evidence, Grade, Reconcile as _, Touch};
 use crate::quake3::body::BodyRow;
 use crate::quake3::game::{Quake3, moved};
 use crate::quake3::movement::{PlayerState, Shape, flag};
@@ -11,6 +10,7 @@ use crate::quake3::rules::Rules;
 use crate::quake3::surroundings::around;
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{Acked, Body as _, Cause, Evidence, Grade, Reconcile as _, Touch};
 
 /// Among what outlives a player's deaths: how often he was put into the game.
 const SPAWNS: usize = player_list(1) + 4;

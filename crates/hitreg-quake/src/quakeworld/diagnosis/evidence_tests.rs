@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use glam::Vec3;
 
 use super::{Missed, explain};
-use hitreg_netcode::game::{Cause, Grade, LostInput};
 use crate::quakeworld::import::{Stretch, follow, prepared};
 use crate::quakeworld::movement::Run;
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::{EffectKind, Event, OwnState, Rules, Solid};
+use hitreg_netcode::game::{Cause, Grade, LostInput};
 
 /// Every so manieth right stretch gets a push.
 const PLACEBO_EVERY: usize = 40;

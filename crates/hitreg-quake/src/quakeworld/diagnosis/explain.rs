@@ -6,11 +6,11 @@ use glam::Vec3;
 use super::hypotheses;
 use super::missed::Missed;
 use crate::bsp::quake::{Trigger, TriggerEffect, WATER};
-use hitreg_netcode::game::{Cause, Evidence, Grade, Touch};
 use crate::quakeworld::demo::{EffectKind, Event};
 use crate::quakeworld::movement::state::length;
 use crate::quakeworld::movement::{Solid, World};
 use crate::quakeworld::rounding::{difference, grade};
+use hitreg_netcode::game::{Cause, Evidence, Grade, Touch};
 
 /// A jump is what no speed explains: so much farther, in units, if it leads somewhere or the server turned the view too.
 const JUMP_SLACK: f32 = 32.0;

@@ -3,10 +3,10 @@
 
 use super::explain::{Found, reproduced};
 use super::missed::Missed;
-use hitreg_netcode::game::{Cause, Grade};
 use crate::quakeworld::demo::cut_cell;
 use crate::quakeworld::movement::{Dialect, PlayerState, Run, Runner, Solid, UserCmd};
 use crate::quakeworld::rounding::{difference, grade};
+use hitreg_netcode::game::{Cause, Grade};
 
 /// From so many lost packets on, a server does not repeat commands any more.
 const TOO_MANY_LOST: usize = 20;

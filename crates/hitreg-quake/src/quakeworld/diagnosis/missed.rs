@@ -2,13 +2,13 @@
 //! other assumptions.
 
 use crate::bsp::quake::Map;
-use hitreg_netcode::game::{Acked, LostInput, Touch};
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of};
 use crate::quakeworld::demo::{Event, OriginWire, OwnState};
 use crate::quakeworld::extra::events_of;
 use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
 use crate::quakeworld::rules::Rules;
 use crate::quakeworld::surroundings;
+use hitreg_netcode::game::{Acked, LostInput, Touch};
 
 /// What a prediction was made from, and what there is to judge it by.
 pub(crate) struct Missed<'a> {

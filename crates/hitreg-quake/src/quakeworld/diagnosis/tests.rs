@@ -2,18 +2,18 @@
 //! code writes, with and without losses on the way.
 
 use crate::bsp::testing::{STANDING_Z, quake_bytes};
-use hitreg_netcode::client::Client;
-use hitreg_netcode::game::Placed;
-use hitreg_netcode::packet::{ClientPacket, Snapshot};
-use hitreg_netcode::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
 use crate::quakeworld::movement::wire_angle_degrees;
 use crate::quakeworld::testing::{DemoWriter, own_state};
 use crate::quakeworld::*;
-use hitreg_netcode::replay::replay_clients;
 use hitreg_analysis::summary::Summary;
 use hitreg_log::trace::Trace;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
+use hitreg_netcode::client::Client;
+use hitreg_netcode::game::Placed;
+use hitreg_netcode::packet::{ClientPacket, Snapshot};
+use hitreg_netcode::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
+use hitreg_netcode::replay::replay_clients;
 
 const VARS: MoveVars = MoveVars {
     gravity: 800.0,

@@ -6,7 +6,6 @@ use glam::Vec3;
 
 use super::bodies::bodies_of;
 use super::unsent::Unsent;
-use hitreg_netcode::game::shown_by_either;
 use crate::quakeworld::body::BodyRow;
 use crate::quakeworld::demo::{Demo, Event, OriginWire, OwnState};
 use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
@@ -14,6 +13,7 @@ use crate::quakeworld::rounding::{out_of_solids, resume};
 use crate::quakeworld::rules::Rules;
 use crate::quakeworld::surroundings::solids;
 use hitreg_log::units::EntityId;
+use hitreg_netcode::game::shown_by_either;
 
 /// What goes off farther away acts on nobody, in units.
 const EFFECT_REACH: f32 = 300.0;

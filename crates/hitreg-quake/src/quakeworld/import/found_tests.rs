@@ -8,8 +8,8 @@ use crate::quakeworld::{
     BUTTON_JUMP, Dialect, LeaningFace, Map, MissingWall, MoveVars, PlayerState, QuakeWorld, Rules, Runner, Solid,
     UserCmd, World,
 };
-use hitreg_netcode::replay::{self, replay};
 use hitreg_analysis::summary::{Prediction, Summary};
+use hitreg_netcode::replay::{self, replay};
 
 /// Runs in circles and jumps now and then, falls from high up, and is sent what the server makes of it.
 fn demo(dialect: Dialect, solids: &[Solid], degrees: usize, lengths: usize) -> Vec<u8> {

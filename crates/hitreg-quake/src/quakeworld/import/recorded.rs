@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use hitreg_netcode::game::StateRows;
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of, flag};
 use crate::quakeworld::demo::{Demo, Mover, OtherPlayer, RecordedBy, SentCommand, ServerPacket, Span};
 use crate::quakeworld::extra::{Extra, PacketEvents};
@@ -11,6 +10,7 @@ use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::Rules;
 use hitreg_log::record::{FrameRecord, Session, SnapshotRecord};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_netcode::game::StateRows;
 
 /// The demo that the session was made of.
 pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {

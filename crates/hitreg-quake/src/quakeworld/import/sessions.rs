@@ -13,7 +13,6 @@ use super::convert::ImportOptions;
 use super::error::ImportError;
 use super::jumps::Jumps;
 use super::unsent::Unsent;
-use hitreg_netcode::game::{Simulate as _, StateRows};
 use crate::quakeworld::body::{BodyRow, FIRST_MODEL, input_of};
 use crate::quakeworld::demo::{Demo, Event, Mover, RecordedBy, ServerPacket};
 use crate::quakeworld::extra::{Extra, PacketEvents};
@@ -23,9 +22,10 @@ use hitreg_log::record::{
     ArrivalRecord, DamageRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session,
     SnapshotRecord, StateRecord, usercmd_fields,
 };
-use hitreg_netcode::settings::Settings;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{Simulate as _, StateRows};
+use hitreg_netcode::settings::Settings;
 
 /// A QuakeWorld client sends its newest usercmd and the two before it.
 const COMMANDS_IN_A_PACKET: usize = 3;

@@ -5,18 +5,18 @@ use glam::Vec3;
 use super::packed::tests::gzip;
 use super::recorded::{body_of, recorded_demo};
 use crate::bsp::testing::{STANDING_Z, quake_bytes};
-use hitreg_netcode::game::Simulate;
 use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
     BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Imported, Map, MoveVars, PlayerState, QuakeWorld, Rules,
     Runner, ServerPacket, Span, UserCmd, World, flag, import, unpacked,
 };
+use hitreg_analysis::summary::Summary;
 use hitreg_log::record::{DamageRecord, Origin, Session};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_netcode::game::Simulate;
 use hitreg_netcode::replay::{self, ReplayError, replay};
 use hitreg_netcode::score::score;
 use hitreg_netcode::settings::Settings;
-use hitreg_analysis::summary::Summary;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 const START_S: f32 = 100.0;
 

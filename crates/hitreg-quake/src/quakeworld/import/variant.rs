@@ -5,11 +5,11 @@
 use serde::Serialize;
 
 use super::follow::follow;
-use hitreg_netcode::game::Grade;
 use crate::quakeworld::demo::Demo;
 use crate::quakeworld::movement::Dialect;
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::rules::Rules;
+use hitreg_netcode::game::Grade;
 
 /// Something that servers do differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

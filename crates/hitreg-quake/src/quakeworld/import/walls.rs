@@ -6,11 +6,11 @@ mod shown;
 use self::shown::{Face, Shown};
 use super::follow::{Stretch, follow};
 use crate::bsp::quake::LeaningFace;
-use hitreg_netcode::game::Grade;
 use crate::quakeworld::demo::Demo;
 use crate::quakeworld::movement::{PLAYER_MAXS, PLAYER_MINS, Run, Solid};
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::rules::Rules;
+use hitreg_netcode::game::Grade;
 
 /// A wall shows at so many stretches of usercmds at least,
 const FEWEST_VOTES: usize = 6;
