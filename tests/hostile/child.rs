@@ -62,7 +62,7 @@ pub(crate) fn run(folder: &Path, line: &str) -> Ran {
 fn counts() {
     let Ok(line) = std::env::var(LINE) else { return };
     let args = std::iter::once("hitreg").chain(line.split_whitespace()).map(Into::into);
-    let code = Program::new("hitreg", "0").run_args(&Games::built_in(), args);
+    let code = Program::new("hitreg", "0").run_args(&hitreg::registry::built_in(), args);
     eprintln!("\u{1}{code} {} {}", peak(), crate::MEMORY.total_allocated());
 }
 

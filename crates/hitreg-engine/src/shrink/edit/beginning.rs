@@ -1,0 +1,61 @@
+//! What a session begins with when it has lost its own beginning.
+
+use std::collections::BTreeSet;
+
+use super::Thing;
+use hitreg_log::record::{Session, StateKey, States};
+use hitreg_log::units::{EntityId, Tick};
+
+/// The rows of tick 0 of a session without some of its ticks: the players as they were last recorded before the first tick
+/// that stays, or what it began with anyway.
+pub(super) fn states(session: &Session, removed: &[Thing]) -> States {
+    let ticks: BTreeSet<usize> =
+        removed.iter().filter_map(|t| if let Thing::Tick(t) = t { Some(*t) } else { None }).collect();
+    // Places count from 0 and ticks from 1, so as many ticks as are gone is the last one that is.
+    let gone = (0..).take_while(|place| ticks.contains(place)).count();
+    let players = session.players.len();
+    let whole = |tick: &Tick| players_of(session, *tick).count() == players;
+    let last = session.states.keys().partition_point(|key| key.tick.0 as usize <= gone);
+    let recorded = session.states.keys()[..last].iter().rev().map(|key| key.tick).find(whole);
+    let mut states = States::default();
+    for (key, cells) in recorded.into_iter().flat_map(|tick| players_of(session, tick)) {
+        states.push(StateKey { tick: Tick(0), ..key }, cells);
+    }
+    states
+}
+
+/// The recorded players of a tick, as all were told of them. What else there is (projectiles) cannot be begun with.
+fn players_of(session: &Session, tick: Tick) -> impl Iterator<Item = (StateKey, &[u32])> {
+    let is_player = |key: &StateKey| key.viewer.is_none() && usize::from(key.entity.0) < session.players.len();
+    session.states.of_tick(tick).filter(move |(key, _)| is_player(key))
+}
+
+/// Takes players out of what a session begins with; those after them move up.
+pub(super) fn remove_players(states: &mut States, removed: &BTreeSet<usize>) {
+    let was = std::mem::take(states);
+    for (key, cells) in was.of_tick(Tick(0)).filter(|(key, _)| !removed.contains(&usize::from(key.entity.0))) {
+        let before = removed.range(..usize::from(key.entity.0)).count() as u16;
+        states.push(StateKey { entity: EntityId(key.entity.0 - before), ..key }, cells);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn states(rows: &[(u32, u16, u32)]) -> States {
+        let mut states = States::default();
+        for &(tick, entity, cell) in rows {
+            let key = StateKey { tick: Tick(tick), entity: EntityId(entity), ..StateKey::default() };
+            states.push(key, &[cell]);
+        }
+        states
+    }
+
+    #[test]
+    fn players_move_up_when_one_before_them_goes() {
+        let mut begin = states(&[(0, 0, 10), (0, 1, 11), (0, 2, 12)]);
+        remove_players(&mut begin, &BTreeSet::from([1]));
+        assert_eq!(begin, states(&[(0, 0, 10), (0, 1, 12)]));
+    }
+}

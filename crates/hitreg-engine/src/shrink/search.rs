@@ -1,0 +1,190 @@
+//! The search: what is tried in which order, and what is kept.
+
+mod probe;
+
+use std::collections::BTreeSet;
+
+use super::{Counts, Kind, Record, ShrinkError, Step, Still, Thing, things, without};
+use hitreg_log::record::Session;
+use hitreg_log::trace::Digest;
+use hitreg_log::units::Micros;
+
+/// The order in which things are taken out: coarse ones first, for everything after costs less.
+const ORDER: [Kind; 9] = [
+    Kind::Players,
+    Kind::Ticks,
+    Kind::Losses,
+    Kind::Duplicates,
+    Kind::Delays,
+    Kind::Usercmds,
+    Kind::Buttons,
+    Kind::Moves,
+    Kind::Angles,
+];
+
+/// What is short enough not to look for something shorter elsewhere in the session.
+const SHORT: Micros = Micros::from_s(2);
+
+/// The shortest window that is looked at by itself, in ticks.
+const SHORTEST_WINDOW: usize = 32;
+
+pub(super) struct Search<'a, E: std::error::Error + 'static> {
+    record: &'a Record<'a, E>,
+    still: &'a Still<'a, E>,
+    progress: &'a mut dyn FnMut(&Step),
+    /// The smallest session so far that shows it.
+    current: Session,
+    counts: Counts,
+    /// Inputs that are known not to show it.
+    failed: BTreeSet<Digest>,
+    probes: u64,
+    /// Whether the game can begin elsewhere than at its spawn.
+    can_begin: bool,
+}
+
+impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
+    pub(super) fn new(
+        session: Session,
+        record: &'a Record<'a, E>,
+        still: &'a Still<'a, E>,
+        progress: &'a mut dyn FnMut(&Step),
+    ) -> Search<'a, E> {
+        let counts = Counts::of(&session);
+        let can_begin = can_begin(&session, record);
+        let failed = BTreeSet::new();
+        Search { record, still, progress, current: session, counts, failed, probes: 0, can_begin }
+    }
+
+    /// Shrinks until no single thing can go.
+    pub(super) fn run(&mut self) -> Result<(), ShrinkError<E>> {
+        if self.can_begin {
+            // Time first: whoever is left then stands where they stood, whoever is not.
+            self.shorten()?;
+        } else {
+            // Without players everything else goes other ways, and the whole session has more of them.
+            self.minimise(Kind::Players)?;
+            self.shorten()?;
+        }
+        loop {
+            for kind in ORDER {
+                self.minimise(kind)?;
+            }
+            let mut went = false;
+            for kind in ORDER {
+                went |= self.pass(kind, 1)?;
+            }
+            if !went {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The result, and how many candidates it took.
+    pub(super) fn finish(self) -> (Session, u64) {
+        (self.current, self.probes)
+    }
+
+    /// Takes chunks of one kind out, halving them, until no single one can go.
+    fn minimise(&mut self, kind: Kind) -> Result<(), ShrinkError<E>> {
+        let mut chunk = self.counts.of_kind(kind).max(1);
+        loop {
+            let went = self.pass(kind, chunk)?;
+            match (chunk, went) {
+                (1, false) => return Ok(()),
+                (1, true) => {}
+                _ => chunk = chunk.div_ceil(2),
+            }
+        }
+    }
+
+    /// Tries to take out every chunk of one kind, one after the other. True when any went.
+    fn pass(&mut self, kind: Kind, chunk: usize) -> Result<bool, ShrinkError<E>> {
+        let (mut begin, mut went) = (0, false);
+        loop {
+            let things = things(&self.current, kind);
+            let chunks: Vec<&[Thing]> = things.get(begin..).unwrap_or_default().chunks(chunk).collect();
+            let taken = self.take_first(kind, chunks.len(), &|session, index| without(session, chunks[index]))?;
+            match taken {
+                // What came after the chunk has moved up to where it was.
+                Some(index) => begin += index * chunk,
+                None => return Ok(went),
+            }
+            went = true;
+        }
+    }
+
+    /// Finds a short stretch of the session that shows it by itself.
+    fn shorten(&mut self) -> Result<(), ShrinkError<E>> {
+        let whole = (self.current.clone(), self.counts);
+        self.cut_the_end()?;
+        self.cut_the_beginning()?;
+        if self.current.duration() <= SHORT {
+            return Ok(());
+        }
+        // Without its beginning this stretch is played from other places. Another stretch may bear that better.
+        let ended = (std::mem::replace(&mut self.current, whole.0), std::mem::replace(&mut self.counts, whole.1));
+        if !self.find_a_window(ended.1.of_kind(Kind::Ticks))? {
+            (self.current, self.counts) = ended;
+        }
+        Ok(())
+    }
+
+    /// Cuts the end off, as near as can be to where it first shows. What has shown once goes on showing, so this is a search
+    /// by intervals; where that is not so, it is still a cut.
+    fn cut_the_end(&mut self) -> Result<(), ShrinkError<E>> {
+        let mut too_few = 0;
+        loop {
+            let all = self.current.ticks.len();
+            let span = all - too_few;
+            let lengths: Vec<usize> = [too_few + span / 3, too_few + 2 * span / 3]
+                .into_iter()
+                .filter(|length| (too_few + 1..all).contains(length))
+                .collect();
+            let cut = |session: &Session, index: usize| keep_ticks(session, 0, lengths[index]);
+            match (self.take_first(Kind::Ticks, lengths.len(), &cut)?, lengths.last()) {
+                (Some(0), _) => {}
+                (Some(index), _) => too_few = lengths[index - 1],
+                (None, Some(last)) => too_few = *last,
+                (None, None) => return Ok(()),
+            }
+        }
+    }
+
+    /// Keeps the shortest end that shows it, of lengths that double.
+    fn cut_the_beginning(&mut self) -> Result<(), ShrinkError<E>> {
+        let all = self.current.ticks.len();
+        let lengths: Vec<usize> = (0..).map(|power| 1 << power).take_while(|length| *length < all).collect();
+        let cut = |session: &Session, index: usize| keep_ticks(session, all - lengths[index], all);
+        self.take_first(Kind::Ticks, lengths.len(), &cut)?;
+        Ok(())
+    }
+
+    /// Keeps one of the shortest windows that show it and have fewer ticks than `below`. False when none does.
+    fn find_a_window(&mut self, below: usize) -> Result<bool, ShrinkError<E>> {
+        let all = self.current.ticks.len();
+        let mut windows = Vec::new();
+        let mut length = SHORTEST_WINDOW;
+        while length < below {
+            windows.extend((0..all).step_by(length / 2).map(|begin| (begin, (begin + length).min(all))));
+            length *= 2;
+        }
+        let cut = |session: &Session, index: usize| keep_ticks(session, windows[index].0, windows[index].1);
+        Ok(self.take_first(Kind::Ticks, windows.len(), &cut)?.is_some())
+    }
+}
+
+/// Whether a session can be cut to begin with its second tick.
+fn can_begin<E>(session: &Session, record: &Record<'_, E>) -> bool
+where
+    E: std::error::Error + 'static,
+{
+    let mut cut = keep_ticks(session, 1, session.ticks.len());
+    cut.ticks.truncate(1);
+    !cut.states.is_empty() && record(&cut).is_ok_and(|recorded| recorded.is_some())
+}
+
+/// A session of some of its ticks.
+fn keep_ticks(session: &Session, begin: usize, end: usize) -> Session {
+    let outside = (0..begin).chain(end..session.ticks.len());
+    without(session, &outside.map(Thing::Tick).collect::<Vec<_>>())
+}

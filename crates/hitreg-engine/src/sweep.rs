@@ -1,0 +1,213 @@
+//! What settings do: the same sessions run under every combination of one or two settings and presets, a row of
+//! figures for each.
+
+mod axis;
+mod figures;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+pub use axis::PRESET;
+pub use axis::{Axis, AxisError};
+
+use figures::Gathered;
+pub use hitreg_analysis::swept::{Cell, Figures, Row, Sweep, Table, figure_names};
+use hitreg_log::record::Session;
+use hitreg_log::stats::confidence_95;
+use hitreg_netcode::replay::{ReplayError, Replayed, WhatIf, own_settings};
+use hitreg_netcode::settings::{SettingError, Settings};
+
+/// The most combinations of values in one sweep.
+pub const POINTS_MAX: usize = 10_000;
+
+/// From how many seeds bots play anew, unless a plan says otherwise.
+pub const SEEDS: u16 = 16;
+
+/// What is to be swept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    axes: Vec<Axis>,
+    what_if: WhatIf,
+    seeds: u16,
+}
+
+/// Axes that do not go together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Nothing is varied.
+    #[error("nothing to sweep: give a setting and its values, such as interpolation.lerp_ms=0..200:50")]
+    Nothing,
+    /// Something is varied twice.
+    #[error("`{key}` is given twice; give all its values in one list")]
+    Twice {
+        /// What.
+        key: String,
+    },
+    /// More than a table can show.
+    #[error("{count} settings are given; a sweep takes one or two, and presets")]
+    TooManySettings {
+        /// How many.
+        count: usize,
+    },
+    /// Too few for a confidence interval.
+    #[error("{seeds} seeds have no confidence interval: give at least 2")]
+    TooFewSeeds {
+        /// How many.
+        seeds: u16,
+    },
+    /// More than anybody would wait for.
+    #[error("that makes {points} combinations; the most is {POINTS_MAX}")]
+    TooManyPoints {
+        /// How many.
+        points: usize,
+    },
+}
+
+/// A session that cannot be swept.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A log's own settings are none of this build's.
+    #[error("log {}: {source}", .log + 1)]
+    Settings {
+        /// Which log, from 0.
+        log: usize,
+        /// Why.
+        source: SettingError,
+    },
+    /// A session could not be run.
+    #[error("log {}: {source}", .log + 1)]
+    Run {
+        /// Which log, from 0.
+        log: usize,
+        /// Why.
+        source: ReplayError,
+    },
+}
+
+impl Plan {
+    /// A plan of these axes; presets come first, whatever their place.
+    ///
+    /// # Errors
+    /// When they are none, too many, or not different.
+    pub fn new(mut axes: Vec<Axis>) -> Result<Plan, PlanError> {
+        axes.sort_by_key(|axis| axis.key() != PRESET);
+        if axes.is_empty() {
+            return Err(PlanError::Nothing);
+        }
+        for (place, axis) in axes.iter().enumerate() {
+            if axes[..place].iter().any(|before| before.key() == axis.key()) {
+                return Err(PlanError::Twice { key: axis.key().to_owned() });
+            }
+        }
+        let count = axes.iter().filter(|axis| axis.key() != PRESET).count();
+        if count > 2 {
+            return Err(PlanError::TooManySettings { count });
+        }
+        let points = axes.iter().fold(1usize, |points, axis| points.saturating_mul(axis.values().len()));
+        if points > POINTS_MAX {
+            return Err(PlanError::TooManyPoints { points });
+        }
+        Ok(Plan { axes, what_if: WhatIf::Replay, seeds: SEEDS })
+    }
+
+    /// The same plan with another question than [`WhatIf::Replay`].
+    #[must_use]
+    pub fn asking(self, what_if: WhatIf) -> Plan {
+        Plan { what_if, ..self }
+    }
+
+    /// The same plan with so many seeds in place of [`SEEDS`], where bots play anew.
+    ///
+    /// # Errors
+    /// When they are fewer than two, which have no confidence interval.
+    pub fn with_seeds(self, seeds: u16) -> Result<Plan, PlanError> {
+        if seeds < 2 { Err(PlanError::TooFewSeeds { seeds }) } else { Ok(Plan { seeds, ..self }) }
+    }
+
+    /// What is asked.
+    pub fn what_if(&self) -> WhatIf {
+        self.what_if
+    }
+
+    /// How often each session runs at each point: once for each seed where bots play anew.
+    pub fn repeats(&self) -> u16 {
+        if self.what_if == WhatIf::Rerecord { self.seeds } else { 1 }
+    }
+
+    /// How many runs there are of each session.
+    pub fn runs(&self) -> usize {
+        self.points().len() * usize::from(self.repeats())
+    }
+
+    /// Every combination, as a value for each axis.
+    pub fn points(&self) -> Vec<Vec<&str>> {
+        let mut points: Vec<Vec<&str>> = vec![Vec::new()];
+        for axis in &self.axes {
+            let longer = points.iter().flat_map(|point| {
+                axis.values().iter().map(move |value| point.iter().copied().chain([value.as_str()]).collect())
+            });
+            points = longer.collect();
+        }
+        points
+    }
+
+    /// A session's settings at one point: the preset's where presets are swept, else its own.
+    fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
+        let mut settings = own_settings(&session.header)?;
+        for (axis, value) in self.axes.iter().zip(point) {
+            match axis.key() {
+                PRESET => settings = settings.under_preset(value)?,
+                key => settings.set(key, value)?,
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// Gets the trace of a session under settings; the number says which repetition it is, from 0.
+pub type Run<'a> = dyn Fn(&Session, Settings, u16) -> Result<Replayed, ReplayError> + Sync + 'a;
+
+/// Runs every session at every point, `plan.repeats()` times each, so many at once. The figures of a point
+/// are those of all sessions together. `done` is called each time a run ends; there are [`Plan::runs`] of them for each session.
+///
+/// # Errors
+/// When a session is not one that this build can run.
+pub fn sweep(
+    sessions: &[Session],
+    plan: &Plan,
+    (run, at_once): (&Run<'_>, usize),
+    done: &(dyn Fn() + Sync),
+) -> Result<Sweep, SweepError> {
+    let points = plan.points();
+    let one = |(point, log, repeat): (usize, usize, u16)| -> Result<Gathered, SweepError> {
+        let session = &sessions[log];
+        let settings = plan.settings(session, &points[point]).map_err(|source| SweepError::Settings { log, source })?;
+        let replayed = run(session, settings, repeat).map_err(|source| SweepError::Run { log, source })?;
+        done();
+        Ok(Gathered::of(session, &replayed))
+    };
+    let runs_of = |point| (0..sessions.len()).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
+    let runs: Vec<(usize, usize, u16)> = (0..points.len()).flat_map(runs_of).collect();
+    let next = AtomicUsize::new(0);
+    let some = |_| -> Vec<(usize, Result<Gathered, SweepError>)> {
+        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+        numbers.map_while(|number| Some((number, one(*runs.get(number)?)))).collect()
+    };
+    let mut made: Vec<_> = (0..at_once.max(1)).into_par_iter().with_max_len(1).flat_map_iter(some).collect();
+    made.sort_by_key(|(number, _)| *number);
+    let gathered: Vec<Gathered> = made.into_iter().map(|(_, made)| made).collect::<Result<_, _>>()?;
+    let of_each = sessions.len() * usize::from(plan.repeats());
+    let mut gathered = gathered.into_iter();
+    let row = |values: &Vec<&str>| {
+        let of_point: Vec<Gathered> = gathered.by_ref().take(of_each).collect();
+        let hit_shares: Vec<f64> = of_point.iter().filter_map(Gathered::hit_share).collect();
+        let together = of_point.into_iter().fold(Gathered::default(), Gathered::plus);
+        let hit_share_ci95 = (plan.what_if == WhatIf::Rerecord).then(|| confidence_95(&hit_shares)).flatten();
+        let figures = Figures { hit_share_ci95, ..together.figures() };
+        Row { values: values.iter().map(|v| (*v).to_owned()).collect(), figures }
+    };
+    let rows = points.iter().map(row).collect();
+    let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();
+    Ok(Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows })
+}

@@ -1,0 +1,163 @@
+//! One player's connection, as a log tells of it chunk by chunk.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::numbers::Numbers;
+use super::times::Times;
+use super::{Packets, PlayerFigures};
+use hitreg_log::record::OutlineOfPlayer;
+use hitreg_log::stats::Delivery;
+use hitreg_log::units::Micros;
+
+/// A snapshot that has not come by then does not any more, and a usercmd is not acked any more.
+const LONGEST: Micros = Micros::from_s(30);
+/// So many of the last frames are kept however long ago they were: a client that is silent has its last usercmd acked again and
+/// again.
+const FRAMES_KEPT: usize = 64;
+
+/// What is known of a connection so far.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    pub(super) frames: usize,
+    firing: usize,
+    /// The usercmds that the server heard; of a client of whom there is nothing else.
+    heard: Numbers,
+    heard_firing: usize,
+    /// When its first frame and its first snapshot came, and the last ones.
+    pub(super) spans: [Option<(Micros, Micros)>; 2],
+    up: Way,
+    down: Way,
+    choked: u64,
+    pub(super) round_trips: Times,
+    /// The last frames, in the order in which they were made.
+    made: VecDeque<(u32, Micros)>,
+    /// Snapshots that have not come, with when they were sent, and when the usercmd was made that they ack.
+    sent: BTreeMap<u32, (Micros, Option<Micros>)>,
+}
+
+/// What was sent in one direction, and what came.
+#[derive(Debug, Default)]
+struct Way {
+    /// The lowest number, and the highest.
+    sent: Option<(u32, u32)>,
+    came: Numbers,
+}
+
+impl Connection {
+    /// Takes in what the next chunk says of it.
+    pub(super) fn add(&mut self, outline: &OutlineOfPlayer) {
+        self.frames += outline.frames.len();
+        self.firing += outline.firing;
+        for (number, fires) in &outline.heard {
+            self.heard_firing += usize::from(self.heard.insert(*number) && *fires);
+        }
+        let span = |of: &[(u32, Micros)]| of.first().zip(of.last()).map(|((_, first), (_, last))| (*first, *last));
+        for (known, more) in self.spans.iter_mut().zip([span(&outline.frames), span(&outline.received)]) {
+            *known = longer(*known, more);
+        }
+        self.up.send(outline.sent);
+        for number in &outline.reached {
+            self.up.came.insert(*number);
+        }
+        self.choked += outline.choked;
+        self.made.extend(&outline.frames);
+        let mut newest = self.made.back().map_or(Micros::ZERO, |(_, at)| *at);
+        for (number, at, ack) in &outline.snapshots {
+            self.down.send(Some((*number, *number)));
+            self.sent.insert(*number, (*at, self.made_at(*ack)));
+            newest = newest.max(*at);
+        }
+        for (number, at) in &outline.received {
+            self.down.came.insert(*number);
+            if let Some((_, Some(made))) = self.sent.remove(number) {
+                self.round_trips.add(*at - made);
+            }
+        }
+        self.forget(newest);
+    }
+
+    /// When a usercmd was made. Most that are acked are among the last.
+    fn made_at(&self, number: u32) -> Option<Micros> {
+        const FEW: usize = 32;
+        let few = self.made.len().saturating_sub(FEW);
+        let found = match self.made.get(few) {
+            Some((first, _)) if *first <= number => {
+                self.made.range(few..).rev().find(|(made, _)| *made <= number).filter(|(made, _)| *made == number)
+            }
+            _ => self.made.binary_search_by_key(&number, |(made, _)| *made).ok().map(|place| &self.made[place]),
+        };
+        found.map(|(_, at)| *at)
+    }
+
+    fn forget(&mut self, newest: Micros) {
+        let since = newest.0.saturating_sub(LONGEST.0);
+        while self.made.len() > FRAMES_KEPT && self.made.front().is_some_and(|(_, at)| at.0 < since) {
+            self.made.pop_front();
+        }
+        while let Some(oldest) = self.sent.first_entry().filter(|oldest| oldest.get().0.0 < since) {
+            oldest.remove();
+        }
+    }
+
+    pub(super) fn is_recorded(&self) -> bool {
+        self.frames > 0 || self.down.came.count() > 0
+    }
+
+    /// How many usercmds it made, and how many of them with the attack button down.
+    pub(super) fn usercmds(&self) -> (usize, usize) {
+        if self.frames > 0 { (self.frames, self.firing) } else { (self.heard.count(), self.heard_firing) }
+    }
+
+    pub(super) fn figures(&mut self, name: &str, choked_are_numbered: bool) -> PlayerFigures {
+        // A QuakeWorld server numbers the updates that it holds back, too, so that each leaves a gap as a lost packet does; it says
+        // with the next one how many they were.
+        let down = self.down.packets();
+        let lost = down.lost.saturating_sub(if choked_are_numbered { self.choked } else { 0 });
+        PlayerFigures {
+            name: name.to_owned(),
+            usercmds: self.frames,
+            packets: Packets { choked: self.choked, lost, ..down },
+            packets_up: if self.up.came.count() == 0 { Packets::default() } else { self.up.packets() },
+            rtt_ms: self.round_trips.percentiles(),
+        }
+    }
+}
+
+impl Way {
+    fn send(&mut self, numbers: Option<(u32, u32)>) {
+        self.sent = match (self.sent, numbers) {
+            (Some((first, last)), Some((lowest, highest))) => Some((first.min(lowest), last.max(highest))),
+            (known, more) => known.or(more),
+        };
+    }
+
+    /// A recording that was made by the receiver has no record of what was lost but the gaps in the numbers, so gaps
+    /// count as sent.
+    fn packets(&self) -> Packets {
+        let (first, last) = self.sent.unwrap_or((u32::MAX, 0));
+        let sent = if first > last { 0 } else { u64::from(last - first) + 1 };
+        let received = self.came.count() as u64;
+        let due = self.came.highest().map_or(0, |newest| u64::from(newest.saturating_sub(first)) + 1);
+        Packets { sent, received, lost: Delivery { sent, settled: due, received }.lost(), choked: 0 }
+    }
+}
+
+/// From the beginning of one span to the end of a later one.
+pub(super) fn longer<T>(known: Option<(T, T)>, later: Option<(T, T)>) -> Option<(T, T)> {
+    match (known, later) {
+        (Some((first, _)), Some((_, last))) => Some((first, last)),
+        (known, later) => known.or(later),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_in_a_receivers_recording_are_losses() {
+        let mut way = Way { sent: Some((11, 15)), ..Way::default() };
+        assert_eq!([11, 12, 15, 12].map(|number| way.came.insert(number)), [true, true, true, false]);
+        assert_eq!(way.packets(), Packets { sent: 5, received: 3, lost: 2, choked: 0 });
+    }
+}
