@@ -61,7 +61,7 @@ use table::{Compared, compare};
 pub struct TraceDiff {
     /// Whether the traces are the same.
     pub verdict: Verdict,
-    /// Why they cannot be judged.
+    /// Why the traces cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
     /// Notes on what differs between the traces' logs, modes and settings.

@@ -121,7 +121,7 @@ impl Noted {
     }
 }
 
-/// Keeps the earliest shots of those that it receives.
+/// Keeps the earliest of the shots that it receives.
 #[derive(Default)]
 struct Earliest {
     packed: Packed,

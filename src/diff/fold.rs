@@ -28,7 +28,7 @@ pub(super) struct Fold<'o> {
     found: Compared,
     /// For each compared column of A: its differences, by owner.
     columns: Vec<(String, Runs)>,
-    /// The last compared pair of each owner, as far as it is needed.
+    /// The last compared pair of each owner, if it is needed.
     last: BTreeMap<Owner, Mark>,
     /// Whether `last` is needed from the first row on.
     thorough: bool,

@@ -53,7 +53,7 @@ impl Lag {
         Lag { numbers, last: BTreeMap::new() }
     }
 
-    /// Splits rows into those in time and those that are late.
+    /// Splits rows into timely rows and late rows.
     fn split(&mut self, rows: &Table, order: &Order) -> [Vec<u32>; 2] {
         let mut split = [Vec::new(), Vec::new()];
         for ((whose, number), row) in order.numbers(rows).zip(0u32..) {

@@ -37,7 +37,7 @@ impl TraceDiff {
         self.settings_without_effect.push(setting);
     }
 
-    /// The notes without those that only list changed settings.
+    /// The notes, except notes that only list changed settings.
     pub fn notes_besides_settings(&self) -> Vec<&String> {
         let told = settings_that_differ([&self.settings[0], &self.settings[1]]);
         let told: BTreeSet<String> = told.iter().map(ChangedSetting::to_string).collect();
