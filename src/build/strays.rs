@@ -49,7 +49,8 @@ impl Mark {
         for process in processes.flatten() {
             let number = process.file_name().to_str().and_then(|name| name.parse().ok());
             let Some(pid) = number.and_then(Pid::from_raw) else { continue };
-            // Held before its environment is read, so that no other process can get the number in between.
+            // Opened before its environment is read, so that the process number cannot go to another process in
+            // between.
             let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
             if self.is_in(&std::fs::read(process.path().join("environ")).unwrap_or_default()) {
                 // This fails if the process has already ended.

@@ -6,8 +6,8 @@ use super::Thing;
 use crate::record::{Session, StateKey, States};
 use crate::units::{EntityId, Tick};
 
-/// The states of tick 0 for a session without some of its ticks: the last recorded states of the players before the
-/// first remaining tick, or the session's own first states.
+/// The states of tick 0 for a session without some of its ticks. They are the last recorded states of the players
+/// before the first remaining tick, or else the session's own first states.
 pub(super) fn states(session: &Session, removed: &[Thing]) -> States {
     let ticks: BTreeSet<usize> =
         removed.iter().filter_map(|t| if let Thing::Tick(t) = t { Some(*t) } else { None }).collect();

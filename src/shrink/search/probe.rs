@@ -15,9 +15,9 @@ use crate::units::Micros;
 enum Probe {
     /// The candidate is not smaller, or is known not to show the property.
     Skipped,
-    /// It does not show it.
+    /// The candidate does not show the property.
     Fails(Digest),
-    /// It shows it.
+    /// The candidate shows the property.
     Shows(Box<Session>, Counts),
 }
 
