@@ -6,41 +6,41 @@ use crate::stats::Spread;
 use crate::summary::Summary;
 use crate::trace::schema::{corrections, shots};
 
-/// What replays under one combination of settings came to.
+/// The figures of all replays under one combination of settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Usercmds in them.
+    /// The number of usercmds.
     pub usercmds: u64,
     /// Shots that the server judged.
     pub shots: u64,
-    /// Shots and projectiles that hurt somebody.
+    /// Shots and projectiles that hit a target.
     pub hits: u64,
-    /// Half the width of the 95 % confidence interval around the share of shots that hit, where bots played anew from several
-    /// seeds.
+    /// Half the width of the 95 % confidence interval around the share of shots that hit. Only if bots played again
+    /// with several seeds.
     pub hit_share_ci95: Option<f64>,
-    /// Shots that hit on the shooter's screen and not on the server; `None` when no client predicts its shots.
+    /// Shots that hit on the shooter's screen but not on the server; `None` if no client predicts its shots.
     pub missed_on_target: Option<u64>,
-    /// Between where a target was drawn and where the server judged it to be.
+    /// Distance between where the shooter's client drew a target and where the server judged it, in units.
     pub view_error_units: Option<Spread>,
-    /// Shots that hit somebody who was in cover where the server had them; `None` when the game does not say who is.
+    /// Hits on a target that was in cover at its place on the server; `None` if the game does not report cover.
     pub hits_in_cover: Option<u64>,
-    /// For how long those had been in cover on their own screens.
+    /// For how long these targets had been in cover on their own screens, in milliseconds.
     pub in_cover_ms: Option<Spread>,
-    /// How far they had moved there.
+    /// How far these targets had moved in cover, in units.
     pub in_cover_units: Option<Spread>,
-    /// Predictions that were held against the server's word.
+    /// Predictions that were compared with the server's state.
     pub checked: u64,
-    /// Predictions that had to be corrected.
+    /// Predictions that were corrected.
     pub corrections: u64,
-    /// By how much.
+    /// Size of the corrections, in units.
     pub correction_units: Option<Spread>,
-    /// What the server sends to one client on the average; `None` in open loop.
+    /// Average bytes/s from the server to one client; `None` in open loop.
     pub down_bytes_per_s: Option<f64>,
-    /// What one client sends on the average.
+    /// Average bytes/s from one client to the server.
     pub up_bytes_per_s: Option<f64>,
 }
 
-/// Figures before they are summed up.
+/// The sums from which the figures are computed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
     usercmds: u64,
@@ -49,7 +49,7 @@ pub(super) struct Gathered {
     predicted_shots: u64,
     missed_on_target: u64,
     view_errors: Vec<f32>,
-    /// Hits of which it is known whether the target was in cover.
+    /// Hits for which the game reports whether the target was in cover.
     known_covers: u64,
     hits_in_cover: u64,
     in_cover_ms: Vec<f32>,
@@ -64,7 +64,7 @@ pub(super) struct Gathered {
 struct Traffic {
     down_bytes: u64,
     up_bytes: u64,
-    /// The sum of all players' times in the sessions.
+    /// The sum of all players' times in the sessions, in seconds.
     player_seconds: f64,
 }
 
