@@ -62,7 +62,7 @@ pub struct Info {
     pub players: usize,
     /// Time from the first record to the last, in microseconds.
     pub duration_us: i64,
-    /// Server ticks; none in an imported recording.
+    /// Server ticks; 0 in an imported recording.
     pub ticks: usize,
     /// Usercmds of all players: from client frames, or as the server received them if the log holds only the server.
     pub usercmds: usize,

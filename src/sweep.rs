@@ -42,7 +42,7 @@ pub enum PlanError {
     /// A setting is given twice.
     #[error("`{key}` is given twice; give all its values in one list")]
     Twice {
-        /// What.
+        /// The setting's key.
         key: String,
     },
     /// More settings than a table can show.

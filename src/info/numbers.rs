@@ -1,4 +1,4 @@
-//! Sets of packet numbers, most of which are consecutive.
+//! Sets of packet numbers. Most of the numbers are consecutive.
 
 use std::collections::BTreeMap;
 
