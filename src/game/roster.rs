@@ -120,10 +120,11 @@ const REST_TICKS: u32 = 1_024;
 
 /// An engine's world, as a recording sees it.
 pub trait EntityWorld: Send + 'static {
-    /// An entity's [id](Body::id) and its components, each of which may be absent.
+    /// An entity's [id](Body::id) and its components. Any component may be absent.
     type Body: Body + Default;
 
-    /// An entity's [id](Body::id) and its components. Any component may be absent.
+    /// Shows every entity that has state to record, in any order, with the player whose avatar it is, if any. Ids are
+    /// the engine's own and not 0. A player without an avatar (dead, spectating) shows no entity.
     fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, Self::Body));
 
     /// Appends state that can change a later tick and that no entity shows: random numbers, timers, free ids.
