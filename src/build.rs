@@ -1,8 +1,8 @@
 //! Builds: executables that turn a log into a trace. This is the only module that starts child processes.
 //!
-//! The contract is `BUILD replay LOG -o TRACE`. Any failure of it (a crash, a hang, an invalid trace, a refusal) makes
-//! the build untestable, with the reason and the last lines of its stderr. A failure is never a verdict about the
-//! build's behaviour.
+//! The contract is `BUILD replay LOG -o TRACE`. Any failure (a crash, a hang, an invalid trace, a refusal) makes the
+//! build untestable. The result then has the reason and the last lines of the build's stderr. A failure is never a
+//! verdict about the build's behaviour.
 
 mod cache;
 pub mod condition;

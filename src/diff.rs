@@ -1,5 +1,5 @@
-//! Compares two traces: which tables differ, where the first divergence is, what follows from it, which shots have
-//! another result, and how reconciliation and interpolation differ.
+//! Compares two traces: which tables differ, where the first divergence is, and what follows from it. The comparison
+//! covers shots, reconciliation and interpolation.
 //!
 //! Rows are joined by key, never by position. Rows of different times are never compared. Predicted states are never
 //! compared with authoritative states, because each table is compared only with the table of the same name.

@@ -34,7 +34,7 @@ pub fn drawn(trace: &Trace) -> Vec<Drawn> {
     drawing.drawn()
 }
 
-/// How long the places of entities are kept: longer than related rows of two tables can be apart in a replay, plus the
+/// How long the places of entities are kept. It covers the distance of related rows of two tables in a replay, and the
 /// delay of drawing.
 const KEPT: Micros = Micros::from_s(64);
 

@@ -1,5 +1,5 @@
-//! Finds the smallest session that still shows a property, by delta debugging over every part of a session (Zeller and
-//! Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
+//! Finds the smallest session that still shows a property. It applies delta debugging to every part of a session
+//! (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
 //!
 //! The search removes chunks. If no chunk can be removed, it halves the chunk size, until no single thing can be
 //! removed. Of ddmin's two reductions it uses the reduction to complements, which alone ensures that the result is

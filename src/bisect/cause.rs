@@ -1,5 +1,5 @@
-//! The causes of a divergence: the causes of mispredictions for an event in one run only, and the build if the same
-//! input and state give another result.
+//! The causes of a divergence. An event in one run only has one of the causes of mispredictions. If the same input and
+//! state give another result, the cause is the build.
 
 use serde::{Serialize, Serializer};
 

@@ -37,7 +37,7 @@ pub enum GitError {
         /// What git wrote.
         said: String,
     },
-    /// The range does not have the form GOOD..BAD.
+    /// The range does not have the form `GOOD..BAD`.
     #[error("`{0}` is no range of commits: write GOOD..BAD, such as v1.0..HEAD")]
     NoRange(String),
     /// The range has no commits.

@@ -93,7 +93,7 @@ pub struct Tolerance {
 /// An invalid tolerance, or a comparison of columns that do not exist.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DiffError {
-    /// The text does not have the form COLUMN=NUMBER.
+    /// The text does not have the form `COLUMN=NUMBER`.
     #[error("`{0}` is no tolerance: write COLUMN=NUMBER, such as origin=0.1")]
     NotATolerance(String),
     /// The number is negative or not finite, or it is no number.

@@ -33,8 +33,8 @@ pub enum Category {
     /// extrapolate low-level AI reactions on the server timeline". See [`Categorize::carry_out`].
     DeterministicAi,
     /// "Last action known only client-side on the entity (such as shooting of an arrow) may be extrapolated up to the
-    /// current client time": the effect of the client's own usercmd before the server confirms it. The server's first
-    /// report replaces it. See [`Categorize::reaction`].
+    /// current client time". The client predicts the effect of its own usercmd before the server confirms it, and the
+    /// server's first report replaces it. See [`Categorize::reaction`].
     Reactive,
     /// "Last update from the server refers to the final state of the entity at a given point in the future (such as:
     /// this arrow WILL hit that guy). Rendering needs interpolation." See [`Categorize::final_state`].
