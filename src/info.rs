@@ -16,7 +16,7 @@ use connection::{Connection, longer};
 use times::Times;
 
 /// Whether the session comes from a game with its own netcode, whose settings, fields and kinds of records only its own
-/// builds know. A log of one of hitreg's pipelines has hitreg's settings.
+/// builds know. A log of one of hitreg's pipelines has all of the pipeline's settings.
 pub fn is_foreign(header: &Header) -> bool {
     !header.settings.iter().any(|(key, _)| key != TICK_HZ && Settings::is_known(key))
 }

@@ -1,6 +1,6 @@
-//! Verifies a log. It replays the log several times with different numbers of threads. It compares the results with each
-//! other, with the hashes in the log, and with the golden. A check that exercised nothing does not pass, and neither
-//! does a check of only a part of the log.
+//! Verifies a log. It replays the log several times with different numbers of threads. It compares the results with
+//! each other, with the hashes in the log, and with the golden. A check that exercised nothing does not pass, and
+//! neither does a check of only a part of the log.
 
 mod facts;
 

@@ -115,7 +115,7 @@ impl Repository {
         Ok(self.git(["rev-list", "--no-walk", "--parents", commit])?.split(' ').nth(1).map(str::to_owned))
     }
 
-    /// The last of these commits in topological order.
+    /// The newest of these commits, in topological order.
     ///
     /// # Errors
     /// When git fails.

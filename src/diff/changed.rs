@@ -31,7 +31,7 @@ pub struct ChangedShots {
 impl ChangedShots {
     /// How many shots are kept for traces in files.
     pub const MOST: usize = 1 << 13;
-    /// How many of the first changed hits are kept besides.
+    /// How many of the first changed hits are kept in any case, even if other changes come before them.
     pub const MOST_HITS: usize = 16;
 
     /// How many shots changed.

@@ -1,6 +1,5 @@
-//! Adapts an engine's own world, whose entities have components and 64-bit ids in any order. The engine implements
-//! [`EntityWorld`], which only shows its entities. A [`Roster`] gives each entity the small number that logs and
-//! datagrams use.
+//! ,024 ticks before its next use, so that no client confuses two entities. It is used earlier only if all numbers are
+//! taken or resting.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -135,7 +134,7 @@ pub trait EntityWorld: Send + 'static {
 ///
 /// A player's avatar has the player's number. Every other entity gets a number at the end of the tick that created it,
 /// and keeps the number until it is gone. If an id disappears and returns in a later tick, it is another entity. A
-/// number is reused after 1,024 ticks at the earliest, so that no client confuses two entities.
+/// number rests for
 #[derive(Debug)]
 pub struct Roster<W: EntityWorld> {
     world: W,
