@@ -59,7 +59,7 @@ use table::{Compared, compare};
 /// The differences between two traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceDiff {
-    /// Whether the traces are the same.
+    /// The verdict on the traces.
     pub verdict: Verdict,
     /// Why the traces cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,7 @@ use facts::Hole;
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// The result.
+    /// The verdict on the log.
     pub verdict: Verdict,
     /// The reason for a verdict other than `same`.
     pub why: Option<Why>,
@@ -43,7 +43,7 @@ pub struct Verified {
     pub golden: Option<String>,
 }
 
-/// The result for one log.
+/// The verdict on one log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -22,7 +22,7 @@ use crate::trace::{Table, TraceSource};
 pub struct TableDiff {
     /// Its name.
     pub name: String,
-    /// Whether the table is the same.
+    /// The verdict on the table.
     pub status: Status,
     /// Why the table cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct TableDiff {
     pub spread: Vec<Growth>,
 }
 
-/// The result of comparing one table.
+/// The verdict on one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

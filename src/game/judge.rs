@@ -14,8 +14,8 @@ pub trait Judge: Simulate {
         Verdict::miss(Reason::Missed)
     }
 
-    /// Whether any part of a body is visible from a place, past the walls of the map. `None` if the game does not
-    /// implement it.
+    /// Whether any part of a body is visible from a place; the walls of the map may hide it. `None` if the game does
+    /// not implement it.
     fn sees(_rules: &Self::Rules, _from: Vec3, _body: &Self::Body) -> Option<bool> {
         None
     }

@@ -5,7 +5,7 @@ use super::{Acked, BadCells, Body as _, Cause, Evidence, Grade, Scene, Simulate,
 use crate::units::EntityId;
 
 /// How a client reconciles the prediction of its own body. Every item has a default. By default, prediction resumes
-/// from the server's body, and any difference in another cell is an error.
+/// from the server's body, and every cell that differs counts as an error.
 pub trait Reconcile: Simulate {
     /// Whether the body is on the ground. Predictions are counted separately for ground and air.
     fn on_ground(_body: &Self::Body) -> bool {
