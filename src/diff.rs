@@ -86,7 +86,7 @@ pub struct TraceDiff {
     pub interpolation: Interpolation,
 }
 
-/// The result of comparing two traces.
+/// The verdict on two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

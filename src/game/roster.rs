@@ -1,5 +1,6 @@
-//! ,024 ticks before its next use, so that no client confuses two entities. It is used earlier only if all numbers are
-//! taken or resting.
+//! Adapts an engine's own world, whose entities have components and 64-bit ids in any order. The engine implements
+//! [`EntityWorld`], which only shows its entities. A [`Roster`] gives each entity the small number that logs and
+//! datagrams use.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -58,7 +59,12 @@
 //!     type World = Roster<Garden>;
 //!     type Body = Thing;
 //!     type Fire = Infallible;
-//! ,440 entities.
+//!
+//!     fn spawn((): &(), _: Seed, players: u16) -> Roster<Garden> {
+//!         let ants: Vec<u64> = (0..players).map(|player| (1 << 40) + u64::from(player)).collect();
+//!         let things = ants.iter().map(|id| (*id, Thing { id: *id, ..Thing::default() })).collect();
+//!         Roster::new(Garden { things, ants }, players)
+//!     }
 //!
 //!     fn entities(world: &Roster<Garden>) -> &[(EntityId, Thing)] {
 //!         world.entities()
@@ -134,7 +140,8 @@ pub trait EntityWorld: Send + 'static {
 ///
 /// A player's avatar has the player's number. Every other entity gets a number at the end of the tick that created it,
 /// and keeps the number until it is gone. If an id disappears and returns in a later tick, it is another entity. A
-/// number rests for
+/// number rests for 1,024 ticks before its next use, so that no client confuses two entities. It is used earlier only
+/// if all numbers are taken or resting.
 #[derive(Debug)]
 pub struct Roster<W: EntityWorld> {
     world: W,
@@ -194,6 +201,7 @@ impl<W: EntityWorld> Roster<W> {
     ///
     /// # Panics
     /// When the world cannot be numbered: an id of 0, one id twice, two avatars of one player, an unknown player, or
+    /// 61,440 entities.
     pub fn tick<R>(&mut self, step: impl FnOnce(&mut W, &Names) -> R) -> R {
         let result = step(&mut self.world, &self.names);
         let shown = shown(&self.world);
