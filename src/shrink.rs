@@ -136,6 +136,7 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
 /// `still` receives sessions that `G` recorded. It must give the same answer for the same session, and may be called
 /// from several threads at once. `progress` is called after each round of candidates.
 ///
+/// # Errors
 /// When the session does not show the property, `G` cannot replay it closed loop, or `still` fails.
 pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     session: &Session,
