@@ -1,19 +1,20 @@
-//! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed:
-//! in reconciliation, in interpolation, in who was hit.
+//! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed: reconciliation,
+//! interpolation, and hit results.
 //!
 //! | you have | you need | crate |
 //! | --- | --- | --- |
-//! | an engine whose sessions are to be recorded | [`recorder`], [`record`], [`usercmd`], [`units`] | `hitreg-log` |
-//! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`], [`info`] | `hitreg-log`, `hitreg-netcode` |
-//! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | `hitreg-analysis` |
-//! | a game that hitreg itself shall replay and verify | [`game`], [`pipeline`], [`server`], [`client`], [`session`], [`replay`] | `hitreg-netcode` |
-//! | the same with all commands | [`cli::main`] | `hitreg` |
-//! | tools of your own around builds and logs | [`engine`], [`shrink`], [`sweep`], [`verify`] | `hitreg-engine` |
-//! | the built-in games and importers | [`arena`], [`quakeworld`], [`quake3`] | `hitreg-arena`, `hitreg-quake` |
-//! | an engine in C or C++ | `hitreg.h` | `hitreg-capi` |
+//! | an engine whose sessions you want to record | [`recorder`], [`record`], [`usercmd`], [`units`] | none |
+//! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`], [`info`] | none |
+//! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | none |
+//! | shots to judge against the past | [`history`], [`game`] | none |
+//! | an engine in C or C++ | `capi`, as `include/hitreg.h` | `capi` |
+//! | a game that hitreg should replay and verify | [`game`], `pipeline`, `server`, `client`, `session`, `replay`, `verify` | `pipelines` |
+//! | the same with all commands | `cli::main` | `cli`, and `live` for sockets |
+//! | your own tools for builds and logs | `engine`, `bisect`, `shrink`, `sweep`, `report` | `pipelines` |
+//! | the built-in games and importers | `arena`, `quakeworld`, `quake3` | of the same names |
 //!
-//! This crate is the command line and gives the modules of the others under one name; a tool may use those crates by themselves.
-//! What an engine records, and what a log of it is read as:
+//! All other modules are public for these features, and may change. With `default-features = false` there is no command
+//! line, no pipeline and no socket. This is how an engine records a session and how the log is read back:
 //!
 //! ```
 //! use hitreg::record::{CellKind, Class, ClassId, Field, Scope};
@@ -37,7 +38,7 @@
 //! # }
 //! ```
 //!
-//! Two traces, whoever made them, and where they part:
+//! This compares two traces, from any source, and finds the first divergence:
 //!
 //! ```
 //! use hitreg::diff::{DiffOptions, Verdict, diff};
@@ -76,5 +77,5 @@ pub use hitreg_netcode::{
 pub use hitreg_quake::{import, protocols, quake3, quakeworld};
 pub use hitreg_selftest::{claims, soak};
 
-/// Vectors and quaternions, as bodies have them.
+/// Vectors and quaternions, used in bodies.
 pub use glam;

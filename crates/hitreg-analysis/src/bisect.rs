@@ -1,7 +1,7 @@
-//! Bisecting a divergence to the tick, the entity, the field, and the cause.
+//! Bisects a divergence to the tick, the entity, the field and the cause.
 //!
-//! A divergence may heal, so that a later tick's agreement says nothing about the ticks before it: everything is looked
-//! at once, in one pass, and nothing is recorded a second time.
+//! A divergence may heal, so agreement in a later tick does not show that earlier ticks agree. Therefore one pass
+//! compares all ticks, and nothing is recorded twice.
 
 mod cause;
 pub mod predicted;
@@ -16,33 +16,34 @@ pub use rerun::{Reran, Rerun, Step};
 use crate::diff::{DiffError, DiffOptions, Divergence, Verdict, diff};
 use hitreg_log::trace::Trace;
 
-/// Where two runs part, and why.
+/// Where two runs diverge, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TickBisection {
-    /// Whether they part at all.
+    /// Whether the runs diverge.
     pub verdict: Verdict,
-    /// Why they cannot be judged.
+    /// Why the runs cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
-    /// What a reader should know of the runs: that they are of different logs, modes or settings.
+    /// Notes on what differs between the runs' logs, modes and settings.
     pub notes: Vec<String>,
     /// How many ticks both runs have.
     pub ticks_compared: u64,
     /// The first divergence in session time: its tick, entity and field.
     pub first: Option<Divergence>,
-    /// Why they part there.
+    /// Why the runs diverge there.
     pub cause: Option<Found>,
-    /// What the usercmds of that tick do when they are run again from the last common state.
+    /// The result of running that tick's usercmds again from the last common state.
     pub reran: Option<Reran>,
 }
 
-/// Finds where two runs part, and why. `rerun` runs one usercmd in one of the two builds; without it a build is blamed
-/// only because nothing else differs.
+/// Finds where two runs diverge, and why. `rerun` runs one usercmd in one of the two builds. Without it, the cause is a
+/// build only if nothing else differs.
 ///
-/// To hold a trace against its log, compare it with [`recorded`](hitreg_log::recorded::recorded()) under [`DiffOptions::overlap_only`].
+/// To compare a trace with its log, pass [`recorded`](crate::recorded::recorded()) and set
+/// [`DiffOptions::overlap_only`].
 ///
 /// # Errors
-/// When a tolerance is about a column that neither trace has.
+/// When neither trace has a column that a tolerance names.
 pub fn bisect_ticks(
     a: &Trace,
     b: &Trace,

@@ -1,8 +1,8 @@
-//! What changed between two traces: which tables, where first, what follows from it, which shots came out differently,
-//! and how reconciliation and interpolation compare.
+//! Compares two traces: which tables differ, where the first divergence is, and what follows from it. The comparison
+//! covers shots, reconciliation and interpolation.
 //!
-//! Rows are joined by key, never by position. Rows of different times are never compared, and neither are predicted with
-//! authoritative states: each table is held against the table of its name.
+//! Rows are joined by key, never by position. Rows of different times are never compared. Predicted states are never
+//! compared with authoritative states, because each table is compared only with the table of the same name.
 
 mod cell;
 mod changed;
@@ -55,60 +55,62 @@ use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource};
 use keys::Key;
 use table::{Compared, compare};
 
-/// What changed between two traces.
+/// The differences between two traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceDiff {
-    /// The judgement.
+    /// The verdict on the traces.
     pub verdict: Verdict,
-    /// Why they cannot be judged.
+    /// Why the traces cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
-    /// What a reader should know of the traces: that they are of different logs, modes or settings.
+    /// Notes on what differs between the traces' logs, modes and settings.
     pub notes: Vec<String>,
-    /// All settings of A and of B, for showing how they differ.
+    /// All settings of A and of B, to show how they differ.
     #[serde(skip)]
     pub settings: [Vec<(String, String)>; 2],
-    /// Settings that differ and made no difference at all to what was compared.
+    /// Settings that differ although nothing else that was compared does.
     pub settings_without_effect: Vec<ChangedSetting>,
-    /// The worst of all differences. Hashes only count where nothing else differs, because they follow from the rest.
+    /// The worst class of all differences. Hashes only count if nothing else differs, because they follow from the
+    /// rest.
     pub worst: Option<Class>,
     /// The first divergence in session time.
     pub first: Option<Divergence>,
-    /// Table by table, in the order of A, then those that only B has.
+    /// The differences by table: A's tables in A's order, then the tables that only B has.
     pub tables: Vec<TableDiff>,
-    /// Shots that hit in both, in one, or in none.
+    /// Counts of shots by their result in A and in B.
     pub hits: Hits,
-    /// How the predictions did.
+    /// The predictions of both traces.
     pub reconciliation: Reconciliation,
-    /// How the others were drawn.
+    /// The views of both traces: how the other entities were drawn.
     pub interpolation: Interpolation,
 }
 
-/// The judgement on two traces.
+/// The verdict on two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// All that was compared is the same, or within the tolerances asked for; and something was compared.
+    /// Everything that was compared is equal, or within the given tolerances, and at least one row was compared.
     Same,
     /// Something differs.
     Differs,
-    /// They cannot be judged.
+    /// The traces cannot be compared.
     Untestable,
 }
 
 /// Compares two traces.
 ///
 /// # Errors
-/// When a tolerance is about a column that neither trace has.
+/// When neither trace has a column that a tolerance names.
 pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
     diff_sources(a, b, options)
 }
 
-/// Compares two traces that need not be in memory: what comes of it is the same. Rows are compared as they are read, as long as
-/// they come in the order of ticks, or of each player's usercmds; a table whose rows do not is read as a whole.
+/// Compares two traces that may be in files; the result is the same as that of [`diff()`]. Rows are compared as they
+/// are read, if they are in the order of ticks or of each player's usercmds. A table in another order is read into
+/// memory.
 ///
 /// # Errors
-/// When a tolerance is about a column that neither trace has, or a trace cannot be read.
+/// When neither trace has a column that a tolerance names, or a trace cannot be read.
 pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
     let (left, right) = (a.tables(), b.tables());
     let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
@@ -155,7 +157,7 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
     Ok(found)
 }
 
-/// What is told of a table besides what differs in it, and how many rows it has.
+/// Takes a table's additional results out of `compared`, with its row counts. The table's differences stay there.
 fn besides(compared: &mut [Compared], name: &str) -> Compared {
     let Some(of) = compared.iter_mut().find(|c| c.diff.name == name) else { return Compared::default() };
     let besides = std::mem::take(of);
@@ -183,7 +185,7 @@ fn find<'t>(tables: &[(&'t Table, u64)], name: &str) -> Option<(&'t Table, u64)>
     tables.iter().find(|(table, _)| table.name == name).copied()
 }
 
-/// Tables as a trace tells of them.
+/// The tables of a trace, without rows, each with its number of rows.
 type Told<'t> = [(&'t Table, u64)];
 
 fn compare_tables(
@@ -224,7 +226,7 @@ fn compare_tables(
         if let Some((anchored, _)) = in_memory {
             let key = Key::of(table, other.0, options);
             let judged_alone = key.joined != Joined::WithTheirTime || anchored;
-            // Shots and corrections are joined even when they are the same, because they are counted side by side.
+            // Shots and corrections are joined even if they are equal, because they are counted side by side.
             let counted = [shots::NAME, corrections::NAME].contains(&table.name.as_str());
             if judged_alone && !counted && same_bits(table, other.0) {
                 return Ok(Compared::same(table, &key));
@@ -239,13 +241,13 @@ fn compare_tables(
     Ok(compared)
 }
 
-/// The fields of bodies that say what they are measured in, and whether they are angles.
+/// The fields of bodies that have a unit, each with whether it is an angle.
 fn fields<'t>(tables: impl Iterator<Item = &'t (&'t Table, u64)>) -> BTreeMap<String, bool> {
     let columns = tables.filter(|(table, _)| table.name == bodies::NAME).flat_map(|(table, _)| &table.columns);
     columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
 }
 
-/// Whether the two traces' ticks and client frames are of the same times, row by row.
+/// Whether the ticks and client frames of both traces have the same times, row by row.
 fn anchored(a: &Trace, b: &Trace) -> bool {
     let same = |name: &str, columns: &[&str]| match (a.table(name), b.table(name)) {
         (Some(a), Some(b)) => columns.iter().all(|column| match (a.column(column), b.column(column)) {
@@ -266,7 +268,7 @@ fn same_bits(a: &Table, b: &Table) -> bool {
         })
 }
 
-/// The order of divergences: by session time, and among those of one moment by what may have led to what.
+/// The sort key of divergences: session time, then the table's rank, by which causes come before effects.
 fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
     let at = divergence.place.at_us;
     let rank = TableSchema::of(&divergence.table).map_or(usize::MAX, |table| table.rank);
@@ -278,7 +280,8 @@ fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions)
     if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
         return (Verdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
     }
-    // What came into the format later an older build cannot have, and who did not ask for it does not.
+    // A column or table that the format gained later may be missing from an older build. With `overlap_only`, missing
+    // tables do not count.
     let is_later = |name: &str| TableSchema::of(name).is_some_and(|table| table.since != FIRST);
     let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only && !is_later(&t.name);
     let differs = |t: &&TableDiff| match t.status {

@@ -1,5 +1,6 @@
-//! How far from the truth clients drew the others: every view of a trace, against where the server had that entity at the time
-//! that the view is of. What only a client knows of, such as an arrow that it has just shot, has no truth to be held against.
+//! Measures how far from the truth clients drew the other entities. It compares every view of a trace with the entity's
+//! place on the server at the view's time. An entity that only a client knows, such as an arrow that it has just shot,
+//! has no truth.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,19 +12,20 @@ use hitreg_log::trace::schema::{bodies, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
 
-/// What was drawn in one way.
+/// The views that were drawn in one way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drawn {
-    /// The category, where drawing went by category; else how the place was found.
+    /// The category, if the client drew by category; else how the place was found.
     pub by: String,
     /// How many views there are.
     pub views: u64,
-    /// How far off they are from where the entity was, in units; `None` where nothing says where it was.
+    /// Distance between the drawn place and the entity's place, in units; `None` if the trace does not have the
+    /// entity's places.
     pub error_units: Option<Tail>,
 }
 
-/// Every way of drawing that a trace has views of, by name. Nothing of a trace that does not say where entities were: of clients
-/// replayed alone, that is.
+/// The views of a trace by way of drawing, in the order of the names. Empty if the trace has no places of entities, as
+/// in a replay of clients alone.
 pub fn drawn(trace: &Trace) -> Vec<Drawn> {
     let mut drawing = Drawing::default();
     for name in [ticks::NAME, bodies::NAME, views::NAME] {
@@ -32,22 +34,22 @@ pub fn drawn(trace: &Trace) -> Vec<Drawn> {
     drawing.drawn()
 }
 
-/// For so long it is kept where entities were: more than the rows of two tables of a replay that goes on are apart, and what is
-/// drawn is in the past.
+/// How long the places of entities are kept. It covers the distance of related rows of two tables in a replay, and the
+/// delay of drawing.
 const KEPT: Micros = Micros::from_s(64);
 
-/// How the others were drawn, as the rows of a replay come.
+/// Collects the errors of views from the rows of a replay.
 #[derive(Debug, Default)]
 pub struct Drawing {
     times: BTreeMap<u32, i64>,
     truth: Truth,
-    /// What came since the last ticks.
+    /// The rows since the last rows of `ticks`.
     bodies: Vec<Table>,
     views: Vec<Table>,
-    /// Views of times that are yet to come.
+    /// Views of times for which no places are known yet.
     ahead: Vec<View>,
     by: BTreeMap<String, (u64, Counted)>,
-    /// Nothing will say where anybody was.
+    /// Whether the replay has no places of entities.
     is_untold: bool,
 }
 
@@ -59,7 +61,7 @@ struct View {
     place: Vec3,
 }
 
-/// What is asked of these tables.
+/// The columns that are read from these tables.
 const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z", "teleports"];
 const VIEWS: &[&str] = &["player", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];
 
@@ -68,12 +70,12 @@ fn only(table: &Table, columns: &[&str]) -> Table {
 }
 
 impl Drawing {
-    /// Of a replay that has put out nothing so far.
+    /// The collection for a replay before its first rows.
     pub fn of(trace: &TraceHeader) -> Drawing {
         Drawing { is_untold: trace.is_open(), ..Drawing::default() }
     }
 
-    /// Takes rows in. With those of `ticks` it is known when all was that came before them.
+    /// Adds rows. Rows of `ticks` give the times of all earlier rows.
     pub fn add(&mut self, rows: &Table) {
         self.gather(rows);
         if rows.name == ticks::NAME {
@@ -93,10 +95,10 @@ impl Drawing {
         }
     }
 
-    /// Every way of drawing, when all rows have come.
+    /// The views by way of drawing, after all rows.
     pub fn drawn(mut self) -> Vec<Drawn> {
         self.look(true);
-        // Nothing says where anybody was.
+        // The trace has no places of entities.
         if self.truth.newest_us.is_none() {
             return Vec::new();
         }
@@ -125,7 +127,7 @@ impl Drawing {
         let by_category = views.category.iter().next().is_some();
         let ways = if by_category { views.category } else { views.how };
         let [x, y, z] = views.origin;
-        // By the codes of the names, for as long as this table lasts.
+        // Indexed by the codes of the names, within this table.
         let mut by: Vec<_> = ways.names.iter().map(|way| self.by.remove(way)).collect();
         for (row, code) in ways.codes.iter().enumerate() {
             if views.player[row] == views.entity[row] {
@@ -156,21 +158,21 @@ impl Drawing {
     }
 }
 
-/// Where the server had every entity.
+/// The places of all entities on the server.
 #[derive(Debug, Default)]
 struct Truth {
-    /// In ascending order of entity.
+    /// In ascending order of entity id.
     entities: Vec<Entity>,
     newest_us: Option<i64>,
 }
 
-/// One entity.
+/// The states of one entity.
 #[derive(Debug)]
 struct Entity {
     number: u32,
     /// In ascending order of time.
     states: VecDeque<State>,
-    /// The place of the one that was asked for last.
+    /// The index of the last requested state.
     asked: usize,
 }
 
@@ -181,7 +183,7 @@ struct State {
     teleports: u32,
 }
 
-/// These around the last one are looked at first.
+/// Offsets from the last requested state that are tried first.
 const NEAR: [isize; 7] = [0, 1, -1, 2, -2, 3, -3];
 
 impl Truth {
@@ -203,7 +205,7 @@ impl Truth {
         }
     }
 
-    /// Forgets all that nobody asks for who asks for no time before this one.
+    /// Forgets the states that only a request for a time before this one needs.
     fn forget(&mut self, before_us: i64) {
         self.entities.retain_mut(|Entity { states, .. }| {
             while states.get(1).is_some_and(|next| next.at_us < before_us) {
@@ -213,7 +215,8 @@ impl Truth {
         });
     }
 
-    /// Where an entity is, or is to be put. Players are numbered from 0, so nearly all are at their own number.
+    /// The index of an entity, or the index at which to insert it. Players are numbered from 0, so the index is nearly
+    /// always the number.
     fn place_of(&self, entity: u32) -> Result<usize, usize> {
         match self.entities.get(entity as usize) {
             Some(there) if there.number == entity => Ok(entity as usize),
@@ -221,8 +224,8 @@ impl Truth {
         }
     }
 
-    /// Between two ticks on a straight line; nothing before the first and after the last, and where it was put elsewhere at
-    /// once between the two.
+    /// The place of an entity, interpolated linearly between two ticks. `None` before the first state and after the
+    /// last, and across a teleport.
     fn at(&mut self, entity: u32, at_us: i64) -> Option<Vec3> {
         let place = self.place_of(entity).ok()?;
         let Entity { states, asked, .. } = &mut self.entities[place];
@@ -231,7 +234,7 @@ impl Truth {
             place.checked_sub(1).and_then(|before| states.get(before)).is_none_or(is_before)
                 && !states.get(place).is_some_and(is_before)
         };
-        // What is asked for next is nearly always near.
+        // The next request is nearly always close to the last.
         let near = NEAR.iter().filter_map(|by| asked.checked_add_signed(*by)).find(|place| is_at(*place));
         let near = near.filter(|place| *place <= states.len());
         let place = near.unwrap_or_else(|| states.partition_point(|state| state.at_us < at_us));
@@ -253,7 +256,7 @@ mod tests {
     use hitreg_log::trace::schema::{bodies, ticks, views};
     use hitreg_log::trace::{Column, Data};
 
-    /// One entity that moves by 10 units a tick of 10 ms, and is put elsewhere in the last.
+    /// One entity that moves by 10 units per tick of 10 ms, and teleports in the last tick.
     fn moving() -> Trace {
         let (mut ticks, mut bodies) = (ticks::Writer::default(), bodies::Writer::default());
         for tick in 1..=4 {
@@ -285,7 +288,7 @@ mod tests {
     fn views_are_held_against_where_the_entity_was_at_their_time() {
         let views = [(1, 15_000, 15.0, None), (1, 20_000, 23.0, None), (1, 35_000, 5.0, None), (1, 99_000, 5.0, None)];
         let drawn = drawn(&with_views(moving(), &views));
-        // Where it was put elsewhere, and after the last tick, nothing says where it was.
+        // There is no known place during the teleport and after the last tick.
         let error_units = Tail::of([0.0, 3.0]);
         assert_eq!(drawn, [Drawn { by: "interpolated".to_owned(), views: 4, error_units }]);
     }

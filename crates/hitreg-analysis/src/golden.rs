@@ -1,5 +1,5 @@
-//! A golden: the reviewed, expected outcome beside a log. A text file made to be read in a review, so it has headline
-//! counts and every shot in words besides the digests that decide.
+//! A golden: the reviewed, expected outcome beside a log. It is a text file for code reviews. Besides the digests that
+//! decide, it has the most important counts and every shot in words.
 
 use std::fmt::Write;
 
@@ -9,36 +9,38 @@ use hitreg_log::trace::digest::{self, TableDigest};
 use hitreg_log::trace::schema::{TABLES, shots};
 use hitreg_log::trace::{Data, Digest, Table, Trace, TraceHeader};
 
-/// The first line of every golden that is written.
+/// The first line of every golden that this version writes.
 const TITLE: &str = "hitreg golden 2";
-/// The first line of those whose digests take the number of rows before the rows ([`Table::first_digest`]).
+/// The first line of goldens of version 1, whose digests take the number of rows before the rows
+/// ([`Table::first_digest`]).
 const FIRST_TITLE: &str = "hitreg golden 1";
 
-/// What decides about a replay, gathered as its rows come: digests, counts and every shot in words.
+/// The outcome of a replay, collected from its rows: digests, counts and every shot in words.
 #[derive(Clone, Debug)]
 pub struct Gist {
-    /// What was replayed, and how.
+    /// The replay's log, mode and settings.
     pub header: TraceHeader,
     tables: Vec<TableDigest>,
     summing: Summing,
-    /// `None` where nobody wants a golden.
+    /// The shots in words; `None` if no golden is needed.
     shots: Option<String>,
 }
 
 impl Gist {
-    /// Of a replay that has put out nothing so far. Shots are put into words where a golden is wanted.
+    /// The outcome of a replay before its first rows. `golden` says whether a golden is needed, which takes the shots
+    /// in words.
     pub fn new(header: TraceHeader, golden: bool) -> Gist {
         Gist { header, tables: Vec::new(), summing: Summing::default(), shots: golden.then(String::new) }
     }
 
-    /// Of a whole trace.
+    /// The outcome of a whole trace.
     pub fn of(trace: &Trace) -> Gist {
         let mut gist = Gist::new(trace.header.clone(), true);
         trace.tables.iter().for_each(|table| gist.add(table));
         gist
     }
 
-    /// Takes rows of a table in.
+    /// Adds rows of a table.
     pub fn add(&mut self, rows: &Table) {
         let known = self.tables.iter().position(|known| known.name() == rows.name);
         let place = known.unwrap_or_else(|| {
@@ -62,7 +64,7 @@ impl Gist {
         self.summing.summary()
     }
 
-    /// The first table whose digest is another than in a second replay.
+    /// The first table whose digest differs from another replay's.
     pub fn first_unlike(&self, other: &Gist) -> Option<&str> {
         let same = |table: &&TableDigest| {
             let there = other.tables.iter().find(|there| there.name() == table.name());
@@ -71,10 +73,9 @@ impl Gist {
         self.tables.iter().find(|table| !same(table)).map(TableDigest::name)
     }
 
-    /// The golden; `None` where none was wanted. It names the tables that [count](digest::counts) in the digest alone: which
-    /// others a replay writes depends on who asks for it.
+    /// The text of the golden; `None` if it was not requested.
     pub fn golden(&self) -> Option<String> {
-        // Of a replay as it is read, a table comes when it has its first rows.
+        // A streamed replay adds each table at its first rows, so the tables are sorted here.
         let place = |table: &&TableDigest| TABLES.iter().position(|known| known.name == table.name());
         let mut tables: Vec<&TableDigest> = self.tables.iter().filter(|table| digest::counts(table.name())).collect();
         tables.sort_by_key(|table| place(table).unwrap_or(TABLES.len()));
@@ -85,17 +86,17 @@ impl Gist {
     }
 }
 
-/// Writes the golden of a trace.
+/// The golden of a trace.
 pub fn golden(trace: &Trace) -> String {
     Gist::of(trace).golden().unwrap_or_default()
 }
 
-/// Whether a golden has the digests of the first version, for which a trace must be there as a whole.
+/// Whether a golden has the digests of version 1, which need the whole trace.
 pub fn is_of_first_version(golden: &str) -> bool {
     golden.starts_with(FIRST_TITLE)
 }
 
-/// The golden of a trace with the digests of the first version.
+/// The golden of a trace with the digests of version 1.
 pub fn first_golden(trace: &Trace) -> String {
     let counted = trace.tables.iter().filter(|table| digest::counts(&table.name));
     let tables = counted.map(|table| (table.name.as_str(), table.rows(), table.first_digest()));
@@ -135,9 +136,8 @@ fn written<'a>(
     text
 }
 
-/// How the replayed golden differs from the accepted one, part by part as a unified diff without line numbers: the shots and
-/// counts first, which say what happened, and the digests, which only say that something did, last. `None` when they are the
-/// same.
+/// The difference between the accepted and the replayed golden, as a unified diff of each part without line numbers.
+/// Shots and counts come first, because they show what happened. Digests come last. `None` if the goldens are equal.
 pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
     if accepted == replayed {
         return None;
@@ -156,7 +156,7 @@ pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
     Some(found)
 }
 
-/// A golden by what its lines say.
+/// A golden, split by the meaning of its lines.
 #[derive(Default)]
 struct Parts {
     shots: String,
@@ -165,7 +165,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// The head and the tables' digests, then the counts, then the shots, with empty lines between.
+    /// Splits at empty lines: the header and the tables' digests, then the counts, then the shots.
     fn of(golden: &str) -> Parts {
         let mut parts = Parts::default();
         for (number, part) in golden.split("\n\n").enumerate() {
@@ -184,7 +184,7 @@ impl Parts {
     }
 }
 
-/// How many lines that are the same are shown on either side of a change.
+/// How many equal lines are shown before and after a change.
 const CONTEXT_LINES: usize = 2;
 
 fn counts(summary: &Summary) -> Vec<(String, u64)> {
@@ -205,7 +205,8 @@ fn counts(summary: &Summary) -> Vec<(String, u64)> {
     counts
 }
 
-/// One shot in words: `tick 210 p1 #197 rifle at p0: hit p0 chest 24; screen: hit p0; rewound 151.2 ms, view error 0.000`.
+/// One shot in words:
+/// `tick 210 p1 #197 rifle at p0: hit p0 chest 24; screen: hit p0; rewound 151.2 ms, view error 0.000`.
 fn shot(shots: &Table, row: usize) -> String {
     let get = |name: &str| value(shots, name, row);
     let mut text = format!("tick {} p{} #{} {}", get("tick"), get("shooter"), get("command"), get("weapon"));
@@ -264,7 +265,7 @@ mod tests {
             @@ counts @@\n usercmds 9\n-hits 1\n+hits 2\n\
             @@ digests @@\n hitreg golden 1\n game g\n-trace aa\n-ticks 1 aa\n+trace bb\n+ticks 1 bb\n";
         assert_eq!(difference(&before, &after).map(|found| found.to_string()).as_deref(), Some(expected));
-        // Whatever stands there differs by itself, in whichever part.
+        // Text that is not a golden differs, whichever part it is in.
         assert!(difference("not a golden\n", &after).is_some_and(|found| found.to_string().contains("-not a golden")));
     }
 }

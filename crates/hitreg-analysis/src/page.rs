@@ -1,9 +1,10 @@
-//! One page of HTML that shows a trace, or two over each other: the field with all that moved on it, what was measured over
-//! time, every shot and every correction with its `why`. It asks nothing of any network, and opens from disk.
+//! A self-contained HTML page that shows one trace, or two traces on top of each other. It has the field with
+//! everything that moved on it, measurements over time, and every shot and correction with its `why`. It uses no
+//! network and opens from disk.
 //!
-//! The page's own source is in `web/`: HTML, CSS and modules of JavaScript as they are. What it shows is read from the traces' tables
-//! alone, so that the trace of any build in any language can be shown. No text of a trace becomes part of the HTML or of a
-//! script: it goes into the page as compressed bytes in base64, and the scripts show it as text.
+//! The page's source is in `web/`: HTML, CSS and JavaScript modules. The data comes only from the traces' tables, so a
+//! trace of any build in any language can be shown. Text from a trace never becomes part of the HTML or of a script. It
+//! goes into the page as compressed bytes in base64, and the scripts show it as text.
 
 mod clock;
 mod notes;
@@ -27,37 +28,37 @@ use hitreg_log::trace::Trace;
 use packed::{Column, Columns, whole};
 use side::Side;
 
-/// What a page is about.
+/// The content of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
     /// One trace, or the two sides of a comparison.
     pub sides: &'a [Shown<'a>],
     /// The map's walls.
     pub walls: &'a [Wall],
-    /// What differs between the two sides, and in which words.
+    /// The differences between the two sides, and their summary as text.
     pub difference: Option<(&'a TraceDiff, &'a str)>,
 }
 
-/// One trace and what else is known about it.
+/// One trace with its context.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
-    /// What it is, for people.
+    /// The name of the trace, for people.
     pub name: &'a str,
-    /// The map's name; empty where that is not known.
+    /// The map's name; empty if it is unknown.
     pub map: &'a str,
     /// The trace.
     pub trace: &'a Trace,
-    /// Its log, if its packets were as the log has them.
+    /// The trace's log, if the trace's packets are those of the log.
     pub session: Option<&'a Session>,
-    /// Its shots under other rules.
+    /// The trace's shots, judged under other rules.
     pub rejudged: &'a [Rejudged],
-    /// Whether walls are known.
+    /// Whether the map's walls are known.
     pub has_map: bool,
-    /// What cannot be known besides what the trace lacks.
+    /// Notes on unknown values, besides the values that the trace lacks.
     pub notes: &'a [String],
 }
 
-/// All that the scripts read, but for the columns.
+/// Everything that the scripts read, except the columns.
 #[derive(Serialize)]
 struct Contents<'a> {
     written_by: &'static str,
@@ -75,22 +76,22 @@ struct Difference<'a> {
 
 #[derive(Serialize)]
 struct Walls {
-    /// x and y of both ends, the heights of bottom and top.
+    /// x and y of both ends, then the heights of bottom and top.
     ends: [Column; 6],
-    /// The entity that each moves with: 0 none, else 1 + the entity.
+    /// The entity that each wall moves with: 0 for none, else the entity's id plus 1.
     of: Column,
 }
 
-/// What walls are rounded to.
+/// The rounding of walls, in units.
 const WALL_UNIT: f64 = 1.0 / 8.0;
 
-/// How many samples of what players drew fit into a page, of all sides together; beyond it, lines become coarser.
+/// The limit on the samples of drawn places in a page, for all sides together. With more samples, lines become coarser.
 const MOST_VIEWS: usize = 600_000;
 
-/// The page.
+/// Creates the page.
 ///
 /// # Errors
-/// When it cannot be compressed, which no writer to memory fails to do.
+/// When compression fails, which cannot happen in memory.
 pub fn html(picture: &Picture<'_>) -> std::io::Result<String> {
     let mut columns = Columns::default();
     let most_views = MOST_VIEWS / picture.sides.len().max(1);
@@ -103,30 +104,30 @@ pub fn html(picture: &Picture<'_>) -> std::io::Result<String> {
     filled(include_str!("page/web/page.html"), &contents, &columns)
 }
 
-/// What a page of a sweep is about.
+/// The content of a page of a sweep.
 #[derive(Clone, Debug, Serialize)]
 pub struct Swept<'a> {
-    /// The logs.
+    /// The names of the logs.
     pub names: &'a [String],
-    /// What was varied.
+    /// The varied settings.
     pub keys: &'a [String],
-    /// What was asked of it, in words.
+    /// How the runs were made, as text.
     pub what_if: &'a str,
     /// The columns of the table, in order.
     pub columns: &'a [String],
-    /// Its rows.
+    /// The rows of the table.
     pub rows: &'a Table,
 }
 
-/// The page of a sweep: a plot of each figure, and the table.
+/// Creates the page of a sweep: a plot of each figure, and the table.
 ///
 /// # Errors
-/// As [`html`].
+/// Under the conditions of [`html`].
 pub fn sweep_html(swept: &Swept<'_>) -> std::io::Result<String> {
     filled(include_str!("page/web/sweep.html"), swept, &Columns::default())
 }
 
-/// The modules, by the names that they import each other by.
+/// The JavaScript modules, by the names under which they import each other.
 const MODULES: &[(&str, &str)] = &[
     ("page/main.js", include_str!("page/web/main.js")),
     ("page/data.js", include_str!("page/web/data.js")),
@@ -141,7 +142,7 @@ const MODULES: &[(&str, &str)] = &[
     ("page/sweep.js", include_str!("page/web/sweep.js")),
 ];
 
-/// A document with style, modules and data in their places.
+/// Fills style, modules and data into a document.
 fn filled(document: &str, contents: &impl Serialize, columns: &Columns) -> std::io::Result<String> {
     let contents = serde_json::to_vec(contents)?;
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::new(7));
@@ -150,7 +151,7 @@ fn filled(document: &str, contents: &impl Serialize, columns: &Columns) -> std::
     packed.write_all(&columns.bytes)?;
     let data = STANDARD.encode(packed.finish()?);
     let module = |(name, source): &(&str, &str)| {
-        // A debugger shows the name, not the address.
+        // A debugger then shows the name instead of the data address.
         let source = format!("{source}\n//# sourceURL={name}\n");
         format!("\"{name}\":\"data:text/javascript;base64,{}\"", STANDARD.encode(source))
     };

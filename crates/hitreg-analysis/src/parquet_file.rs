@@ -1,4 +1,4 @@
-//! A table as a Parquet file: zstd pages, names in dictionaries, and nothing where a measure is not there.
+//! Writes a table as a Parquet file, with zstd pages and dictionaries of names. A missing measurement is null.
 
 use std::io::Write;
 use std::ops::Range;
@@ -13,31 +13,31 @@ use ::parquet::schema::types::{Type, TypePtr};
 
 use hitreg_log::trace::{Column, Data, Table};
 
-/// Rows of which a reader needs not read all to find some.
+/// How many rows form a group, which a reader can skip as a whole.
 const ROWS_IN_GROUP: usize = 1 << 17;
 
-/// Writes every row of a table.
+/// Writes all rows of a table.
 ///
 /// # Errors
-/// When two columns have one name, or it cannot be written.
+/// When two columns have the same name, or the output cannot be written.
 pub fn write(table: &Table, out: impl Write + Send) -> Result<(), ParquetError> {
     let mut writer = Writer::new(table, out)?;
     writer.groups(table, true)?;
     writer.finish()
 }
 
-/// Writes a table rows by rows.
+/// Writes a table in several parts.
 pub struct Writer<W: Write + Send> {
     file: SerializedFileWriter<W>,
-    /// Rows that do not make a group yet.
+    /// Rows that do not fill a group yet.
     waiting: Table,
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins a file of a table with these columns.
+    /// Begins a file for a table with these columns.
     ///
     /// # Errors
-    /// When two columns have one name, or it cannot be written.
+    /// When two columns have the same name, or the output cannot be written.
     pub fn new(shape: &Table, out: W) -> Result<Writer<W>, ParquetError> {
         let fields = shape.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
         let schema = Arc::new(Type::group_type_builder("table").with_fields(fields).build()?);
@@ -46,10 +46,10 @@ impl<W: Write + Send> Writer<W> {
         Ok(Writer { file, waiting: shape.without_rows() })
     }
 
-    /// Takes more rows, with all columns in their order.
+    /// Adds rows. They must have all columns in order.
     ///
     /// # Errors
-    /// When they have other columns, or it cannot be written.
+    /// When the columns differ, or the output cannot be written.
     pub fn rows(&mut self, rows: Table) -> Result<(), ParquetError> {
         self.waiting.append(rows).map_err(ParquetError::General)?;
         if self.waiting.rows() < ROWS_IN_GROUP {
@@ -61,17 +61,18 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Writes the remaining rows and ends the file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the output cannot be written.
     pub fn finish(mut self) -> Result<(), ParquetError> {
         let waiting = std::mem::take(&mut self.waiting);
         self.groups(&waiting, true)?;
         self.file.close().map(drop)
     }
 
-    /// Writes the rows in groups, the last one only if it is `all`, and says how many rows that were.
+    /// Writes the rows in groups and returns how many were written. The last, incomplete group is written only if `all`
+    /// is true.
     fn groups(&mut self, table: &Table, all: bool) -> Result<usize, ParquetError> {
         let rows = if all { table.rows() } else { table.rows() / ROWS_IN_GROUP * ROWS_IN_GROUP };
         for from in (0..rows).step_by(ROWS_IN_GROUP) {

@@ -1,9 +1,12 @@
-//! A trace as events in Chrome's trace format, which Perfetto opens: the server's ticks, each player's frames, acks and shots, the
-//! packets in between, and arrows from the frame that made a usercmd over the tick that ran it to the ack that came of it.
+//! Writes a trace in Chrome's trace format, which Perfetto opens: the server's ticks, and each player's frames, acks,
+//! shots and packets. Arrows lead from the frame that made a usercmd, over the tick that ran it, to its ack.
 //!
-//! The format is JSON: `{"traceEvents": [...]}`. `X` is a slice with a length, `b` and `e` are begin and end of one that others may
-//! overlap, `s`, `t` and `f` are the stations of an arrow, which is of the slice that is open where it stands, `C` is a value, and
-//! `M` gives names. Times are microseconds.
+//! The format is JSON: `{"traceEvents": [...]}`. Times are microseconds. The phases are:
+//! - `X`: a slice with a duration.
+//! - `b` and `e`: begin and end of a span that may overlap others.
+//! - `s`, `t` and `f`: the points of an arrow, each attached to the slice that is open at its time.
+//! - `C`: a counter value.
+//! - `M`: names.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -15,18 +18,18 @@ use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, gathered};
 use hitreg_log::traffic::Packet;
 
-/// The process that stands for the server; player `n` is process `n + 2`.
+/// The process id of the server; player `n` is process `n + 2`.
 const SERVER: u32 = 1;
 
-/// The tracks of a player.
+/// The track of a player's frames.
 const FRAMES: u32 = 1;
-/// The same.
+/// The track of a player's acks.
 const ACKS: u32 = 2;
 
-/// How long something is shown that takes no time, in microseconds: an arrow needs a slice to stand in.
+/// The shown duration of an instant, in microseconds. An arrow needs a slice to attach to.
 const MOMENT_US: i64 = 100;
 
-/// A last step is as long as this, where nothing says how long it was.
+/// The duration of a last step whose end is unknown, in microseconds.
 const STEP_US: i64 = 10_000;
 
 /// One event.
@@ -42,32 +45,32 @@ struct Event<'a> {
     dur: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    /// The arrow ends in the slice that is open there, and not in the next one.
+    /// Makes an arrow end in the slice that is open at its time, not in the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'static str>,
     #[serde(skip_serializing_if = "Value::is_null")]
     args: Value,
 }
 
-/// Why a trace was not written.
+/// The error for a trace that was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwritten {
-    /// It cannot be read.
+    /// The trace cannot be read.
     #[error("{0}")]
     Unread(String),
-    /// It cannot be written.
+    /// The output cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// The tables that it shows, but for those of packets.
+/// The tables that the output uses, besides the tables with packets.
 pub const SHOWN: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
 
-/// Writes a trace, with the packets of its log or its own. Of a trace that is not in memory no more is than the ticks, the shots,
-/// and what there is of a few players.
+/// Writes a trace, with the packets of its log or its own packets. If the trace is in a file, only the ticks, the
+/// shots, and the rows of a few players are in memory at once.
 ///
 /// # Errors
-/// When it cannot be read or written.
+/// When the trace cannot be read or the output cannot be written.
 pub fn write(
     trace: &dyn TraceSource,
     packets: impl Iterator<Item = Result<Packet, String>>,
@@ -79,7 +82,7 @@ pub fn write(
     events.names(&players)?;
     let ticks = some(trace, &[Wanted::of(ticks::NAME, &["tick", "at_us"], &all)])?;
     events.ticks(&ticks)?;
-    // Whoever goes through a file for each player goes through it often.
+    // Each group of players needs a pass through the file, so a group is as large as memory allows.
     let groups: Vec<&[u32]> = players.chunks(at_once(trace, frames::NAME, players.len())).collect();
     for group in &groups {
         let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
@@ -110,18 +113,18 @@ pub fn write(
     Ok(events.out.write_all(b"\n]}\n")?)
 }
 
-/// Of how many players a table's rows are in memory at once: of all where these are few.
+/// For how many players a table's rows are in memory at once. Small tables give all players.
 fn at_once(trace: &dyn TraceSource, table: &str, players: usize) -> usize {
     const ROWS_AT_ONCE: u64 = 1 << 20;
     let rows = trace.tables().iter().find(|(known, _)| known.name == table).map_or(0, |(_, rows)| *rows);
     usize::try_from(ROWS_AT_ONCE * players as u64 / rows.max(1)).unwrap_or(usize::MAX).max(1)
 }
 
-/// What is shown of frames, and what tells when one made a usercmd.
+/// The shown columns of frames, and the columns that say when a frame made a usercmd.
 const FRAME: [&str; 5] = ["player", "at_us", "command", "ran", "buttons"];
 const MADE: [&str; 3] = ["player", "at_us", "command"];
 
-/// Which rows of a table, and which of its columns; all where none are named.
+/// A selection of a table's rows and columns. No named columns means all columns.
 struct Wanted<'w> {
     table: &'w str,
     columns: &'w [&'w str],
@@ -144,14 +147,14 @@ fn all(rows: &Table) -> Vec<u32> {
     (0..rows.rows() as u32).collect()
 }
 
-/// Rows by whose they are and their usercmd.
+/// Selects rows by owner and usercmd number.
 fn rows_where(rows: &Table, whose: &str, keep: impl Fn(u32, u32) -> bool) -> Vec<u32> {
     let commands = rows.u32s("command").iter().copied().chain(std::iter::repeat(0));
     let keys = rows.u32s(whose).iter().copied().zip(commands);
     (0..).zip(keys).filter(|(_, (whose, command))| keep(*whose, *command)).map(|(row, _)| row).collect()
 }
 
-/// Whoever has a frame, a shot or an ack.
+/// All players with a frame, a shot or an ack.
 fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
     let mut players = BTreeSet::new();
     for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
@@ -218,7 +221,7 @@ impl Events<'_> {
         Ok(())
     }
 
-    /// The acks, and the arrows that end in them.
+    /// Writes the acks, and the arrows that end in them.
     fn acks(&mut self, trace: &Trace) -> io::Result<()> {
         let acks = corrections::Columns::of(trace);
         let (frames, ticks) = (frames::Columns::of(trace), ticks::Columns::of(trace));
@@ -260,7 +263,7 @@ impl Events<'_> {
         Ok(())
     }
 
-    /// From the frame that made the usercmd to where the server judged it.
+    /// Writes each shot, from the frame that made the usercmd to the server's judgement.
     fn shots(&mut self, trace: &Trace) -> io::Result<()> {
         let (shots, frames) = (shots::Columns::of(trace), frames::Columns::of(trace));
         let made = Series::of_one(frames.player, frames.command);

@@ -1,5 +1,5 @@
-//! Results as people and CI read them: one model of a page, its text of at most 80 columns, and JUnit. Nothing here prints;
-//! the results themselves serialize to JSON.
+//! Results for people and CI: a model of a page, its text of at most 80 columns, and JUnit reports. Nothing here
+//! prints. The results themselves serialize to JSON.
 
 mod bisect;
 mod diff;
@@ -28,7 +28,7 @@ pub use page::Page;
 pub use sweep::sweep_page;
 pub use why::{why_answer, why_page, why_svg};
 
-/// Which question counts of hits answer, for beside them.
+/// The line that says how counts of hits were made.
 pub fn what_if_line(what_if: hitreg_log::record::WhatIf) -> String {
     format!("what-if: {}, {}", what_if.name(), what_if.meaning())
 }

@@ -1,7 +1,8 @@
-//! Builds: executables that turn a log into a trace. This is the only room that starts child processes.
+//! Builds: executables that turn a log into a trace. This is the only module that starts child processes.
 //!
-//! `BUILD replay LOG -o TRACE` is the whole contract. Whatever goes wrong in it (a crash, a hang, rubbish, a refusal)
-//! makes the build untestable, with the reason and its last words; it is never a verdict about what the build plays.
+//! The contract is `BUILD replay LOG -o TRACE`. Any failure (a crash, a hang, an invalid trace, a refusal) makes the
+//! build untestable. The result then has the reason and the last lines of the build's stderr. A failure is never a
+//! verdict about the build's behaviour.
 
 mod cache;
 pub mod condition;
@@ -27,88 +28,89 @@ use hitreg_netcode::replay::ReplayError;
 use identity::Identity;
 use process::Ended;
 
-/// What says in the environment of hitreg's commands where their defaults are.
+/// The environment variable with the path of the config file, which holds the defaults of hitreg's commands.
 pub const CONFIG_VARIABLE: &str = "HITREG_CONFIG";
-/// In place of a file: nowhere. Builds get this, for they are to do what they are asked and nothing else.
+/// The value of [`CONFIG_VARIABLE`] for "no config file". hitreg sets it for builds, so that a config file cannot
+/// change what they do.
 pub const NO_CONFIG: &str = "none";
 
-/// How long a build may take for one log when nothing else is asked for.
+/// The default time limit for one log.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
-/// An executable that plays logs.
+/// An executable that replays logs.
 #[derive(Clone, Debug)]
 pub struct Build {
     path: PathBuf,
     identity: Identity,
 }
 
-/// A build that is not there, or is no program.
+/// The error for a path without a usable build.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// No such file.
+    /// The file does not exist.
     #[error("{}: there is no such build", path.display())]
     Missing {
-        /// Where it was looked for.
+        /// The path that was tried.
         path: PathBuf,
     },
-    /// A folder, or a file that may not be run.
+    /// A folder, or a file without permission to execute.
     #[error("{}: this is {what}; a build is a program that understands `replay LOG -o TRACE`", path.display())]
     NoProgram {
-        /// The file.
+        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file that was found.
         what: &'static str,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: it cannot be read: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
 }
 
-/// A build that gave nothing to be judged.
+/// The error for a build without a usable result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error("{reason}")]
 pub struct Untestable {
-    /// Why, in words.
+    /// The reason, as a text.
     pub reason: String,
-    /// The end of what it said on stderr, line by line; empty when it said nothing.
+    /// The last lines of its stderr; empty if it wrote none.
     pub last_words: Vec<String>,
     /// The memory that this program needs for what it gave: that is no fault of the build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_memory: Option<NeedsMemory>,
 }
 
-/// What a build is asked to replay.
+/// What a build should replay.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The log.
     pub log: &'a Path,
     /// The digest of the log's bytes.
     pub log_digest: Digest,
-    /// Options beyond the contract (`--set`, `--preset`, `--mode`): only builds made with hitreg need to know them.
+    /// Options beyond the contract (`--set`, `--preset`, `--mode`). Only builds made with hitreg need to support them.
     pub options: &'a [String],
 }
 
-/// Runs builds, each within a time limit, and keeps their traces.
+/// Runs builds, each within a time limit, and caches their traces.
 #[derive(Clone, Debug)]
 pub struct Runner {
-    /// How long one replay may take.
+    /// The time limit for one replay.
     pub time_limit: Duration,
-    /// Where traces are kept; `None` keeps none.
+    /// The cache of traces; `None` caches nothing.
     pub cache: Option<Cache>,
-    /// Ends the builds that are running.
+    /// Stops the running builds.
     pub stop: Stop,
 }
 
 impl Build {
-    /// The build at a path.
+    /// Opens the build at a path.
     ///
     /// # Errors
-    /// When there is no such file, or it cannot be read, or may not be run.
+    /// When the file does not exist, cannot be read or may not be executed.
     pub fn at(path: &Path) -> Result<Build, BuildError> {
         let fail = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => BuildError::Missing { path: path.into() },
@@ -122,12 +124,13 @@ impl Build {
             return Err(BuildError::NoProgram { path: path.into(), what: "a file without the right to be run" });
         }
         let identity = Identity::of(path).map_err(fail)?;
-        // A bare name would be looked for in PATH, and any other is taken from where the child runs.
+        // An absolute path, because a bare name would be searched in PATH and a relative path depends on the child's
+        // folder.
         let path = std::path::absolute(path).map_err(fail)?;
         Ok(Build { path, identity })
     }
 
-    /// Where it is.
+    /// The absolute path of the executable.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -155,18 +158,19 @@ impl Untestable {
 }
 
 impl Runner {
-    /// The trace that a build makes of a log: out of the cache, or by running it.
+    /// Returns a build's trace of a log, from the cache or by running the build.
     ///
     /// # Errors
-    /// When the build gives no trace that can be read.
+    /// When the build gives no readable trace.
     pub fn trace(&self, build: &Build, request: &Request<'_>) -> Result<Trace, Untestable> {
         Ok(self.made(build, request, store::read_regular_trace)?.0)
     }
 
-    /// The same where it stays in its file, and the folder of that if it is not in the cache.
+    /// The same as [`Runner::trace`], but the trace stays in its file. If the file is not in the cache, the result
+    /// includes its temporary folder.
     ///
     /// # Errors
-    /// As [`Runner::trace`].
+    /// Under the conditions of [`Runner::trace`].
     pub fn trace_file(
         &self,
         build: &Build,
@@ -182,7 +186,7 @@ impl Runner {
         take: impl Fn(&Path) -> Result<T, StoreError>,
     ) -> Result<(T, Option<TemporaryFolder>), Untestable> {
         let slot = self.cache.as_ref().and_then(|cache| Some((cache, key(build, request)?)));
-        // What cannot be read any more is made again.
+        // A cached trace that cannot be read is made again.
         if let Some(trace) = slot.as_ref().and_then(|(cache, key)| take(cache.file(*key).path()).ok()) {
             return Ok((trace, None));
         }
@@ -198,20 +202,21 @@ impl Runner {
         Ok((trace, Some(folder)))
     }
 
-    /// A build's own run of a log, as a log at `to`: what its server sends when it is fed that input.
+    /// Writes a build's own run of a log to `to`, as a log: what its server sends for the recorded input.
     ///
     /// # Errors
-    /// When the build gives no log that can be read.
+    /// When the build gives no readable log.
     pub fn rerecord(&self, build: &Build, request: &Request<'_>, to: &Path) -> Result<(), Untestable> {
         let words = self.run(build, "replay", request, &[OsStr::new("--record"), to.as_os_str()])?;
         let read = store::read_log(to).map(drop);
         read.map_err(|error| unreadable("the log that it recorded", &error).saying(words))
     }
 
-    /// What a build writes about a log with a command of its own beyond the contract: `BUILD COMMAND LOG OPTIONS -o FILE`.
+    /// Runs one of a build's commands beyond the contract, and returns what it writes:
+    /// `BUILD COMMAND LOG OPTIONS -o FILE`.
     ///
     /// # Errors
-    /// When it fails, as builds do that do not know the command, or writes nothing.
+    /// When the build fails, for example because it does not know the command, or writes no file.
     pub fn answer(&self, build: &Build, command: &str, request: &Request<'_>) -> Result<Vec<u8>, Untestable> {
         let folder = tempfile::tempdir().map_err(no_folder)?;
         let path = folder.path().join("answer");
@@ -220,7 +225,7 @@ impl Runner {
         bytes.map_err(|error| unreadable("its answer", &error).saying(words))
     }
 
-    /// Runs `BUILD COMMAND LOG OUTPUT OPTIONS`, and gives back its last words when it ended well.
+    /// Runs `BUILD COMMAND LOG OUTPUT OPTIONS`, and returns the last lines of its stderr on success.
     fn run(
         &self,
         build: &Build,
@@ -241,7 +246,7 @@ impl Runner {
     }
 }
 
-/// What the end of a process means for a build; `None` when all is well.
+/// Why the end of a process makes a build untestable; `None` on success.
 fn why_untestable(ended: &Ended) -> Option<String> {
     match ended {
         Ended::Exit(0) => None,
@@ -265,7 +270,7 @@ fn unreadable(what: &str, error: &StoreError) -> Untestable {
     Untestable { needs_memory: error.needs_memory(), ..Untestable::because(format!("{what}: {error}")) }
 }
 
-/// Refuses a trace that says that it is of another log. Builds in other languages need not say of which it is.
+/// Rejects a trace that names another log. Builds in other languages may leave the log's digest empty.
 fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, Untestable> {
     match &trace.header().log_digest[..] {
         "" => Ok(trace),
@@ -281,7 +286,8 @@ fn no_folder(error: impl std::fmt::Display) -> Untestable {
     Untestable::because(format!("there is no place to run it in: {error}"))
 }
 
-/// What a build makes of a log is known by the build's identity and name, the log's bytes, and the options.
+/// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build
+/// cannot be cached.
 fn key(build: &Build, request: &Request<'_>) -> Option<Digest> {
     let Identity::Content(content) = build.identity else { return None };
     let name = build.path.file_name().map(OsString::from).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! The smallest session that still shows something: delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating
-//! Failure-Inducing Input", 2002) over all that a session is made of.
+//! Finds the smallest session that still shows a property. It applies delta debugging to every part of a session
+//! (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
 //!
-//! Chunks are taken away, halved when none can go, until no single thing can go; of ddmin's two reductions it is the one
-//! to complements, which alone decides about the result's minimality. Every candidate is recorded anew before anyone
-//! sees it, so it is a valid log whatever was taken out of it.
+//! The search removes chunks. If no chunk can be removed, it halves the chunk size, until no single thing can be
+//! removed. Of ddmin's two reductions it uses the reduction to complements, which alone ensures that the result is
+//! minimal. Every candidate is recorded again before it is tested, so it is a valid log whatever was removed.
 
 mod cost;
 mod edit;
@@ -19,35 +19,35 @@ use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::{pipeline::Netcode, replay};
 use search::Search;
 
-/// What a session can be made smaller by, in the order in which being smaller counts: a session with fewer players is the
-/// smaller one, whatever else it has more of.
+/// What a session can be reduced by, in order of importance. A session with fewer players is the smaller one, whatever
+/// its other counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Players: one that is removed was never there, and those after it move up by a number.
+    /// Players. The numbers of later players move down by one.
     Players,
-    /// The span of time that a tick ends: what came after it comes sooner.
+    /// Ticks, each with the time span that it ends. Everything after a removed tick moves to an earlier time.
     Ticks,
-    /// Usercmds that do anything: one that is removed stays as an idle one, with its angles and its time.
+    /// Usercmds with any input. A removed usercmd stays as an idle one, with its angles and its duration.
     Usercmds,
-    /// Lost packets: one that is removed arrives, as late as the packet before it. What nothing later overtook does not
-    /// count, for it may just be on its way when the session ends.
+    /// Lost packets. A removed loss makes the packet arrive, as late as the packet before it. A packet that no later
+    /// packet overtook does not count, because it may be in flight at the session's end.
     Losses,
-    /// Packets that came twice: one that is removed comes once.
+    /// Packets that arrived twice. A removed duplicate arrives once.
     Duplicates,
-    /// Packets that took another time than the median of their direction, and would come with that too before the session
-    /// ends: one that is removed takes the median.
+    /// Packets whose delay differs from the median of their direction. A removed delay becomes the median. Packets that
+    /// would then arrive after the session's end do not count.
     Delays,
     /// Pressed buttons, and impulses.
     Buttons,
-    /// Usercmds that look anywhere but straight ahead.
+    /// Usercmds with view angles other than zero.
     Angles,
     /// Forward, side and up moves that are not zero.
     Moves,
 }
 
 impl Kind {
-    /// All kinds, in order.
+    /// All kinds, in order of importance.
     pub const ALL: [Kind; 9] = [
         Kind::Players,
         Kind::Ticks,
@@ -76,68 +76,68 @@ impl Kind {
     }
 }
 
-/// A shrunk session.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
-    /// The session. It shows what it was shrunk for, and no single thing can be taken out of it.
+    /// The smallest session. It shows the property, and no single thing can be removed.
     pub session: Session,
-    /// How much of each kind there was and is, in the order of [`Kind::ALL`].
+    /// The counts of each kind before and after, in the order of [`Kind::ALL`].
     pub removed: Vec<Removed>,
-    /// How many candidates were held against the property. Those that were tried ahead in vain do not count: the number
-    /// does not depend on how many threads there are.
+    /// How many candidates were tested. Candidates that other threads tested in vain do not count, so the number does
+    /// not depend on the number of threads.
     pub probes: u64,
 }
 
 /// How much of one kind was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Removed {
-    /// Of what.
+    /// The kind.
     pub kind: Kind,
-    /// How many there were.
+    /// The count in the original session.
     pub before: usize,
-    /// How many are left.
+    /// The count in the smallest session.
     pub after: usize,
 }
 
-/// How far a search has come.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is being taken out.
+    /// The kind that the search is removing.
     pub kind: Kind,
-    /// Whether something of it just was.
+    /// Whether the last round made the session smaller.
     pub smaller: bool,
-    /// What there still is.
+    /// The counts of the smallest session so far.
     pub left: Counts,
-    /// Candidates held against the property so far.
+    /// How many candidates have been tested so far.
     pub probes: u64,
 }
 
-/// A session that cannot be shrunk.
+/// The error for a session that cannot be shrunk.
 #[derive(Debug, thiserror::Error)]
 pub enum ShrinkError<E: std::error::Error + 'static> {
-    /// The build cannot replay it.
+    /// The build cannot replay the session.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// The property could not be judged.
+    /// The property could not be evaluated.
     #[error("whether a session still shows it cannot be said: {0}")]
     Property(#[source] E),
-    /// There is nothing to keep.
+    /// The session does not show the property.
     #[error("the session does not show it, so there is nothing to shrink")]
     NotShown,
-    /// The recording shows it, but its input, played again by this build, does not.
+    /// The recording shows the property, but a replay of its input by this build does not.
     #[error(
         "the session shows it, but not when its input is recorded again with this build: shrink with the build that recorded it"
     )]
     NotReproduced,
 }
 
-/// Shrinks a session for as long as `still` says that it shows what is looked for.
+/// Shrinks a session as long as `still` finds the property in it.
 ///
-/// `still` is asked about sessions that `G` recorded; it has to give the same answer to the same session, and may be asked
-/// from several threads at once. `progress` is told after each round of candidates.
+/// `still` receives sessions that `G` recorded. It must give the same answer for the same session, and may be called
+/// from several threads at once. `progress` is called after each round of candidates.
 ///
 /// # Errors
-/// When the session does not show it to begin with, cannot be replayed closed loop by `G`, or `still` fails.
+/// When the session does not show the property, `G` cannot replay it closed loop, or `still` fails.
 pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     session: &Session,
     still: &Still<'_, E>,
@@ -146,16 +146,16 @@ pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     shrink_by(session, &|session| Ok(Some(replay::rerecord::<G>(session, None)?)), still, progress)
 }
 
-/// Records a candidate's input and links anew; `None` where nothing can be made of what is left of it.
+/// Records a candidate's input and links again; `None` if the candidate cannot be replayed.
 pub type Record<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError<E>> + Sync + 'a;
 
-/// Says whether a session still shows what is looked for.
+/// Whether a session still shows the property.
 pub type Still<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 
-/// The same, where `record` knows the game.
+/// Shrinks like [`shrink()`], with the caller's `record` in place of a game type.
 ///
 /// # Errors
-/// As [`shrink`].
+/// Under the conditions of [`shrink()`].
 pub fn shrink_by<E: std::error::Error + Send + 'static>(
     session: &Session,
     record: &Record<'_, E>,

@@ -1,5 +1,5 @@
-//! What settings do: the same sessions run under every combination of one or two settings and presets, a row of
-//! figures for each.
+//! Runs the same sessions under every combination of one or two settings and presets, with a row of figures for each
+//! combination.
 
 mod axis;
 mod figures;
@@ -18,13 +18,13 @@ use hitreg_log::stats::confidence_95;
 use hitreg_netcode::replay::{ReplayError, Replayed, WhatIf, own_settings};
 use hitreg_netcode::settings::{SettingError, Settings};
 
-/// The most combinations of values in one sweep.
+/// The limit on the number of combinations in one sweep.
 pub const POINTS_MAX: usize = 10_000;
 
-/// From how many seeds bots play anew, unless a plan says otherwise.
+/// The default number of seeds when bots play again.
 pub const SEEDS: u16 = 16;
 
-/// What is to be swept.
+/// The plan of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     axes: Vec<Axis>,
@@ -32,64 +32,74 @@ pub struct Plan {
     seeds: u16,
 }
 
-/// Axes that do not go together.
+/// The error for axes that cannot be combined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Nothing is varied.
+    /// No axis is given.
     #[error("nothing to sweep: give a setting and its values, such as interpolation.lerp_ms=0..200:50")]
     Nothing,
-    /// Something is varied twice.
+    /// A setting is given twice.
     #[error("`{key}` is given twice; give all its values in one list")]
     Twice {
-        /// What.
+        /// The setting's key.
         key: String,
     },
-    /// More than a table can show.
+    /// More settings than a table can show.
     #[error("{count} settings are given; a sweep takes one or two, and presets")]
     TooManySettings {
-        /// How many.
+        /// The number of settings.
         count: usize,
     },
-    /// Too few for a confidence interval.
+    /// Too few seeds for a confidence interval.
     #[error("{seeds} seeds have no confidence interval: give at least 2")]
     TooFewSeeds {
-        /// How many.
+        /// The number of seeds.
         seeds: u16,
     },
-    /// More than anybody would wait for.
+    /// More combinations than [`POINTS_MAX`].
     #[error("that makes {points} combinations; the most is {POINTS_MAX}")]
     TooManyPoints {
-        /// How many.
+        /// The number of combinations.
         points: usize,
     },
 }
 
-/// A session that cannot be swept.
+/// The error for a session that cannot be swept.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// A log's own settings are none of this build's.
+    /// The log's own settings are not valid in this build.
     #[error("log {}: {source}", .log + 1)]
     Settings {
-        /// Which log, from 0.
+        /// The index of the log, from 0.
         log: usize,
-        /// Why.
+        /// The reason.
         source: SettingError,
     },
-    /// A session could not be run.
+    /// The session could not be run.
     #[error("log {}: {source}", .log + 1)]
     Run {
-        /// Which log, from 0.
+        /// The index of the log, from 0.
         log: usize,
-        /// Why.
+        /// The reason.
         source: ReplayError,
     },
 }
 
+/// The result of a sweep: a row for each combination, in the order of the axes' values. The last axis changes fastest.
+    /// How the runs were made, which decides what the counts of hits mean.
+    /// How often each session was run at each point.
+    /// The key of each axis: `PRESET` or a setting's key.
+    /// The rows.
+
+/// The figures of one combination.
+    /// The value of each of [`Sweep::keys`].
+    /// The figures of all sessions together.
+
 impl Plan {
-    /// A plan of these axes; presets come first, whatever their place.
+    /// Creates a plan with these axes. Presets become the first axis.
     ///
     /// # Errors
-    /// When they are none, too many, or not different.
+    /// When there is no axis, more than two settings, two axes of one setting, or too many combinations.
     pub fn new(mut axes: Vec<Axis>) -> Result<Plan, PlanError> {
         axes.sort_by_key(|axis| axis.key() != PRESET);
         if axes.is_empty() {
@@ -111,31 +121,31 @@ impl Plan {
         Ok(Plan { axes, what_if: WhatIf::Replay, seeds: SEEDS })
     }
 
-    /// The same plan with another question than [`WhatIf::Replay`].
+    /// Sets how the runs are made, in place of [`WhatIf::Replay`].
     #[must_use]
     pub fn asking(self, what_if: WhatIf) -> Plan {
         Plan { what_if, ..self }
     }
 
-    /// The same plan with so many seeds in place of [`SEEDS`], where bots play anew.
+    /// Sets the number of seeds for sweeps in which bots play again, in place of [`SEEDS`].
     ///
     /// # Errors
-    /// When they are fewer than two, which have no confidence interval.
+    /// When there are fewer than two seeds, because they give no confidence interval.
     pub fn with_seeds(self, seeds: u16) -> Result<Plan, PlanError> {
         if seeds < 2 { Err(PlanError::TooFewSeeds { seeds }) } else { Ok(Plan { seeds, ..self }) }
     }
 
-    /// What is asked.
+    /// How the runs are made.
     pub fn what_if(&self) -> WhatIf {
         self.what_if
     }
 
-    /// How often each session runs at each point: once for each seed where bots play anew.
+    /// How often each session runs at each point: once for each seed if bots play again, else once.
     pub fn repeats(&self) -> u16 {
         if self.what_if == WhatIf::Rerecord { self.seeds } else { 1 }
     }
 
-    /// How many runs there are of each session.
+    /// How many runs each session has.
     pub fn runs(&self) -> usize {
         self.points().len() * usize::from(self.repeats())
     }
@@ -152,7 +162,7 @@ impl Plan {
         points
     }
 
-    /// A session's settings at one point: the preset's where presets are swept, else its own.
+    /// A session's settings at one point: the preset's settings if presets are swept, else its own settings.
     fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
         let mut settings = own_settings(&session.header)?;
         for (axis, value) in self.axes.iter().zip(point) {
@@ -165,14 +175,14 @@ impl Plan {
     }
 }
 
-/// Gets the trace of a session under settings; the number says which repetition it is, from 0.
+/// Makes the trace of a session under settings. The number is the index of the repetition, from 0.
 pub type Run<'a> = dyn Fn(&Session, Settings, u16) -> Result<Replayed, ReplayError> + Sync + 'a;
 
-/// Runs every session at every point, `plan.repeats()` times each, so many at once. The figures of a point
-/// are those of all sessions together. `done` is called each time a run ends; there are [`Plan::runs`] of them for each session.
+/// Runs every session at every point, `plan.repeats()` times each, in parallel. The figures of a point combine all
+/// sessions. `done` is called at the end of each run; each session has [`Plan::runs`] of them.
 ///
 /// # Errors
-/// When a session is not one that this build can run.
+/// When this build cannot run a session.
 pub fn sweep(
     sessions: &[Session],
     plan: &Plan,

@@ -1,6 +1,6 @@
-//! Verifying a log: replay it more than once with different numbers of threads, hold the results against each other,
-//! against the hashes in the log and against the golden. A check that exercised nothing does not pass, nor does one that
-//! could look at a part of the log only.
+//! Verifies a log. It replays the log several times with different numbers of threads. It compares the results with
+//! each other, with the hashes in the log, and with the golden. A check that exercised nothing does not pass, and
+//! neither does a check of only a part of the log.
 
 mod facts;
 
@@ -16,42 +16,42 @@ use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{HashDifference, Ran, Replayed};
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// The judgement.
+    /// The verdict on the log.
     pub verdict: Verdict,
-    /// What a verdict other than `same` is about.
+    /// The reason for a verdict other than `same`.
     pub why: Option<Why>,
-    /// The reason in words.
+    /// The reason as text.
     pub detail: Option<String>,
-    /// How the golden differs, whatever the verdict: outcomes first, digests last.
+    /// How the golden differs, whatever the verdict. Shots and counts come first, digests last.
     pub difference: Option<TextDiff>,
-    /// The digest of the first replay; `None` when nothing could be replayed.
+    /// The digest of the first replay; `None` if there is no replay.
     pub digest: Option<Digest>,
-    /// What was exercised.
+    /// How much the replay exercised.
     pub exercised: Exercised,
-    /// Ticks that the log holds.
+    /// How many ticks the log holds.
     pub ticks_recorded: u64,
-    /// Recorded tick hashes that were compared.
+    /// How many recorded tick hashes were compared.
     pub hashes_compared: u64,
-    /// Rollbacks that were checked.
+    /// How many rollbacks were checked.
     pub rollbacks: u32,
-    /// Whether there was a golden to compare with.
+    /// Whether a golden was compared.
     pub golden_compared: bool,
     /// The golden as this build would write it.
     pub golden: Option<String>,
 }
 
-/// The judgement on one log.
+/// The verdict on one log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// All that could be compared is the same, and something was.
+    /// Everything that was compared is equal, and something was compared.
     Same,
-    /// What came out has been made the golden; it may not be what was expected before.
+    /// The outcome was accepted as the new golden. It may differ from the golden before it.
     Accepted,
-    /// It cannot be judged.
+    /// The log cannot be judged.
     Untestable,
     /// Something differs.
     Differs,
@@ -59,71 +59,72 @@ pub enum Verdict {
     Broken,
 }
 
-/// What a verdict is about.
+/// The reason for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// The world was restored and run again, and came out otherwise.
+    /// The world was restored and run again, with another result.
     Rollback,
-    /// A recorded state is not the replayed one.
+    /// A replayed state differs from the recorded state.
     RecordedState,
     /// Replays differ from each other.
     Replays,
-    /// The golden is another.
+    /// The golden differs.
     Golden,
-    /// There is no golden, and there was to be one.
+    /// A golden was required, and there is none.
     NoGolden,
-    /// Only a golden could tell: the log holds nothing that a replay can be held against.
+    /// The log holds nothing to compare a replay with, so only a golden could decide.
     NeedsGolden,
     /// A part of the log could not be judged.
     Hole,
-    /// There is nothing that could have come out differently, or nothing to hold it against.
+    /// The replay exercised nothing, or there is nothing to compare it with.
     NothingCompared,
-    /// The log cannot be replayed.
+    /// The log could not be replayed.
     NotReplayed,
-    /// The log says what cannot be.
+    /// The log contradicts itself.
     Contradiction,
     /// The log or its golden cannot be read.
     Unreadable,
 }
 
-/// The numbers of threads that each log is replayed with.
+/// The numbers of threads with which each log is replayed.
 pub const THREADS: [usize; 2] = [1, 2];
 
-/// What a log is judged by.
+/// What a log is compared with.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Against<'a> {
     /// The text of the accepted golden, if there is one.
     pub golden: Option<&'a str>,
-    /// Whether rollbacks were asked for.
+    /// Whether rollbacks were requested.
     pub rollback: bool,
 }
 
 /// One replay of a log.
 #[derive(Debug)]
 pub struct Played {
-    /// What decides about it.
+    /// The outcome: digests, counts and shots.
     pub gist: Gist,
-    /// What is known besides.
+    /// Further results of the run.
     pub ran: Ran,
 }
 
-/// A leg of a log that has been replayed, of whose rows nothing is kept but their figures: there are as many as a log is long.
+/// A replayed leg of a log. It keeps only the figures and not the outcome, because the number of legs grows with the
+/// log's length.
 #[derive(Debug)]
 pub struct PlayedLeg {
     figures: Figures,
-    /// What is known besides.
+    /// Further results of the run.
     pub ran: Ran,
 }
 
 impl PlayedLeg {
-    /// What its replay came to.
+    /// Creates the figures of a leg from its outcome.
     pub fn of(gist: &Gist, ran: Ran) -> PlayedLeg {
         PlayedLeg { figures: Figures::of(gist), ran }
     }
 }
 
-/// Judges what the replays of one log came to; or why there are none.
+/// Judges the replays of one log, or the reason why there are none.
 pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: Against<'_>) -> Verified {
     let facts = Facts::of(session);
     let replays = match replays {
@@ -133,14 +134,14 @@ pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: A
     let played = |replayed: &Replayed| Played {
         gist: Gist::of(&replayed.trace),
         ran: Ran {
-            // After a hole nothing can come out as recorded, and a difference there says nothing about the build.
+            // After a hole no replay can equal the recording, and a difference there does not concern the build.
             first_difference: replayed.first_difference.filter(|difference| is_before_holes(session, difference)),
             hashes_compared: replayed.hashes_compared,
             hashes_before: 0,
             traffic: replayed.traffic.unwrap_or_default(),
             rollbacks: replayed.rollbacks,
             rollback_error: replayed.rollback_error.clone(),
-            // Nothing is judged by them.
+            // The verdict does not depend on them.
             jumps: Vec::new(),
         },
     };
@@ -150,14 +151,14 @@ pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: A
             let text = golden::first_golden(&first.trace);
             let found = golden::difference(accepted, &text);
             let judged = judge_with(&facts, Ok(&all), against, found);
-            // Written anew only where something differs from it.
+            // Written again only if something differs from it.
             Verified { golden: if judged.difference.is_some() { judged.golden } else { Some(text) }, ..judged }
         }
         _ => judge_played(&facts, Ok(&all), against),
     }
 }
 
-/// The same of replays of which only what decides has been kept.
+/// Judges replays like [`judge()`], from their kept outcomes.
 pub fn judge_played(facts: &Facts, replays: Result<&[Played], String>, against: Against<'_>) -> Verified {
     let text = replays.as_ref().ok().and_then(|all| all.first()).and_then(|first| first.gist.golden());
     let difference = against.golden.zip(text).and_then(|(accepted, text)| golden::difference(accepted, &text));
@@ -180,11 +181,11 @@ fn judge_with(
     judge_figures(facts, &Figures::of(gist), ran, (whole, compare_replays(all)), (against, difference))
 }
 
-/// What decides about a replay, besides its digest.
+/// The figures of a replay on which the verdict depends, besides its digest.
 #[derive(Clone, Debug, Default)]
 struct Figures {
     exercised: Exercised,
-    /// Predictions that were held against acks.
+    /// Predictions that were compared with acks.
     held: u64,
     is_closed: bool,
 }
@@ -201,7 +202,7 @@ impl Figures {
     }
 }
 
-/// Judges what the legs of a log came to, each replayed once and by itself, which together have every tick.
+/// Judges the legs of a log, each replayed once and separately. Together they have every tick.
 pub fn judge_legs(facts: &Facts, legs: &[PlayedLeg], against: Against<'_>) -> Verified {
     let Some(PlayedLeg { ran, .. }) = legs.first() else {
         return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, "it was not replayed");
@@ -218,7 +219,7 @@ pub fn judge_legs(facts: &Facts, legs: &[PlayedLeg], against: Against<'_>) -> Ve
     judge_figures(facts, &figures, &ran, (None, None), (against, None))
 }
 
-/// `whole` is the digest and the golden, `replays` how replays differ from each other.
+/// Judges the figures. `whole` is the digest and the golden; `replays` is the difference between replays.
 fn judge_figures(
     facts: &Facts,
     figures: &Figures,
@@ -226,7 +227,7 @@ fn judge_figures(
     (whole, replays): (Option<(Digest, Option<String>)>, Option<Finding>),
     (against, difference): (Against<'_>, Option<TextDiff>),
 ) -> Verified {
-    // The log of a server has no client's frames, and another build's trace may lack their table.
+    // A server's log has no client frames, and another build's trace may lack their table.
     let exercised = match figures.exercised.active_usercmds {
         0 => {
             let Facts { usercmds, active_usercmds, .. } = *facts;
@@ -264,7 +265,7 @@ fn judge_figures(
 }
 
 impl Verified {
-    /// The result for a log of which there is no replay.
+    /// The result for a log without a replay.
     pub fn without_replay(verdict: Verdict, why: Why, detail: impl Into<String>) -> Verified {
         Verified {
             verdict,
@@ -281,7 +282,7 @@ impl Verified {
         }
     }
 
-    /// The same with another judgement.
+    /// The same result with another verdict.
     #[must_use]
     pub fn but(self, verdict: Verdict, why: Why, detail: impl Into<String>) -> Verified {
         Verified { verdict, why: Some(why), detail: Some(detail.into()), ..self }
@@ -290,7 +291,7 @@ impl Verified {
 
 type Finding = (Verdict, Why, String);
 
-/// How the replay differs from the record, in words.
+/// Describes how the replay differs from the record.
 fn compare_recorded(facts: &Facts, ran: &Ran) -> Option<Finding> {
     let differs = |why, detail| Some((Verdict::Differs, why, detail));
     if let Some(error) = &ran.rollback_error {
@@ -306,7 +307,7 @@ fn compare_recorded(facts: &Facts, ran: &Ran) -> Option<Finding> {
     differs(Why::RecordedState, detail)
 }
 
-/// How replays differ from the first.
+/// Describes how a replay differs from the first.
 fn compare_replays(replays: &[Played]) -> Option<Finding> {
     let Played { gist: first, .. } = replays.first()?;
     let digest = first.digest();
@@ -323,14 +324,14 @@ fn compare_replays(replays: &[Played]) -> Option<Finding> {
     None
 }
 
-/// Whether a difference comes before the first hole.
+/// Whether a difference is before the first hole.
 fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
     let at = session.ticks.iter().find(|tick| tick.tick == difference.tick).map(|tick| tick.at);
     let hole = session.first_hole().map(|gap| gap.from);
     hole.is_none_or(|hole| at.is_some_and(|at| at <= hole))
 }
 
-/// Why agreement says nothing, or not all.
+/// Why agreement shows nothing, or does not cover the whole log.
 fn not_judged(
     facts: &Facts,
     ran: &Ran,

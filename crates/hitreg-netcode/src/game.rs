@@ -1,8 +1,8 @@
-//! What a game implements to be recorded and replayed: a handful of pure functions, after id's `pmove`.
+//! The traits that a game implements to be recorded and replayed: a handful of pure functions, after id's `pmove`.
 //!
-//! The pipelines never look inside a world. They run commands through it, ask for its entities, and judge shots
-//! against pasts that they hand in; all of it from arguments alone, so that the same arguments give the same result
-//! on the server, in a client's prediction, and in a replay years later.
+//! The pipelines never read a game's world directly. They run usercmds through these functions, ask for the world's
+//! entities, and pass in the past against which a shot is judged. Every function depends on its arguments alone, so
+//! equal arguments give equal results on the server, in a client's prediction, and in a later replay.
 
 mod acked;
 mod body;
@@ -38,8 +38,9 @@ pub use states::{OtherFields, StateRows};
 
 pub use hitreg_log::record::{Cause, CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope, Wall};
 
-/// A game, as the pipelines see it: a [`Simulate`], and how its shots are judged ([`Judge`]), drawn ([`Categorize`]) and
-/// predicted ([`Reconcile`]). Whoever implements the four has a game; of the last two a game implements what it needs.
+/// A complete game as the pipelines use it. [`Simulate`] runs the world, [`Judge`] judges shots, [`Categorize`] says
+/// how entities are drawn, and [`Reconcile`] says how predictions are compared and corrected. Every type that
+/// implements the four traits is a `Game`; [`Categorize`] and [`Reconcile`] have defaults for all their items.
 pub trait Game: Simulate + Judge + Categorize + Reconcile {}
 
 impl<G: Simulate + Judge + Categorize + Reconcile> Game for G {}

@@ -1,4 +1,4 @@
-//! What a log holds, in figures that need no replay: who played, for how long, over which connections.
+//! The figures of a log that need no replay: players, duration and connections.
 
 mod connection;
 mod numbers;
@@ -15,17 +15,17 @@ use hitreg_log::record::{Field, GapRecord, Header, Origin, Outline, Session, Unk
 use hitreg_log::units::Micros;
 use times::Times;
 
-/// Whether the session is of netcode of its own, whose settings, fields and kinds of records are for its own builds to know: one of
-/// hitreg's pipelines says all of their settings.
+/// Whether the session comes from a game with its own netcode, whose settings, fields and kinds of records only its own
+/// builds know. A log of one of hitreg's pipelines has all of the pipeline's settings.
 pub fn is_foreign(header: &Header) -> bool {
     !header.settings.iter().any(|(key, _)| key != TICK_HZ && Settings::is_known(key))
 }
 
-/// The setting that a description of any game may have.
+/// The one hitreg setting that a foreign game's log may have.
 const TICK_HZ: &str = "server.tick_hz";
 
-/// What a later version has recorded that this build does not know and passes over, in words: settings, columns and kinds
-/// of records, fields of usercmds. Entities' classes are the game's to know.
+/// What a later version recorded and this build skips, as text: settings, columns and kinds of records, fields of
+/// usercmds. Classes of entities belong to the game and are not checked here.
 pub fn passed_over(header: &Header) -> Vec<String> {
     if is_foreign(header) {
         return Vec::new();
@@ -44,55 +44,55 @@ pub fn passed_over(header: &Header) -> Vec<String> {
 /// The figures of a log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Info {
-    /// The game.
+    /// The name of the game.
     pub game: String,
-    /// The map.
+    /// The name of the map.
     pub map: String,
     /// Where the session came from: `synthetic`, `live`, or the format that was imported.
     pub origin: String,
-    /// The side that the log holds (`server`, or a client by its player), where it does not hold all.
+    /// The side that the log holds (`server`, or a client by its player); `None` if it holds all sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side: Option<String>,
-    /// The session that it is a side of: the logs of all its sides have the same.
+    /// The session id, equal in the logs of all sides of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The preset that the settings came from.
+    /// The preset of the settings.
     pub preset: Option<String>,
-    /// How many play.
+    /// The number of players.
     pub players: usize,
-    /// From the first record to the last, in microseconds.
+    /// Time from the first record to the last, in microseconds.
     pub duration_us: i64,
-    /// Server ticks; none in an imported recording.
+    /// Server ticks; 0 in an imported recording.
     pub ticks: usize,
-    /// Usercmds of all players: of client frames, or as the server heard them where its log is alone.
+    /// Usercmds of all players: from client frames, or as the server received them if the log holds only the server.
     pub usercmds: usize,
-    /// Those of them with the attack button down.
+    /// The usercmds with the attack button pressed.
     pub usercmds_firing: usize,
-    /// Packets from the server, to all recorded players.
+    /// Packets from the server to all recorded players.
     pub packets: Packets,
-    /// Packets to the server; none in an imported recording, which does not say what arrived.
+    /// Packets to the server; none in an imported recording, which does not record arrivals.
     pub packets_up: Packets,
-    /// From making a usercmd to getting its ack, over all recorded players.
+    /// Time from making a usercmd to receiving its ack, over all recorded players.
     pub rtt_ms: Percentiles,
-    /// The recorded players, one by one.
+    /// The figures of each recorded player.
     pub by_player: Vec<PlayerFigures>,
-    /// How many records of each kind there are, by the kinds' names in the format.
+    /// The number of records of each kind, by the kind's name in the format.
     pub records: BTreeMap<String, usize>,
-    /// Spans of which records are missing.
+    /// Time spans with missing records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<GapFigures>,
 }
 
-/// A span of which records are missing.
+/// A time span with missing records.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GapFigures {
-    /// Its first moment, in microseconds of the session.
+    /// Start, in microseconds of session time.
     pub from_us: i64,
-    /// Its last.
+    /// End, in microseconds of session time.
     pub to_us: i64,
-    /// Whose records are missing; `null` where anybody's may be.
+    /// The player whose records are missing; `None` if records of any player may be.
     pub player: Option<u16>,
-    /// Why: `damaged`, `overrun`, `paused`, `disconnected`.
+    /// The reason: `damaged`, `overrun`, `paused` or `disconnected`.
     pub why: &'static str,
 }
 
@@ -101,43 +101,44 @@ pub struct GapFigures {
 pub struct PlayerFigures {
     /// The player's name in the log.
     pub name: String,
-    /// Client frames.
+    /// The number of client frames.
     pub usercmds: usize,
     /// Packets from the server.
     pub packets: Packets,
     /// Packets to the server.
     pub packets_up: Packets,
-    /// From making a usercmd to getting its ack.
+    /// Time from making a usercmd to receiving its ack.
     pub rtt_ms: Percentiles,
 }
 
-/// What became of the packets of one direction.
+/// Counts of the packets of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Packets {
-    /// Packets that were numbered by their sender.
+    /// Packets that the sender numbered.
     pub sent: u64,
-    /// Those that arrived, each counted once.
+    /// Packets that arrived, each counted once.
     pub received: u64,
-    /// Those that never arrived though a later one did, and were not held back.
+    /// Packets that never arrived although a later one did. Choked updates do not count.
     pub lost: u64,
-    /// Updates that the server held back because the client's rate was used up. A QuakeWorld server numbers them all the same.
+    /// Updates that the server held back because the client's rate was used up. A QuakeWorld server gives them numbers
+    /// too.
     pub choked: u64,
 }
 
-/// Nearest-rank percentiles; empty when there was nothing to measure.
+/// Nearest-rank percentiles; each is `None` if there is no measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// What 5 % do not exceed.
+    /// The 5th percentile.
     pub p5: Option<f64>,
     /// The median.
     pub p50: Option<f64>,
-    /// What 95 % do not exceed.
+    /// The 95th percentile.
     pub p95: Option<f64>,
-    /// What 99 % do not exceed.
+    /// The 99th percentile.
     pub p99: Option<f64>,
 }
 
-/// The figures of a log, gathered as its chunks come.
+/// Collects the figures of a log, chunk by chunk.
 #[derive(Debug)]
 pub struct Figures {
     counts: BTreeMap<String, usize>,
@@ -147,13 +148,13 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Of a log of which no chunk has been seen.
+    /// The figures of a log before its first chunk.
     pub fn new(header: &Header) -> Figures {
         let players = header.players.iter().map(|_| Connection::default()).collect();
         Figures { counts: BTreeMap::new(), players, ticks: None, gaps: Vec::new() }
     }
 
-    /// Takes the next chunk in.
+    /// Adds the next chunk.
     pub fn add(&mut self, outline: Outline) {
         for (name, count) in outline.counts {
             *self.counts.entry(name).or_default() += count;
@@ -163,12 +164,12 @@ impl Figures {
         self.gaps.extend(outline.gaps.iter().map(GapFigures::of));
     }
 
-    /// All round trips of all recorded players, in ms.
+    /// All round trips of all recorded players, in milliseconds.
     pub fn round_trips_ms(&self) -> impl Iterator<Item = f32> + '_ {
         self.players.iter().flat_map(|player| player.round_trips.iter()).map(|took| took.as_ms_f64() as f32)
     }
 
-    /// What there is, when all chunks have been seen.
+    /// The figures, after all chunks.
     pub fn info(&mut self, header: &Header) -> Info {
         let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
         let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
@@ -246,8 +247,8 @@ mod tests {
     use hitreg_log::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
     use hitreg_log::usercmd::{Usercmd, buttons};
 
-    /// Ten frames 10 ms apart, a snapshot for each 40 ms later; the third snapshot is lost, the fifth comes twice, the
-    /// last is still on its way.
+    /// Ten frames 10 ms apart, each with a snapshot 40 ms later. The third snapshot is lost, the fifth arrives twice,
+    /// and the last is in flight.
     fn session() -> Session {
         let player = |name: &str, recorded| PlayerInfo { name: name.into(), recorded };
         let mut session = Session::new(Header {

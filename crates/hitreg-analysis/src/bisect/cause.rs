@@ -1,5 +1,5 @@
-//! Why two runs part: the causes of mispredictions, for whatever one run met and the other did not, and the build when
-//! the same inputs and state give another result.
+//! The causes of a divergence. An event in one run only has one of the causes of mispredictions. If the same input and
+//! state give another result, the cause is the build.
 
 use serde::{Serialize, Serializer};
 
@@ -9,32 +9,32 @@ use hitreg_log::record::Cause;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, shots};
 
-/// Why two runs part.
+/// Why two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// One run met what the other did not.
+    /// One run met something that the other run did not.
     Met(Cause),
-    /// A shot hit in one run only. What a hit does to a body is for the game to say.
+    /// A shot hit in one run only. The game decides what a hit does to a body.
     Shot,
-    /// They are runs of different usercmds.
+    /// The runs have different usercmds.
     OtherInput,
-    /// They are runs under different settings.
+    /// The runs have different settings.
     Settings,
-    /// The same inputs, state and settings give another result.
+    /// The same input, state and settings give another result.
     Build,
 }
 
-/// A cause, and what shows it.
+/// A cause with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// The cause.
     pub cause: Why,
-    /// What shows it, in words.
+    /// The evidence, as text.
     pub evidence: String,
 }
 
 impl Why {
-    /// The name that results use: those of [`Cause::NAMES`], `shot`, `other_input`, `settings`, `build`.
+    /// The name in results: one of [`Cause::NAMES`], `shot`, `other_input`, `settings` or `build`.
     pub fn name(self) -> &'static str {
         match self {
             Why::Met(cause) => cause.into(),
@@ -52,8 +52,8 @@ impl Serialize for Why {
     }
 }
 
-/// The cause of a divergence. What the usercmds were comes before what they did, and what was reproduced before what
-/// only coincides.
+/// The cause of a divergence. Checks the usercmds themselves before their effects, and reproduced causes before
+/// coincidences.
 pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&Reran>) -> Found {
     let found = |cause, evidence| Found { cause, evidence };
     execution(traces, first)
@@ -75,9 +75,9 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
         })
 }
 
-/// A usercmd that ran in one run and was lost, late, or in another tick in the other.
+/// Finds a usercmd that one run executed, and that was lost, late, or in another tick in the other run.
 fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<Found> {
-    // A trace that does not tell what ran does not tell that nothing ran.
+    // A trace without executed usercmds does not record them; it does not mean that none ran.
     if traces.iter().any(|trace| executed::Columns::of(trace).rows == 0) {
         return None;
     }
@@ -107,7 +107,7 @@ fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<Found> {
 }
 
 fn input(first: &Divergence) -> Option<Found> {
-    // The two may list the usercmds of a tick in another order: by player, or as they ran.
+    // The runs may list the usercmds of a tick in different orders: by player, or in the order in which they ran.
     let same = |a: &&Ran, b: &&Ran| (a.player, a.command) == (b.player, b.command);
     let mut pairs = first.usercmds_a.iter().filter_map(|a| Some((a, first.usercmds_b.iter().find(|b| same(&a, b))?)));
     let (a, b) = pairs.find(|(a, b)| a.input != b.input && !a.input.is_empty() && !b.input.is_empty())?;
@@ -127,7 +127,7 @@ fn reproduced(reran: Option<&Reran>) -> Option<Found> {
     Some(Found { cause: Why::Build, evidence })
 }
 
-/// A prediction that had to be corrected in one of the runs: the cause that its own trace gives.
+/// Finds a prediction that only one run corrected, with the cause that its trace gives.
 fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
     if ![corrections::NAME, errors::NAME].contains(&first.table.as_str()) {
         return None;
@@ -147,7 +147,7 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
     Some(Found { cause: Why::Met(cause), evidence: format!("corrected in {side} only, evidence: {evidence}") })
 }
 
-/// A teleport, a death or a spawn that only one of the runs has.
+/// Finds a teleport, a death or a spawn that only one run has.
 fn stated(first: &Divergence) -> Option<Found> {
     if first.table != bodies::NAME {
         return None;
@@ -163,7 +163,7 @@ fn stated(first: &Divergence) -> Option<Found> {
     Some(Found { cause: Why::Met(cause), evidence: "the state itself says so".to_owned() })
 }
 
-/// A shot of the same tick that hurt the entity in one of the runs only.
+/// Finds a shot of the same tick that hurt the entity in one run only.
 fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
     if first.table != bodies::NAME {
         return None;

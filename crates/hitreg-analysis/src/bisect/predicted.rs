@@ -1,5 +1,5 @@
-//! What a client's recording says the server made of its usercmds, against what was predicted of them, as two traces: so a
-//! demo's mispredictions are compared and bisected like anything else.
+//! The server's results and the predictions of a client's recording, as two traces. A demo's mispredictions can then be
+//! compared and bisected like any other traces.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use hitreg_log::record::Cause;
 use hitreg_log::trace::schema::{corrections, errors, frames};
 use hitreg_log::trace::{Column, Data, Table, Trace};
 
-/// The server's word and the predictions, of every usercmd that was acked.
+/// The server's results and the predictions of all acked usercmds.
 #[derive(Debug)]
 pub struct Predicted {
-    /// What the server said.
+    /// The server's results.
     pub said: Trace,
-    /// What was predicted.
+    /// The predictions.
     pub predicted: Trace,
-    /// How many predictions were held against the server's word.
+    /// How many predictions were compared with the server's result.
     pub checked: usize,
-    /// How many of them missed.
+    /// How many predictions were wrong.
     pub misses: usize,
-    /// How many of the misses have a cause. Where others have none, these are not among what differs.
+    /// How many wrong predictions have a cause. If others have none, the traces leave these out.
     pub explained: usize,
 }
 
-/// Takes apart what an open-loop replay of a client's recording says of its predictions: in each trace, `corrections` with the
-/// fields that were predicted wrong, NaN where all is well. A miss with a known cause, as a rocket that pushed the player, says
-/// nothing about the movement code: where any has none, those alone are shown.
+/// Splits an open-loop replay of a client's recording into two traces. Each has `corrections` with the fields that were
+/// predicted wrong, and NaN for correct fields. A miss with a known cause, such as a rocket that pushed the player,
+/// does not concern the movement code. If any miss has no cause, only such misses are included.
 pub fn predicted(replay: &Trace) -> Predicted {
     let acks = corrections::Columns::of(replay);
     let misses: Vec<usize> = (0..acks.rows).filter(|&row| acks.result.get(row) == "miss").collect();
@@ -71,7 +71,7 @@ mod tests {
     use crate::diff::{DiffOptions, Verdict, diff};
     use hitreg_log::trace::TraceHeader;
 
-    /// Acks of these usercmds, each with its result, its cause, and how wrong `origin.x` was.
+    /// A trace with acks of these usercmds: number, result, cause, and error of `origin.x`.
     fn replay(acks: &[(u32, u8, Cause, f32)]) -> Trace {
         let (mut corrections, mut errors) = (corrections::Writer::default(), errors::Writer::default());
         for &(command, result, cause, off) in acks {
@@ -110,7 +110,7 @@ mod tests {
         Trace { header, tables: vec![corrections.finish(Vec::new()), errors.finish(Vec::new())] }
     }
 
-    /// Where the two sides differ first, and how many misses there are with and without a cause.
+    /// The first difference between the two sides, the number of misses, and the number of misses with a cause.
     fn first(acks: &[(u32, u8, Cause, f32)]) -> (Option<u32>, usize, usize) {
         let Predicted { said, predicted, misses, explained, checked } = predicted(&replay(acks));
         assert_eq!(checked, acks.len());

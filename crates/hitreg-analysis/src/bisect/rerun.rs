@@ -1,4 +1,4 @@
-//! Running the usercmds of one tick again in both builds, from the last common state.
+//! Runs the usercmds of one tick again in both builds, from the last common state.
 
 use std::collections::BTreeMap;
 
@@ -8,61 +8,62 @@ use crate::diff::{Divergence, Named, Ran, Side, Value};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, executed};
 
-/// One usercmd, to be run on one body.
+/// One usercmd to run on one body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step<'a> {
-    /// The tick in which it ran.
+    /// The tick in which the usercmd ran.
     pub tick: u32,
-    /// The usercmd, by player and number; the log has the rest of it.
+    /// Player and number of the usercmd. The log holds its input.
     pub command: &'a Ran,
-    /// The body before it, field by field.
+    /// The body before the usercmd, field by field.
     pub body: &'a [Named],
-    /// Whom it meets: every entity whose state is known to be the same in both runs, its own among them.
+    /// The entities that the usercmd can meet: every entity with the same known state in both runs, including the
+    /// player's own.
     pub others: &'a BTreeMap<u32, Vec<Named>>,
 }
 
-/// Runs a step in the build of A or of B, and gives the body after it with the same fields. An error says in words why
-/// that build could not.
+/// Runs a step in the build of A or of B, and returns the body after it with the same fields. The error says why the
+/// build could not run it.
 pub type Rerun<'a> = dyn FnMut(Side, &Step<'_>) -> Result<Vec<Named>, String> + 'a;
 
-/// What came of it.
+/// The result of running the usercmds again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "result")]
 pub enum Reran {
-    /// The builds do not agree about a usercmd.
+    /// The builds give different results for a usercmd.
     Differs {
-        /// Whose.
+        /// The player.
         player: u32,
-        /// Its number.
+        /// The usercmd's number.
         command: u32,
         /// The first field that differs.
         field: String,
-        /// Its value after the usercmd in the build of A.
+        /// The field's value after the usercmd in A's build.
         a: Value,
-        /// The same in the build of B.
+        /// The field's value after the usercmd in B's build.
         b: Value,
     },
-    /// They agree about every usercmd of the tick: the divergence came about outside of them.
+    /// The builds agree about every usercmd of the tick, so the divergence has its origin elsewhere.
     Same,
-    /// It could not be run.
+    /// A build could not run a usercmd.
     Failed {
-        /// Which build could not.
+        /// The build.
         build: Side,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Runs the usercmds of a tick one after the other, as they ran, up to the last one of the entity that a divergence is about.
-/// Each meets the others as they were in the last common state, or as the usercmds before it have left them. `None` when
-/// there is none to run, or no common state before it, or when the two runs did not run the same usercmds.
+/// Runs the usercmds of a tick in their order, up to the last usercmd of the divergence's entity. Each usercmd meets
+/// the other entities in their last common state, or in the state that earlier usercmds left. `None` if no usercmd ran,
+/// if there is no earlier common state, or if the runs have different usercmds.
 pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut Rerun<'_>) -> Option<Reran> {
     let state = first.last_agreeing.as_ref().filter(|row| row.table == bodies::NAME)?;
     let (tick, entity) = (first.place.tick?, state.place.entity?);
     if first.usercmds_a != first.usercmds_b || !first.usercmds_a.iter().any(ran) {
         return None;
     }
-    // What stood in for a lost usercmd is not in the log.
+    // The log does not have the input that replaced a lost usercmd.
     if first.usercmds_a.iter().any(|command| command.how.as_deref() == Some("stood_in")) {
         return None;
     }
@@ -94,12 +95,13 @@ pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut Rerun<'
     Some(Reran::Same)
 }
 
-/// Whether the server ran a usercmd, as far as the trace tells.
+/// Whether the server ran a usercmd, as far as the trace says.
 fn ran(command: &Ran) -> bool {
     command.how.as_deref().is_none_or(|how| how == "run")
 }
 
-/// The usercmds of a tick in the order in which both runs ran them; those of the divergence alone where they do not agree.
+/// The usercmds of a tick in the order in which both runs ran them. If the orders differ: only the usercmds of the
+/// divergence.
 fn in_order(traces: [&Trace; 2], tick: u32, first: &Divergence) -> Vec<Ran> {
     let [a, b] = traces.map(|trace| executed(trace, tick));
     let own: Vec<Ran> = first.usercmds_a.iter().filter(|command| ran(command)).cloned().collect();
@@ -110,16 +112,16 @@ fn in_order(traces: [&Trace; 2], tick: u32, first: &Divergence) -> Vec<Ran> {
     a[..=last].iter().map(|key| of(key).unwrap_or_else(|| usercmd(key))).collect()
 }
 
-/// Which usercmds a trace says were run in a tick, by player and number.
+/// The usercmds that ran in a tick according to a trace, by player and number.
 fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
     let executed = executed::Columns::of(trace);
-    // A build that does not say how it dealt with a usercmd has run it.
+    // A usercmd without a recorded outcome counts as run.
     let ran = |row| matches!(executed.how.get(row), "run" | "");
     let rows = (0..executed.rows).filter(|row| executed.tick.get(*row) == Some(&tick) && ran(*row));
     rows.filter_map(|row| Some((*executed.player.get(row)?, *executed.command.get(row)?))).collect()
 }
 
-/// The bodies of a tick that are the same in both runs.
+/// The bodies of a tick that are equal in both runs.
 fn common_state(traces: [&Trace; 2], tick: u32) -> BTreeMap<u32, Vec<Named>> {
     let [mut a, b] = traces.map(|trace| bodies(trace, tick));
     let same = |x: &[Named], y: &[Named]| {

@@ -1,42 +1,42 @@
-//! Two cells of the same column: the same, within tolerance, drifted, or different.
+//! Compares two cells of the same column: equal, within tolerance, drifted, or different.
 
 use serde::{Serialize, Serializer};
 
 use hitreg_log::trace::{Column, Data};
 
-/// Floats so many representable values apart, or fewer, have drifted: the same arithmetic in another order or at
+/// Floats at most this many representable values apart have drifted: the same arithmetic ran in another order or at
 /// another precision.
 pub(crate) const DRIFT_ULPS: u64 = 64;
-/// Floats so near to each other have drifted, however many representable values lie between them near zero.
+/// Floats at most this far apart have drifted, however many representable values lie between them near zero.
 pub(crate) const DRIFT_ABSOLUTE: f64 = 1e-3;
 
-/// What kind of difference it is.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// Floats at most `DRIFT_ULPS` representable values or `DRIFT_ABSOLUTE` apart.
     Drift,
-    /// Hashes, which tell that something differs and not how far.
+    /// Hashes differ, which shows that something differs but not by how much.
     Hash,
-    /// Anything else.
+    /// Any other difference.
     Difference,
 }
 
 /// One value of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Counts, numbers, flags, times.
+    /// A count, number, flag or time.
     Integer(i64),
     /// A hash.
     Hash(u64),
-    /// A measure.
+    /// A measured quantity.
     Float(f32),
-    /// One of a few names.
+    /// One of a column's names.
     Name(String),
 }
 
 impl Value {
-    /// The value in one row of a column; `None` where the column ends before it.
+    /// The value in one row of a column; `None` after the column's last row.
     pub(crate) fn at(column: &Column, row: usize) -> Option<Value> {
         Some(match &column.data {
             Data::U32(v) => Value::Integer(i64::from(*v.get(row)?)),
@@ -49,7 +49,7 @@ impl Value {
 }
 
 impl Value {
-    /// Whether they are the same to the bit; NaN is the same as NaN.
+    /// Whether two values are equal to the bit. NaN equals NaN.
     pub fn same(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
@@ -70,7 +70,7 @@ impl std::fmt::Display for Value {
 }
 
 impl Serialize for Value {
-    /// Numbers as numbers; hashes, and floats that are not finite, as text, because JSON has neither.
+    /// Writes numbers as JSON numbers. Hashes and non-finite floats become text, because JSON has neither.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Value::Integer(v) => serializer.serialize_i64(*v),
@@ -80,16 +80,16 @@ impl Serialize for Value {
     }
 }
 
-/// How the numbers of a column are told apart.
+/// How the numbers of a column are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Measure {
-    /// How far apart they may be and still count as the same.
+    /// The tolerance: the largest difference that counts as equal.
     pub(crate) within: Option<f64>,
-    /// They are degrees, which come round again: from 355 to 0 it is 5.
+    /// Whether the numbers are degrees, which wrap around: from 355 to 0 is 5.
     pub(crate) is_angle: bool,
 }
 
-/// How two cells compare.
+/// The result of comparing two cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Compared {
     Same,
@@ -107,7 +107,7 @@ pub(crate) enum Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// `None` when the columns are of different types.
+    /// Pairs the columns; `None` if their types differ.
     pub(crate) fn of(a: &'a Data, b: &'a Data) -> Option<Cells<'a>> {
         Some(match (a, b) {
             (Data::U32(a), Data::U32(b)) => Cells::U32(a, b),
@@ -121,7 +121,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Whether a stretch of rows is the same to the bit on both sides. False says nothing yet.
+    /// Whether a range of rows is equal to the bit on both sides. A false result does not mean that they differ.
     pub(crate) fn same_bits(&self, rows: std::ops::Range<usize>) -> bool {
         match self {
             Cells::U32(a, b) => a[rows.clone()] == b[rows],
@@ -167,7 +167,7 @@ fn integers(a: i64, b: i64, tolerance: Option<f64>) -> Compared {
 }
 
 fn floats(a: f32, b: f32, measure: Measure) -> Compared {
-    // NaN stands for "none" in a trace, whatever its payload.
+    // NaN means "none" in a trace, whatever its payload.
     if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
         return Compared::Same;
     }
@@ -182,18 +182,18 @@ fn floats(a: f32, b: f32, measure: Measure) -> Compared {
     Compared::Differs { class, error: Some(error).filter(|e| e.is_finite()) }
 }
 
-/// So many degrees as the lesser way round the circle.
+/// The shortest way round the circle, in degrees.
 fn shortest_way(degrees: f64) -> f64 {
     let once_round = degrees % 360.0;
     once_round.min(360.0 - once_round)
 }
 
-/// How many representable values lie from one to the other; 0 and -0 are one apart.
+/// How many representable values lie between two floats; 0 and -0 are one apart.
 pub(crate) fn ulps_apart(a: f32, b: f32) -> u64 {
     ordered(a).abs_diff(ordered(b))
 }
 
-/// The float's place among all floats in ascending order, as `f32::total_cmp` orders them.
+/// The float's rank among all floats in ascending order, as `f32::total_cmp` orders them.
 pub(crate) fn ordered(value: f32) -> i64 {
     let bits = i64::from(value.to_bits() as i32);
     if bits < 0 { -1 - (bits & 0x7fff_ffff) } else { bits }
@@ -232,7 +232,7 @@ mod tests {
             [2.0, 2.0, 180.0].map(differs)
         );
         assert_eq!([turn(355.0, 0.0, Some(5.0)), turn(355.0, 1.0, Some(5.0))], [Compared::Within, differs(6.0)]);
-        // The same direction in other bits is no further off, but it is not the same.
+        // The same direction in other bits has an error of 0, but it is not equal.
         assert_eq!(turn(0.0, 360.0, None), Compared::Differs { class: Class::Drift, error: Some(0.0) });
         assert_eq!(turn(0.0, f32::INFINITY, Some(9.0)), Compared::Differs { class: Class::Difference, error: None });
         assert_eq!(floats(355.0, 0.0, Measure::default()), differs(355.0));

@@ -1,5 +1,5 @@
-//! Shots that came out differently: there may be as many of them as there are shots, so that of traces in files only the first
-//! are kept, and the others are looked for when they are asked for.
+//! The list of changed shots. It can be as long as the list of all shots. For traces in files, only the first changed
+//! shots are kept in memory, and the others are read again on request.
 
 mod again;
 mod packed;
@@ -16,53 +16,53 @@ use packed::{Packed, put_rank};
 use super::hits::{Change, ChangedShot};
 use super::mark::Rank;
 
-/// Shots that came out differently, in the order of their time.
+/// The shots whose result differs between the traces, in the order of their time.
 #[derive(Clone, Default)]
 pub struct ChangedShots {
-    /// The first of them.
+    /// The first changed shots.
     first: Packed,
-    /// The first of those that hit in one of the traces at least.
+    /// The first changed shots that hit in at least one of the traces.
     first_hits: Packed,
     count: usize,
-    /// Where the others are to be had; `None` where all are kept.
+    /// Reads the other shots again; `None` if all are kept.
     again: Option<Arc<Again>>,
 }
 
 impl ChangedShots {
-    /// So many are kept of traces that can be gone through again.
+    /// How many shots are kept for traces in files.
     pub const MOST: usize = 1 << 13;
-    /// So many of those that hit are known before all that is before them.
+    /// How many of the first changed hits are kept in any case, even if other changes come before them.
     pub const MOST_HITS: usize = 16;
 
-    /// How many there are.
+    /// How many shots changed.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether no shot changed.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Those that are kept: the first [`ChangedShots::MOST`], and of traces in memory all of them.
+    /// The shots in memory: the first [`ChangedShots::MOST`], or all shots if the traces are in memory.
     pub fn first(&self) -> impl Iterator<Item = ChangedShot> + '_ {
         (0..self.first.len()).filter_map(|place| self.first.get(place))
     }
 
-    /// The first [`ChangedShots::MOST_HITS`] that hit in one of the traces at least.
+    /// The first changed shots that hit in at least one of the traces, at most [`ChangedShots::MOST_HITS`].
     pub fn first_hits(&self) -> impl Iterator<Item = ChangedShot> + '_ {
         (0..self.first_hits.len()).filter_map(|place| self.first_hits.get(place))
     }
 
-    /// One of them; `None` behind the last.
+    /// One changed shot by its index; `None` after the last.
     ///
     /// # Errors
-    /// In words, when it is not kept and the traces cannot be read any more.
+    /// When the shot is not in memory and the traces cannot be read again; the error is a text.
     pub fn get(&self, place: usize) -> Result<Option<ChangedShot>, String> {
         self.iter().nth(place).transpose()
     }
 
-    /// All of them. Where the traces cannot be read any more, that comes last, in words.
+    /// All changed shots. If the traces cannot be read again, the error is the last item.
     pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, String>> + '_ {
         let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first), 0, self.count);
         std::iter::from_fn(move || {
@@ -87,7 +87,7 @@ impl ChangedShots {
     }
 }
 
-/// Shots that came out differently, as they are found.
+/// Collects changed shots during a comparison.
 #[derive(Default)]
 pub(super) struct Noted {
     first: Earliest,
@@ -98,7 +98,7 @@ pub(super) struct Noted {
 }
 
 impl Noted {
-    /// Keeps only the first, where the others can be had again.
+    /// Keeps only the first shots, if `again` can read the others.
     pub(super) fn of(again: Option<Again>) -> Noted {
         let most = |most: usize| Earliest { most: again.is_some().then_some(most), ..Earliest::default() };
         let (first, first_hits) = (most(ChangedShots::MOST), most(ChangedShots::MOST_HITS));
@@ -121,13 +121,13 @@ impl Noted {
     }
 }
 
-/// The earliest of those that it is told of.
+/// Keeps the earliest of the shots that it receives.
 #[derive(Default)]
 struct Earliest {
     packed: Packed,
-    /// How many; `None` is all.
+    /// The limit on the number of shots; `None` keeps all.
     most: Option<usize>,
-    /// What is behind this is none of them.
+    /// The rank of the last kept shot. A later shot is dropped.
     last: Option<Vec<u8>>,
 }
 
@@ -184,7 +184,7 @@ mod tests {
     use crate::diff::hits::{Outcome, Texts};
     use crate::diff::mark::Part;
 
-    /// Numbers of every width, and names of which some begin as others do.
+    /// Shots with numbers of every width, and with names that are prefixes of each other.
     fn shots() -> Vec<(Rank, ChangedShot)> {
         let mut texts = Texts::default();
         let numbers = [None, Some(0), Some(-1), Some(63), Some(-64), Some(1 << 40), Some(i64::MAX), Some(i64::MIN)];

@@ -1,4 +1,4 @@
-//! The session time of rows that do not carry one: a body has its tick's, a view its client frame's.
+//! The session time of rows without a time column: a body has the time of its tick, a view that of its client frame.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use super::steps::Stop;
 use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
 use hitreg_log::trace::{Data, NextRows, Table, TraceSource};
 
-/// The times of a trace's ticks. Ticks at equal distances are told together.
+/// The times of a trace's ticks. Ticks at equal distances form one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     /// Ascending by tick.
     runs: Vec<Run>,
 }
 
-/// Ticks in a row.
+/// Consecutive ticks at equal distances.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     first: u32,
@@ -29,7 +29,7 @@ impl Run {
 }
 
 impl Clock {
-    /// What a trace says about the times of its ticks; nothing where it lacks the table or the columns.
+    /// Reads the times of a trace's ticks. The clock is empty if the trace lacks the table or the columns.
     pub(crate) fn of(trace: &dyn TraceSource) -> Result<Clock, String> {
         let mut clock = Clock::default();
         if let Some(trace) = trace.in_memory() {
@@ -62,7 +62,7 @@ impl Clock {
         clock
     }
 
-    /// False where they are not in order.
+    /// Adds ticks; false if they are not in ascending order.
     fn add(&mut self, ticks: &ticks::Columns<'_>) -> bool {
         let mut last = self.runs.last().map(|run| (run.first + run.more, run.of(run.more)));
         for next in times(ticks) {
@@ -90,7 +90,7 @@ impl Clock {
         self.runs.push(Run { first: tick, at_us, step_us: 0, more: 0 });
     }
 
-    /// The time of a tick, the first one of a tick that has several.
+    /// The time of a tick. For a tick with several times: the first.
     pub(crate) fn of_tick(&self, tick: u32) -> Option<i64> {
         let place = self.runs.partition_point(|run| run.first + run.more < tick);
         let run = self.runs.get(place)?;
@@ -110,22 +110,22 @@ fn times<'t>(ticks: &ticks::Columns<'t>) -> impl Iterator<Item = (u32, i64)> + u
     ticks.tick.iter().copied().zip(ticks.at_us.iter().copied())
 }
 
-/// Whose, and which usercmd.
+/// A player and the number of its usercmd.
 type Command = (u32, u32);
 
 /// The times of one trace's rows of one table.
 pub(crate) struct Times<'t> {
     clock: &'t Clock,
-    /// The table that tells when usercmds were, where the rows have those alone.
+    /// The table with the times of usercmds, if the rows have only usercmd numbers.
     more: Option<NextRows<'t>>,
-    /// In ascending order.
+    /// Times of usercmds in ascending order.
     known: Vec<(Command, i64)>,
-    /// For each player the last usercmd that was read, and after how many rows.
+    /// For each player: the last usercmd that was read, and the number of rows read before it.
     read: BTreeMap<u32, (u32, u64)>,
     rows: u64,
-    /// For each player the last usercmd that was asked for.
+    /// For each player: the last usercmd that was requested.
     asked: BTreeMap<u32, u32>,
-    /// Everything is read before it is asked for.
+    /// Whether everything is read before the first request.
     whole: bool,
 }
 
@@ -134,11 +134,11 @@ fn commands(table: &Table) -> impl Iterator<Item = (Command, i64)> + use<'_> {
     keys.zip(table.i64s("at_us").iter().copied())
 }
 
-/// A player of whom so many rows say nothing is taken to be gone, until a row says otherwise.
+/// A player without a row among this many rows is taken to be gone, until one of its rows appears.
 const SILENCE: u64 = 1 << 17;
 
 impl<'t> Times<'t> {
-    /// `whole` reads all that there is before anything is asked, and so in any order.
+    /// Prepares the times of a table. With `whole`, all times are read first, so they may be in any order.
     pub(crate) fn of(trace: &'t dyn TraceSource, clock: &'t Clock, table: &Table, whole: bool) -> Times<'t> {
         let is_number = |name: &str| table.column(name).is_some_and(|column| matches!(column.data, Data::U32(_)));
         let says_time = table.column("at_us").is_some_and(|column| matches!(column.data, Data::I64(_)));
@@ -157,7 +157,7 @@ impl<'t> Times<'t> {
         times
     }
 
-    /// Reads on until the times of these rows are known, or are not to be had.
+    /// Reads on until the times of these rows are known or cannot be found.
     pub(crate) fn advance(&mut self, rows: &Table) -> Result<(), Stop> {
         if self.more.is_none() {
             return Ok(());
@@ -189,7 +189,7 @@ impl<'t> Times<'t> {
         for ((player, command), at) in commands(table) {
             self.rows += 1;
             let (last, after) = self.read.entry(player).or_insert((command, self.rows));
-            // Of a usercmd that may have been answered for.
+            // The usercmd may have been requested before, and answered as unknown.
             let is_late = command < *last || self.rows - *after >= SILENCE;
             if !self.whole && is_late && self.asked.get(&player).is_some_and(|asked| command <= *asked) {
                 return Err(Stop::OutOfOrder);
@@ -200,7 +200,7 @@ impl<'t> Times<'t> {
         Ok(())
     }
 
-    /// Forgets what no row can ask for any more that comes after these.
+    /// Forgets usercmds that no later row can request.
     pub(crate) fn forget(&mut self, before: &BTreeMap<i64, i64>) {
         if !self.whole {
             let is_past = |((player, command), _): &(Command, i64)| {
@@ -210,7 +210,7 @@ impl<'t> Times<'t> {
         }
     }
 
-    /// The session time of each row of a table; `None` where it is unknown.
+    /// The session time of each row of a table; `None` if it is unknown.
     pub(crate) fn of_rows(&self, table: &Table) -> Vec<Option<i64>> {
         let rows = table.rows();
         let times = table.i64s("at_us");

@@ -1,4 +1,4 @@
-//! Reconciliation and interpolation of both traces, side by side.
+//! Compares reconciliation and interpolation of both traces.
 
 use std::collections::BTreeMap;
 
@@ -11,68 +11,68 @@ use hitreg_log::stats::{Counted, Spread, Tail};
 use hitreg_log::trace::schema::{corrections, views};
 use hitreg_log::trace::{Table, TraceSource};
 
-/// How the predictions of both traces did.
+/// The predictions of both traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Reconciliation {
-    /// In A.
+    /// The predictions in A.
     pub a: Prediction,
-    /// In B.
+    /// The predictions in B.
     pub b: Prediction,
     /// How many usercmds were run again after each correction, in A.
     pub reran_a: Option<Spread>,
-    /// The same in B.
+    /// The same for B.
     pub reran_b: Option<Spread>,
-    /// Which usercmds' predictions had to be corrected.
+    /// Which usercmds' predictions were corrected.
     pub corrected: Corrected,
-    /// The causes of the corrections that only one of them needed.
+    /// The causes of corrections that only one trace needed.
     pub causes: Causes,
 }
 
-/// Usercmds whose prediction had to be corrected, among those that were checked in both traces.
+/// Counts of usercmds by where their prediction was corrected. Only usercmds that were checked in both traces count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Corrected {
-    /// In both.
+    /// Corrected in both traces.
     pub both: u64,
-    /// In A, and agreed in B.
+    /// Corrected in A only.
     pub only_a: u64,
-    /// In B, and agreed in A.
+    /// Corrected in B only.
     pub only_b: u64,
-    /// Agreed in both.
+    /// Corrected in neither trace.
     pub neither: u64,
 }
 
-/// Causes of corrections, with how many there are of each.
+/// The causes of corrections, with the number of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Causes {
-    /// Of those in A only.
+    /// Corrections in A only.
     pub only_a: BTreeMap<String, u64>,
-    /// Of those in B only.
+    /// Corrections in B only.
     pub only_b: BTreeMap<String, u64>,
 }
 
-/// How both traces drew the others.
+/// How both traces drew the other entities.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Interpolation {
-    /// In A.
+    /// The views in A.
     pub a: Views,
-    /// In B.
+    /// The views in B.
     pub b: Views,
-    /// Views of the same entity in the same client frame that were compared.
+    /// How many views of the same entity in the same client frame were compared.
     pub compared: u64,
-    /// Views that are not in exactly the same place.
+    /// How many of them were not in exactly the same place.
     pub moved: u64,
-    /// How far apart the two traces drew the same entity in the same client frame, in units.
+    /// Distance between the places at which the traces drew the same entity in the same client frame, in units.
     pub distance_units: Option<Tail>,
-    /// The farthest, in units.
+    /// The largest distance, in units.
     pub distance_max_units: Option<f32>,
 }
 
-/// What one trace drew.
+/// The views of one trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Views {
     /// How many views there are.
     pub views: u64,
-    /// How many were interpolated, extrapolated, held and so on.
+    /// How many views were interpolated, extrapolated, held and so on.
     pub how: BTreeMap<String, u64>,
 }
 
@@ -84,7 +84,7 @@ impl Reconciliation {
     }
 }
 
-/// Whose predictions had to be corrected in one of them and not in the other.
+/// Counts corrected usercmds by trace, and the causes of corrections in one trace only.
 #[derive(Default)]
 pub(crate) struct Distinct {
     corrected: Corrected,
@@ -129,7 +129,7 @@ impl Interpolation {
     }
 }
 
-/// How far apart the two traces drew the same.
+/// Collects distances between the two traces' views.
 #[derive(Default)]
 pub(crate) struct Apart {
     moved: u64,
@@ -147,7 +147,7 @@ impl Apart {
         compared.for_each(|((i, j), _)| self.note(at(place_a, i).distance(at(place_b, j))));
     }
 
-    /// Of a table that is the same in both.
+    /// The distances for a table that is equal in both traces: all are zero.
     pub(crate) fn of_same(table: &Table) -> Apart {
         let (mut apart, place) = (Apart::default(), views::Columns::read(table).origin);
         if table.name == views::NAME && place.iter().all(|part| part.len() == table.rows()) {
@@ -165,7 +165,7 @@ impl Apart {
     }
 }
 
-/// What one trace has of predictions and views, whatever the other has.
+/// Counts one trace's predictions and views, independent of the other trace.
 #[derive(Default)]
 pub(crate) struct Tally {
     prediction: Summing,
@@ -174,7 +174,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Of a whole table.
+    /// Counts all rows of a table.
     pub(crate) fn of(trace: &dyn TraceSource, table: &str) -> Result<Tally, String> {
         let mut tally = Tally::default();
         if let Some(trace) = trace.in_memory() {

@@ -1,4 +1,4 @@
-//! The first place where a table differs, with what people need to see about it.
+//! The first place where a table differs, with the details that a report shows.
 
 use serde::Serialize;
 
@@ -16,13 +16,13 @@ use hitreg_log::trace::schema::errors;
 /// The first place where two traces, or two tables, differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Divergence {
-    /// The table.
+    /// The name of the table.
     pub table: String,
-    /// Where in the session.
+    /// The place in the session.
     pub place: Place,
-    /// What kind of place it is.
+    /// Whether a value differs, a row is missing or the times differ.
     pub what: What,
-    /// The column, the first of them when several differ in the row.
+    /// The column; if several differ in the row, the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The value in A.
@@ -31,28 +31,28 @@ pub struct Divergence {
     /// The value in B.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b: Option<Value>,
-    /// What kind of difference it is.
+    /// The class of the difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
-    /// How far apart the values are, in the column's unit.
+    /// The distance between the values, in the column's unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
-    /// How many representable floats lie from one to the other.
+    /// How many representable floats lie between the values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ulps: Option<u64>,
     /// The other columns that differ in the same row.
     pub others: Vec<Values>,
-    /// The last row before it, of the same entity or player, in which A and B agree.
+    /// The last earlier row of the same entity or player in which A and B agree.
     pub last_agreeing: Option<Row>,
-    /// The last authoritative state before it of the entity that it is about, where that is another table's row.
+    /// The last earlier authoritative state of the divergence's entity, if it is a row of another table.
     pub last_state: Option<Row>,
-    /// In A, the usercmds that ran in its tick, or the one that it is about.
+    /// In A: the usercmds that ran in the divergence's tick, or the one usercmd that it concerns.
     pub usercmds_a: Vec<Ran>,
-    /// The same in B.
+    /// The same for B.
     pub usercmds_b: Vec<Ran>,
 }
 
-/// What kind of place it is.
+/// What differs at a divergence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -62,11 +62,11 @@ pub enum What {
     OnlyInA,
     /// A lacks the row.
     OnlyInB,
-    /// The rows are of different times, and nothing else in them is compared.
+    /// The rows have different times; nothing else in them is compared.
     TimesDiffer,
 }
 
-/// A column's values on both sides.
+/// A column's values in both traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Values {
     /// The column.
@@ -83,8 +83,8 @@ const LERP: &str = "lerp_msec";
 const LERP_SETTING: &str = "interpolation.lerp_ms";
 
 impl Divergence {
-    /// The divergence at a spot of one table. What stood before it is for whoever has seen that to add, and other tables' part
-    /// for [`Divergence::look_around`].
+    /// Creates the divergence at a spot of one table. The caller adds the last agreeing row, and
+    /// [`Divergence::look_around`] adds what other tables know.
     pub(crate) fn of(
         pairing: &Pairing<'_>,
         clocks: [&Clock; 2],
@@ -151,7 +151,7 @@ impl Divergence {
     fn measure(&mut self, pairing: &Pairing<'_>, exactness: &Exactness<'_>, field: &str, (i, j): (usize, usize)) {
         let columns = pairing.a.column(field).zip(pairing.b.column(field));
         let cells = columns.and_then(|(a, b)| Cells::of(&a.data, &b.data));
-        // In the table of errors the values of a row are those of the field that it names.
+        // In the table of errors, each row holds the values of the field that it names.
         let of_field = pairing.a.column("field").filter(|_| pairing.a.name == errors::NAME);
         let name = of_field.and_then(|column| Value::at(column, i)).map(|name| name.to_string());
         let measure = match (&name, pairing.a.column(field)) {
@@ -159,7 +159,7 @@ impl Divergence {
             (None, Some(column)) => exactness.of_column(column),
             (None, None) => Measure::default(),
         };
-        // How far they are apart, however near counts as the same.
+        // The error is reported even within tolerance.
         let measure = Measure { within: None, ..measure };
         if let Some(Compared::Differs { class, error }) = cells.map(|cells| cells.compare(i, j, measure)) {
             self.class = Some(class);
@@ -180,13 +180,13 @@ fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Value
     Some(Values { field: name.to_owned(), a, b })
 }
 
-/// The last row of the same entity or player before a spot in which A and B agree.
+/// The last row before a spot, of the same entity or player, in which A and B agree.
 pub(crate) fn last_agreeing(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan, spot: &Spot) -> Option<Row> {
     let last = pairing.last_before(spot, |pair| scan.agrees(pair))?;
     Some(agreeing(pairing, clocks, &last))
 }
 
-/// A row in which they do, as it is shown.
+/// A row in which A and B agree, as a report shows it.
 pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&Clock; 2], spot: &Spot) -> Row {
     let (table, row) = match spot.row() {
         Some((Side::B, row)) => (pairing.b, row),

@@ -9,50 +9,50 @@ use super::options::{On, Tolerances};
 use hitreg_log::trace::schema::{errors, ticks};
 use hitreg_log::trace::{Data, Table, named_as_angle};
 
-/// How exactly a table is compared.
+/// The tolerances and rules that apply to a table.
 pub(crate) struct Exactness<'a> {
     pub(crate) tolerances: &'a Tolerances,
     pub(crate) on: On,
-    /// The fields of bodies that say whether they are angles, and whether they are.
+    /// The fields of bodies that have a unit, each with whether it is an angle.
     pub(crate) fields: &'a BTreeMap<String, bool>,
-    /// Ticks whose bodies differ, and all of them within tolerance: their state hashes have to differ.
+    /// Ticks whose bodies differ only within tolerance. Their state hashes differ as a consequence.
     pub(crate) tolerated_ticks: &'a BTreeSet<u32>,
 }
 
 impl Exactness<'_> {
-    /// How the values of a column are told apart.
+    /// How the values of a column are compared.
     pub(crate) fn of_column(&self, column: &hitreg_log::trace::Column) -> Measure {
         Measure { within: self.tolerances.of(&column.name), is_angle: column.is_angle() }
     }
 
-    /// How the values of a body's field are told apart, where they stand in a column with others.
+    /// How the values of a body's field are compared in a column that holds many fields.
     pub(crate) fn of_field(&self, field: &str) -> Measure {
         let is_angle = self.fields.get(field).copied().unwrap_or_else(|| named_as_angle(field));
         Measure { within: self.tolerances.of(field), is_angle }
     }
 }
 
-/// A column of both traces, and when two of its cells are the same.
+/// A column of both traces, with the rule by which its cells are equal.
 pub(crate) struct Column<'a> {
     cells: Cells<'a>,
     rule: Rule<'a>,
     kinds: Vec<[Kind<'a>; 2]>,
 }
 
-/// When two cells are the same.
+/// When two cells are equal.
 enum Rule<'a> {
     /// Within the column's own tolerance, if it has one.
     Plain(Measure),
-    /// State hashes, by the ticks of A.
+    /// State hashes, with the ticks of A.
     Hash { ticks: &'a [u32], tolerated: &'a BTreeSet<u32> },
-    /// The values of many fields, by the field codes of A: each has the tolerance of its field.
+    /// Values of many fields, with the field codes of A. Each value has the tolerance of its field.
     ByField { codes: &'a [u32], measures: Vec<Measure> },
-    /// The bits of another column's values: they tell only what these do not.
+    /// The bits of another column's values. They count only if the values themselves show no difference.
     BitsOf { values: Cells<'a>, codes: &'a [u32], measures: Vec<Measure> },
 }
 
 impl<'a> Column<'a> {
-    /// `None` when a trace does not have it, or has it as another type.
+    /// Pairs a column of both traces; `None` if a trace lacks it or has it as another type.
     pub(crate) fn of(a: &'a Table, b: &'a Table, name: &str, exactness: &Exactness<'a>) -> Option<Column<'a>> {
         let cells = Cells::of(&a.column(name)?.data, &b.column(name)?.data)?;
         let rule = match (a.name.as_str(), a.column("field").map(|c| &c.data)) {
@@ -72,7 +72,7 @@ impl<'a> Column<'a> {
         Some(Column { cells, rule, kinds: Kind::all(a, b, name) })
     }
 
-    /// Whether a stretch of rows is the same to the bit on both sides. False says nothing yet.
+    /// Whether a range of rows is equal to the bit on both sides. A false result does not mean that they differ.
     pub(crate) fn same_bits(&self, rows: Range<usize>) -> bool {
         self.cells.same_bits(rows)
     }
@@ -97,10 +97,10 @@ impl<'a> Column<'a> {
             Rule::BitsOf { values, codes, measures } => match self.cells.compare(i, j, Measure::default()) {
                 Compared::Same | Compared::Within => Compared::Same,
                 Compared::Differs { .. } => match values.compare(i, j, of_field(codes, measures)) {
-                    // A counter beyond what a float can tell apart.
+                    // A counter too large for a float to represent exactly.
                     Compared::Same => Compared::Differs { class: Class::Difference, error: None },
                     Compared::Within => Compared::Within,
-                    // The column of the values tells it already.
+                    // The column of the values already reports it.
                     Compared::Differs { .. } => Compared::Same,
                 },
             },

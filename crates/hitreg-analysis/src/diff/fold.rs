@@ -1,5 +1,4 @@
-//! What a comparison of one table knows of the rows that it has seen: it takes them in step by step, and all at once where they
-//! are in memory.
+//! The running comparison of one table. It takes rows step by step, or all at once if they are in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,31 +19,31 @@ use super::table::{Compared, Rows, Status, TableDiff};
 use hitreg_log::trace::schema::{Joined, bodies, corrections, shots, views};
 use hitreg_log::trace::{Table, TraceSource};
 
-/// One table of both traces, as far as it has been seen.
+/// One table of both traces, as far as its rows have been compared.
 pub(super) struct Fold<'o> {
     key: &'o Key,
     clocks: [&'o Clock; 2],
     options: &'o DiffOptions,
     exactness: &'o Exactness<'o>,
     found: Compared,
-    /// For each compared column of A, what differs by whose it is.
+    /// For each compared column of A: its differences, by owner.
     columns: Vec<(String, Runs)>,
-    /// The last pair of each that was compared, as far as it matters.
+    /// The last compared pair of each owner, if it is needed.
     last: BTreeMap<Owner, Mark>,
-    /// It may matter from the first row on.
+    /// Whether `last` is needed from the first row on.
     thorough: bool,
     first: Option<(Mark, Owner, Divergence)>,
-    /// Shots that came out differently.
+    /// Collects the changed shots.
     changed: Noted,
-    /// The names of shots.
+    /// The names in shots, each stored once.
     texts: Texts,
-    /// How many rows have been taken in.
+    /// How many rows of each trace have been compared.
     before: [u64; 2],
-    /// For each of whose rows there are, the last time of them; `None` as soon as one is earlier than those before.
+    /// For each trace and owner: the time of its last row. `None` after a row with an earlier time than the row before.
     times: Option<BTreeMap<(usize, Option<i64>), Time>>,
 }
 
-/// A time, after all others where it is unknown.
+/// A sortable time. An unknown time sorts last.
 type Time = (bool, i64);
 
 impl<'o> Fold<'o> {
@@ -76,7 +75,7 @@ impl<'o> Fold<'o> {
         }
     }
 
-    /// Goes through both traces' rows.
+    /// Compares the rows of both traces step by step.
     pub(super) fn step_by_step(
         mut self,
         traces: [&dyn TraceSource; 2],
@@ -90,7 +89,7 @@ impl<'o> Fold<'o> {
             self.add(rows, times, false);
             true
         })?;
-        // Which difference was the last of a player or entity shows in later rows only where these are later ones.
+        // The last pair of an owner can be found in later rows only if rows are in the order of their times.
         if self.first.is_some() && self.times.is_none() && !self.thorough && patience != Patience::Whole {
             return Err(Stop::TimesGoBack);
         }
@@ -103,7 +102,8 @@ impl<'o> Fold<'o> {
         Ok(self.compared())
     }
 
-    /// Takes in rows of which none belongs together with one that is not among them. `all` is whether there are no others.
+    /// Compares a group of rows that is complete: no row outside belongs to one inside. `all` says that there are no
+    /// other rows.
     pub(super) fn add(&mut self, [a, b]: [&Table; 2], times: [&Times<'_>; 2], all: bool) {
         if let Some(tallies) = &mut self.found.tallies {
             tallies[0].add(a);
@@ -111,7 +111,7 @@ impl<'o> Fold<'o> {
         }
         let before = self.before;
         self.before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
-        // Whether these tables have a key was asked before.
+        // The caller has checked that these tables have a key.
         let Ok(pairing) = Pairing::of([a, b], before, self.key.clone(), times) else { return };
         let scan = Scan::of(&pairing, self.exactness);
         count(&mut self.found.diff.rows, &pairing, &scan);
@@ -180,7 +180,7 @@ impl<'o> Fold<'o> {
         }
     }
 
-    /// Whether the rows of each player or entity come in the order of their times.
+    /// Checks whether the rows of each player or entity are in the order of their times.
     fn note_times(&mut self, pairing: &Pairing<'_>) {
         let Some(known) = &mut self.times else { return };
         for side in [Side::A, Side::B] {
@@ -209,8 +209,8 @@ impl<'o> Fold<'o> {
         }
     }
 
-    /// The last row of the same entity or player before the first difference in which A and B agree: it is looked for when it is
-    /// known which difference is the first.
+    /// The last agreeing row of the same entity or player before the first difference. It needs a second pass, after
+    /// the first difference is known.
     fn last_agreeing(
         &self,
         traces: [&dyn TraceSource; 2],
@@ -225,7 +225,7 @@ impl<'o> Fold<'o> {
             let of_owner = |table: &Table| rows_of(table, self.key, owner);
             let numbers = [of_owner(a), of_owner(b)];
             let rows = [a.select(&numbers[0]), b.select(&numbers[1])];
-            // Rows of others say nothing: only those of one player come in the order of their times.
+            // Rows of other owners do not matter: only rows of one owner are in the order of their times.
             for side in 0..2 {
                 let is_later = |at: &Option<i64>| by_time(*at, first.at_us()).is_gt();
                 past[side] |= rows[side].rows() > 0 && times[side].of_rows(&rows[side]).iter().all(is_later);
@@ -252,7 +252,7 @@ impl<'o> Fold<'o> {
         Ok(found.map(|(_, row)| row))
     }
 
-    /// What came of it, when all rows have been taken in.
+    /// The result, after all rows.
     pub(super) fn compared(mut self) -> Compared {
         self.found.hits.changed = self.changed.end();
         let diff = &mut self.found.diff;
@@ -277,10 +277,11 @@ impl<'o> Fold<'o> {
     }
 }
 
-/// Takes both traces' rows, with their times and how many came before, and says whether it wants more.
+/// Receives rows of both traces, with their times and the number of rows before them. Returns whether to continue.
 pub(super) type Take<'t> = dyn FnMut([&Table; 2], [&Times<'_>; 2], [u64; 2]) -> bool + 't;
 
-/// Gives out both traces' rows step by step, with their times and how many came before, until `take` says that it is enough.
+/// Passes the rows of both traces to `take` step by step, with their times and the number of rows before them. Stops
+/// when `take` returns false.
 pub(super) fn each_step(
     traces: [&dyn TraceSource; 2],
     shapes: [&Table; 2],
@@ -341,7 +342,7 @@ fn status(diff: &TableDiff, joined: Joined, options: &DiffOptions) -> Status {
     if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
         Status::Differs
     } else if joined == Joined::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
-        // Nothing of it could be compared, which is not the same as being equal.
+        // No pair could be compared, which does not mean that the tables are equal.
         Status::Untestable
     } else if rows.within_tolerance > 0 {
         Status::WithinTolerance
@@ -350,7 +351,7 @@ fn status(diff: &TableDiff, joined: Joined, options: &DiffOptions) -> Status {
     }
 }
 
-/// The first thing that differs: a value, a row that is missing, or a pair that is of different times.
+/// The first difference: a value, a missing row, or a pair whose times differ.
 fn first_spot(pairing: &Pairing<'_>, scan: &Scan, options: &DiffOptions) -> Option<Spot> {
     let values = scan.columns.iter().flat_map(|(_, runs)| runs.values()).map(|run| run.first);
     let missing_of = |side, rows: &'_ [u32]| -> Vec<Spot> {
@@ -363,7 +364,7 @@ fn first_spot(pairing: &Pairing<'_>, scan: &Scan, options: &DiffOptions) -> Opti
     values.chain(missing).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
 }
 
-/// Ticks whose bodies differ, and all of them within tolerance.
+/// Ticks whose bodies differ only within tolerance.
 fn tolerated_ticks(pairing: &Pairing<'_>, scan: &Scan) -> BTreeSet<u32> {
     let ticks = pairing.a.u32s("tick");
     let of = |row: usize| ticks.get(row).copied();

@@ -10,72 +10,72 @@ use super::pairing::Owner;
 use super::place::Place;
 use super::scan::{Run, larger};
 
-/// Differences in one column, by whose the rows are.
+/// Differences in one column, by the owner of the rows.
 pub(crate) type Runs = BTreeMap<Owner, Run<Mark>>;
 
-/// What differs in one column.
+/// The differences in one column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FieldDiff {
     /// The column.
     pub field: String,
     /// How many rows differ in it.
     pub rows: u64,
-    /// How many of these have drifted only.
+    /// How many of these rows have only drifted.
     pub drifted: u64,
-    /// The worst that happened to it.
+    /// The worst class of its differences.
     pub class: Class,
-    /// How many entities or players it differs for.
+    /// For how many entities or players it differs.
     pub series: u64,
-    /// The first row.
+    /// The first differing row.
     pub first: Place,
-    /// The last row.
+    /// The last differing row.
     pub last: Place,
-    /// The largest error, in the column's unit; `None` for names, hashes, and where there is nothing to subtract.
+    /// The largest error, in the column's unit; `None` for names, hashes and values that cannot be subtracted.
     pub largest: Option<Largest>,
-    /// Whether every entity's or player's later rows agree again, to the end.
+    /// Whether all entities and players agree again after their last difference, up to the end.
     pub healed: bool,
 }
 
 /// The largest error of a column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Largest {
-    /// How large, in the column's unit.
+    /// The error, in the column's unit.
     pub error: f64,
-    /// Where.
+    /// The place of the row.
     pub place: Place,
 }
 
-/// What differs in one column of one entity or player.
+/// The differences in one column of one entity or player.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SeriesDiff {
     /// The column.
     pub field: String,
-    /// The player, where the table has rows by player.
+    /// The player, if the table has rows by player.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<u32>,
-    /// The entity, where it has rows by entity.
+    /// The entity, if the table has rows by entity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entity: Option<u32>,
     /// How many rows differ.
     pub rows: u64,
-    /// The first.
+    /// The first differing row.
     pub first: Place,
-    /// The last.
+    /// The last differing row.
     pub last: Place,
     /// The largest error, in the column's unit.
     pub largest: Option<f64>,
-    /// Whether its later rows agree again, to the end.
+    /// Whether later rows of this entity or player agree again, up to the end.
     pub healed: bool,
 }
 
-/// How far a divergence has spread by some time.
+/// How far a divergence has spread at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Growth {
     /// The session time.
     pub at_us: Option<i64>,
-    /// How many entities or players had differed by then.
+    /// How many entities or players have differed up to this time.
     pub series: u64,
-    /// How many columns had differed by then.
+    /// How many columns have differed up to this time.
     pub fields: u64,
 }
 
@@ -102,7 +102,7 @@ impl FieldDiff {
 }
 
 impl SeriesDiff {
-    /// `last` is the last pair of each that was compared.
+    /// The differences by column and owner. `last` holds the last compared pair of each owner.
     pub(crate) fn all(columns: &[(String, Runs)], last: &BTreeMap<Owner, Mark>) -> Vec<SeriesDiff> {
         let runs = columns.iter().flat_map(|(name, runs)| runs.iter().map(move |(owner, run)| (name, owner, run)));
         let series = runs.map(|(name, owner, run)| SeriesDiff {
@@ -120,7 +120,7 @@ impl SeriesDiff {
 }
 
 impl Growth {
-    /// A point for each time at which it reached another entity, player or column.
+    /// One point for each time at which the divergence reached another entity, player or column.
     pub(crate) fn of(columns: &[(String, Runs)]) -> Vec<Growth> {
         let runs = columns.iter().enumerate();
         let mut firsts: Vec<(&Mark, Owner, usize)> = runs

@@ -1,4 +1,4 @@
-//! Which shots came out differently.
+//! Counts shots by their results in both traces, and finds the changed ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use super::pairing::{Pairing, Spot};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{NOT_RUN, shots};
 
-/// Shots by what became of them in A and in B. Each shot and each projectile's impact counts in one of the first six.
+/// Counts of shots by their result in A and in B. Each shot and each projectile's impact counts in one of the first
+/// six.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Hits {
     /// Hit the same target in the same hitgroup for the same damage.
     pub both: u64,
-    /// Hit in A, and not in B.
+    /// Hit in A only.
     pub only_a: u64,
-    /// Hit in B, and not in A.
+    /// Hit in B only.
     pub only_b: u64,
-    /// Hit in both, but not the same target.
+    /// Hit in both traces, but different targets.
     pub other_target: u64,
-    /// Hit the same target, but in another hitgroup, for other damage, or with another number of pellets.
+    /// Hit the same target, but with another hitgroup, damage or number of pellets.
     pub other_wound: u64,
-    /// Hit in neither.
+    /// Hit in neither trace.
     pub neither: u64,
-    /// Those of `neither` that missed for another reason.
+    /// The part of `neither` whose reason for the miss differs.
     pub other_reason: u64,
-    /// Shots that B did not have at all, whatever became of them.
+    /// Shots that B lacks, whatever their result.
     pub shots_only_in_a: u64,
-    /// Shots that A did not have at all.
+    /// Shots that A lacks, whatever their result.
     pub shots_only_in_b: u64,
-    /// Shots that the server judged in A or in B.
+    /// All changed shots, in the order of their time.
     #[serde(skip)]
     pub judged: u64,
-    /// Every shot that came out differently, in the order of their time.
     pub changed: ChangedShots,
 }
 
-/// How a shot came out differently.
+/// How a shot's result changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -48,11 +48,11 @@ pub enum Change {
     OnlyA,
     /// Hit in B only.
     OnlyB,
-    /// Hit another target.
+    /// Hit different targets.
     OtherTarget,
-    /// Hit the same target otherwise.
+    /// Hit the same target with another hitgroup, damage or number of pellets.
     OtherWound,
-    /// Missed for another reason, or was not fired at all in one of them.
+    /// Missed for another reason, or was fired in one trace only.
     OtherReason,
 }
 
@@ -68,29 +68,29 @@ impl Change {
         [Change::OnlyA, Change::OnlyB, Change::OtherTarget, Change::OtherWound, Change::OtherReason];
 }
 
-/// A shot that came out differently.
+/// A shot whose result differs between the traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangedShot {
-    /// Who shot.
+    /// The player who shot.
     pub shooter: u32,
     /// The usercmd that fired.
     pub command: u32,
-    /// Which shot of that usercmd.
+    /// The shot's index within that usercmd.
     pub index: u32,
     /// What changed.
     pub change: Change,
-    /// What became of it in A; `None` when it was not fired there.
+    /// The result in A; `None` if the shot was not fired there.
     pub a: Option<Outcome>,
-    /// What became of it in B.
+    /// The result in B; `None` if the shot was not fired there.
     pub b: Option<Outcome>,
 }
 
-/// A name in a trace, of which there is one however many shots have it.
+/// A name in a trace, shared by all shots that have it.
 #[derive(Clone, Debug, Default)]
 pub struct Text(Option<Arc<str>>);
 
 impl Text {
-    /// The name; empty where there is none.
+    /// The name; empty if there is none.
     pub fn as_str(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
@@ -120,7 +120,7 @@ impl Serialize for Text {
     }
 }
 
-/// The names that there are.
+/// All names that occur, each stored once.
 #[derive(Default)]
 pub(crate) struct Texts(BTreeMap<String, Text>);
 
@@ -135,39 +135,39 @@ impl Texts {
     }
 }
 
-/// What became of a shot.
+/// The result of a shot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
-    /// When it was judged.
+    /// The session time at which the server judged it, in microseconds.
     pub at_us: Option<i64>,
-    /// In which tick.
+    /// The tick in which the server judged it.
     pub tick: Option<i64>,
-    /// What it was fired with.
+    /// The weapon.
     pub weapon: Text,
-    /// `hit`, or why it was none.
+    /// `hit`, or the reason of the miss.
     pub reason: Text,
-    /// Whom it hit: `p3`, or `none`.
+    /// The target: `p3`, or `none`.
     pub target: Text,
-    /// Where.
+    /// The hitgroup that was hit.
     pub hitgroup: Text,
-    /// For how much.
+    /// The damage, in health points.
     pub damage: Option<i64>,
-    /// With how many pellets.
+    /// The number of pellets that hit.
     pub pellets: Option<i64>,
     /// How far the targets were rewound, in microseconds.
     pub rewind_us: Option<i64>,
-    /// What bounded the rewind.
+    /// What limited the rewind.
     pub limit: Text,
-    /// Distance between where the shooter's client drew the target and where the server judged it to be.
+    /// Distance between where the shooter's client drew the target and where the server judged it, in units.
     pub view_error_units: Option<f32>,
-    /// What the shooter's client made of it.
+    /// The result that the shooter's client predicted.
     pub predicted_reason: Text,
-    /// Whom it hit on the shooter's screen.
+    /// The target that the shooter's client predicted.
     pub predicted_target: Text,
 }
 
 impl Hits {
-    /// Counts the shots of some rows, and gives those that came out differently to `changed`.
+    /// Counts the shots of some rows, and passes each changed shot to `changed`.
     pub(crate) fn add(
         &mut self,
         pairing: &Pairing<'_>,
@@ -201,7 +201,7 @@ impl Hits {
         }
     }
 
-    /// Counts a shot, and says how it changed if it did.
+    /// Counts a shot, and returns how it changed, if it did.
     fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<Change> {
         let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| o.reason == "hit");
         self.judged += u64::from([a, b].into_iter().flatten().any(Outcome::is_judged));
@@ -242,7 +242,7 @@ impl ChangedShot {
         ChangedShot { shooter: number("shooter"), command: number("command"), index: number("index"), change, a, b }
     }
 
-    /// When it was judged first.
+    /// When the shot was judged, in microseconds of session time; the earlier time if the traces differ.
     pub fn at_us(&self) -> Option<i64> {
         let at = |outcome: &Option<Outcome>| outcome.as_ref().and_then(|o| o.at_us);
         match (at(&self.a), at(&self.b)) {
@@ -252,11 +252,11 @@ impl ChangedShot {
     }
 }
 
-/// The shots of a table, their names as texts.
+/// The shots of a table, with names as shared texts.
 struct Judged<'t> {
     table: &'t Table,
     view_error_units: &'t [f32],
-    /// Those of an outcome, in the order in which it has them.
+    /// The name columns of an outcome, in the order of [`Outcome::names`].
     names: [(Vec<Text>, &'t [u32]); 7],
 }
 
@@ -299,7 +299,7 @@ impl Outcome {
         [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]
     }
 
-    /// Of what [`Outcome::numbers`] and [`Outcome::names`] give.
+    /// Builds an outcome from the values of [`Outcome::numbers`] and [`Outcome::names`].
     pub(super) fn of(
         [at_us, tick, damage, pellets, rewind_us]: [Option<i64>; Outcome::NUMBERS],
         view_error_units: Option<f32>,

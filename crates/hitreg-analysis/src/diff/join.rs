@@ -2,10 +2,10 @@
 
 use super::keys::{KeyCells, Side};
 
-/// Which rows belong together. Rows with the same key more than once are taken in their order: the first with the first.
+/// Pairs of rows with equal keys. If a key occurs more than once, rows are paired in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Joined {
-    /// So many first rows have the same keys in the same order.
+    /// How many first rows have the same keys in the same order.
     pub(crate) aligned: usize,
     /// The other pairs.
     rest: Vec<(u32, u32)>,
@@ -16,7 +16,7 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Joins tables of so many rows.
+    /// Joins two tables with these numbers of rows.
     pub(crate) fn of(keys: &KeyCells, rows_a: usize, rows_b: usize) -> Joined {
         let aligned = keys.common_prefix(rows_a.min(rows_b));
         let mut joined = Joined { aligned, ..Joined::default() };

@@ -1,4 +1,4 @@
-//! What tells the rows of a table apart, so that they are joined by it and never by position.
+//! The key of a table's rows. Rows are joined by key, never by position.
 
 use super::cell::ordered;
 use super::mark::Part;
@@ -6,18 +6,18 @@ use super::options::DiffOptions;
 use hitreg_log::trace::schema::{Joined, TableSchema};
 use hitreg_log::trace::{Column, Data, Table};
 
-/// What tells the rows of one table apart.
+/// The columns that identify the rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The columns, in the order in which rows of the same time are sorted.
     pub(crate) columns: Vec<String>,
-    /// Places in `columns` of those that say whose row it is: a series of rows is one entity's, or one player's.
+    /// Indices in `columns` of the owner: the entity or player whose row it is. The rows of one owner form a series.
     pub(crate) series: Vec<usize>,
     /// When rows with the same key may be compared.
     pub(crate) joined: Joined,
 }
 
-/// Columns of a build's own table that say whose a row is.
+/// Owner columns in tables that a build adds.
 const WHOSE: [&str; 3] = ["entity", "player", "shooter"];
 
 impl Key {
@@ -47,28 +47,28 @@ fn common_columns(a: &Table, b: &Table) -> Vec<String> {
     common.map(|c| c.name.clone()).collect()
 }
 
-/// The keys of all rows of both traces' table, as numbers that order alike on both sides.
+/// The keys of all rows of a table in both traces, as numbers with the same order on both sides.
 pub(crate) struct KeyCells {
-    /// For each key column, the numbers of A and of B, and the names that these are places among.
+    /// For each key column: the numbers of A and B. For a name column, also the names that the numbers index.
     parts: Vec<(Numbers, Option<Vec<String>>)>,
 }
 
-/// Of A and of B.
+/// The numbers of A and of B.
 type Numbers = [Vec<i64>; 2];
 
-/// Which of the two traces.
+/// One of the two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// The first.
+    /// The first trace.
     A,
-    /// The second.
+    /// The second trace.
     B,
 }
 
 impl KeyCells {
     /// # Errors
-    /// In words, when a table lacks a column of the key, or has it as something that cannot be one.
+    /// When a table lacks a column of the key, or the column's type cannot be a key; the error is a text.
     pub(crate) fn of(key: &Key, a: &Table, b: &Table) -> Result<KeyCells, String> {
         let mut parts = Vec::with_capacity(key.columns.len());
         for name in &key.columns {
@@ -130,7 +130,7 @@ fn numbers(a: &Column, b: &Column) -> Result<(Numbers, Option<Vec<String>>), Str
     }
 }
 
-/// Integers of any width compare with each other, and floats with floats.
+/// Converts a column to comparable numbers. Integers of any width compare with each other, and floats with floats.
 fn plain(data: &Data) -> Option<(u8, Vec<i64>)> {
     Some(match data {
         Data::U32(v) => (0, v.iter().map(|x| i64::from(*x)).collect()),

@@ -1,26 +1,26 @@
-//! What kind of value a row has: predicted or told by the server, judged or not. Values of different kinds are never compared;
-//! that the kinds differ shows in the column that tells them apart.
+//! The kind of a row's values, such as predicted or reported by the server, judged or not judged. Values of different
+//! kinds are never compared. The column that holds the kind shows the difference.
 
 use hitreg_log::trace::schema::{ColumnSchema, Role, effects, frames, shots};
 use hitreg_log::trace::{Data, Table};
 
-/// What tells two kinds of rows apart.
+/// How rows of two kinds are distinguished.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind<'a> {
-    /// A number that is zero or not.
+    /// By whether a number is zero.
     Number(&'a [u32]),
-    /// One name or any other.
+    /// By whether a name is `name`.
     Name { codes: &'a [u32], name: Option<u32> },
 }
 
 impl<'a> Kind<'a> {
-    /// What the rows of A and of B must have in common for a column of theirs to be compared.
+    /// The kinds that must be equal in the rows of A and B before a column's values are compared.
     pub(crate) fn all(a: &'a Table, b: &'a Table, column: &str) -> Vec<[Kind<'a>; 2]> {
         let number = |by: &str| Some([Kind::number(a, by)?, Kind::number(b, by)?]);
         let name = |by: &str, name: &str| Some([Kind::name(a, by, name)?, Kind::name(b, by, name)?]);
         let kinds = match a.name.as_str() {
-            // Where one run has no body of its own yet, there is nothing to compare with. Where it ran no usercmd for a frame it
-            // shows what the server last confirmed.
+            // Before a client has its own body there is nothing to compare. In a frame without a new usercmd, the
+            // client shows the body that the server last confirmed.
             frames::NAME if column.starts_with("own.") || column.starts_with("drawn.") => {
                 [number("has_body"), number("ran")]
             }
@@ -28,7 +28,7 @@ impl<'a> Kind<'a> {
             shots::NAME if !["predicted_reason", "reason"].contains(&column) => match shots::SCHEMA.column(column) {
                 Some(ColumnSchema { role: Role::Plain | Role::Input, .. }) => [None, None],
                 Some(ColumnSchema { role: Role::Predicted, .. }) => [name("predicted_reason", "not predicted"), None],
-                // What a build has of its own is taken for the server's word.
+                // A column that a build adds counts as a value from the server.
                 Some(ColumnSchema { role: Role::Judged | Role::Outcome, .. }) | None => {
                     [name("reason", "not run"), None]
                 }
@@ -38,7 +38,7 @@ impl<'a> Kind<'a> {
         kinds.into_iter().flatten().collect()
     }
 
-    /// Of which of the two kinds a row is.
+    /// Which of the two kinds a row has.
     pub(crate) fn of(&self, row: usize) -> bool {
         match self {
             Kind::Number(numbers) => numbers.get(row).is_some_and(|number| *number != 0),

@@ -1,22 +1,23 @@
-//! Rows that come long after those that they belong with, such as the shots that were never judged, which stand behind all others.
+//! Rows that appear long after the rows that they belong to. For example, shots that were never judged follow all other
+//! shots.
 
 use std::collections::BTreeMap;
 
 use super::steps::{Order, Stop};
 use hitreg_log::trace::{Table, TraceSource};
 
-/// As many bytes of rows may be late.
+/// The limit on the bytes of late rows.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The rows of one side that come late.
+/// The late rows of one side.
 pub(super) struct Late {
-    /// Those of them that have not been taken.
+    /// The late rows that have not been taken yet.
     pub(super) rows: Table,
     lag: Lag,
 }
 
 impl Late {
-    /// Those that come when one has come that is more than so many numbers ahead.
+    /// Collects the rows that appear after a row more than `numbers` ahead of them.
     pub(super) fn of(trace: &dyn TraceSource, shape: &Table, order: &Order, numbers: i64) -> Result<Late, Stop> {
         let (mut late, mut lag) = (shape.clone(), Lag::new(numbers));
         let mut next = trace.rows(&shape.name, &[]);
@@ -33,17 +34,17 @@ impl Late {
         Ok(Late { rows: late, lag: Lag::new(numbers) })
     }
 
-    /// The others of the rows that come next.
+    /// Removes the late rows from the next rows.
     pub(super) fn without(&mut self, rows: Table, order: &Order) -> Table {
         let [others, late] = self.lag.split(&rows, order);
         if late.is_empty() { rows } else { rows.select(&others) }
     }
 }
 
-/// How far rows are behind those before them.
+/// Measures how far rows are behind the rows before them.
 struct Lag {
     numbers: i64,
-    /// For each of those whose rows there are the greatest number.
+    /// For each owner: its greatest number.
     last: BTreeMap<i64, i64>,
 }
 
@@ -52,7 +53,7 @@ impl Lag {
         Lag { numbers, last: BTreeMap::new() }
     }
 
-    /// Which rows are in time, and which are late.
+    /// Splits rows into timely rows and late rows.
     fn split(&mut self, rows: &Table, order: &Order) -> [Vec<u32>; 2] {
         let mut split = [Vec::new(), Vec::new()];
         for ((whose, number), row) in order.numbers(rows).zip(0u32..) {

@@ -1,25 +1,25 @@
-//! A row that is remembered when the rows around it are gone: where it is, and what orders it among the others.
+//! A record of a row's place and sort order, kept after the row itself is dropped.
 
 use std::cmp::Ordering;
 
 use super::place::Place;
 
-/// A row of either trace, or of both.
+/// A row of one trace, or a pair of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mark {
     pub(crate) rank: Rank,
     pub(crate) place: Place,
 }
 
-/// What orders a row among the others.
+/// The sort key of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rank {
-    /// Its session time, the earlier one where the traces disagree.
+    /// The session time in microseconds; the earlier time if the traces differ.
     pub(crate) at_us: Option<i64>,
     pub(crate) key: Vec<Part>,
-    /// It is of both traces.
+    /// Whether both traces have the row.
     pub(crate) is_pair: bool,
-    /// Its place in A, or in B where A has none.
+    /// The row number in A, or in B if A lacks the row.
     pub(crate) row: u64,
 }
 
@@ -31,20 +31,20 @@ pub(crate) enum Part {
 }
 
 impl Mark {
-    /// Its session time.
+    /// The session time, in microseconds.
     pub(crate) fn at_us(&self) -> Option<i64> {
         self.rank.at_us
     }
 
-    /// As their ranks.
+    /// Compares the ranks.
     pub(crate) fn cmp(&self, other: &Mark) -> Ordering {
         self.rank.cmp(&other.rank)
     }
 }
 
 impl Rank {
-    /// The order in which rows happened: by time, then by key. Rows of unknown time come last; of rows with the same key a pair
-    /// comes before one that is left over.
+    /// The order in which rows happened: by time, then by key. Rows of unknown time come last. For equal keys, a pair
+    /// comes before an unpaired row.
     pub(crate) fn cmp(&self, other: &Rank) -> Ordering {
         by_time(self.at_us, other.at_us)
             .then_with(|| self.key.cmp(&other.key))
@@ -53,7 +53,7 @@ impl Rank {
     }
 }
 
-/// By time, the unknown ones last.
+/// Compares by time. Unknown times come last.
 pub(crate) fn by_time(x: Option<i64>, y: Option<i64>) -> Ordering {
     match (x, y) {
         (Some(x), Some(y)) => x.cmp(&y),

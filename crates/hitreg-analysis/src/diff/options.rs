@@ -1,4 +1,4 @@
-//! What a comparison looks at, and how exactly.
+//! What a comparison covers, and how exactly it compares.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -7,22 +7,22 @@ use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{About, Role, TABLES, TableSchema, TableSet, bodies, executed, frames, shots, ticks};
 use hitreg_log::units::named;
 
-/// What a comparison looks at, and how exactly. The default looks at everything, bit by bit.
+/// What a comparison covers, and how exactly it compares. The default compares everything bit by bit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiffOptions {
-    /// How far apart numbers may be and still count as the same, by column.
+    /// The tolerances, by column.
     pub tolerances: Tolerances,
-    /// The columns by which the rows of a build's own tables are told apart, by table. A table of its own that is not
-    /// named here is told apart by all its columns in order.
+    /// The key columns of tables that a build adds, by table. An added table that is not named here uses all its
+    /// columns in order.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// Which part of the traces counts.
+    /// The compared part of the traces.
     pub on: On,
-    /// Compares only what both traces hold: a table, column or row that one of them lacks is no difference. For traces
-    /// that are partial by nature, such as the states that a log recorded.
+    /// Compares only what both traces hold: a missing table, column or row is no difference. For traces that are
+    /// incomplete by design, such as the states that a log recorded.
     pub overlap_only: bool,
 }
 
-/// Which part of the traces counts.
+/// The part of the traces that is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum On {
     /// Every table.
@@ -30,7 +30,7 @@ pub enum On {
     Any,
     /// The authoritative state: `ticks` and `bodies`.
     State,
-    /// What became of each shot: target, hitgroup, damage, or the reason of a miss.
+    /// The result of each shot: target, hitgroup, damage, or the reason of a miss.
     Hits,
     /// Reconciliation: `corrections` and `errors`.
     Corrections,
@@ -62,8 +62,8 @@ impl On {
         TableSchema::of(name).is_some_and(|table| table.about == about)
     }
 
-    /// The tables of which a comparison tells something: those that it compares, and those that say when their rows were and what
-    /// ran around them.
+    /// The tables that a comparison reads: the compared tables, and the tables with the times of rows and the usercmds
+    /// around them.
     pub fn tables(self) -> TableSet {
         let around = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME];
         let is_told = |name: &&str| self.has_table(name) || around.contains(name);
@@ -75,44 +75,44 @@ impl On {
     }
 }
 
-/// How far apart numbers may be and still count as the same.
+/// How far apart numbers may be and still count as equal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tolerances(Vec<Tolerance>);
 
-/// How far apart the numbers of one column may be. Its text is `origin=0.1`.
+/// The tolerance of one column. Its text is `origin=0.1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
-    /// A column (`rewind_us`), or the front part of several (`origin` is `origin.x`, `origin.y`, `origin.z`, and
-    /// `own.origin.x` and so on as well; `pitch`, `yaw` and `roll` are `viewangles.x`, `.y` and `.z` as well).
+    /// A column (`rewind_us`), or a prefix of several. `origin` covers `origin.x`, `origin.y` and `origin.z`, and also
+    /// `own.origin.x` and so on. `pitch`, `yaw` and `roll` also cover `viewangles.x`, `.y` and `.z`.
     pub column: String,
-    /// The greatest difference that is none, in the column's unit; finite and not negative. Angles are degrees, by the
-    /// shortest way round.
+    /// The greatest difference that counts as equal, in the column's unit; finite and not negative. Angles are in
+    /// degrees, the shortest way round.
     pub within: f64,
 }
 
-/// A text that is no tolerance, or a comparison that was asked for columns that there are not.
+/// An invalid tolerance, or a comparison of columns that do not exist.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DiffError {
-    /// The text has another form.
+    /// The text does not have the form `COLUMN=NUMBER`.
     #[error("`{0}` is no tolerance: write COLUMN=NUMBER, such as origin=0.1")]
     NotATolerance(String),
-    /// The number is none that can be a tolerance.
+    /// The number is negative or not finite, or it is no number.
     #[error("the tolerance of `{column}` is {found}: it must be a finite number that is not negative")]
     BadTolerance {
         /// The column.
         column: String,
-        /// What was found in place of a number.
+        /// The text after the `=`.
         found: String,
     },
-    /// No column has that name.
+    /// No column has the name.
     #[error("neither trace has a column `{column}` to be tolerant about{}", nearest.as_ref().map_or(String::new(), |n| format!("; the nearest is `{n}`")))]
     NoSuchColumn {
         /// The name.
         column: String,
-        /// The nearest name that there is.
+        /// The most similar column name.
         nearest: Option<String>,
     },
-    /// A trace cannot be read again, or its rows are too far out of order.
+    /// A trace cannot be read again, or its rows are too far out of order. Holds the reason.
     #[error("{0}")]
     Unread(String),
 }
@@ -142,17 +142,17 @@ impl FromIterator<Tolerance> for Tolerances {
 }
 
 impl Tolerances {
-    /// True when everything is compared bit by bit.
+    /// Whether there are no tolerances, so that everything is compared bit by bit.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The tolerance of a column; the last one that was given for it counts.
+    /// The tolerance of a column. If several cover it, the last one applies.
     pub fn of(&self, column: &str) -> Option<f64> {
         self.0.iter().rev().find(|t| t.covers(column)).map(|t| t.within)
     }
 
-    /// Checks that each tolerance is about a column of one of the traces at least.
+    /// Checks that each tolerance covers a column of at least one trace.
     pub(crate) fn check(&self, tables: &[&Table]) -> Result<(), DiffError> {
         let names = || tables.iter().flat_map(|table| &table.columns).map(|column| column.name.as_str());
         for tolerance in &self.0 {

@@ -11,10 +11,10 @@ use super::place::Place;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::Joined;
 
-/// A row of either trace, or of both.
+/// A row of one trace, or a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
-    /// Its session time, the earlier one where the traces disagree.
+    /// The session time in microseconds; the earlier time if the traces differ.
     pub(crate) at_us: Option<i64>,
     /// The row in A.
     pub(crate) a: Option<u32>,
@@ -22,7 +22,7 @@ pub(crate) struct Spot {
     pub(crate) b: Option<u32>,
 }
 
-/// Both traces' rows of one table.
+/// The rows of one table in both traces.
 pub(crate) struct Pairing<'a> {
     pub(crate) a: &'a Table,
     pub(crate) b: &'a Table,
@@ -30,17 +30,17 @@ pub(crate) struct Pairing<'a> {
     pub(crate) keys: KeyCells,
     pub(crate) joined: Rows,
     pub(crate) times: [Vec<Option<i64>>; 2],
-    /// How many rows of the tables came before these.
+    /// How many rows of the tables precede these rows.
     before: [u64; 2],
-    /// Which of these each row is, where they are some of them only.
+    /// The row numbers, if these rows are a selection.
     numbers: Option<[Vec<u32>; 2]>,
-    /// Whether the pairs are known to be in the order of their times already.
+    /// Whether the pairs are known to be in the order of their times.
     in_time_order: bool,
 }
 
 impl<'a> Pairing<'a> {
     /// # Errors
-    /// In words, when the rows cannot be told apart.
+    /// When a table has no usable key; the error is a text.
     pub(crate) fn of(
         [a, b]: [&'a Table; 2],
         before: [u64; 2],
@@ -55,7 +55,7 @@ impl<'a> Pairing<'a> {
         Ok(Pairing { a, b, key, keys, joined, times, before, numbers: None, in_time_order })
     }
 
-    /// The same, where the rows are those of these numbers.
+    /// Sets the row numbers, for rows that are a selection.
     pub(crate) fn numbered(self, numbers: [Vec<u32>; 2]) -> Pairing<'a> {
         Pairing { numbers: Some(numbers), ..self }
     }
@@ -77,12 +77,12 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// What stays of a spot when these rows are gone.
+    /// The mark of a spot, which remains valid after these rows are dropped.
     pub(crate) fn mark(&self, spot: &Spot, clocks: [&Clock; 2]) -> Mark {
         Mark { rank: self.rank(spot), place: Place::of(self, clocks, spot) }
     }
 
-    /// What orders a spot among those of other rows.
+    /// The sort key of a spot.
     pub(crate) fn rank(&self, spot: &Spot) -> Rank {
         let (key, row) = match spot.row() {
             Some((side, row)) => {
@@ -94,7 +94,7 @@ impl<'a> Pairing<'a> {
         Rank { at_us: spot.at_us, key, is_pair: spot.is_pair(), row }
     }
 
-    /// Whether a pair is of the same time, as far as that is known and matters.
+    /// Whether the rows of a pair have the same time. True if a time is unknown or does not matter.
     pub(crate) fn same_time(&self, i: usize, j: usize) -> bool {
         match (self.key.joined, self.times[0][i], self.times[1][j]) {
             (Joined::Always, ..) => true,
@@ -106,13 +106,13 @@ impl<'a> Pairing<'a> {
     /// The order in which rows happened: by time, then by key. Rows of unknown time come last.
     pub(crate) fn cmp(&self, x: &Spot, y: &Spot) -> Ordering {
         by_time(x.at_us, y.at_us).then_with(|| match (x.row(), y.row()) {
-            // Of rows with the same key a pair comes before one that is left over.
+            // For equal keys, a pair comes before an unpaired row.
             (Some(p), Some(q)) => self.keys.cmp(p, q).then(y.is_pair().cmp(&x.is_pair())).then(p.1.cmp(&q.1)),
             (p, q) => p.is_none().cmp(&q.is_none()),
         })
     }
 
-    /// Whose row it is, as the key columns have it.
+    /// The owner of a row, from the key columns.
     pub(crate) fn owner(&self, spot: &Spot) -> Owner {
         let part = |place: usize| {
             let part = self.key.series.get(place)?;
@@ -122,8 +122,8 @@ impl<'a> Pairing<'a> {
         (part(0), part(1))
     }
 
-    /// The last pair of each of these owners, of all where none are named, among those that `compared` lets pass. Pairs before
-    /// `since` may be left out then.
+    /// The last pair of each owner among the pairs that `compared` accepts. `of` names the owners, or means all if it
+    /// is `None`. Pairs before its `since` may be skipped.
     pub(crate) fn last_of_each(
         &self,
         of: Option<(&BTreeSet<Owner>, Option<i64>)>,
@@ -155,7 +155,7 @@ impl<'a> Pairing<'a> {
         last
     }
 
-    /// The last pair of the same owner before a spot among those that `agrees` lets pass.
+    /// The last pair before a spot, of the same owner, among the pairs that `agrees` accepts.
     pub(crate) fn last_before(&self, spot: &Spot, agrees: impl Fn(usize) -> bool) -> Option<Spot> {
         let owner = self.owner(spot);
         let mut last: Option<Spot> = None;
@@ -177,7 +177,7 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// Whose row it is: an entity, a player, or an entity on a player's screen.
+/// The owner of a row: an entity, a player, or an entity on a player's screen.
 pub(crate) type Owner = (Option<i64>, Option<i64>);
 
 impl Spot {
@@ -185,7 +185,7 @@ impl Spot {
         self.a.is_some() && self.b.is_some()
     }
 
-    /// The row in A, or in B where A has none.
+    /// The row in A, or in B if A lacks it.
     pub(crate) fn row(&self) -> Option<(Side, usize)> {
         match (self.a, self.b) {
             (Some(a), _) => Some((Side::A, a as usize)),

@@ -1,4 +1,4 @@
-//! Where in a session a row is, and rows as results show them.
+//! The place of a row in a session, and rows as results show them.
 
 use serde::Serialize;
 
@@ -8,30 +8,30 @@ use super::keys::Side;
 use super::pairing::{Pairing, Spot};
 use hitreg_log::trace::Table;
 
-/// Where in a session a row is. What is unknown, or does not apply to its table, is left out.
+/// The place of a row in a session. Values that are unknown or do not apply to the table are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Place {
-    /// Its session time.
+    /// The session time, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_us: Option<i64>,
-    /// Its tick; for a row of a client, the server's last tick before it.
+    /// The tick; for a row of a client, the server's last tick before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tick: Option<u32>,
-    /// Whose it is.
+    /// The player whose row it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<u32>,
     /// The player's usercmd.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<u32>,
-    /// The entity that it is about.
+    /// The entity that the row describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entity: Option<u32>,
-    /// What else tells it apart.
+    /// The other columns of the row's key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub key: Vec<Named>,
 }
 
-/// A value and the column that it is in.
+/// A value with its column's name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Named {
     /// The column.
@@ -47,7 +47,7 @@ pub struct Row {
     pub table: String,
     /// Where it is.
     pub place: Place,
-    /// Its values, but for those that its place has.
+    /// The values that are not part of the place.
     pub values: Vec<Named>,
 }
 
@@ -91,14 +91,14 @@ impl Place {
 }
 
 impl Row {
-    /// A row of a table; `skip` are the columns that its place has already.
+    /// A row of a table. `skip` names the columns that the place already holds.
     pub(crate) fn of(table: &Table, row: usize, place: Place, skip: &[String]) -> Row {
         let shown = table.columns.iter().filter(|c| !skip.contains(&c.name) && c.name != "at_us");
         let values = shown.filter_map(|c| Some(Named { name: c.name.clone(), value: Value::at(c, row)? }));
         Row { table: table.name.clone(), place, values: values.collect() }
     }
 
-    /// A value by name.
+    /// A value by column name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.iter().find(|named| named.name == name).map(|named| &named.value)
     }

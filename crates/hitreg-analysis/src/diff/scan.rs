@@ -1,4 +1,4 @@
-//! One pass over the columns of a joined table.
+//! Compares the columns of a joined table in one pass.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,16 +9,16 @@ use super::mark::Mark;
 use super::pairing::{Owner, Pairing, Spot};
 use hitreg_log::trace::schema::Joined;
 
-/// What one pass found.
+/// The result of one pass.
 #[derive(Default)]
 pub(crate) struct Scan {
-    /// For each compared column, the runs of differences by owner.
+    /// For each compared column: the differences by owner.
     pub(crate) columns: Vec<(String, BTreeMap<Owner, Run<Spot>>)>,
-    /// For each pair.
+    /// The result for each pair.
     pub(crate) pairs: Vec<Pair>,
 }
 
-/// Differences in one column of one owner.
+/// The differences in one column of one owner.
 #[derive(Clone, Debug)]
 pub(crate) struct Run<S> {
     pub(crate) rows: u64,
@@ -29,14 +29,14 @@ pub(crate) struct Run<S> {
     pub(crate) largest: Option<(f64, S)>,
 }
 
-/// What became of one pair of rows.
+/// The result for one pair of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pair {
     /// A cell differs.
     pub(crate) differs: bool,
     /// A cell differs within tolerance.
     pub(crate) within: bool,
-    /// The rows are of different times, so that nothing else was compared.
+    /// The rows have different times, so nothing else was compared.
     pub(crate) other_time: bool,
 }
 
@@ -63,7 +63,7 @@ impl Scan {
         scan
     }
 
-    /// Whether a pair was compared, and is the same.
+    /// Whether a pair was compared and is equal.
     pub(crate) fn agrees(&self, pair: usize) -> bool {
         !self.pairs[pair].differs && !self.pairs[pair].other_time
     }
@@ -131,14 +131,14 @@ impl Run<Spot> {
 }
 
 impl Run<Mark> {
-    /// What stays of a run when its rows are gone.
+    /// Converts a run to marks, which remain valid after its rows are dropped.
     pub(crate) fn of(run: &Run<Spot>, mark: impl Fn(&Spot) -> Mark) -> Run<Mark> {
         let largest = run.largest.map(|(error, spot)| (error, mark(&spot)));
         let Run { rows, drifted, class, first, last, .. } = run;
         Run { rows: *rows, drifted: *drifted, class: *class, first: mark(first), last: mark(last), largest }
     }
 
-    /// Takes in a run among other rows.
+    /// Merges a run of other rows.
     pub(crate) fn join(&mut self, other: Run<Mark>) {
         self.rows += other.rows;
         self.drifted += other.drifted;
@@ -157,7 +157,7 @@ impl Run<Mark> {
     }
 }
 
-/// Of two errors the larger one, or of the same the earlier one, is the greater.
+/// Orders errors by size. Among equal errors, the earlier one is the greater.
 pub(crate) fn larger(x: &(f64, Mark), y: &(f64, Mark)) -> Ordering {
     x.0.total_cmp(&y.0).then_with(|| y.1.cmp(&x.1))
 }

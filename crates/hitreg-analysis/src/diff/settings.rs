@@ -1,4 +1,4 @@
-//! Settings that two traces were made under and that differ; and those of them that changed nothing.
+//! Settings that differ between two traces, and settings whose change had no effect.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{DiffOptions, On, TraceDiff, Verdict};
 
-/// A setting that is not the same in both traces.
+/// A setting with different values in both traces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChangedSetting {
     /// Its key.
@@ -28,7 +28,7 @@ pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSett
 }
 
 impl TraceDiff {
-    /// Says of a setting that its change alone made no difference, however that was found out.
+    /// Records that the change of a setting made no difference.
     pub fn changed_nothing(&mut self, setting: ChangedSetting, options: &DiffOptions) {
         let note = setting.to_string();
         self.notes.retain(|known| *known != note);
@@ -37,14 +37,14 @@ impl TraceDiff {
         self.settings_without_effect.push(setting);
     }
 
-    /// The notes but for those that only say which settings differ.
+    /// The notes, except notes that only list changed settings.
     pub fn notes_besides_settings(&self) -> Vec<&String> {
         let told = settings_that_differ([&self.settings[0], &self.settings[1]]);
         let told: BTreeSet<String> = told.iter().map(ChangedSetting::to_string).collect();
         self.notes.iter().filter(|note| !told.contains(*note)).collect()
     }
 
-    /// Notes the settings that differ. Where nothing else does, none of them had any effect.
+    /// Notes the settings that differ. If nothing else differs, none of them had an effect.
     pub(super) fn note_settings(&mut self, settings: Vec<ChangedSetting>, options: &DiffOptions) {
         for setting in settings {
             match self.verdict {
@@ -61,7 +61,7 @@ impl std::fmt::Display for ChangedSetting {
     }
 }
 
-/// What was looked at, in words.
+/// Describes the compared part of the traces.
 fn scope(options: &DiffOptions) -> String {
     let what = match options.on {
         On::Any => "in this log",

@@ -1,4 +1,4 @@
-//! Whether tables are whole, and how their columns differ.
+//! Checks that tables are consistent, and compares their columns.
 
 use serde::Serialize;
 
@@ -6,14 +6,14 @@ use super::options::On;
 use hitreg_log::trace::schema::{FIRST, TableSchema};
 use hitreg_log::trace::{Data, Table};
 
-/// Where the columns of two tables are not the same.
+/// The differences between the columns of two tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// Columns that B lacks.
     pub only_in_a: Vec<String>,
     /// Columns that A lacks.
     pub only_in_b: Vec<String>,
-    /// Columns that hold another type of value in B; they are not compared.
+    /// Columns whose type differs in B; they are not compared.
     pub other_type: Vec<String>,
 }
 
@@ -33,8 +33,8 @@ impl Shape {
         }
     }
 
-    /// Whether one of them lacks a column that counts. What came into the format later does not: an older build cannot
-    /// have it.
+    /// Whether a table lacks a column that counts. A column that the format gained later does not count, because older
+    /// builds lack it.
     pub(crate) fn lacks(&self, table: &str, on: On) -> bool {
         let table = TableSchema::of(table);
         let later = |name: &str| table.and_then(|t| t.column(name)).is_some_and(|column| column.since != FIRST);
@@ -46,7 +46,7 @@ impl Shape {
     }
 }
 
-/// Why a table makes no sense, in words; `None` when it does.
+/// Why a table is inconsistent; `None` if it is consistent.
 pub(crate) fn unsound(side: &str, table: &Table) -> Option<String> {
     let rows = table.rows();
     for (index, column) in table.columns.iter().enumerate() {

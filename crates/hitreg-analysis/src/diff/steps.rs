@@ -1,10 +1,10 @@
-//! Both traces' rows of one table, in steps that hold all rows that may belong together: whoever compares step by step joins the
-//! same rows as one who has them all.
+//! Reads the rows of one table of both traces in steps. Each step holds all rows that may belong together, so comparing
+//! step by step joins the same rows as comparing all rows at once.
 //!
-//! Rows belong together by their key. Where the key begins with whose a row is, the second column of it ascends for each of
-//! these, as usercmds do; else the first does, as ticks do. So what is below the last of both sides is complete. Rows that come later than
-//! they should are noticed, and then it is begun again with more patience: with the few that are late looked for before all others,
-//! and at last with all of them at once.
+//! Rows belong together by their key. The key often begins with the owner of a row. Then the second key column ascends
+//! for each owner, as usercmds do. In other tables the first column ascends, as ticks do. Rows below the last number of
+//! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`Patience`]. One
+//! level collects a few late rows before all others; the last level reads all rows at once.
 
 use std::collections::BTreeMap;
 
@@ -12,77 +12,77 @@ use super::keys::Key;
 use super::late::Late;
 use hitreg_log::trace::{Data, NextRows, Table, TraceSource};
 
-/// Why a way through a table stopped.
+/// Why a pass through a table stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// A row came too late.
     OutOfOrder,
-    /// Rows of one player or entity are of earlier times than those before.
+    /// A row of a player or entity has an earlier time than the row before.
     TimesGoBack,
-    /// It cannot be read.
+    /// The trace cannot be read; holds the reason.
     Unread(String),
 }
 
-/// How far rows may be from their order.
+/// How far rows may be out of order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// So many numbers of the column that ascends.
+    /// By this many numbers of the ascending column.
     Numbers(i64),
-    /// As many, but for a few rows that come at any time.
+    /// By this many numbers, except for a few rows that may come at any time.
     ButForFew(i64),
-    /// As far as may be: all rows make one step.
+    /// Without limit: all rows make one step.
     Whole,
 }
 
 impl Patience {
-    /// What is tried, one after the other.
+    /// The levels in the order in which they are tried.
     pub(crate) const ALL: [Patience; 4] =
         [Patience::Numbers(0), Patience::Numbers(4096), Patience::ButForFew(4096), Patience::Whole];
 }
 
-/// Which columns order the rows.
+/// The columns that order the rows.
 pub(super) struct Order {
-    /// Whose they are; `None` where that does not matter.
+    /// The owner column; `None` if the order does not depend on the owner.
     whose: Option<String>,
     ascends: String,
 }
 
-/// Goes through both traces' rows of one table.
+/// Reads the rows of one table of both traces in steps.
 pub(crate) struct Steps<'t> {
     sides: [Coming<'t>; 2],
-    /// `None` where all rows make one step.
+    /// `None` if all rows make one step.
     order: Option<Order>,
     patience: i64,
-    /// Below this rows have been given out.
+    /// For each owner: all rows below this number have been returned.
     given: BTreeMap<i64, i64>,
     ended: bool,
 }
 
-/// One side's rows as they come.
+/// The incoming rows of one side.
 struct Coming<'t> {
     next: NextRows<'t>,
     shape: Table,
     waiting: Table,
-    /// Rows that come late, and are known beforehand; `None` where none may.
+    /// Late rows, which were collected in advance; `None` if no row may be late.
     late: Option<Late>,
     ended: bool,
-    /// For each of those whose rows there are the last number, and how much had come by then.
+    /// For each owner: the last number, and how many bytes had been read up to it.
     last: BTreeMap<i64, (i64, usize)>,
-    /// How many bytes of rows have come.
+    /// How many bytes of rows have been read.
     came: usize,
     silence: usize,
     most_waiting: usize,
 }
 
-/// Rows that belong together, and no others do.
+/// A complete group of rows: no other rows belong to it.
 pub(crate) struct Step {
     pub(crate) rows: [Table; 2],
-    /// What comes later is not below this, by whose it is.
+    /// For each owner: later steps hold no row below this number.
     pub(crate) given: BTreeMap<i64, i64>,
 }
 
 impl<'t> Steps<'t> {
-    /// `shapes` are the tables without their rows.
+    /// Starts a pass. `shapes` are the tables without their rows.
     pub(crate) fn of(
         traces: [&'t dyn TraceSource; 2],
         shapes: [&'t Table; 2],
@@ -120,13 +120,13 @@ impl<'t> Steps<'t> {
         self.order.is_none()
     }
 
-    /// The columns by which what has been given out is told: whose, and the one that ascends.
+    /// The columns of [`Step::given`]: the owner, and the column that ascends.
     pub(crate) fn ordered_by(&self) -> Option<(&str, &str)> {
         let order = self.order.as_ref()?;
         Some((order.whose.as_deref()?, &order.ascends))
     }
 
-    /// The next rows that belong together; `None` after the last.
+    /// Returns the next step; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Step>, Stop> {
         while !self.ended {
             let rows = |side: &Coming<'_>| (side.ended, side.waiting.rows());
@@ -155,7 +155,8 @@ impl<'t> Steps<'t> {
         }
         let [a, b] = self.sides.each_mut().map(|side| side.take(order, &until));
         let rows = [a?, b?];
-        // What has been given out is known as far as there was something; a number that may still come is not.
+        // Where an owner has no limit, only rows up to its newest number have been returned. Later numbers may still
+        // come.
         let newest =
             |whose: &i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
         for (whose, end) in &mut until {
@@ -170,7 +171,7 @@ impl<'t> Steps<'t> {
 }
 
 impl Order {
-    /// `None` where rows have no order that both sides can tell.
+    /// The order of a table's rows; `None` if the key columns are not numbers in both traces.
     fn of(key: &Key, shapes: [&Table; 2]) -> Option<Order> {
         let is_number = |name: &String| {
             let is = |data: &Data| matches!(data, Data::U32(_) | Data::I64(_));
@@ -186,7 +187,7 @@ impl Order {
         is_number(&ascends).then_some(Order { whose, ascends })
     }
 
-    /// For each row whose it is, and its number.
+    /// The owner and the number of each row.
     pub(super) fn numbers<'r>(&self, rows: &'r Table) -> impl Iterator<Item = (i64, i64)> + use<'r> {
         let whose = self.whose.as_ref().map(|name| (rows.u32s(name), rows.i64s(name)));
         let of = (rows.u32s(&self.ascends), rows.i64s(&self.ascends));
@@ -232,17 +233,17 @@ impl Coming<'_> {
         }
     }
 
-    /// Up to which number all that there is has come; `None` where nothing more is to be waited for.
+    /// The number up to which all of an owner's rows have been read; `None` if no more rows are expected.
     fn end(&self, whose: i64) -> Option<i64> {
         let (last, after) = self.last.get(&whose).copied().unwrap_or((i64::MIN, 0));
         (!self.ended && self.came - after < self.silence).then_some(last)
     }
 
-    /// Takes out the rows below these numbers.
+    /// Removes and returns the rows below these numbers.
     fn take(&mut self, order: &Order, until: &BTreeMap<i64, i64>) -> Result<Table, Stop> {
         let mut rows = below(&mut self.waiting, &self.shape, order, until);
         if let Some(late) = &mut self.late {
-            // They stand behind those with the same key that they came after.
+            // Late rows follow the rows with the same key, as they did in the file.
             rows.append(below(&mut late.rows, &self.shape, order, until)).map_err(Stop::Unread)?;
         }
         Ok(rows)
@@ -257,7 +258,7 @@ impl Coming<'_> {
     }
 }
 
-/// Takes the rows below these numbers out of a table.
+/// Removes and returns the rows of a table below these numbers.
 fn below(from: &mut Table, shape: &Table, order: &Order, until: &BTreeMap<i64, i64>) -> Table {
     let (mut taken, mut left) = (Vec::new(), Vec::new());
     let mut known: Option<(i64, i64)> = None;

@@ -1,4 +1,4 @@
-//! One table of both traces.
+//! The comparison of one table.
 
 use std::collections::BTreeSet;
 
@@ -17,90 +17,90 @@ use super::shape::{Shape, unsound};
 use super::steps::{Patience, Stop};
 use hitreg_log::trace::{Table, TraceSource};
 
-/// One table of both traces.
+/// The differences in one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TableDiff {
     /// Its name.
     pub name: String,
-    /// The judgement.
+    /// The verdict on the table.
     pub status: Status,
-    /// Why it cannot be judged.
+    /// Why the table cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
-    /// The columns by which its rows are told apart.
+    /// The columns by which rows are identified.
     pub key: Vec<String>,
-    /// Where their columns are not the same.
+    /// The differences between the columns.
     pub shape: Shape,
-    /// How many rows there are, and what became of them.
+    /// The numbers of rows, by result.
     pub rows: Rows,
     /// The first difference in session time.
     pub first: Option<Divergence>,
-    /// What differs, by column.
+    /// The differences by column.
     pub fields: Vec<FieldDiff>,
-    /// What differs, by column and entity or player.
+    /// The differences by column and by entity or player.
     pub series: Vec<SeriesDiff>,
-    /// How far it has spread by which time.
+    /// How far the divergence has spread over time.
     pub spread: Vec<Growth>,
 }
 
-/// The judgement on one table.
+/// The verdict on one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The same rows with the same values, whatever their order.
+    /// The same rows with the same values, in any order.
     #[default]
     Same,
-    /// Some values differ, all of them within tolerance.
+    /// Some values differ, all within tolerance.
     WithinTolerance,
-    /// It differs.
+    /// A value, row or column differs.
     Differs,
     /// B has no such table.
     OnlyInA,
     /// A has no such table.
     OnlyInB,
-    /// It cannot be judged.
+    /// The table cannot be judged.
     Untestable,
 }
 
-/// How many rows there are, and what became of them.
+/// The numbers of rows, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rows {
-    /// In A.
+    /// Rows in A.
     pub a: u64,
-    /// In B.
+    /// Rows in B.
     pub b: u64,
     /// Pairs that were compared.
     pub compared: u64,
-    /// Pairs of which a value differs.
+    /// Pairs in which a value differs.
     pub differing: u64,
-    /// Pairs of which values differ within tolerance only.
+    /// Pairs in which values differ only within tolerance.
     pub within_tolerance: u64,
     /// Rows that B lacks.
     pub only_in_a: u64,
     /// Rows that A lacks.
     pub only_in_b: u64,
-    /// Pairs that are not compared because they are of different times.
+    /// Pairs that were not compared because their times differ.
     pub other_time: u64,
 }
 
-/// A compared table, with what is told of its rows besides.
+/// A compared table, with further results from its rows.
 #[derive(Default)]
 pub(crate) struct Compared {
     pub(crate) diff: TableDiff,
-    /// Ticks whose bodies differ, and all of them within tolerance.
+    /// Ticks whose bodies differ only within tolerance.
     pub(crate) tolerated: BTreeSet<u32>,
-    /// Of shots.
+    /// For the table of shots: the counts.
     pub(crate) hits: Hits,
-    /// Of corrections.
+    /// For the table of corrections: the causes in one trace only.
     pub(crate) causes: Distinct,
-    /// Of views.
+    /// For the table of views: the distances.
     pub(crate) apart: Apart,
-    /// What each side has, whatever the other has; `None` where that has not been looked at.
+    /// Counts of each side, independent of the other side; `None` if they were not computed.
     pub(crate) tallies: Option<[Tally; 2]>,
 }
 
 impl Compared {
-    /// A table that is the same to the bit in both traces.
+    /// The result for a table that is equal to the bit in both traces.
     pub(crate) fn same(table: &Table, key: &Key) -> Compared {
         let count = table.rows() as u64;
         let rows = Rows { a: count, b: count, compared: count, ..Rows::default() };
@@ -111,7 +111,7 @@ impl Compared {
         }
     }
 
-    /// A table that one trace lacks.
+    /// The result for a table that one trace lacks.
     pub(crate) fn only(side: Side, name: &str, count: u64) -> Compared {
         let (status, rows) = match side {
             Side::A => (Status::OnlyInA, Rows { a: count, ..Rows::default() }),
@@ -123,7 +123,7 @@ impl Compared {
         }
     }
 
-    /// A table that a trace has more than once.
+    /// The result for a table that a trace has more than once.
     pub(crate) fn twice(name: &str) -> Compared {
         let diff = TableDiff { name: name.to_owned(), ..TableDiff::default() };
         Compared::untestable(diff, "a trace has it more than once".to_owned())

@@ -1,4 +1,4 @@
-//! What ran around a divergence: the usercmds of its tick, and the state before it.
+//! The context of a divergence: the usercmds of its tick, and the state before it.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use super::place::{Named, Place, Row};
 use hitreg_log::trace::schema::{Role, bodies, executed, frames};
 use hitreg_log::trace::{Table, Trace, TraceSource};
 
-/// A usercmd that ran, or should have.
+/// A usercmd that ran or should have run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ran {
-    /// Whose.
+    /// The player.
     pub player: u32,
-    /// Its number.
+    /// The usercmd's number.
     pub command: u32,
-    /// What the server did about it; `None` where the trace does not tell.
+    /// What the server did with it; `None` if the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
-    /// The input in it, as the `frames` table has it.
+    /// Its input, from the `frames` table.
     pub input: Vec<Named>,
 }
 
 impl Divergence {
-    /// Adds what other tables know: the usercmds and the state before.
+    /// Adds the usercmds and the state before, from other tables.
     pub(crate) fn look_around(&mut self, traces: [&Trace; 2], clocks: [&Clock; 2]) {
         let [a, b] = traces;
         let inputs = inputs(traces);
@@ -38,7 +38,7 @@ impl Divergence {
     }
 }
 
-/// As much of a trace as [`Divergence::look_around`] asks of it, for one that is not in memory.
+/// Reads the part of a trace that [`Divergence::look_around`] needs, if the trace is not in memory.
 pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &Clock) -> Result<Trace, String> {
     let place = &found.place;
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
@@ -49,7 +49,7 @@ pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &Clock)
             (Some(player), Some(command)) => {
                 executed.player.get(row) == Some(&player) && executed.command.get(row) == Some(&command)
             }
-            // One more row tells whether the entity is a player.
+            // One more row shows whether the entity is a player.
             _ => {
                 let first_of_entity =
                     !owner_ran && place.entity.is_some_and(|entity| executed.player.get(row) == Some(&entity));
@@ -81,7 +81,7 @@ pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &Clock)
     Ok(around)
 }
 
-/// Some rows of a table, if there is one.
+/// Some rows of a table, if the trace has it.
 fn pick(
     trace: &dyn TraceSource,
     name: &str,
@@ -100,7 +100,8 @@ fn pick(
     Ok(Some(picked))
 }
 
-/// The usercmd that a divergence is about; or those that ran in its tick, of the entity's player if it has one.
+/// The usercmd that a divergence concerns. If it concerns none: the usercmds that ran in its tick, limited to the
+/// entity's player if there is one.
 fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<Ran> {
     let place = &divergence.place;
     let executed = executed::Columns::of(trace);
@@ -119,8 +120,7 @@ fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<Ran> {
     of_entity.map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
 }
 
-/// The columns of input that both traces have, where both have client frames: what an older build does not write is not
-/// another input.
+/// The input columns that both traces have. A column that an older build does not write is not a different input.
 fn inputs(traces: [&Trace; 2]) -> Vec<&'static str> {
     let lacks = |trace: &Trace, name| trace.table(frames::NAME).is_some_and(|frames| frames.column(name).is_none());
     frames::SCHEMA.names_of(Role::Input).filter(|name| !traces.iter().any(|trace| lacks(trace, name))).collect()
@@ -138,7 +138,7 @@ fn find(players: &[u32], commands: &[u32], (player, command): (u32, u32)) -> Opt
     players.iter().zip(commands).position(|key| key == (&player, &command))
 }
 
-/// The last authoritative state of the entity that a place is about, before it.
+/// The last authoritative state before a place, of the place's entity.
 fn last_state(trace: &Trace, clock: &Clock, place: &Place) -> Option<Row> {
     let bodies = trace.table(bodies::NAME)?;
     let entity = place.entity.or(place.player)?;

@@ -1,4 +1,4 @@
-//! When the steps of a server or of a client were: its ticks, or its frames.
+//! The times of steps: the ticks of a server or the frames of a client.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ pub(super) struct Clock {
     times_us: Vec<i64>,
 }
 
-/// The same, as the page holds it.
+/// The same clock in the page's format.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PackedClock {
-    /// Whose; none for the server's.
+    /// The player; `None` for the server.
     player: Option<u32>,
     number: Column,
     at_us: Column,
@@ -29,7 +29,7 @@ impl Clock {
     fn new(mut steps: Vec<(u32, i64)>) -> Clock {
         steps.sort_by_key(|(number, _)| *number);
         steps.dedup_by_key(|(number, _)| *number);
-        // A step is never before the one that it follows, whatever a client's clock said.
+        // A step is never earlier than the step before it, whatever the client's clock said.
         let mut latest = i64::MIN;
         let mut latest_so_far = |at: i64| {
             latest = latest.max(at);
@@ -41,8 +41,8 @@ impl Clock {
         }
     }
 
-    /// The server's ticks; where the trace does not say when they were, as the rate in its settings has it. Says, too, whether
-    /// the trace says it.
+    /// The server's ticks. If the trace has no times of ticks, the tick rate in its settings gives them. Also returns
+    /// whether the trace has the times.
     pub(super) fn of_server(trace: &Trace) -> (Clock, bool) {
         let table = ticks::Columns::of(trace);
         if !table.at_us.is_empty() {
@@ -55,7 +55,7 @@ impl Clock {
         (Clock::new(known.into_iter().map(|tick| (tick, at(tick))).collect()), false)
     }
 
-    /// A client's frames; of a trace without them, what it drew tells when they were.
+    /// A client's frames. If the trace has no frames, the times of its views are used.
     pub(super) fn of_player(trace: &Trace, reader: &Reader<'_>, player: u32) -> Clock {
         let table = frames::Columns::of(trace);
         let times = if table.at_us.is_empty() { table.server_time_us } else { table.at_us };

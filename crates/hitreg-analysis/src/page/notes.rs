@@ -1,10 +1,10 @@
-//! What a page cannot show, because its trace does not say it.
+//! Notes on what a page cannot show because its trace lacks the data.
 
 use super::Shown;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{bodies, corrections, frames, shots, views};
 
-/// In sentences.
+/// The notes, as sentences.
 pub(super) fn notes(shown: &Shown<'_>, ticks_are_timed: bool, has_packets: bool) -> Vec<String> {
     let rows = |name: &str| shown.trace.table(name).map_or(0, Table::rows);
     let mut notes: Vec<String> = shown.notes.to_vec();

@@ -1,5 +1,5 @@
-//! Columns of whole numbers as few bytes: each value as its distance from what the one or two before it lead to expect, in
-//! as many bytes of seven bits as that takes. `web/data.js` reads them.
+//! Packs columns of whole numbers into few bytes. Each value is stored as its distance from a prediction, which uses
+//! the one or two values before it. The distance is a varint of seven bits per byte. `web/data.js` reads the columns.
 
 use serde::Serialize;
 
@@ -9,14 +9,14 @@ pub(super) struct Columns {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Where one of them is.
+/// The location of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Column {
     at: usize,
     rows: usize,
-    /// How many values before each lead to expect it.
+    /// How many earlier values the prediction uses.
     order: u8,
-    /// What 1 means in it.
+    /// The size of the number 1, in the column's unit.
     unit: f64,
 }
 
@@ -27,12 +27,12 @@ impl Column {
 }
 
 impl Columns {
-    /// Adds a column whose values tend to be those before them.
+    /// Adds a column whose values are close to the value before.
     pub(super) fn push(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> Column {
         self.add(values, unit, 1)
     }
 
-    /// Adds one whose values tend to go on as they went.
+    /// Adds a column whose values change steadily.
     pub(super) fn push_steady(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> Column {
         self.add(values, unit, 2)
     }
@@ -54,12 +54,12 @@ impl Columns {
     }
 }
 
-/// A measure in whole units; what is no number, or beyond all measure, is cut to the greatest that a page shows.
+/// Converts a measured value to a whole number of units. NaN and values beyond the page's range are clamped.
 pub(super) fn whole(value: f32, unit: f64) -> i64 {
     libm::round(f64::from(value) / unit).clamp(-MOST, MOST) as i64
 }
 
-/// Numbers up to this are exact in a browser even when they are added up.
+/// Sums of numbers up to this size are exact in a browser.
 const MOST: f64 = (1u64 << 40) as f64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One trace, as the page holds it.
+//! One trace in the page's format.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub(super) struct Side {
     mode: String,
     settings: Vec<(String, String)>,
     tables: Vec<(String, usize)>,
-    /// What cannot be known from it.
+    /// What the trace does not say.
     notes: Vec<String>,
     exactness: [Exactness; 2],
     players: Vec<u32>,
@@ -29,22 +29,22 @@ pub(super) struct Side {
     bodies: Vec<Track>,
     own: Vec<Track>,
     views: Vec<Track>,
-    /// The names of how something is drawn, by the marks of `views`.
+    /// The names of the ways of drawing, indexed by the marks of `views`.
     how: Vec<String>,
     shots: Vec<Explained<Shot>>,
     corrections: Vec<Explained<Correction>>,
     acks: Vec<Acks>,
-    /// How many usercmds were run for each frame.
+    /// How many usercmds ran in each frame.
     ran: Vec<OfPlayer>,
     unrun: Option<Unrun>,
     packets: Vec<Packets>,
 }
 
-/// A shot or a correction with what `why` says of it.
+/// A shot or a correction with the answer of `why`.
 #[derive(Debug, Serialize)]
 struct Explained<T> {
     answer: String,
-    /// What other rules would have made of a shot.
+    /// The shot's results under other rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rejudged: Vec<Otherwise>,
     #[serde(flatten)]
@@ -56,7 +56,7 @@ struct Explained<T> {
 struct Acks {
     player: u32,
     at_us: Column,
-    /// From making the usercmd to its ack; less than 0 where that is not known.
+    /// Time from making the usercmd to its ack; negative if it is unknown.
     round_trip_us: Column,
     error_units: Column,
 }
@@ -68,11 +68,11 @@ struct OfPlayer {
     values: Column,
 }
 
-/// Usercmds that did not run as they were made.
+/// Usercmds whose outcome on the server is not `run`.
 #[derive(Debug, Serialize)]
 struct Unrun {
     player: Column,
-    /// By the server's clock.
+    /// The step of the server's clock.
     step: Column,
     how: Column,
     names: Vec<String>,
@@ -84,21 +84,21 @@ struct Packets {
     player: u32,
     way: &'static str,
     sent_us: Column,
-    /// Less than 0 where it never arrived.
+    /// Negative if the packet never arrived.
     transit_us: Column,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<Column>,
     choked: Column,
 }
 
-/// What packets and acks are timed to.
+/// The rounding of the times of packets and acks, in microseconds.
 const TIME_UNIT_US: i64 = 50;
 
 impl Side {
     pub(super) fn of(shown: &Shown<'_>, most_views: usize, columns: &mut Columns) -> Side {
         let trace = shown.trace;
         let reader = Reader::new(trace);
-        // A log knows how long its datagrams are.
+        // A log has the sizes of its datagrams.
         let packets = shown.session.map_or_else(|| traffic::of_trace(trace), traffic::of_session);
         let players = players(trace, &reader);
         let (server, is_timed) = Clock::of_server(trace);
@@ -135,7 +135,7 @@ impl Side {
     }
 }
 
-/// Whoever made usercmds, shot, or saw something.
+/// Every player who made a usercmd, shot, or drew an entity.
 fn players(trace: &Trace, reader: &Reader<'_>) -> Vec<u32> {
     let mut players: Vec<u32> = [executed::Columns::of(trace).player, shots::Columns::of(trace).shooter].concat();
     players.extend_from_slice(corrections::Columns::of(trace).player);
@@ -146,7 +146,7 @@ fn players(trace: &Trace, reader: &Reader<'_>) -> Vec<u32> {
     players
 }
 
-/// What most coordinates of the world are below.
+/// A size that most coordinates of the world are below, in units.
 fn reach(trace: &Trace) -> f32 {
     let columns = [(bodies::NAME, "origin."), (frames::NAME, "own.origin."), (views::NAME, "origin.")];
     let tables = columns.iter().filter_map(|(table, prefix)| Some((trace.table(table)?, prefix)));
@@ -160,7 +160,7 @@ fn reach(trace: &Trace) -> f32 {
     hitreg_log::stats::percentile(&all, 98.0).unwrap_or(1.0).max(1e-3)
 }
 
-/// Where the rows of a table were by the columns that begin with a prefix; nothing where it has no x and y.
+/// Reads positions from the columns with a prefix. The result is empty for a table without x and y.
 fn samples<'t>(
     table: &'t Table,
     prefix: &str,
@@ -206,7 +206,7 @@ fn packed(whose: (u32, Option<u32>), samples: &[Sample], exactness: Exactness, c
     Track::pack(whose, samples, &knots(samples, exactness.tolerance), exactness.unit, columns)
 }
 
-/// What each player drew of each other, as exactly as there is room for.
+/// What each player drew of each other entity, as exactly as the limit allows.
 fn views_of(
     reader: &Reader<'_>,
     clocks: &[(u32, Clock)],
@@ -219,7 +219,7 @@ fn views_of(
     let way = |([player, entity], rows): ([u32; 2], &[u32])| {
         let (_, clock) = clocks.iter().find(|(known, _)| *known == player)?;
         let mut way = samples(table, "", "", |row| clock.step_of(*read.command.get(row)?))(rows);
-        // Rows without a place are left out of both.
+        // If a row has no position, the marks are left out.
         if way.len() == rows.len() {
             for (sample, row) in way.iter_mut().zip(rows) {
                 sample.mark = read.how.codes.get(*row as usize).map_or(0, |how| *how as u8);

@@ -1,67 +1,68 @@
-//! The ways of bodies, each as the few of its samples between which a straight line passes within a tolerance of all others.
+//! The paths of bodies. Each path keeps only a few samples, such that straight lines between them pass all others
+//! within a tolerance.
 
 use serde::Serialize;
 
 use super::packed::{Column, Columns, whole};
 
-/// Where something was at one step of a clock.
+/// The position of an entity at one step of a clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// Which step.
+    /// The number of the step.
     pub(super) step: u32,
-    /// Where it was.
+    /// The position, in units.
     pub(super) place: [f32; 3],
-    /// Where it looked, in degrees.
+    /// The view direction (yaw), in degrees.
     pub(super) yaw: Option<f32>,
-    /// What else is to be known of it, such as how it was drawn: no line goes over a change of that.
+    /// A further property, such as how the entity was drawn. No line crosses a change of the mark.
     pub(super) mark: u8,
 }
 
-/// One way, as the page holds it.
+/// One path in the page's format.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Track {
-    /// What moves.
+    /// The entity.
     pub(super) entity: u32,
-    /// Whose clock its steps are of, and whose screen it is on; none for the server's.
+    /// The player whose clock and screen the path belongs to; `None` for the server.
     pub(super) player: Option<u32>,
     step: Column,
     place: [Column; 3],
     #[serde(skip_serializing_if = "Option::is_none")]
     yaw: Option<Column>,
-    /// The mark, twice; and 1 where it was not there in the step before.
+    /// Twice the mark, plus 1 if the entity was absent in the step before.
     mark: Column,
 }
 
-/// How exact tracks are.
+/// The exactness of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Exactness {
-    /// What places are rounded to.
+    /// The rounding of positions, in units.
     pub(super) unit: f64,
-    /// How far off a line may be on each axis.
+    /// The tolerance of a line on each axis, in units.
     pub(super) tolerance: f32,
 }
 
 impl Exactness {
-    /// Fit for a world in which most coordinates are below `reach`.
+    /// The exactness for a world in which most coordinates are below `reach`.
     pub(super) fn of_world(reach: f32) -> Exactness {
         let reach = f64::from(reach.clamp(1e-3, 1e6));
         let unit = libm::pow(2.0, libm::ceil(libm::log2(reach / 32_768.0)));
         Exactness { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
     }
 
-    /// The same with lines that may be twice as far off.
+    /// The same exactness with twice the unit and tolerance.
     pub(super) fn coarser(self) -> Exactness {
         Exactness { unit: self.unit * 2.0, tolerance: self.tolerance * 2.0 }
     }
 }
 
-/// How much further a line may be off than places are rounded to.
+/// The ratio between a line's tolerance and the rounding of positions.
 const LINE_PER_UNIT: f64 = 8.0;
 
-/// What a line may be off in direction.
+/// The tolerance of a line in direction, in degrees.
 const TOLERANCE_DEGREES: f32 = 12.0;
 
-/// The samples that are kept, which come in the order of their steps.
+/// Returns the indices of the samples to keep. The samples must be in the order of their steps.
 pub(super) fn knots(samples: &[Sample], tolerance: f32) -> Vec<u32> {
     let mut kept: Vec<u32> = Vec::new();
     let mut cone: Option<Cone> = None;
@@ -71,7 +72,7 @@ pub(super) fn knots(samples: &[Sample], tolerance: f32) -> Vec<u32> {
         match cone.as_mut().filter(|_| goes_on) {
             Some(open) if open.takes(sample) => open.narrow(sample, tolerance),
             Some(_) => {
-                // The sample before was within reach of the line, and the line ends in it.
+                // The line ends at the sample before, which was still within the tolerance.
                 kept.push(index as u32 - 1);
                 let mut open = Cone::at(&samples[index - 1]);
                 open.narrow(sample, tolerance);
@@ -92,7 +93,7 @@ pub(super) fn knots(samples: &[Sample], tolerance: f32) -> Vec<u32> {
     kept
 }
 
-/// The slopes that a line from a kept sample may have to pass all samples since within the tolerance.
+/// The slopes that a line from a kept sample may have, so that it passes all later samples within the tolerance.
 struct Cone {
     from: Sample,
     slopes: [(f32, f32); 4],
@@ -114,7 +115,7 @@ impl Cone {
 
     fn takes(&self, sample: &Sample) -> bool {
         let (offs, steps) = self.offs(sample);
-        // A line says nothing of which way round it turned, if that is far.
+        // After a large turn, a line does not show in which direction the entity turned.
         let turns_little = offs[3].abs() < 150.0;
         turns_little && offs.iter().zip(self.slopes).all(|(off, (least, most))| (least..=most).contains(&(off / steps)))
     }

@@ -1,4 +1,4 @@
-//! A bisection to the tick.
+//! The page of a bisection to the tick.
 
 use super::divergence::{divergence, place};
 use super::figures::counted;
@@ -6,7 +6,7 @@ use super::page::Page;
 use crate::bisect::{Reran, TickBisection};
 use crate::diff::{Side, Verdict};
 
-/// What `bisect ticks` found.
+/// The page of a `bisect ticks` result.
 pub fn bisect_page(found: &TickBisection) -> Page {
     let mut page = Page::default();
     let first = match (&found.verdict, &found.first) {
@@ -17,7 +17,7 @@ pub fn bisect_page(found: &TickBisection) -> Page {
         }
         (Verdict::Same, _) => {
             page.line(&match found.ticks_compared {
-                // What clients recorded has no ticks of the server's.
+                // Clients' recordings have no server ticks.
                 0 => "the same".to_owned(),
                 ticks => format!("the same through {}", counted(ticks, "tick")),
             });

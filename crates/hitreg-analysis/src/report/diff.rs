@@ -1,4 +1,4 @@
-//! A comparison of two traces.
+//! The page of a comparison of two traces.
 
 use super::divergence::{divergence, owner};
 use super::figures::{clipped, count, counted, seconds};
@@ -32,7 +32,7 @@ pub fn diff_line(diff: &TraceDiff) -> String {
     clipped(&line, WIDTH)
 }
 
-/// The report: the line for CI, the tables, the first divergence, what follows from it, shots, and distributions.
+/// The full report: the line for CI, the tables, the first divergence, what follows from it, shots, and distributions.
 pub fn diff_page(diff: &TraceDiff) -> Page {
     let mut page = Page::default();
     page.line(&diff_line(diff));
@@ -107,7 +107,7 @@ pub(super) fn judgement(table: &TableDiff) -> &'static str {
     }
 }
 
-/// The judgement, or when it begins to differ.
+/// The table's status, or the time from which it differs.
 fn from(table: &TableDiff) -> String {
     let at = table.first.as_ref().and_then(|first| first.place.at_us);
     match (table.status, at) {
@@ -116,7 +116,7 @@ fn from(table: &TableDiff) -> String {
     }
 }
 
-/// The columns that only one side has, or that hold another type of value in B.
+/// Details that the row of numbers does not show.
 pub(super) fn column_words(table: &TableDiff) -> Vec<String> {
     let shape = &table.shape;
     let kinds =
@@ -124,8 +124,6 @@ pub(super) fn column_words(table: &TableDiff) -> Vec<String> {
     let named = kinds.into_iter().filter(|(columns, _)| !columns.is_empty());
     named.map(|(columns, what)| format!("columns {what}: {}", columns.join(", "))).collect()
 }
-
-/// What a row of numbers cannot say.
 fn details(page: &mut Page, table: &TableDiff) {
     let mut detail = |text: &str| page.note(2, &format!("{}: {text}", table.name));
     if let Some(reason) = &table.untestable {

@@ -1,4 +1,4 @@
-//! The answer of a comparison before its evidence: what differs, where first, which shots came out differently.
+//! The short answer of a comparison: what differs, where first, and which shots changed.
 
 use super::diff::{column_words, diff_line, diff_page, judgement};
 use super::divergence::{place, values};
@@ -8,8 +8,8 @@ use super::page::Page;
 use super::text_diff::settings;
 use crate::diff::{Change, On, Status, TableDiff, TraceDiff, Verdict, settings_that_differ};
 
-/// A sentence, and at most some 25 lines; of two that are the same the sentence alone. Of hits ([`On::Hits`]) all that
-/// changed, with what the server and the screen of the shooter made of each.
+/// A sentence and about 25 lines at most; for equal traces the sentence alone. For hits ([`On::Hits`]): every changed
+/// shot, with the result on the server and on the shooter's screen.
 pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
     if diff.verdict == Verdict::Untestable {
         return diff_page(diff);
@@ -40,7 +40,7 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
     page
 }
 
-/// What most people ask for: how many hit results changed, since when, and under which other settings.
+/// The main answer: how many shots changed, since when, and under which changed settings.
 fn story(diff: &TraceDiff) -> Option<String> {
     let changed = &diff.hits.changed;
     if changed.is_empty() {
@@ -98,7 +98,7 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
     let in_both = found.both + found.other_target + found.other_wound;
     let [in_both, only_a, only_b] = [in_both, found.only_a, found.only_b].map(count);
     page.note(0, &format!("hits: {in_both} in both, {only_a} in A only, {only_b} in B only"));
-    // Hits that changed come before misses that have another reason.
+    // Changed hits come before misses with another reason.
     let misses = found.changed.first().filter(|shot| shot.change == Change::OtherReason);
     for shot in found.changed.first_hits().chain(misses).take(MOST_SHOTS) {
         page.note(2, &change(&shot));

@@ -1,4 +1,4 @@
-//! A comparison as a JUnit report: a test case for each table.
+//! A comparison as a JUnit report, with a test case for each table.
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -6,8 +6,9 @@ use super::diff::{diff_line, diff_page, judgement};
 use super::divergence::place;
 use crate::diff::{Status, TableDiff, TraceDiff, Verdict};
 
-/// The report; `name` is the suite's, such as the two traces' paths. A table that differs is a failure, one that cannot
-/// be judged an error. Traces that cannot be judged at all are one case that says why.
+/// Creates the report. `name` is the name of the suite, such as the paths of the traces. A table that differs is a
+/// failure, and a table that cannot be judged an error. If the traces cannot be judged at all, one test case gives the
+/// reason.
 pub fn diff_junit(name: &str, diff: &TraceDiff) -> Report {
     let mut suite = TestSuite::new(name);
     for table in &diff.tables {

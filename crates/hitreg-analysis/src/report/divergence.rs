@@ -1,11 +1,11 @@
-//! A divergence.
+//! The page of a divergence.
 
 use super::figures::{clipped, count, distance, ms, seconds};
 use super::layout::WIDTH;
 use super::page::Page;
 use crate::diff::{Class, Divergence, Named, Place, Ran, Row, Value, What};
 
-/// Where it is: `bodies, tick 812, 12.688 s, entity 1`.
+/// The place of a row: `bodies, tick 812, 12.688 s, entity 1`.
 pub(super) fn place(table: &str, place: &Place) -> String {
     let mut parts = vec![table.to_owned()];
     parts.extend(place.tick.map(|tick| format!("tick {tick}")));
@@ -15,7 +15,7 @@ pub(super) fn place(table: &str, place: &Place) -> String {
     parts.join(", ")
 }
 
-/// Whose it is: `p1 #733`, `entity 1`, or both.
+/// The owner of a row: `p1 #733`, `entity 1`, or both.
 pub(super) fn owner(place: &Place) -> Option<String> {
     let player = match (place.player, place.command) {
         (Some(player), Some(command)) => Some(format!("p{player} #{command}")),
@@ -29,7 +29,7 @@ pub(super) fn owner(place: &Place) -> Option<String> {
     }
 }
 
-/// The whole block.
+/// The page of the first divergence, with its values and its context.
 pub(super) fn divergence(first: &Divergence) -> Page {
     let mut page = Page::default();
     page.blank();
@@ -55,7 +55,7 @@ pub(super) fn divergence(first: &Divergence) -> Page {
 
 const MOST_OTHERS: usize = 6;
 
-/// What the two sides have there.
+/// The values of both sides.
 pub(super) fn values(page: &mut Page, first: &Divergence) {
     match (first.what, &first.field, &first.a, &first.b) {
         (What::OnlyInA, ..) => page.line("  B lacks this row"),
@@ -91,7 +91,7 @@ fn how(first: &Divergence) -> String {
     }
 }
 
-/// A row, with the fields that matter first and no more than a few lines of it.
+/// A row with the important fields first, limited to a few lines.
 fn last(page: &mut Page, title: &str, row: &Row, fields: &[&str]) {
     page.note(2, &format!("{title}: {}", place(&row.table, &row.place)));
     let known = row.values.iter().filter(|v| !matches!(v.value, Value::Float(value) if value.is_nan()));
@@ -107,12 +107,12 @@ fn last(page: &mut Page, title: &str, row: &Row, fields: &[&str]) {
 
 const MOST_VALUES: usize = 12;
 
-/// `drawn_at -83.152 ms`, `yaw 90`.
+/// A value with its name: `drawn_at -83.152 ms`, `yaw 90`.
 fn named(Named { name, value }: &Named) -> String {
     format!("{} {}", name.strip_suffix(TIME).unwrap_or(name), shown(name, value))
 }
 
-/// A value as people read it: columns of microseconds in milliseconds.
+/// A value as text. Columns in microseconds are shown in milliseconds.
 fn shown(column: &str, value: &Value) -> String {
     match value {
         Value::Integer(time_us) if is_time(column) => ms(*time_us),
@@ -120,7 +120,7 @@ fn shown(column: &str, value: &Value) -> String {
     }
 }
 
-/// What columns of microseconds end with.
+/// The suffix of columns in microseconds.
 const TIME: &str = "_us";
 
 pub(super) fn is_time(column: &str) -> bool {

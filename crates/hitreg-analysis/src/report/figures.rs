@@ -1,8 +1,8 @@
-//! How figures are written for people.
+//! Formats figures for people.
 
 use hitreg_log::units::Micros;
 
-/// `12,345`.
+/// A count with separators: `12,345`.
 pub fn count(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -15,13 +15,13 @@ pub fn count(number: impl TryInto<u64>) -> String {
     text
 }
 
-/// `1 shot`, `2 shots`.
+/// A count with a noun: `1 shot`, `2 shots`.
 pub fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", count(number))
 }
 
-/// `99.8 %`; `-` of nothing. Only all is 100 %, and only none is 0 %.
+/// A share in percent: `99.8 %`, or `-` if the whole is 0. Only everything is 100 %, and only nothing is 0 %.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
@@ -36,7 +36,7 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// `812 B`, `58.3 kB`, `1.9 MB`.
+/// A size in bytes: `812 B`, `58.3 kB`, `1.9 MB`.
 pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -45,7 +45,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// `20.0 s`, `19 min 58 s`, `2 h 03 min`.
+/// A duration: `20.0 s`, `19 min 58 s`, `2 h 03 min`.
 pub fn duration(span: Micros) -> String {
     let seconds = span.as_s_f64();
     let whole = seconds.round() as u64;
@@ -56,13 +56,13 @@ pub fn duration(span: Micros) -> String {
     }
 }
 
-/// `447 times real time`.
+/// A speed: `447 times real time`.
 pub fn speed(factor: f64) -> String {
     let number = if factor < 10.0 { format!("{factor:.1}") } else { count(factor as u64) };
     format!("{number} times real time")
 }
 
-/// `0`, `0.0008`, `0.25`, `12.3`, `1,234`: three or so digits of a measure.
+/// A measured value with about three digits: `0`, `0.0008`, `0.25`, `12.3`, `1,234`.
 pub fn measure(value: f32) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -74,12 +74,12 @@ pub fn measure(value: f32) -> String {
     }
 }
 
-/// `12.688 s`: a session time, from microseconds.
+/// A session time from microseconds: `12.688 s`.
 pub fn seconds(at_us: i64) -> String {
     format!("{:.3} s", at_us as f64 / 1e6)
 }
 
-/// How far two values are apart: three decimals where they tell something, else powers of ten.
+/// The distance between two values: three decimals for usual sizes, else a power of ten.
 pub fn distance(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -89,7 +89,7 @@ pub fn distance(value: f64) -> String {
     }
 }
 
-/// A time in microseconds as `-83.152 ms`: no digit is lost, and there is at least one after the point.
+/// A time from microseconds, such as `-83.152 ms`. It keeps all digits, with at least one after the point.
 pub fn ms(time_us: i64) -> String {
     let (sign, size) = (if time_us < 0 { "-" } else { "" }, time_us.unsigned_abs());
     let fraction = format!("{:03}", size % 1000);
@@ -97,7 +97,7 @@ pub fn ms(time_us: i64) -> String {
     format!("{sign}{}.{first}{} ms", size / 1000, rest.trim_end_matches('0'))
 }
 
-/// A text of at most so many characters.
+/// Cuts a text to at most `most` characters.
 pub fn clipped(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

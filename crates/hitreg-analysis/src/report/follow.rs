@@ -1,4 +1,4 @@
-//! What follows from a divergence.
+//! The page of what follows from a divergence.
 
 use super::divergence::is_time;
 use super::figures::{clipped, count, counted, distance, ms, seconds};
@@ -7,7 +7,8 @@ use super::page::{Cell, Page};
 use crate::diff::{Class, FieldDiff, Place, TableDiff};
 use hitreg_log::trace::schema::{bodies, frames};
 
-/// Every column that differs: how often, for how many, how far, from when to when, and whether it heals.
+/// Lists every column that differs: how often, for how many entities or players, by how much, from when to when, and
+/// whether it heals.
 pub(super) fn follow(tables: &[TableDiff]) -> Page {
     let mut page = Page::default();
     if tables.iter().all(|table| table.fields.is_empty()) {
@@ -28,7 +29,7 @@ pub(super) fn follow(tables: &[TableDiff]) -> Page {
     page
 }
 
-/// An hour and more is no matter of milliseconds.
+/// From one hour on, a time is not shown in milliseconds.
 const LONG_US: f64 = 3.6e9;
 
 /// How many columns of one table are listed.
@@ -65,6 +66,7 @@ fn when(place: &Place) -> String {
     }
 }
 
+/// How far a divergence has spread, as text:
 /// `spread of bodies: 3 columns of 1 entity at 0.453 s, 5 of 2 by 0.700 s, 9 of 4 by 1.375 s`.
 fn spread(table: &TableDiff) -> String {
     let (Some(first), Some(last)) = (table.spread.first(), table.spread.last()) else { return String::new() };

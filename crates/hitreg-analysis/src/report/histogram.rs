@@ -1,4 +1,4 @@
-//! How values are spread, as bars of text.
+//! Histograms of values, as bars of text.
 
 use std::collections::BTreeMap;
 
@@ -13,31 +13,31 @@ use hitreg_log::units::Micros;
 /// The longest bar, in columns.
 const LONGEST: u64 = 40;
 
-/// How round trips and prediction errors are spread, as the rows of a replay come.
+/// Collects the distributions of round trips and prediction errors from the rows of a replay.
 #[derive(Debug, Default)]
 pub struct Spreads {
-    /// When each player made which usercmd.
+    /// When each usercmd was made, by player and number.
     made_at: BTreeMap<(u32, u32), i64>,
     newest: i64,
-    /// What came since the last ticks.
+    /// The acks since the last rows of `ticks`.
     acks: Vec<Table>,
     round_trip_ms: Counted,
     error_units: Counted,
-    /// Clients come one after the other, without ticks.
+    /// Whether the replay is open loop: clients come one after the other, without ticks.
     is_open: bool,
 }
 
-/// For so long it is kept when usercmds were made: more than the rows of two tables of a replay are apart.
+/// How long the times of usercmds are kept: longer than related rows of two tables can be apart in a replay.
 const KEPT: Micros = Micros::from_s(64);
 
 impl Spreads {
-    /// Of a replay that has put out nothing so far.
+    /// The distributions of a replay before its first rows.
     pub fn of(trace: &TraceHeader) -> Spreads {
         Spreads { is_open: trace.is_open(), ..Spreads::default() }
     }
 
-    /// Takes rows in. With those of `ticks` all is there that was before them; in open loop, with those of `frames` all usercmds that
-    /// were acked before.
+    /// Adds rows. Rows of `ticks` show that all earlier rows have been added. In open loop, rows of `frames` show that
+    /// all usercmds of earlier acks have been added.
     pub fn add(&mut self, rows: &Table) {
         match rows.name.as_str() {
             ticks::NAME => {
@@ -73,7 +73,7 @@ impl Spreads {
         }
     }
 
-    /// As bars, when all rows have come.
+    /// The histograms, after all rows.
     pub fn page(mut self) -> Page {
         self.look();
         let mut page = histogram("round trip", "ms", &self.round_trip_ms);
@@ -82,14 +82,15 @@ impl Spreads {
     }
 }
 
-/// How round trips in ms are spread.
+/// The histogram of round trips, in milliseconds.
 pub fn round_trips(ms: impl IntoIterator<Item = f32>) -> Page {
     let mut counted = Counted::default();
     ms.into_iter().for_each(|ms| counted.add(ms));
     histogram("round trip", "ms", &counted)
 }
 
-/// A bar for each step that some values are in, those between them, and what is 0. Empty where all are, or there are none.
+/// A bar for each step between the lowest and the highest value, and one for 0. Empty if all values are 0 or there are
+/// none.
 fn histogram(title: &str, unit: &str, values: &Counted) -> Page {
     let values = || values.iter().filter(|(value, _)| value.is_finite() && *value >= 0.0);
     let least = values().map(|(value, _)| value).find(|value| *value > 0.0);
@@ -117,16 +118,16 @@ fn histogram(title: &str, unit: &str, values: &Counted) -> Page {
 /// Where one bar ends and the next begins.
 #[derive(Clone, Copy)]
 enum Steps {
-    /// 1, 2, 5, 10, 20, ...
+    /// Steps at 1, 2, 5, 10, 20, ...
     Growing,
-    /// All as wide.
+    /// Steps of this equal width.
     Even(f32),
 }
 
-/// Values of which the greatest is so many times the least stand over growing steps.
+/// If the greatest value is more than this many times the least, the steps grow.
 const FAR_APART: f32 = 10.0;
 
-/// How many even steps there are at most.
+/// The limit on the number of even steps.
 const MOST_STEPS: f32 = 14.0;
 
 impl Steps {
@@ -138,7 +139,7 @@ impl Steps {
         Steps::Even(Steps::Growing.edge((SMALLEST..=GREATEST).find(enough).unwrap_or(GREATEST)))
     }
 
-    /// Where a step begins.
+    /// The lower edge of a step.
     fn edge(self, step: i32) -> f32 {
         match self {
             Steps::Growing => {
@@ -156,10 +157,10 @@ impl Steps {
     }
 }
 
-/// The smallest of the growing steps, 0.01; whatever is less is in it.
+/// The smallest growing step, 0.01, which also holds all lower values.
 const SMALLEST: i32 = -6;
 
-/// The greatest.
+/// The greatest growing step.
 const GREATEST: i32 = 30;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Shots that came out differently.
+//! The page of changed shots.
 
 use super::figures::{count, counted, seconds};
 use super::page::Align::Right;
@@ -6,7 +6,7 @@ use super::page::{Cell, Page};
 use crate::diff::{Change, ChangedShot, Hits, Outcome};
 use hitreg_log::trace::schema::IMPACT;
 
-/// The matrix, and each changed shot.
+/// The matrix of hits, and each changed shot.
 pub(super) fn hits(hits: &Hits) -> Page {
     let mut page = Page::default();
     let in_both = hits.both + hits.other_target + hits.other_wound;
@@ -37,7 +37,7 @@ pub(super) fn hits(hits: &Hits) -> Page {
 
 const MOST_SHOTS: usize = 10;
 
-/// Whose it was, when, and how it changed: `p3 #59 pistol, 0.984 s: hit in B only`.
+/// A changed shot in one line: `p3 #59 pistol, 0.984 s: hit in B only`.
 pub(super) fn change(shot: &ChangedShot) -> String {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
     let weapon = of_either.map_or("", |outcome| outcome.weapon.as_str());
@@ -63,7 +63,7 @@ fn changed(page: &mut Page, shot: &ChangedShot) {
     }
 }
 
-/// `hit p2 chest 24, rewound 120.0 ms, view error 0.000; on screen: hit p2`.
+/// The result of a shot: `hit p2 chest 24, rewound 120.0 ms, view error 0.000; on screen: hit p2`.
 fn words(outcome: &Outcome) -> String {
     let mut text = outcome.reason.to_string();
     if !matches!(outcome.target.as_str(), "" | "none") {

@@ -1,4 +1,4 @@
-//! A page as text of at most 80 columns.
+//! Lays out a page as text of at most 80 columns.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::page::{Align, Block, Cell, Mark, Page, Part, Table};
 
-/// The width that all text keeps to; only a word that is longer by itself, such as a path, goes beyond.
+/// The width of all text, in columns. Only a single longer word, such as a path, exceeds it.
 pub const WIDTH: usize = 80;
 
 impl Page {
@@ -68,7 +68,7 @@ impl Out {
                 }
             }
             Block::List { indent, items } => {
-                // What is in one item stays together.
+                // The words of one item stay on one line.
                 let text = items.join(",\n").replace(' ', STAYS).replace('\n', " ");
                 for line in wrap(&text, WIDTH - indent) {
                     self.line(&[format!("{:indent$}{}", "", line.replace(STAYS, " ")).into()]);
@@ -85,7 +85,7 @@ impl Out {
         }
     }
 
-    /// An empty line, unless nothing stands before it.
+    /// An empty line, unless the text is still empty.
     fn gap(&mut self) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -111,7 +111,7 @@ impl Out {
         self.text.push_str(&format!("{style}{text}{style:#}"));
     }
 
-    /// A table, two columns from the left edge.
+    /// A table, indented by two columns.
     fn table(&mut self, table: &Table) {
         let columns = Columns::of(table);
         let head = |(column, (name, _)): (usize, &(String, Align))| match &table.title {
@@ -127,7 +127,7 @@ impl Out {
         }
     }
 
-    /// A row; a title in the first cell of a head begins at the left edge, as a heading does.
+    /// A row. The title in a head's first cell begins at the left edge, like a heading.
     fn row(&mut self, table: &Table, columns: &Columns, cells: &[Cell], titled: bool) {
         let place = |column: usize| match column {
             0 if titled => (0, MARGIN + columns.widths[0]),
@@ -153,15 +153,16 @@ impl Out {
     }
 }
 
-/// How wide a table's columns are, and how far apart.
+/// The widths of a table's columns, and the gap between them.
 struct Columns {
     widths: Vec<usize>,
     gap: usize,
 }
 
 impl Columns {
-    /// Each is as wide as its widest cell. Where that is more than the page has, the widest column of words gives way if it
-    /// is still wide enough then; if it is not, the columns move together first.
+    /// Makes each column as wide as its widest cell. If the page is too narrow, the widest text column becomes
+    /// narrower, as long as it remains wide enough. If that column would become too narrow, the gaps between columns
+    /// shrink first.
     fn of(table: &Table) -> Columns {
         let width = |column: usize| {
             let cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.as_str());
@@ -189,24 +190,24 @@ impl Columns {
     }
 }
 
-/// A column of words that is as wide reads well.
+/// A text column of at least this width is easy to read.
 const WIDE: usize = 24;
 
-/// How far tables are from the left edge.
+/// The indent of tables.
 const MARGIN: usize = 2;
 
-/// No column of words is made narrower.
+/// No text column becomes narrower than this.
 const NARROWEST: usize = 12;
 
-/// Keeps words together; it is as wide as a blank.
+/// A non-breaking space, which keeps words on one line.
 const STAYS: &str = "\u{a0}";
 
-/// Breaks text into lines of at most `width` columns where it has blanks; a longer word stays whole.
+/// Breaks text at spaces into lines of at most `width` columns. A longer word is not broken.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     lines(text, Options::new(width).break_words(false))
 }
 
-/// The same, but a longer word is broken, too.
+/// Like [`wrap`], but breaks longer words too.
 fn wrap_all(text: &str, width: usize) -> Vec<String> {
     lines(text, Options::new(width))
 }

@@ -1,6 +1,5 @@
-//! The model of a page: what a command has to say, in pieces, with their layout left to whoever shows them. It
-//! serializes as the list of its blocks. What files say goes through here on its way to a terminal, and loses its control
-//! characters.
+//! The model of a page: the output of a command in blocks, without a layout. It serializes as the list of its blocks.
+//! Text from files goes through this model before it reaches a terminal, and its control characters are escaped.
 
 use std::borrow::Cow;
 
@@ -10,49 +9,49 @@ use super::figures::clipped;
 use super::layout::WIDTH;
 use super::printable::printable;
 
-/// Pieces in the order in which they are read.
+/// Blocks in reading order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Page {
-    /// The pieces.
+    /// The blocks.
     pub blocks: Vec<Block>,
 }
 
-/// A piece of a page.
+/// A block of a page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "block")]
 pub enum Block {
-    /// What comes next is about this.
+    /// The title of the following blocks.
     Heading {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// What comes next stands apart.
+    /// Space before the next block.
     Gap,
-    /// One line, as it is.
+    /// One line, not wrapped.
     Line {
-        /// Its parts.
+        /// The parts of the line.
         parts: Vec<Part>,
     },
-    /// Words that flow.
+    /// Text that wraps.
     Paragraph {
-        /// How far from the left edge, in columns.
+        /// The indent, in columns.
         indent: usize,
-        /// The words.
+        /// The text.
         text: Part,
     },
-    /// A few values with commas between them, none of which is broken in two.
+    /// Values separated by commas. No value is broken across lines.
     List {
-        /// How far from the left edge, in columns.
+        /// The indent, in columns.
         indent: usize,
         /// The values.
         items: Vec<String>,
     },
-    /// A label and what it labels.
+    /// A label with its value.
     Pair {
-        /// How far from the left edge the label is, in columns.
+        /// The column of the label.
         indent: usize,
-        /// How far the value is.
+        /// The column of the value.
         value_at: usize,
         /// The label.
         label: String,
@@ -63,162 +62,162 @@ pub enum Block {
     Table(Table),
 }
 
-/// Rows and columns.
+/// A table of rows and columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// What the table is about, in place of the first column's name.
+    /// The title, in place of the first column's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The columns' names, which may be empty, and how their cells stand.
+    /// The columns' names, which may be empty, and the alignment of their cells.
     pub columns: Vec<(String, Align)>,
-    /// A cell for each column, or for the first few.
+    /// Rows with a cell for each column, or for the first few columns.
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Words of one kind.
+/// Text with one mark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Part {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What they are.
+    /// The meaning of the text.
     pub mark: Mark,
 }
 
 /// A cell of a table.
 pub type Cell = Part;
 
-/// What words are, for whoever has colours.
+/// The meaning of text, from which a terminal chooses a colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
-    /// Nothing in particular.
+    /// No special meaning.
     #[default]
     Plain,
-    /// What matters.
+    /// Important text.
     Strong,
-    /// What is as it should be.
+    /// A good result.
     Good,
-    /// What is not.
+    /// A bad result.
     Bad,
-    /// What cannot be said.
+    /// An undecided result.
     Unsure,
-    /// What may be skipped.
+    /// Less important text.
     Faint,
-    /// What the first of two texts has, and not the second.
+    /// A line of the first text that the second lacks.
     Removed,
-    /// What of that is another's in a line that else is the same.
+    /// Changed words within such a line.
     RemovedWords,
-    /// What the second has, and not the first.
+    /// A line of the second text that the first lacks.
     Added,
-    /// The same of that.
+    /// Changed words within such a line.
     AddedWords,
 }
 
-/// Nothing in particular.
+/// Short for [`Mark::Plain`].
 pub const PLAIN: Mark = Mark::Plain;
-/// What matters.
+/// Short for [`Mark::Strong`].
 pub const BOLD: Mark = Mark::Strong;
-/// What is as it should be.
+/// Short for [`Mark::Good`].
 pub const GOOD: Mark = Mark::Good;
-/// What is not.
+/// Short for [`Mark::Bad`].
 pub const BAD: Mark = Mark::Bad;
-/// What cannot be said.
+/// Short for [`Mark::Unsure`].
 pub const UNSURE: Mark = Mark::Unsure;
-/// What may be skipped.
+/// Short for [`Mark::Faint`].
 pub const FAINT: Mark = Mark::Faint;
 
-/// How a column's cells stand.
+/// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Align {
-    /// Words; they wrap where the page is too narrow for the table.
+    /// For text, which wraps if the page is too narrow for the table.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
 impl Page {
-    /// Something new begins.
+    /// Adds a heading.
     pub fn heading(&mut self, text: &str) {
         self.blocks.push(Block::Heading { text: printable(text).into_owned() });
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub fn blank(&mut self) {
         self.blocks.push(Block::Gap);
     }
 
-    /// One line.
+    /// Adds a line.
     pub fn line(&mut self, text: &str) {
         self.styled(PLAIN, text);
     }
 
-    /// One line of a kind.
+    /// Adds a line with a mark.
     pub fn styled(&mut self, mark: Mark, text: &str) {
         self.parts(vec![Part::styled(mark, text)]);
     }
 
-    /// One line of words of several kinds.
+    /// Adds a line of parts with different marks.
     pub fn parts(&mut self, mut parts: Vec<Part>) {
         parts.iter_mut().for_each(Part::make_printable);
         self.blocks.push(Block::Line { parts });
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     pub fn paragraph(&mut self, indent: usize, text: &str) {
         self.marked(indent, PLAIN, text);
     }
 
-    /// A paragraph of what may be skipped.
+    /// Adds a paragraph of less important text.
     pub fn faint(&mut self, indent: usize, text: &str) {
         self.marked(indent, FAINT, text);
     }
 
-    /// A paragraph of a kind.
+    /// Adds a paragraph with a mark.
     pub fn marked(&mut self, indent: usize, mark: Mark, text: &str) {
         self.blocks.push(Block::Paragraph { indent, text: Part::styled(mark, printable(text)) });
     }
 
-    /// A paragraph of words that a file may have chosen: one that is longer than a line is cut.
+    /// Adds a paragraph of text that may come from a file. Words longer than a line are cut.
     pub fn note(&mut self, indent: usize, text: &str) {
         let words: Vec<String> = text.split_whitespace().map(|word| clipped(word, WIDTH - indent)).collect();
         self.paragraph(indent, &words.join(" "));
     }
 
-    /// Values with commas between them; one that is longer than a line is cut.
+    /// Adds values separated by commas. A value longer than a line is cut.
     pub fn list(&mut self, indent: usize, items: Vec<String>) {
         let items = items.iter().map(|item| clipped(&printable(item), WIDTH - indent - 1)).collect();
         self.blocks.push(Block::List { indent, items });
     }
 
-    /// A label, and what it labels from column 16 on.
+    /// Adds a label in column 2 with its value in column 16.
     pub fn pair(&mut self, label: &str, value: &str) {
         self.labelled([2, 16], label, value);
     }
 
-    /// The same, where there is something to say.
+    /// Adds a label with its value, if there is a value.
     pub fn pair_if(&mut self, label: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.pair(label, value);
         }
     }
 
-    /// A label in one column, and what it labels in another.
+    /// Adds a label and its value in the given columns.
     pub fn labelled(&mut self, [indent, value_at]: [usize; 2], label: &str, value: &str) {
         let [label, value] = [label, value].map(|text| printable(text).into_owned());
         self.blocks.push(Block::Pair { indent, value_at, label, value });
     }
 
-    /// A table.
+    /// Adds a table.
     pub fn table(&mut self, columns: &[(&str, Align)], rows: &[Vec<Cell>]) {
-        // The heads of columns are hitreg's own, and some have two lines.
+        // Column names come from hitreg, not from files, and some have two lines.
         let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
         let mut rows = rows.to_vec();
         rows.iter_mut().flatten().for_each(Part::make_printable);
         self.blocks.push(Block::Table(Table { title: None, columns, rows }));
     }
 
-    /// A table that is a section of its own: `title` stands over its first column.
+    /// Adds a table that is its own section, with `title` above its first column.
     pub fn section(&mut self, title: &str, columns: &[(&str, Align)], rows: &[Vec<Cell>]) {
         self.blank();
         self.table(&[&[("", Align::Left)], columns].concat(), rows);
@@ -227,14 +226,14 @@ impl Page {
         }
     }
 
-    /// All that another page says.
+    /// Adds all blocks of another page.
     pub fn append(&mut self, other: Page) {
         self.blocks.extend(other.blocks);
     }
 }
 
 impl Part {
-    /// Words of a kind.
+    /// Text with a mark.
     pub fn styled(mark: Mark, text: impl Into<String>) -> Part {
         Part { text: text.into(), mark }
     }

@@ -1,14 +1,14 @@
-//! Words out of files as a terminal may see them: a name that holds control characters could clear the screen, or make
-//! lines that look like our own.
+//! Makes text from files safe for a terminal. Control characters in a name could clear the screen or imitate hitreg's
+//! own output.
 
 use std::borrow::Cow;
 
-/// The same words, with every control character written out: `a\nb` for a line's end between a and b.
+/// Escapes every control character: `a\nb` for a line break between a and b.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_control) { Cow::Owned(text.chars().map(shown).collect()) } else { Cow::Borrowed(text) }
 }
 
-/// The same for a message of several lines.
+/// Escapes all control characters except line breaks.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     if text.chars().any(|c| c != '\n' && is_control(c)) {
         Cow::Owned(text.split('\n').map(printable).collect::<Vec<_>>().join("\n"))
@@ -21,7 +21,7 @@ fn shown(c: char) -> String {
     if is_control(c) { c.escape_default().to_string() } else { c.to_string() }
 }
 
-/// Control characters, separators of lines, and those that turn the direction of writing.
+/// Whether a character is a control character, a line separator, or a change of the writing direction.
 fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,4 +1,4 @@
-//! Distributions of both traces, side by side.
+//! Shows the distributions of both traces side by side.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::page::{Cell, Page};
 use crate::diff::{Interpolation, Reconciliation};
 use hitreg_log::stats::Spread;
 
-/// How the predictions did.
+/// The table of both traces' predictions.
 pub(super) fn reconciliation(both: &Reconciliation) -> Page {
     let (a, b) = (&both.a, &both.b);
     let mut page = Page::default();
@@ -33,7 +33,7 @@ pub(super) fn reconciliation(both: &Reconciliation) -> Page {
     page
 }
 
-/// How the others were drawn.
+/// The table of both traces' views: how they drew the other entities.
 pub(super) fn interpolation(both: &Interpolation) -> Page {
     let mut page = Page::default();
     if both.a.views + both.b.views == 0 {

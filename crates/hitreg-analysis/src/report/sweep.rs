@@ -1,4 +1,4 @@
-//! A sweep as people read it.
+//! The page of a sweep.
 
 use super::page::Align::{Left, Right};
 use super::page::{Align, Cell, Page};
@@ -7,7 +7,7 @@ use crate::swept::{Figures, Sweep};
 use hitreg_log::record::WhatIf;
 use hitreg_log::stats::Spread;
 
-/// The headline figures, a row for each combination of values.
+/// The most important figures, with a row for each combination of values.
 pub fn sweep_page(sweep: &Sweep) -> Page {
     let mut page = Page::default();
     let names = [
@@ -52,7 +52,7 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     page
 }
 
-/// Why all rows are equal, where they are.
+/// The share of shots that hit, and half the width of its confidence interval.
 fn equal_rows(sweep: &Sweep) -> Option<String> {
     let (first, others) = sweep.rows.split_first()?;
     if others.is_empty() || others.iter().any(|row| row.figures != first.figures) {
@@ -68,8 +68,6 @@ fn equal_rows(sweep: &Sweep) -> Option<String> {
         _ => format!("All rows are equal: the replays of these logs do not depend on {keys}."),
     })
 }
-
-/// The share of shots that hit, and half its confidence interval.
 fn hit_share(f: &Figures) -> [String; 2] {
     let share = (f.shots > 0).then(|| format!("{:.1}", 100.0 * f.hits as f64 / f.shots as f64));
     let interval = f.hit_share_ci95.map(|half| format!("±{:.1}", 100.0 * half));

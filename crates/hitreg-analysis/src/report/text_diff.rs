@@ -1,4 +1,5 @@
-//! How two texts differ, on a page: lines that only one of them has are signed and coloured, and words that are another's stand out.
+//! Shows the differences of two texts on a page. Lines that only one text has are signed and coloured, and changed
+//! words are highlighted.
 
 use super::figures::count;
 use super::page::{FAINT, Mark, PLAIN, Page, Part};
@@ -7,7 +8,7 @@ use crate::text_diff::{Line, Of, TextDiff, Words};
 use crate::why::Correction;
 
 impl Page {
-    /// Adds the first of its lines, as they are: no line is broken. `rest` says where the others are to be had.
+    /// Adds the first lines of the diff, without wrapping. `rest` says where to find the other lines.
     pub fn text_diff(&mut self, diff: &TextDiff, most: usize, rest: &str) {
         for line in diff.lines.iter().take(most) {
             self.parts(parts(line));
@@ -29,7 +30,7 @@ fn parts(line: &Line) -> Vec<Part> {
     [Part::styled(whole, format!("  {}", line.sign()))].into_iter().chain(line.words.iter().map(part)).collect()
 }
 
-/// The settings of both sides, where some differ, with so many others around each.
+/// The settings of both sides if some differ, with `context` equal settings around each difference.
 pub(super) fn settings(page: &mut Page, diff: &TraceDiff, context: usize, most: usize) {
     let [a, b] = &diff.settings;
     let text = |settings: &[(String, String)]| -> String {
@@ -40,7 +41,7 @@ pub(super) fn settings(page: &mut Page, diff: &TraceDiff, context: usize, most: 
     page.text_diff(&found, most, "with --verbose");
 }
 
-/// The body that was predicted, and as it came, where the whole of it is known.
+/// The predicted body and the acked body, if the whole body is known.
 pub(super) fn body(page: &mut Page, correction: &Correction) {
     let text = |came: bool| -> String {
         let error = |field: &str| correction.errors.iter().find(|error| came && error.field == field);
@@ -60,7 +61,7 @@ pub(super) fn body(page: &mut Page, correction: &Correction) {
 
 const MOST_BODY_LINES: usize = 40;
 
-/// A name or value that a file chose, on one line of the page.
+/// Puts a name or value from a file on one line of the page.
 fn one_line(text: &str) -> String {
     super::figures::clipped(&super::printable::printable(text), super::layout::WIDTH - 3)
 }

@@ -1,4 +1,4 @@
-//! One shot or one correction, explained to whoever complains about it.
+//! Explains one shot or one correction to the person who asks about it.
 
 use super::figures::{clipped, count, counted, measure, ms, seconds};
 use super::page::Align::{Left, Right};
@@ -8,7 +8,7 @@ use crate::why::{
     Came, Carried, Correction, DrawnFrom, GivenHit, Judged, Off, Otherwise, Place, Received, Shot, Which, Why,
 };
 
-/// The page about a shot or a correction. `settings` are those of the trace.
+/// The page about a shot or a correction. `settings` are the settings of the trace.
 pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[Otherwise]) -> Page {
     let mut page = Page::default();
     match why {
@@ -18,7 +18,7 @@ pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[Otherwise
     page
 }
 
-/// The answer in a sentence or two.
+/// The answer in one or two sentences.
 pub fn why_answer(why: &Why, settings: &[(String, String)]) -> String {
     match why {
         Why::Shot(shot) => verdict(shot, settings),
@@ -26,7 +26,7 @@ pub fn why_answer(why: &Why, settings: &[(String, String)]) -> String {
     }
 }
 
-/// The drawing of a shot or correction as SVG; `None` where the trace does not say where anything was.
+/// The picture of a shot or correction as SVG; `None` if the trace has no positions.
 pub fn why_svg(why: &Why, settings: &[(String, String)]) -> Option<String> {
     Scene::of(why).map(|scene| scene.svg(&title(why), &why_answer(why, settings)))
 }
@@ -50,7 +50,7 @@ fn at_time(at_us: Option<i64>) -> String {
     at_us.map_or(String::new(), |at| format!(" at {}", seconds(at)))
 }
 
-/// A name that a file chose.
+/// Shortens a name that comes from a file.
 fn name(text: &str) -> String {
     clipped(text, 24)
 }
@@ -119,7 +119,7 @@ fn chosen(shot: &Shot) -> Option<&'static str> {
     }
 }
 
-/// From which snapshots a target was drawn.
+/// The snapshots from which a target was drawn.
 fn made_of(from: &DrawnFrom) -> String {
     let at = |snapshot: &Received| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
     match (&from.after, from.fraction) {
@@ -181,7 +181,7 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     page.pair_if("by then", visible.map(|seen| format!("the target {seen}{}", covered.unwrap_or_default())).as_deref());
 }
 
-/// What the server that was recorded gave for it.
+/// The hit that the recorded server reported for a shot.
 fn given(given: &GivenHit) -> String {
     let Some(target) = &given.target else { return "the server gave no hit for it".to_owned() };
     let whom = if target == "?" { "a hit of somebody" } else { target };
@@ -195,7 +195,7 @@ fn given(given: &GivenHit) -> String {
     format!("the server gave {whom}{damage}{off}")
 }
 
-/// Says so where the server ran the usercmd from another place than the shooter's screen did.
+/// Adds a note if the server ran the usercmd from another place than the shooter's screen showed.
 fn elsewhere(page: &mut Page, shot: &Shot) {
     let Some((who, Some(ran))) = &shot.aimed_at else { return };
     let drawn = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref());
@@ -212,10 +212,10 @@ fn elsewhere(page: &mut Page, shot: &Shot) {
     }
 }
 
-/// How well the aim as the trace's tables have it agrees with the aim as it was judged, where both are the same.
+/// Two aims at most this far apart count as equal: the aim in the trace's tables and the aim that was judged.
 const SAME_DEGREES: f32 = 0.05;
 
-/// The three places in a table.
+/// The table of the target's places: drawn, judged and present.
 fn places(page: &mut Page, shot: &Shot, who: &str) {
     let columns = [("server time", Right), ("off the aim", Right), ("", Left), ("known by", Left)];
     let row = |place: &Place| -> Vec<Cell> {
@@ -237,7 +237,7 @@ fn places(page: &mut Page, shot: &Shot, who: &str) {
     }
 }
 
-/// `3.10 left, 2.00 below`: where the target is, seen along the aim.
+/// The direction to the target as seen along the aim: `3.10 left, 2.00 below`.
 fn direction(off: &Off) -> String {
     let across = format!("{} {}", measure(off.right_units.abs()), off.side());
     match off.up_units {
@@ -246,7 +246,7 @@ fn direction(off: &Off) -> String {
     }
 }
 
-/// `hit p3 head 80`.
+/// A result in words: `hit p3 head 80`.
 fn came(came: &Came) -> String {
     let mut text = if came.reason.is_empty() { "not known".to_owned() } else { name(&came.reason) };
     text.extend(came.target.iter().chain(&came.hitgroup).map(|word| format!(" {}", name(word))));

@@ -1,15 +1,15 @@
-//! A few places seen from above and from the side, as characters and as SVG: the targets of a shot beside its line, which runs from left to
-//! right, or where a prediction was and where it had to be.
+//! Draws a few places from above and from the side, as characters and as SVG. For a shot: the target's places beside
+//! the shot's line, which runs from left to right. For a correction: the predicted place and the server's place.
 
 use std::fmt::Write;
 
 use super::figures::measure;
 use crate::why::{Correction, Shot, Which, Why};
 
-/// What is seen from above. Right on the picture is along the aim, or +x; down is to the right of that.
+/// The picture from above. Right is along the aim or +x, and down is to the right of that direction.
 pub(super) struct Scene {
     points: Vec<Point>,
-    /// How far to the left of the picture's zero the shooter is, if a line runs from it through the picture.
+    /// The shooter's number, and its distance to the left of the picture's origin, if the shot's line is drawn.
     shooter: Option<(u32, f32)>,
     is_from_side: bool,
 }
@@ -20,19 +20,19 @@ struct Point {
     label: &'static str,
     along: f32,
     across: f32,
-    /// How high it is above the picture's zero, where that is known.
+    /// Height above the picture's origin, if known.
     up: Option<f32>,
 }
 
-/// The size of the drawing in pixels.
+/// The width of the SVG, in pixels.
 const WIDTH: f32 = 800.0;
-/// The same.
+/// The height of the SVG, in pixels.
 const HEIGHT: f32 = 400.0;
-/// The width of the picture in columns, without its margin.
+/// The width of the text picture, in columns without the margin.
 const COLUMNS: usize = 74;
-/// Its greatest height in rows.
+/// The greatest height of the text picture, in rows.
 const ROWS: usize = 15;
-/// A character is about twice as high as it is wide.
+/// The height of a character in widths, approximately.
 const ROW_PER_COLUMN: f32 = 2.0;
 
 impl Scene {
@@ -44,7 +44,7 @@ impl Scene {
         Some(scene).filter(|scene| !scene.points.is_empty())
     }
 
-    /// The same places with their heights, up above; `None` where no height is known, or none differs.
+    /// The same places seen from the side; `None` if a height is unknown or all heights are equal.
     pub(super) fn seen_from_side(&self) -> Option<Scene> {
         let side = |point: &Point| Some(Point { across: -point.up?, ..*point });
         let points: Vec<Point> = self.points.iter().map(side).collect::<Option<_>>()?;
@@ -52,19 +52,19 @@ impl Scene {
         (!is_flat).then_some(Scene { points, shooter: self.shooter, is_from_side: true })
     }
 
-    /// The least and the greatest place in each direction.
+    /// The lowest and highest coordinate in each direction.
     fn bounds(&self) -> [(f32, f32); 2] {
         let bounds = |of: fn(&Point) -> f32| {
             let values = self.points.iter().map(of);
             values.fold((f32::MAX, f32::MIN), |(least, most), value| (least.min(value), most.max(value)))
         };
         let (top, bottom) = bounds(|point| point.across);
-        // The line is at 0.
+        // The shot's line is at 0.
         let (top, bottom) = if self.shooter.is_some() { (top.min(0.0), bottom.max(0.0)) } else { (top, bottom) };
         [bounds(|point| point.along), (top, bottom)]
     }
 
-    /// How many units a column is: such that all fits, rounded up to 1, 2 or 5 of some power of ten.
+    /// How many units one column shows, so that everything fits. Rounded up to 1, 2 or 5 times a power of ten.
     fn units_per_column(&self) -> f32 {
         let [(left, right), (top, bottom)] = self.bounds();
         let needed = ((right - left) / (COLUMNS - 12) as f32).max((bottom - top) / ROW_PER_COLUMN / (ROWS - 3) as f32);
@@ -87,7 +87,7 @@ impl Scene {
         }
         for point in &self.points {
             let Some(line) = grid.get_mut(row(point.across)) else { continue };
-            // Places too near to be told apart stand side by side.
+            // Places too close to be separate are drawn side by side.
             let free = (column(point.along)..COLUMNS).find(|column| matches!(line[*column], ' ' | '-' | '>'));
             if let Some(free) = free {
                 line[free] = point.letter;
@@ -135,7 +135,7 @@ impl Scene {
             text(16.0, HEIGHT - 16.0 - 18.0 * index as f32, "dimgray", line);
         }
         for (index, point) in self.points.iter().enumerate() {
-            // Below one another, so that labels of places that are close do not cover each other.
+            // The labels are one below the other, so that the labels of close places do not cover each other.
             text(
                 x(point.along) + 12.0,
                 y(point.across) + 18.0 * index as f32 - 12.0,
@@ -151,7 +151,7 @@ impl Scene {
             );
         }
         for (index, point) in self.points.iter().enumerate() {
-            // Rings of different sizes, so that places that are the same are seen to be.
+            // Rings of different sizes show that places are equal.
             let (radius, colour) = (4 + 3 * index, colour(index));
             let (x, y) = (x(point.along), y(point.across));
             let _ = writeln!(
@@ -175,12 +175,12 @@ impl Scene {
     }
 }
 
-/// A length of about a hundred pixels.
+/// The scale bar's length in units, about a hundred pixels.
 fn bar_units(scale: f32) -> f32 {
     libm::powf(10.0, libm::roundf(libm::log10f(100.0 / scale)))
 }
 
-/// Colours that the colour-blind tell apart (Okabe and Ito).
+/// Colours that colour-blind people can distinguish (Okabe and Ito).
 fn colour(index: usize) -> &'static str {
     ["#0072b2", "#d55e00", "#009e73"][index % 3]
 }

@@ -1,4 +1,4 @@
-//! A sweep as a table of named columns, for files, and as text, for people.
+//! A sweep as a table of named columns, for files, and as text for people.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
@@ -8,9 +8,9 @@ use hitreg_log::stats::Spread;
 /// Rows of named columns. Serializes as a list of rows, each a map from column to value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The columns' names: what was varied, then the figures with their units.
+    /// The names of the columns: the varied settings, then the figures with their units.
     pub columns: Vec<String>,
-    /// A cell for each column.
+    /// Rows with one cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -20,11 +20,11 @@ pub struct Table {
 pub enum Cell {
     /// A setting's value.
     Text(String),
-    /// How many.
+    /// A count.
     Count(u64),
-    /// A measure.
+    /// A measured quantity.
     Number(f64),
-    /// Nothing was measured.
+    /// No value was measured.
     None,
 }
 
@@ -49,7 +49,7 @@ impl Serialize for Table {
 }
 
 impl Table {
-    /// The table in CSV after RFC 4180, with a line of names; what was not measured is empty.
+    /// Formats the table as CSV (RFC 4180), with a header line. An unmeasured value is an empty cell.
     pub fn to_csv(&self) -> String {
         let text = |cell: &Cell| match cell {
             Cell::Text(text) => text.clone(),
@@ -67,7 +67,7 @@ impl Table {
 }
 
 impl Sweep {
-    /// All figures, each in a column of its own.
+    /// The table of all figures, with one column for each figure.
     pub fn table(&self) -> Table {
         let row = |row: &super::Row| {
             let values = row.values.iter().cloned().map(Cell::Text);
@@ -81,7 +81,7 @@ impl Sweep {
     }
 }
 
-/// The columns that every sweep's table has.
+/// The names of the figures' columns, which every sweep has.
 pub fn figure_names() -> Vec<String> {
     figures(&Figures::default()).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
@@ -89,7 +89,7 @@ pub fn figure_names() -> Vec<String> {
 fn figures(f: &Figures) -> Vec<(&'static str, Cell)> {
     let count = |count: Option<u64>| count.map_or(Cell::None, Cell::Count);
     let number = |number: Option<f64>| number.map_or(Cell::None, Cell::Number);
-    // The nearest short decimal of a single, so that 0.1 is not written as 0.10000000149011612.
+    // The shortest decimal of a 32-bit float, so that 0.1 is not written as 0.10000000149011612.
     let short = |value: f32| value.to_string().parse().ok();
     let part = |spread: Option<Spread>, part: fn(Spread) -> f32| number(spread.and_then(|s| short(part(s))));
     let (view, ms, units) = (f.view_error_units, f.in_cover_ms, f.in_cover_units);

@@ -1,5 +1,5 @@
-//! Traces that need not be made again, by content: the build's identity and name, the log's bytes, the options.
-#![expect(clippy::disallowed_methods, reason = "where caches live is the environment's to say")]
+//! A cache of traces, by content: the build's identity and file name, the log's bytes, and the options.
+#![expect(clippy::disallowed_methods, reason = "the environment says where caches are")]
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -7,16 +7,16 @@ use std::time::SystemTime;
 use hitreg_log::store::{self, OwnFolder, Target};
 use hitreg_log::trace::Digest;
 
-/// What the cache may hold; the oldest go first.
+/// The size limit; the oldest traces are removed first.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A folder of traces.
+/// A folder of cached traces.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: OwnFolder,
 }
 
-/// A cache that is not available.
+/// The error for a cache folder that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: traces cannot be kept here ({source}); name another folder with --cache, or use --no-cache", folder.display())]
 pub struct CacheError {
@@ -25,10 +25,11 @@ pub struct CacheError {
 }
 
 impl Cache {
-    /// The cache in a folder, which is made if need be. The oldest traces are thrown away when it has grown beyond 1 GiB.
+    /// Opens the cache in a folder, and creates the folder if needed. Removes the oldest traces if the cache is larger
+    /// than 1 GiB.
     ///
     /// # Errors
-    /// When there is no such folder and it cannot be made.
+    /// When the folder cannot be created.
     pub fn open(folder: &Path) -> Result<Cache, CacheError> {
         let traces = OwnFolder::open(&folder.join("traces"));
         let cache = Cache { folder: traces.map_err(|source| CacheError { folder: folder.to_owned(), source })? };
@@ -36,14 +37,14 @@ impl Cache {
         Ok(cache)
     }
 
-    /// `$XDG_CACHE_HOME/hitreg`, `~/.cache/hitreg`, or a folder below the system's temporary one.
+    /// The default folder: `$XDG_CACHE_HOME/hitreg`, `~/.cache/hitreg`, or a folder in the system's temporary folder.
     pub fn usual_folder() -> PathBuf {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = || absolute("HOME").map(|home| home.join(".cache"));
         absolute("XDG_CACHE_HOME").or_else(home).unwrap_or_else(std::env::temp_dir).join("hitreg")
     }
 
-    /// Keeps a trace. When that fails the next run makes it again, and nothing else is lost.
+    /// Stores a trace. A failure is ignored: the next run only has to make the trace again.
     pub(super) fn put(&self, key: Digest, trace: &Path) {
         if let Ok(mut from) = store::open(trace) {
             let _ = store::save(&self.file(key), |out| Ok(std::io::copy(&mut from, out).map(drop)?));
@@ -68,7 +69,7 @@ impl Cache {
             if bytes <= most_bytes {
                 break;
             }
-            // Somebody else may have removed it already.
+            // Another process may have removed it already.
             let _ = std::fs::remove_file(path);
             bytes -= length;
         }

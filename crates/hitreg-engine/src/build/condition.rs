@@ -1,4 +1,4 @@
-//! A user's command that says whether something still shows.
+//! A user's command that says whether a log still shows a problem.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::process::{self, Ended};
 use super::{Stop, Untestable};
 
-/// A shell command in which `{}` stands for a log, and `{build}` for a build.
+/// A shell command in which `{}` is replaced by a log and `{build}` by a build.
 #[derive(Clone, Debug)]
 pub struct Condition {
     template: String,
@@ -15,18 +15,18 @@ pub struct Condition {
     stop: Stop,
 }
 
-/// What a condition says.
+/// The answer of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It still shows (exit code 1).
+    /// The log still shows the problem (exit code 1).
     Shows,
-    /// It does not (exit code 0).
+    /// The log does not show the problem (exit code 0).
     Gone,
-    /// It cannot be said (exit code 125 and others, a crash, the time limit).
+    /// The command could not decide (exit code 125 and others, a crash, the time limit).
     Unknown(Untestable),
 }
 
-/// The command itself is wrong, so that no answer of it means anything.
+/// The error for a command that cannot be run, so that its exit codes mean nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("`{command}` cannot be run: {reason}")]
 pub struct BadCondition {
@@ -35,26 +35,26 @@ pub struct BadCondition {
 }
 
 impl Condition {
-    /// A condition from the command that a user typed.
+    /// Creates a condition from the user's command.
     pub fn new(template: &str, time_limit: Duration, stop: Stop) -> Condition {
         Condition { template: template.to_owned(), time_limit, stop }
     }
 
-    /// The same command, to be ended by another hand.
+    /// The same command with another [`Stop`].
     #[must_use]
     pub fn under(&self, stop: Stop) -> Condition {
         Condition { stop, ..self.clone() }
     }
 
-    /// Whether the command says where the build goes.
+    /// Whether the command contains the build.
     pub fn names_build(&self) -> bool {
         self.template.contains("{build}") || self.template.contains("HITREG_BUILD")
     }
 
-    /// Asks about a log, and a build of which `HITREG_BUILD` in the command's environment says the path too.
+    /// Asks about a log and a build. The command's environment also has the build's path, in `HITREG_BUILD`.
     ///
     /// # Errors
-    /// When there is no such command, or it says that it is in trouble (exit code 126 and above).
+    /// When the command does not exist or reports a failure (exit code 126 and above).
     pub fn ask(&self, log: &Path, build: Option<&Path>) -> Result<Answer, BadCondition> {
         let mut text = self.template.replace("{}", &quoted(log));
         let mut command = Command::new("sh");
@@ -87,7 +87,7 @@ fn said(last_words: &[String]) -> String {
     last_words.last().map(|line| format!(" ({line})")).unwrap_or_default()
 }
 
-/// A path as one word of a shell.
+/// Quotes a path as one word of a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);

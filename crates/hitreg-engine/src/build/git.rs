@@ -1,7 +1,7 @@
-//! Histories of builds: a user's git repository, read as it is, and a worktree beside it in which commits are built.
+//! Histories of builds: reads a user's git repository, and builds its commits in a separate worktree.
 //!
-//! The user's own checkout, index and HEAD are never touched; all that is added to the repository is the worktree's entry, which
-//! goes away with it.
+//! The user's own checkout, index and HEAD are never changed. The repository only gains the worktree's entry, which is
+//! removed together with the worktree.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::process::{self, Ended};
 use super::{Stop, Untestable, why_untestable};
 
-/// What git sets for the commands that it runs; what runs inside another worktree must not see it.
+/// Variables that git sets for the commands that it runs. Commands in another worktree must not inherit them.
 const INHERITED: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -23,24 +23,24 @@ const INHERITED: [&str; 8] = [
     "GIT_NAMESPACE",
 ];
 
-/// A git command that failed.
+/// The error of a git operation.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// There is no git.
+    /// git cannot be started.
     #[error("git cannot be started: {0}")]
     Start(#[from] std::io::Error),
-    /// It said no.
+    /// git reported an error.
     #[error("git {command}: {said}")]
     Failed {
-        /// What it was asked.
+        /// The arguments of the command.
         command: String,
-        /// What it said.
+        /// What git wrote.
         said: String,
     },
-    /// A range of another form.
+    /// The range does not have the form `GOOD..BAD`.
     #[error("`{0}` is no range of commits: write GOOD..BAD, such as v1.0..HEAD")]
     NoRange(String),
-    /// A range without commits.
+    /// The range has no commits.
     #[error("{good}..{bad} has no commits: BAD must come after GOOD")]
     Empty {
         /// The good end.
@@ -50,31 +50,31 @@ pub enum GitError {
     },
 }
 
-/// A user's repository.
+/// A user's git repository.
 #[derive(Clone, Debug)]
 pub struct Repository {
     folder: PathBuf,
 }
 
 impl Repository {
-    /// The repository that a folder belongs to.
+    /// Opens the repository that a folder belongs to.
     ///
     /// # Errors
-    /// When it belongs to none.
+    /// When the folder belongs to no repository.
     pub fn at(folder: &Path) -> Result<Repository, GitError> {
         let common = git(folder, ["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
         Ok(Repository { folder: PathBuf::from(common) })
     }
 
-    /// Identifies the repository on this machine.
+    /// The repository's common git folder, which identifies it on this machine.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The commits at the ends of `GOOD..BAD`, by their full names.
+    /// The commits at the ends of `GOOD..BAD`, as full hashes.
     ///
     /// # Errors
-    /// When the text is no range, or names no commits, or there are none between.
+    /// When the text is not a range, names no commits, or the range is empty.
     pub fn range(&self, text: &str) -> Result<(String, String), GitError> {
         let (good, bad) = text.split_once("..").ok_or_else(|| GitError::NoRange(text.to_owned()))?;
         if good.is_empty() || bad.starts_with('.') {
@@ -94,7 +94,8 @@ impl Repository {
         Ok(self.git(["rev-list", "--no-walk", "--parents", commit])?.split(' ').skip(1).any(|name| name == parent))
     }
 
-    /// The commits that lead from any of `goods` to `bad`, without these, those first that divide them best.
+    /// The commits between any of `goods` and `bad`, without these ends. The commits that divide the range best come
+    /// first.
     ///
     /// # Errors
     /// When git fails.
@@ -106,7 +107,7 @@ impl Repository {
         Ok(names.filter(|name| *name != bad).map(str::to_owned).collect())
     }
 
-    /// The first parent of a commit; `None` when it has none.
+    /// The first parent of a commit; `None` for a root commit.
     ///
     /// # Errors
     /// When git fails.
@@ -114,7 +115,7 @@ impl Repository {
         Ok(self.git(["rev-list", "--no-walk", "--parents", commit])?.split(' ').nth(1).map(str::to_owned))
     }
 
-    /// The commit among these that comes last in history.
+    /// The newest of these commits, in topological order.
     ///
     /// # Errors
     /// When git fails.
@@ -132,11 +133,11 @@ impl Repository {
         self.git(["log", "-1", "--no-show-signature", "--format=%s", commit])
     }
 
-    /// A worktree at a commit, at a folder that may hold one from an earlier run. The `artifact` that an earlier commit may
-    /// have left there goes, so that it is not taken for what this one builds.
+    /// Checks out a commit in a worktree at `folder`, which may hold a worktree of an earlier run. First removes the
+    /// `artifact` that an earlier commit may have left there, so that it is not mistaken for this commit's build.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the worktree cannot be created.
     pub fn check_out(&self, folder: &Path, commit: &str, artifact: &Path) -> Result<(), GitError> {
         let _ = std::fs::remove_file(artifact);
         let quietly = ["-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"];
@@ -144,7 +145,7 @@ impl Repository {
         if folder.join(".git").is_file() && git(folder, quietly.into_iter().chain(again)).is_ok() {
             return Ok(());
         }
-        // Whatever a killed run has left half done is not worth mending.
+        // A worktree that a killed run left incomplete is removed, not repaired.
         self.remove(folder)?;
         let folder = folder.as_os_str();
         let add = [OsStr::new("worktree"), "add".as_ref(), "--quiet".as_ref(), "--force".as_ref(), "--detach".as_ref()];
@@ -159,7 +160,7 @@ impl Repository {
         self.forget_missing_worktrees()
     }
 
-    /// Forgets the repository's entries of worktrees that are gone.
+    /// Removes the repository's entries for worktrees that are missing.
     ///
     /// # Errors
     /// When git fails.
@@ -175,7 +176,7 @@ impl Repository {
 /// Runs a user's build command in a worktree.
 ///
 /// # Errors
-/// When it fails, takes too long, or is stopped.
+/// When the command fails, takes too long or is stopped.
 pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &Stop) -> Result<(), Untestable> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).current_dir(worktree);

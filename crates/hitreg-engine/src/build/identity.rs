@@ -1,5 +1,5 @@
-//! What the cache knows a build by: all that is sure to be part of it.
-#![expect(clippy::disallowed_methods, reason = "where a program gets its libraries from is the environment's to say")]
+//! The identity of a build for the cache, from the files that are part of it.
+#![expect(clippy::disallowed_methods, reason = "the environment says where a program's libraries are")]
 
 use std::ffi::OsStr;
 use std::io::Error;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use hitreg_log::store;
 use hitreg_log::trace::Digest;
 
-/// A build with more than so many bytes of libraries beside it is run each time.
+/// The size limit for the libraries beside a build. A build with more is never cached.
 const MOST_BYTES: u64 = 256 << 20;
-/// What says which libraries a program gets.
+/// Environment variables that choose the libraries of a program.
 const LOADERS: [&str; 5] = ["LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"];
 
-/// What a build is, as far as its files say.
+/// The identity of a build, as far as its files determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
-    /// The bytes of its file, those of the shared libraries in its folder, and where else libraries are looked for.
+    /// The digest of the executable, the shared libraries in its folder, and the library search variables.
     Content(Digest),
-    /// It is more than its files: a script, a program with too many libraries. Nothing that it wrote is ever used again.
+    /// The files do not determine the build: it is a script, or has too many libraries. Its traces are never reused.
     Open,
 }
 
 impl Identity {
-    /// Of the build in a file.
+    /// The identity of the build in a file.
     pub(super) fn of(path: &Path) -> Result<Identity, Error> {
         let bytes = std::fs::read(path)?;
         if bytes.starts_with(b"#!") {
@@ -46,7 +46,7 @@ impl Identity {
     }
 }
 
-/// In the order of their names.
+/// The shared libraries in the executable's folder, in the order of their names.
 fn libraries_beside(path: &Path) -> Result<Vec<PathBuf>, Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut libraries = Vec::new();
@@ -60,7 +60,7 @@ fn libraries_beside(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(libraries)
 }
 
-/// `libgame.so`, `libgame.so.3`, `game.dll`, `libgame.dylib`.
+/// Whether a file is a shared library: `libgame.so`, `libgame.so.3`, `game.dll`, `libgame.dylib`.
 fn is_library(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_lowercase();
     [".so", ".dll", ".dylib"].iter().any(|ending| name.ends_with(ending)) || name.contains(".so.")

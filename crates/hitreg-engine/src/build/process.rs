@@ -1,6 +1,6 @@
-//! One child process: started in a process group or job of its own, watched against a time limit, and ended with all that it
+//! Runs one child process in its own process group or job, with a time limit, and ends it with all processes that it
 //! started.
-#![expect(clippy::disallowed_methods, reason = "a time limit is about real time, and nothing else sees it")]
+#![expect(clippy::disallowed_methods, reason = "a time limit is about real time, and nothing else reads the clock")]
 
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ use super::stop::Stop;
 use super::strays::Mark;
 use super::tail::Tail;
 
-/// How long the pipes of a process that has ended are waited for.
+/// How long to wait for the pipes of a process that has ended.
 const AFTERWARDS: Duration = Duration::from_millis(500);
-/// How long a file that somebody has just written is waited for: another process may hold it open for writing.
+/// How long to wait for an executable that another process still holds open for writing.
 const BUSY: Duration = Duration::from_secs(2);
 
 /// A process that has ended.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) ended: Ended,
-    /// The last lines that it wrote to stderr.
+    /// The last lines of its stderr.
     pub(super) last_words: Vec<String>,
 }
 
@@ -35,11 +35,11 @@ pub(super) enum Ended {
     Signal(i32),
     /// It was killed because it ran longer than this.
     TimeLimit(Duration),
-    /// It was killed because nobody wants to know any more.
+    /// It was killed because its [`Stop`] was stopped.
     Stopped,
 }
 
-/// Runs a command without input, with its stdout thrown away.
+/// Runs a command without input and discards its stdout.
 pub(super) fn run(mut command: Command, limit: Duration, stop: &Stop) -> std::io::Result<Ran> {
     if stop.is_stopped() {
         return Ok(Ran { ended: Ended::Stopped, last_words: Vec::new() });
@@ -72,7 +72,8 @@ pub(super) fn run(mut command: Command, limit: Duration, stop: &Stop) -> std::io
     Ok(Ran { ended, last_words })
 }
 
-/// A file that was just copied may still be open for writing in a child that another thread is starting.
+/// Starts a command. A file that was just copied may still be open for writing in a child that another thread is
+/// starting, so this retries.
 fn spawn(mut command: CommandWrap) -> std::io::Result<Box<dyn ChildWrapper>> {
     let started = Instant::now();
     loop {
@@ -85,12 +86,13 @@ fn spawn(mut command: CommandWrap) -> std::io::Result<Box<dyn ChildWrapper>> {
     }
 }
 
-/// Short processes are noticed at once, long ones do not cost time.
+/// The time until the next check. It grows with the running time: short processes are noticed at once, and long ones
+/// cost few checks.
 fn pause(elapsed: Duration) -> Duration {
     (elapsed / 20).clamp(Duration::from_micros(500), Duration::from_millis(20))
 }
 
-/// A child that ends with all that it started when nobody watches it any more.
+/// A child process that is ended together with its own children when this is dropped.
 struct Watched {
     child: Box<dyn ChildWrapper>,
     mark: Mark,
@@ -98,15 +100,15 @@ struct Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Fails when nobody of them is left, which is what it is for.
+        // Fails if no process of the group is left, which is the goal.
         let _ = self.child.start_kill();
-        // It is gone or about to be, and what it ended with is known or does not count.
+        // The process has ended or is about to; its exit status is known or not needed.
         let _ = self.child.wait();
         self.mark.end_all();
     }
 }
 
-/// The command in a process group of its own, or, on Windows, in a job.
+/// Wraps the command in its own process group or, on Windows, a job.
 fn with_all_that_it_starts(command: Command) -> CommandWrap {
     let mut command = CommandWrap::from(command);
     #[cfg(unix)]
@@ -131,7 +133,7 @@ fn ended(status: ExitStatus) -> Ended {
     status.code().map_or(Ended::Signal(0), Ended::Exit)
 }
 
-/// `signal 11, SIGSEGV`.
+/// The signal with its name, such as `signal 11, SIGSEGV`.
 pub(super) fn signal_name(signal: i32) -> String {
     const NAMES: [(i32, &str); 10] = [
         (1, "SIGHUP"),
@@ -193,7 +195,7 @@ mod tests {
         assert!(!alive.exists());
     }
 
-    /// As a daemon starts: in a session of its own, and its parent gone.
+    /// Starts a process like a daemon: in its own session, without a parent.
     #[cfg(target_os = "linux")]
     #[test]
     fn who_leaves_the_process_group_is_ended_too() {

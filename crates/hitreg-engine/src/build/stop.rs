@@ -1,9 +1,9 @@
-//! Ending what runs before its time: because the user said so, or because its answer is not needed any more.
+//! Stops running processes early, because the user asked for it or because their result is not needed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends the processes that were started with it. Clones end the same ones.
+/// Stops the processes that were started with it. Clones stop the same processes.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     stopped: Arc<AtomicBool>,
@@ -11,18 +11,18 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// A part that can be stopped by itself, and is when the whole is.
+    /// A part of this stop. It can be stopped separately, and stopping the whole stops it too.
     #[must_use]
     pub fn part(&self) -> Stop {
         Stop { stopped: Arc::default(), whole: Some(Arc::new(self.clone())) }
     }
 
-    /// Ends everything that runs under this, and lets nothing more begin.
+    /// Ends all processes that run with this stop, and prevents new ones.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it has been stopped.
+    /// Whether this stop, or the whole that it is part of, has been stopped.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst) || self.whole.as_ref().is_some_and(|whole| whole.is_stopped())
     }

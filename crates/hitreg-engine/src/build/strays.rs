@@ -1,21 +1,21 @@
-//! What a build started and what left its process group, as daemons do. It is known by a mark in its environment, which
-//! goes to whatever a process starts, unless that clears it.
+//! Ends processes that a build started and that left its process group, as daemons do. They are found by a mark in
+//! their environment, which child processes inherit unless they clear it.
 
 use std::process::Command;
 
-/// The variable that has the marks of all builds that a process runs in, outermost first.
+/// The environment variable with the marks of all runs that a process belongs to, outermost first.
 const VARIABLE: &str = "HITREG_BUILD_RUNS";
 
 /// The mark of one run of a build.
 pub(super) struct Mark {
-    // Where processes cannot be looked at, nobody reads it.
+    // Not read on systems where the environment of processes cannot be read.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     mark: String,
 }
 
 impl Mark {
-    /// Marks what a command starts.
-    #[expect(clippy::disallowed_methods, reason = "a build may itself be what runs builds, and both marks hold")]
+    /// Adds a new mark to a command's environment.
+    #[expect(clippy::disallowed_methods, reason = "a build may itself run builds, and then both marks apply")]
     pub(super) fn put_on(command: &mut Command) -> Mark {
         use std::sync::atomic::{AtomicU64, Ordering};
         static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -26,10 +26,10 @@ impl Mark {
         Mark { mark }
     }
 
-    /// Ends whatever carries the mark still.
+    /// Ends all processes that still have the mark.
     #[cfg(target_os = "linux")]
     pub(super) fn end_all(&self) {
-        // Who is just starting another is met again in the next round.
+        // A process that starts another at this moment is found in the next round.
         for _ in 0..ROUNDS {
             if !self.end_those_seen() {
                 return;
@@ -49,17 +49,18 @@ impl Mark {
         for process in processes.flatten() {
             let number = process.file_name().to_str().and_then(|name| name.parse().ok());
             let Some(pid) = number.and_then(Pid::from_raw) else { continue };
-            // Held before its environment is read, so that no other process can get the number in between.
+            // Opened before its environment is read, so that the process number cannot go to another process in
+            // between.
             let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
             if self.is_in(&std::fs::read(process.path().join("environ")).unwrap_or_default()) {
-                // It has ended by itself where this fails.
+                // This fails if the process has already ended.
                 any |= pidfd_send_signal(&held, Signal::KILL).is_ok();
             }
         }
         any
     }
 
-    /// Whether an environment, as the system shows it, has the mark.
+    /// Whether a process environment, as the system shows it, has the mark.
     #[cfg(target_os = "linux")]
     fn is_in(&self, environment: &[u8]) -> bool {
         let ours = environment.split(|&byte| byte == 0).filter_map(|pair| pair.strip_prefix(VARIABLE.as_bytes()));
@@ -68,7 +69,7 @@ impl Mark {
     }
 }
 
-/// How often processes are looked for that were started while others were ended.
+/// How many times to search again for processes that were started in the meantime.
 #[cfg(target_os = "linux")]
 const ROUNDS: usize = 100;
 

@@ -1,4 +1,4 @@
-//! The end of what a process says, however much it says.
+//! The end of a process's output.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -7,12 +7,12 @@ use std::thread::JoinHandle;
 
 /// How many bytes are kept.
 const KEPT_BYTES: usize = 8 << 10;
-/// How many lines of them are shown.
+/// How many lines are shown.
 const LINES: usize = 8;
-/// The longest line that is shown whole, in characters.
+/// The limit on the length of a shown line, in characters.
 const LINE_CHARS: usize = 400;
 
-/// Reads a pipe to its end on a thread of its own, so that whoever writes to it never waits, and keeps the last of it.
+/// Reads a pipe to its end on its own thread, so that the writer never blocks, and keeps the end of the output.
 pub(super) struct Tail {
     kept: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
@@ -24,7 +24,7 @@ impl Tail {
         let keeping = Arc::clone(&kept);
         let reader = std::thread::spawn(move || {
             let mut block = [0u8; 4096];
-            // A pipe that cannot be read has said all that will ever be heard.
+            // After a read error, no more output can be expected.
             while let Ok(count @ 1..) = pipe.read(&mut block) {
                 let mut kept = keeping.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.extend(&block[..count]);
@@ -35,7 +35,7 @@ impl Tail {
         Tail { kept, reader }
     }
 
-    /// Whether the pipe has been closed at its other end.
+    /// Whether the other end of the pipe is closed.
     pub(super) fn is_closed(&self) -> bool {
         self.reader.is_finished()
     }

@@ -1,4 +1,4 @@
-//! What can be taken out of a session one by one, and sessions without it.
+//! The things that can be removed from a session, and sessions without them.
 
 mod beginning;
 mod hands;
@@ -11,30 +11,30 @@ use super::Kind;
 use hitreg_log::record::{PlayerRecords, Session, SnapshotRecord};
 use hitreg_netcode::settings::without_players;
 
-/// One thing that can be taken out. Players and usercmds are named by their places in the session's lists.
+/// One thing that can be removed. Players and usercmds are named by their indices in the session's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Thing {
     /// A player.
     Player(usize),
-    /// A tick, by its place.
+    /// A tick, by its index.
     Tick(usize),
-    /// What a player did in a client frame.
+    /// A player's input in a client frame.
     Usercmd(usize, usize),
-    /// The loss of a packet: the player, which way, and its number.
+    /// The loss of a packet: player, direction and packet number.
     Loss(usize, Direction, u32),
     /// The second arrival of a packet.
     Duplicate(usize, Direction, u32),
-    /// What a packet took more or less than others.
+    /// The difference of a packet's delay from the median.
     Delay(usize, Direction, u32),
-    /// What a player pressed in a client frame.
+    /// A key that a player pressed in a client frame.
     Button(usize, usize, Key),
-    /// Where a player looked in a client frame.
+    /// A player's view angles in a client frame.
     Angles(usize, usize),
-    /// How a player moved in a client frame: 0 is forward, 1 to the side, 2 up.
+    /// A player's move in a client frame: 0 is forward, 1 sideways, 2 up.
     Move(usize, usize, usize),
 }
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From the client to the server.
@@ -43,16 +43,17 @@ pub enum Direction {
     Down,
 }
 
-/// Something to press.
+/// A button or impulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// The button with this bit.
     Bit(u8),
-    /// The impulse, whichever it is.
+    /// The impulse, whatever its number.
     Impulse,
 }
 
-/// All things of one kind, in the order in which they are tried: time from its end, the rest from the beginning.
+/// All things of one kind, in the order in which they are tried: ticks from the end, everything else from the
+/// beginning.
 pub fn things(session: &Session, kind: Kind) -> Vec<Thing> {
     match kind {
         Kind::Players => (0..session.players.len()).map(Thing::Player).collect(),
@@ -62,10 +63,11 @@ pub fn things(session: &Session, kind: Kind) -> Vec<Thing> {
     }
 }
 
-/// The input of a session without some of its things: what [`rerecord`](hitreg_netcode::replay::rerecord) makes a session of. Not
-/// all players and not all ticks should be among the things, for nothing happens without.
+/// The input of a session without some of its things, from which [`rerecord`](crate::replay::rerecord) makes a session.
+/// At least one player and one tick should remain.
 ///
-/// Without its first ticks, a session begins with the players as they were last recorded by then.
+/// Without its first ticks, a session begins with the last recorded states of the players before the first remaining
+/// tick.
 pub fn without(session: &Session, things: &[Thing]) -> Session {
     let mut edited = Session { states: beginning::states(session, things), ..inputs_of(session) };
     let (mut players, mut ticks) = (BTreeSet::new(), BTreeSet::new());
@@ -89,7 +91,7 @@ pub fn without(session: &Session, things: &[Thing]) -> Session {
     edited
 }
 
-/// What a session's replay depends on, and nothing else.
+/// A copy of a session that holds only what its replay depends on.
 fn inputs_of(session: &Session) -> Session {
     let snapshot = |s: &SnapshotRecord| SnapshotRecord {
         entities: Vec::new(),
@@ -105,7 +107,7 @@ fn inputs_of(session: &Session) -> Session {
         heard: p.heard.clone(),
         snapshots: p.snapshots.iter().map(snapshot).collect(),
         received: p.received.clone(),
-        // Builds that play usercmds in the ticks in which they ran have nothing else to go by.
+        // Needed by builds that run usercmds in the ticks in which they were recorded.
         executed: p.executed.clone(),
         ..PlayerRecords::default()
     };

@@ -1,4 +1,4 @@
-//! The search: what is tried in which order, and what is kept.
+//! The search: the order of its steps, and the best session so far.
 
 mod probe;
 
@@ -9,7 +9,7 @@ use hitreg_log::record::Session;
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
 
-/// The order in which things are taken out: coarse ones first, for everything after costs less.
+/// The order in which kinds are reduced. Coarse kinds come first, because they make every later step cheaper.
 const ORDER: [Kind; 9] = [
     Kind::Players,
     Kind::Ticks,
@@ -22,20 +22,20 @@ const ORDER: [Kind; 9] = [
     Kind::Angles,
 ];
 
-/// What is short enough not to look for something shorter elsewhere in the session.
+/// A session this short is not searched for a shorter window.
 const SHORT: Micros = Micros::from_s(2);
 
-/// The shortest window that is looked at by itself, in ticks.
+/// The shortest window that is tested, in ticks.
 const SHORTEST_WINDOW: usize = 32;
 
 pub(super) struct Search<'a, E: std::error::Error + 'static> {
     record: &'a Record<'a, E>,
     still: &'a Still<'a, E>,
     progress: &'a mut dyn FnMut(&Step),
-    /// The smallest session so far that shows it.
+    /// The smallest session so far that shows the property.
     current: Session,
     counts: Counts,
-    /// Inputs that are known not to show it.
+    /// Digests of inputs that do not show the property.
     failed: BTreeSet<Digest>,
     probes: u64,
     /// Whether the game can begin elsewhere than at its spawn.
@@ -55,13 +55,15 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         Search { record, still, progress, current: session, counts, failed, probes: 0, can_begin }
     }
 
-    /// Shrinks until no single thing can go.
+    /// Shrinks until no single thing can be removed.
     pub(super) fn run(&mut self) -> Result<(), ShrinkError<E>> {
         if self.can_begin {
-            // Time first: whoever is left then stands where they stood, whoever is not.
+            // Time comes first: the remaining players then begin at their recorded places, whichever players are
+            // removed later.
             self.shorten()?;
         } else {
-            // Without players everything else goes other ways, and the whole session has more of them.
+            // Removing a player changes everything after the spawn, and the whole session gives the most chances that
+            // it still shows the property.
             self.minimise(Kind::Players)?;
             self.shorten()?;
         }
@@ -79,12 +81,12 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         }
     }
 
-    /// The result, and how many candidates it took.
+    /// The result, and the number of tested candidates.
     pub(super) fn finish(self) -> (Session, u64) {
         (self.current, self.probes)
     }
 
-    /// Takes chunks of one kind out, halving them, until no single one can go.
+    /// Removes chunks of one kind and halves their size, until no single thing can be removed.
     fn minimise(&mut self, kind: Kind) -> Result<(), ShrinkError<E>> {
         let mut chunk = self.counts.of_kind(kind).max(1);
         loop {
@@ -97,7 +99,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         }
     }
 
-    /// Tries to take out every chunk of one kind, one after the other. True when any went.
+    /// Tries to remove every chunk of one kind, one after the other. Returns whether any was removed.
     fn pass(&mut self, kind: Kind, chunk: usize) -> Result<bool, ShrinkError<E>> {
         let (mut begin, mut went) = (0, false);
         loop {
@@ -105,7 +107,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
             let chunks: Vec<&[Thing]> = things.get(begin..).unwrap_or_default().chunks(chunk).collect();
             let taken = self.take_first(kind, chunks.len(), &|session, index| without(session, chunks[index]))?;
             match taken {
-                // What came after the chunk has moved up to where it was.
+                // The things after the removed chunk have moved to its place.
                 Some(index) => begin += index * chunk,
                 None => return Ok(went),
             }
@@ -113,7 +115,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         }
     }
 
-    /// Finds a short stretch of the session that shows it by itself.
+    /// Finds a short part of the session that shows the property on its own.
     fn shorten(&mut self) -> Result<(), ShrinkError<E>> {
         let whole = (self.current.clone(), self.counts);
         self.cut_the_end()?;
@@ -121,7 +123,8 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         if self.current.duration() <= SHORT {
             return Ok(());
         }
-        // Without its beginning this stretch is played from other places. Another stretch may bear that better.
+        // Without its beginning, this part starts from other places. Another part may still show the property in fewer
+        // ticks.
         let ended = (std::mem::replace(&mut self.current, whole.0), std::mem::replace(&mut self.counts, whole.1));
         if !self.find_a_window(ended.1.of_kind(Kind::Ticks))? {
             (self.current, self.counts) = ended;
@@ -129,8 +132,8 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         Ok(())
     }
 
-    /// Cuts the end off, as near as can be to where it first shows. What has shown once goes on showing, so this is a search
-    /// by intervals; where that is not so, it is still a cut.
+    /// Cuts off the end, as close as possible after the property first shows. The interval search assumes that the
+    /// property keeps showing once it has shown. If it does not, the result is still a valid cut.
     fn cut_the_end(&mut self) -> Result<(), ShrinkError<E>> {
         let mut too_few = 0;
         loop {
@@ -150,7 +153,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         }
     }
 
-    /// Keeps the shortest end that shows it, of lengths that double.
+    /// Keeps the shortest end that shows the property, among lengths that are powers of two.
     fn cut_the_beginning(&mut self) -> Result<(), ShrinkError<E>> {
         let all = self.current.ticks.len();
         let lengths: Vec<usize> = (0..).map(|power| 1 << power).take_while(|length| *length < all).collect();
@@ -159,7 +162,8 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         Ok(())
     }
 
-    /// Keeps one of the shortest windows that show it and have fewer ticks than `below`. False when none does.
+    /// Keeps one of the shortest windows that show the property and have fewer than `below` ticks. Returns false if no
+    /// window shows it.
     fn find_a_window(&mut self, below: usize) -> Result<bool, ShrinkError<E>> {
         let all = self.current.ticks.len();
         let mut windows = Vec::new();
@@ -173,7 +177,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     }
 }
 
-/// Whether a session can be cut to begin with its second tick.
+/// Whether the session can be replayed from its second tick on.
 fn can_begin<E>(session: &Session, record: &Record<'_, E>) -> bool
 where
     E: std::error::Error + 'static,
@@ -183,7 +187,7 @@ where
     !cut.states.is_empty() && record(&cut).is_ok_and(|recorded| recorded.is_some())
 }
 
-/// A session of some of its ticks.
+/// A session with a range of its ticks.
 fn keep_ticks(session: &Session, begin: usize, end: usize) -> Session {
     let outside = (0..begin).chain(end..session.ticks.len());
     without(session, &outside.map(Thing::Tick).collect::<Vec<_>>())

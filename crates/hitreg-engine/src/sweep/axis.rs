@@ -1,69 +1,69 @@
-//! What is varied, and through which values: `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`.
+//! The axes of a sweep: `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`.
 
 use hitreg_netcode::settings::{KEYS, Kind, SettingError, Settings};
 
-/// The word that stands for presets in the place of a setting's key.
+/// The key of an axis of presets.
 pub const PRESET: &str = "preset";
 
-/// The most values of one axis.
+/// The limit on the number of values of one axis.
 const VALUES_MAX: i64 = 1_000;
 
-/// A setting with the values that it is to have, or presets.
+/// A setting, or the preset, with the values to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     key: String,
     values: Vec<String>,
 }
 
-/// Text that says no axis.
+/// The error for text that is not a valid axis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AxisError {
-    /// A setting, value or preset that is not available.
+    /// The setting, value or preset is not available.
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// There are no values.
     #[error("`{text}` has no values: give a range, such as {key}=0..100:25, or a list, such as {key}=0,50,100")]
     NoValues {
-        /// The words given.
+        /// The given text.
         text: String,
-        /// Their key.
+        /// The key in it.
         key: String,
     },
-    /// A range whose parts are not numbers.
+    /// The parts of a range are not numbers.
     #[error("`{range}` is not a range of `{key}`: it is written lo..hi:step in whole numbers, such as 0..100:25")]
     BadRange {
         /// The setting.
         key: String,
-        /// The words given.
+        /// The given range.
         range: String,
     },
-    /// A range of words.
+    /// A range for a setting without numeric values.
     #[error("`{key}` has no ranges, for it takes {takes}: give a list, such as {key}=a,b")]
     NotANumber {
         /// The setting.
         key: String,
-        /// What it takes.
+        /// The values that the setting accepts.
         takes: String,
     },
-    /// A range that leads nowhere.
+    /// The range has no values.
     #[error("`{range}` of `{key}` is empty: it goes up from the first number to the second in steps of at least 1")]
     EmptyRange {
         /// The setting.
         key: String,
-        /// The words given.
+        /// The given range.
         range: String,
     },
-    /// A range of too many values.
+    /// The range has too many values.
     #[error("`{range}` of `{key}` has {values} values; the most is {VALUES_MAX}: take a greater step")]
     TooManyValues {
         /// The setting.
         key: String,
-        /// The words given.
+        /// The given range.
         range: String,
-        /// How many.
+        /// The number of values.
         values: i64,
     },
-    /// A value that comes twice.
+    /// A value is given twice.
     #[error("`{key}` is given the value {value} twice")]
     Twice {
         /// The setting.
@@ -74,11 +74,11 @@ pub enum AxisError {
 }
 
 impl Axis {
-    /// Reads `key=lo..hi:step` (whole numbers; `hi` is among the values if a step reaches it; without `:step` the step is 1),
-    /// `key=a,b,c`, or `preset=a,b`. Every value is checked.
+    /// Reads `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`. Ranges are whole numbers, and the default step is 1. `hi`
+    /// is included if a step reaches it. Every value is checked.
     ///
     /// # Errors
-    /// Says what is wrong with the text and how it is written.
+    /// When the text is not a valid axis; the error describes the correct form.
     pub fn parse(text: &str) -> Result<Axis, AxisError> {
         let (key, given) = Settings::pair(text)?;
         let key = key.to_owned();
@@ -120,7 +120,7 @@ fn range(key: &str, range: &str, low: &str, rest: &str) -> Result<Vec<String>, A
             return Err(AxisError::NotANumber { key: key.to_owned(), takes: kind.takes() });
         }
         Some(Kind::Number { .. } | Kind::Rate { .. }) => {}
-        // An unknown key is told with the nearest one.
+        // The check of the setting's name, later, reports an unknown key together with the nearest known key.
         None => return Ok(vec![low.to_owned()]),
     }
     let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));

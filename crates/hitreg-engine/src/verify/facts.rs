@@ -1,25 +1,25 @@
-//! What a log says of itself, by which its replays are judged.
+//! The facts of a log against which its replays are judged.
 
 use hitreg_log::record::{CellKind, Header, Holds, PlayerRecords, Session};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{Survey, Ticks};
 
-/// What a log says that its replays are judged by.
+/// The facts of a log against which its replays are judged.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     pub(super) ticks: u64,
     pub(super) with_hash: u64,
-    /// Whether any hash is another than 0.
+    /// Whether any hash is not 0.
     pub(super) has_hashes: bool,
     pub(super) usercmds: u64,
     pub(super) active_usercmds: u64,
-    /// What no session can have been.
+    /// A contradiction in the log.
     pub(super) contradiction: Option<String>,
     pub(super) hole: Option<Hole>,
     pub(super) has_server: bool,
 }
 
-/// The first part that is missing.
+/// The first missing part of a log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hole {
     pub(super) from: Micros,
@@ -28,7 +28,7 @@ pub(super) struct Hole {
 }
 
 impl Facts {
-    /// What a session says.
+    /// The facts of a session.
     pub fn of(session: &Session) -> Facts {
         let with_hash = session.ticks.iter().filter_map(|tick| tick.hash);
         let hole = session.first_hole().map(|gap| Hole {
@@ -48,7 +48,7 @@ impl Facts {
         }
     }
 
-    /// What a log says that is read chunk by chunk, and has no part missing.
+    /// The facts of a log that is read chunk by chunk and has no missing part.
     pub fn of_log(header: &Header, survey: &Survey) -> Facts {
         let Ticks { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;
         let contradiction = match out_of_order {
@@ -68,7 +68,7 @@ impl Facts {
     }
 }
 
-/// What no session can have been.
+/// A contradiction in the session; `None` if there is none.
 fn contradiction(session: &Session) -> Option<String> {
     if let Some(pair) = session.ticks.windows(2).find(|pair| pair[1].tick <= pair[0].tick || pair[1].at < pair[0].at) {
         return Some(disorder(pair[0].tick, pair[1].tick));

@@ -1,18 +1,18 @@
-//! The outline of a map, for whoever draws it from above.
+//! The outline of a map, for a view from above.
 
 use crate::units::EntityId;
 
-/// A straight stretch of a wall.
+/// A straight piece of a wall. All lengths are in units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wall {
-    /// Where it begins, in units.
+    /// Start, as x and y.
     pub from: [f32; 2],
-    /// Where it ends.
+    /// End, as x and y.
     pub to: [f32; 2],
-    /// How high its lower edge is.
+    /// Height of the lower edge.
     pub bottom: f32,
-    /// How high its upper edge is.
+    /// Height of the upper edge.
     pub top: f32,
-    /// The entity that it moves with, such as a door; it is displaced by that one's origin.
+    /// The entity that the wall moves with, such as a door. The wall is displaced by that entity's origin.
     pub of: Option<EntityId>,
 }

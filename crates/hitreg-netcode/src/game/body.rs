@@ -5,70 +5,76 @@ use glam::Vec3;
 
 use super::{Field, Role};
 
-/// Cells that are not a state of the game.
+/// The error for cells that are no valid state of the game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {found} is not a value it can have")]
 pub struct BadCells {
-    /// What was being read.
+    /// The name of the value that was read.
     pub what: String,
-    /// The word that it cannot be.
+    /// The word that is not valid for it.
     pub found: u32,
 }
 
-/// One entity's state. Declare it with [`body!`](macro@crate::game::body); write it by hand only for what that cannot say.
+/// One entity's state. Declare it with [`body!`](macro@crate::game::body); implement it by hand only for what the macro
+/// cannot express.
 pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// How many cells it has.
+    /// The number of cells.
     const CELLS: usize;
-    /// Its cells' names and kinds, in order.
+    /// Names and kinds of the cells, in order.
     fn fields() -> Vec<Field>;
     /// Writes the cells; `cells` has exactly [`Body::CELLS`] words.
     fn write(&self, cells: &mut [u32]);
     /// Reads the cells back; exact inverse of [`Body::write`].
     ///
     /// # Errors
-    /// When there are not exactly [`Body::CELLS`] words, or one is no value of its field.
+    /// When `cells` does not have exactly [`Body::CELLS`] words, or a word is not valid for its field.
     fn read(cells: &[u32]) -> Result<Self, BadCells>;
-    /// What a field means to the clients that it is sent to: where the live protocol has it, and how important it is. Server
-    /// and client must have the same roles: they are part of the game's version.
+    /// What a field means to the clients that receive it: its place in the live protocol, and its priority. Server and
+    /// client must use the same roles, so roles are part of the game's version.
     fn role(field: &Field) -> Role {
         Role::by_default(field)
     }
-    /// The engine's own number for it, which no other entity has; 0 where it has none, and for nobody.
+    /// The engine's own id of the entity, unique among entities. 0 if the game has no ids or the body belongs to no
+    /// entity.
     fn id(&self) -> u64 {
         0
     }
-    /// Where it is, in units.
+    /// Position, in units.
     fn origin(&self) -> Vec3;
-    /// How it moves, in units/s.
+    /// Velocity, in units/s.
     fn velocity(&self) -> Vec3;
-    /// Where it looks, in degrees.
+    /// View direction (pitch, yaw, roll), in degrees.
     fn viewangles(&self) -> Vec3;
-    /// The same body at another place.
+    /// Returns the same body at another place.
     fn moved_to(&self, origin: Vec3) -> Self;
-    /// Changes whenever the body is put somewhere else at once (teleport, respawn); nothing is interpolated across.
+    /// A counter that changes whenever the body is moved at once (teleport, respawn). Nothing is interpolated across a
+    /// change.
     fn teleports(&self) -> u32;
-    /// False for the dead; they are drawn, but cannot be hit.
+    /// False for a dead body, which is drawn but cannot be hit.
     fn is_alive(&self) -> bool;
-    /// What the server sends: [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields take their default.
+    /// Reduces the body to what the server sends: [`Scope::ClientOnly`](crate::record::Scope::ClientOnly) fields take
+    /// their default.
     fn strip_client_only(&mut self);
-    /// Copies the [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields from what the client predicted for the same command.
+    /// Copies the [`Scope::ClientOnly`](crate::record::Scope::ClientOnly) fields from the client's prediction of the
+    /// same usercmd.
     fn adopt_client_only(&mut self, predicted: &Self);
 }
 
-/// Declares a struct whose fields are [`Cells`](crate::game::Cells), with the parts of [`Body`] that follow from the list.
+/// Declares a struct whose fields are [`Cells`](crate::game::Cells), and implements [`Body`] from the list of fields.
 ///
-/// Each field says its [`Scope`](super::Scope). What these fields mean is known; those that a body lacks are as nothing:
+/// Each field names its [`Scope`](super::Scope). The names in this table have a fixed meaning, and each of them may be
+/// left out:
 ///
 /// | field | type | is |
 /// | --- | --- | --- |
-/// | `origin`, `velocity` | `Vec3`, on a plane `Vec2`; in an `Option` where it may have none | [`Body::origin`], [`Body::velocity`] |
+/// | `origin`, `velocity` | `Vec3`, or `Vec2` in a plane; in an `Option` if it may be absent | [`Body::origin`], [`Body::velocity`] |
 /// | `viewangles` | `Vec3` in degrees, `f32` (yaw), `Quat` (z up); in an `Option` | [`Body::viewangles`] |
 /// | `teleports` | `u32` | [`Body::teleports`] |
-/// | `alive` | `bool` | [`Body::is_alive`]; what lacks it is alive |
-/// | `id` | `u64` | [`Body::id`]: another one is another entity, and 0 is not alive |
+/// | `alive` | `bool` | [`Body::is_alive`]; a body without the field is alive |
+/// | `id` | `u64` | [`Body::id`]; a new value is another entity, and 0 is not alive |
 ///
-/// Other fields mean what their type does, or what stands behind `as`, with a unit where it is not the usual one. Behind the struct a
-/// game may name its own [`Body::role`]: `role = my_role;`.
+/// Every other field has the meaning of its type, or the meaning after `as`, with a unit if it is not the usual one.
+/// After the struct, a game may name its own [`Body::role`]: `role = my_role;`.
 ///
 /// ```
 /// use hitreg_netcode::game::{Body, body};
@@ -188,7 +194,7 @@ macro_rules! hitreg_body {
             }
 
             #[inline]
-            #[allow(unused_variables, unused_mut, reason = "not every body is in a place")]
+            #[allow(unused_variables, unused_mut, reason = "a body without a place leaves them unused")]
             fn moved_to(&self, origin: $crate::glam::Vec3) -> Self {
                 let mut moved = *self;
                 $( $crate::hitreg_body!(@move $field, moved.$field, origin); )*
@@ -197,7 +203,7 @@ macro_rules! hitreg_body {
 
             #[inline]
             fn teleports(&self) -> u32 {
-                // Another entity is elsewhere.
+                // Mixes in the id, because another entity is a teleport too.
                 let entity = (self.id().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
                 entity $( .wrapping_add($crate::hitreg_body!(@only teleports, $field, self.$field, 0)) )*
             }
@@ -212,7 +218,7 @@ macro_rules! hitreg_body {
                 $( $crate::hitreg_body!(@when_client_only $scope, self.$field = Default::default()); )*
             }
 
-            #[allow(unused_variables, reason = "not every body has fields that only clients know")]
+            #[allow(unused_variables, reason = "a body without client-only fields leaves it unused")]
             fn adopt_client_only(&mut self, predicted: &Self) {
                 $( $crate::hitreg_body!(@when_client_only $scope, self.$field = predicted.$field); )*
             }

@@ -1,28 +1,28 @@
-//! Games that can play themselves.
+//! Games with bots.
 
 use super::{Game, Placed};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
 
-/// A game that can play itself, for synthetic sessions.
+/// A game whose bots can play it, for synthetic sessions.
 pub trait Bots: Game {
-    /// One bot's mind.
+    /// The state of one bot.
     type Bot: Send;
 
-    /// The maps that the game has built in, each with its name and the bytes of its file. The first is the default.
+    /// The built-in maps: name and file contents of each. The first is the default.
     const MAPS: &'static [(&'static str, &'static str)] = &[];
 
-    /// The bot of one player. The same seed and player give the same bot.
+    /// Creates the bot of one player. The same seed and player give the same bot.
     fn bot(rules: &Self::Rules, seed: Seed, player: PlayerId) -> Self::Bot;
 
-    /// The bots of the first so many players, the same as [`Bots::bot`] gives one by one. A game whose bots share what
-    /// takes long to work out does it once here.
+    /// Creates the bots of the first `players` players, equal to those from [`Bots::bot`]. A game whose bots share an
+    /// expensive computation does it once here.
     fn bots(rules: &Self::Rules, seed: Seed, players: u16) -> Vec<Self::Bot> {
         (0..players).map(|player| Self::bot(rules, seed, PlayerId(player))).collect()
     }
 
-    /// What the bot does in a client frame of `msec` milliseconds, from what its screen shows: its own predicted body
-    /// (`None` before the first snapshot) and the others as drawn.
+    /// Returns the bot's input for a client frame of `msec` milliseconds. The bot sees only what its screen shows: its
+    /// own predicted body (`None` before the first snapshot) and the other entities as drawn.
     fn think(
         bot: &mut Self::Bot,
         rules: &Self::Rules,

@@ -1,41 +1,43 @@
-//! By which right a client draws a variable: the rendering categories of NeREIDS ("NeREIDS Live Protocol and plans",
-//! section "Client Rendering"). A client does not draw everything in one timeline: its own avatar is where its newest usercmd
-//! put it, what it can foresee is there with it, and the rest is where the server last said it was. The document asks
-//! for categories that are "assignable to any variable held by entities, instead of the whole entities"; so they are
-//! here: a game says the category of each field of a body ([`Categorize::category`]).
+//! The rendering categories of NeREIDS, which say how a client obtains each variable that it draws ("NeREIDS Live
+//! Protocol and plans", section "Client Rendering"). A client draws in more than one timeline. Its own avatar is where
+//! its newest usercmd put it, and so are variables that it can predict. Everything else is where the server last
+//! reported it. The document asks for categories that are "assignable to any variable held by entities, instead of the
+//! whole entities". A game therefore gives the category of each field of a body ([`Categorize::category`]).
 //!
-//! There are two timelines. The *server timeline* is the client's clock, which the updates set. The *client timeline* is
-//! where the client's own avatar is: the server time at which a usercmd that is made now will run.
+//! There are two timelines. The *server timeline* is the client's clock, which the server's updates set. The *client
+//! timeline* is the time of the client's own avatar: the server time at which a usercmd made now will run.
 
 use super::{Field, Scope, Simulate};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, named};
 
-/// How a client comes by the value of a variable that it draws.
+/// How a client obtains the value of a variable that it draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
-    /// "Are never modified, thus updates never need to be sent or waited for": as the entity was when it became known.
+    /// "Are never modified, thus updates never need to be sent or waited for": the value from when the entity became
+    /// known.
     Constant,
-    /// "Once known, may be processed entirely on the client (e.g. playing a sound)": from the first state alone, by the
-    /// client's own clock. See [`Categorize::play`].
+    /// "Once known, may be processed entirely on the client (e.g. playing a sound)": computed from the first state
+    /// alone, by the client's own clock. See [`Categorize::play`].
     SelfContained,
-    /// "Last update from the server need to be always used as if it was the current state": the newest update as it is.
+    /// "Last update from the server need to be always used as if it was the current state": the newest update,
+    /// unchanged.
     Authoritative,
-    /// "Actions not yet acknowledged and known only client-side affecting the entity may be used": predicted, as one's
-    /// own avatar is. Of what the client does not control nothing more is known than the last update.
+    /// "Actions not yet acknowledged and known only client-side affecting the entity may be used": predicted, like the
+    /// client's own avatar. For an entity that the client does not control, the client knows no more than the last
+    /// update.
     Controlled,
-    /// "Last update from the server may be extrapolated up to the current client time": physics, in the client timeline.
-    /// See [`Categorize::simulate`].
+    /// "Last update from the server may be extrapolated up to the current client time": simulated physics, in the
+    /// client timeline. See [`Categorize::simulate`].
     Simulated,
     /// "Last update from the server contains enough high-level AI decision stuff, for the client to be able to
     /// extrapolate low-level AI reactions on the server timeline". See [`Categorize::carry_out`].
     DeterministicAi,
     /// "Last action known only client-side on the entity (such as shooting of an arrow) may be extrapolated up to the
-    /// current client time": what the client's own usercmd caused, before the server knows of it, and no longer than
-    /// until the server's word on it. See [`Categorize::reaction`].
+    /// current client time". The client predicts the effect of its own usercmd before the server confirms it, and the
+    /// server's first report replaces it. See [`Categorize::reaction`].
     Reactive,
     /// "Last update from the server refers to the final state of the entity at a given point in the future (such as:
-    /// this arrow WILL hit that guy). Rendering needs interpolation." See
-    /// [`Categorize::final_state`].
+    /// this arrow WILL hit that guy). Rendering needs interpolation." See [`Categorize::final_state`].
     Inverted,
 }
 
@@ -56,8 +58,8 @@ impl Category {
         self.into()
     }
 
-    /// What a variable is where a game does not say: of the own body what is predicted is Controlled, and what the server
-    /// alone decides is Authoritative; of everything else all is Authoritative.
+    /// The category of a variable whose game gives none. The predicted variables of the own body are `Controlled`. All
+    /// other variables are `Authoritative`.
     pub fn by_default(own: bool, scope: Scope) -> Category {
         match (own, scope) {
             (true, Scope::Movement | Scope::Weapons | Scope::ClientOnly) => Category::Controlled,
@@ -66,55 +68,57 @@ impl Category {
     }
 }
 
-/// By which category something was drawn, and when it is as it was drawn.
+/// The category by which a body was drawn, and the server time of the drawn state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rendering {
-    /// The category of its place (`origin`). Other variables of the same body may have others.
+    /// The category of the body's place (`origin`). Other variables of the same body may have other categories.
     pub category: Category,
-    /// The server time that the place is of.
+    /// The server time of the drawn place.
     pub at: Micros,
 }
 
-/// The first id of bodies that only one client knows: what its own usercmds caused. The server's entities are below.
+/// The first id of local bodies: effects of a client's own usercmds that only this client knows. Ids of the server's
+/// entities are below.
 pub const FIRST_LOCAL_ENTITY: EntityId = EntityId(0xf000);
 
-/// How clients that draw by category come by what they do not get with every snapshot. All of it may be left out.
+/// How a client draws by category what it does not receive with every snapshot. Every item has a default.
 pub trait Categorize: Simulate {
-    /// The category of a variable: how a client that draws by category comes by it. `own` is whether the body is the
-    /// viewer's avatar. The answer may depend on what kind of thing the body is, and must stay the same as long as it is
-    /// the same thing (until [`Body::teleports`](super::Body::teleports) changes).
+    /// The category of a variable. `own` is whether the body is the viewer's avatar. The answer may depend on the kind
+    /// of entity. It must stay the same until [`Body::teleports`](super::Body::teleports) changes.
     fn category(_body: &Self::Body, own: bool, field: &Field) -> Category {
         Category::by_default(own, field.scope)
     }
 
-    /// [`Category::Simulated`]: the body `dt` later if only physics acts on it.
+    /// [`Category::Simulated`]: returns the body after `dt` of physics alone.
     fn simulate(rules: &Self::Rules, body: &Self::Body, dt: Micros) -> Self::Body {
         Self::extrapolate(rules, body, dt)
     }
 
-    /// [`Category::DeterministicAi`]: the body `dt` later, as its last decision (with its time of application, both in
-    /// the body) has it. May use nothing of the body but decision and time.
+    /// [`Category::DeterministicAi`]: returns the body after `dt` of its last decision. The decision and its time of
+    /// application are in the body; nothing else of the body may be used.
     fn carry_out(_rules: &Self::Rules, body: &Self::Body, _dt: Micros) -> Self::Body {
         body.clone()
     }
 
-    /// [`Category::SelfContained`]: the body `dt` after it became known with the state `defined`.
+    /// [`Category::SelfContained`]: returns the body `dt` after it became known with the state `defined`.
     fn play(_rules: &Self::Rules, defined: &Self::Body, _dt: Micros) -> Self::Body {
         defined.clone()
     }
 
-    /// [`Category::Inverted`]: the state that the body will end in, and how much later. `None` where it holds none.
+    /// [`Category::Inverted`]: the state in which the body will end, and how much later. `None` if the body holds no
+    /// such state.
     fn final_state(_rules: &Self::Rules, _body: &Self::Body) -> Option<(Self::Body, Micros)> {
         None
     }
 
-    /// [`Category::Reactive`]: the body that a shot shows at once on its shooter's own screen, which
-    /// [`Categorize::simulate`] carries on from there. `None` for what nothing is seen of.
+    /// [`Category::Reactive`]: the body that a shot shows at once on its shooter's own screen. [`Categorize::simulate`]
+    /// then moves it on. `None` if the shot shows no body.
     fn reaction(_rules: &Self::Rules, _fire: &Self::Fire) -> Option<Self::Body> {
         None
     }
 
-    /// Which usercmd an entity came from: that player's client stops drawing its own reaction when it sees this one.
+    /// The usercmd that created an entity. That player's client stops drawing its own reaction when it sees this
+    /// entity.
     fn came_from(_body: &Self::Body) -> Option<(PlayerId, CommandSeq)> {
         None
     }

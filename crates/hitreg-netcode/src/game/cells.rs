@@ -1,29 +1,29 @@
-//! Values as 32-bit cells: what bodies are made of. Numbers, glam's vectors, arrays, what may be absent, and types of a game's own
-//! made of those ([`cells!`](macro@crate::game::cells)).
+//! Values as 32-bit cells, from which bodies are built: numbers, glam's vectors, arrays, options, and a game's own
+//! types composed of them ([`cells!`](macro@crate::game::cells)).
 
 use glam::{EulerRot, Quat, Vec2, Vec3, Vec4};
 
 use super::{CellKind, Field, Meaning, Scope};
 
-/// What a declaration says behind `as`: a meaning, and a unit where it is not the usual one.
+/// A declaration's `as` clause: a meaning, and a unit if it is not the usual one.
 pub type Said = Option<(Meaning, Option<&'static str>)>;
 
 /// A type that is stored in one or more cells.
 pub trait Cells: Sized {
-    /// How many.
+    /// The number of cells.
     const COUNT: usize;
-    /// Its cells, as parts of a field of this name. They mean what is `said`, and where nothing is, what the type does.
+    /// Describes the cells as parts of a field called `name`. `said` overrides the type's own meaning.
     fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field>;
     /// Writes exactly [`Cells::COUNT`] words.
     fn put(&self, cells: &mut [u32]);
-    /// Reads exactly [`Cells::COUNT`] words; `Err` holds the word that it cannot be.
+    /// Reads exactly [`Cells::COUNT`] words; `Err` holds the invalid word.
     ///
     /// # Errors
     /// When a word is not a value of this type.
     fn get(cells: &[u32]) -> Result<Self, u32>;
 }
 
-/// One cell, which means this unless something is said.
+/// Describes one cell. Its meaning is `usual`, unless `said` overrides it.
 pub fn cell(name: &str, kind: CellKind, scope: Scope, said: Said, usual: Meaning) -> Field {
     let (meaning, unit) = said.unwrap_or((usual, None));
     let field = Field::new(name, kind, scope).meaning(meaning);
@@ -118,7 +118,7 @@ floats!(Vec3: x y z);
 floats!(Vec4: x y z w);
 floats!(Quat: x y z w);
 
-/// `name.0`, `name.1` and so on.
+/// The cells of the elements, named `name.0`, `name.1` and so on.
 impl<T: Cells, const N: usize> Cells for [T; N] {
     const COUNT: usize = N * T::COUNT;
     fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
@@ -136,14 +136,14 @@ impl<T: Cells, const N: usize> Cells for [T; N] {
     }
 }
 
-/// What may be absent: a flag of the field's own name that says whether it is there, and behind it the cells, which are 0
-/// while it is not.
+/// A flag with the field's own name, which says whether the value is present, followed by the value's cells. Those
+/// cells are 0 if the value is absent.
 impl<T: Cells> Cells for Option<T> {
     const COUNT: usize = 1 + T::COUNT;
     fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
         let mut fields = bool::fields(name, scope, None);
         let values = T::fields(name, scope, said);
-        // What has no names for its parts must not be called as its flag is.
+        // A value whose cell has the flag's name gets the name `NAME.is`.
         let is_taken = values.iter().any(|field| field.name == name);
         fields.extend(if is_taken { T::fields(&format!("{name}.is"), scope, said) } else { values });
         fields
@@ -160,11 +160,11 @@ impl<T: Cells> Cells for Option<T> {
     }
 }
 
-/// A place, a velocity, or which way something is turned, in as many dimensions as a game has.
+/// A place, a velocity or an orientation, in two or three dimensions.
 pub trait Spatial: Copy {
-    /// In three: a plane is x and y. Directions are pitch, yaw and roll in degrees.
+    /// Converts to three dimensions. A `Vec2` fills x and y. An orientation becomes pitch, yaw and roll in degrees.
     fn in_space(self) -> Vec3;
-    /// The same kind of thing, there.
+    /// Returns a value of this type from three dimensions; the inverse of [`Spatial::in_space`].
     #[must_use]
     fn put_there(self, there: Vec3) -> Self;
 }
@@ -187,7 +187,7 @@ impl Spatial for Vec2 {
     }
 }
 
-/// Turned about the up axis alone, in degrees.
+/// An angle about the up axis, in degrees.
 impl Spatial for f32 {
     fn in_space(self) -> Vec3 {
         Vec3::new(0.0, self, 0.0)
@@ -197,7 +197,7 @@ impl Spatial for f32 {
     }
 }
 
-/// Turned from looking along x, with z up.
+/// A rotation from looking along x, with z up.
 impl Spatial for Quat {
     fn in_space(self) -> Vec3 {
         let (yaw, pitch, roll) = self.to_euler(EulerRot::ZYX);
@@ -208,7 +208,7 @@ impl Spatial for Quat {
     }
 }
 
-/// What is in no place is at the middle of the world, and stays in no place.
+/// An absent value reads as zero and stays absent.
 impl<T: Spatial> Spatial for Option<T> {
     fn in_space(self) -> Vec3 {
         self.map_or(Vec3::ZERO, T::in_space)
@@ -218,8 +218,8 @@ impl<T: Spatial> Spatial for Option<T> {
     }
 }
 
-/// Declares a type that is stored in cells: a component with fields, each of which is cells, or one of a few things by name.
-/// What stands behind `as` is what a field measures, with a unit where it is not the usual one.
+/// Declares a type that is stored in cells: a struct whose fields are [`Cells`](crate::game::Cells), or an enum without
+/// data. The meaning after `as` says what a field measures, with a unit if it is not the usual one.
 ///
 /// ```
 /// use hitreg_netcode::game::{Cells, Scope, cells};

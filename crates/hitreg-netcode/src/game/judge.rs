@@ -1,4 +1,4 @@
-//! What a game says about shots: where they go, and what they do.
+//! How a game judges shots, and what they do to the world.
 
 use glam::Vec3;
 
@@ -7,30 +7,31 @@ use hitreg_log::record::Session;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Usercmd;
 
-/// Judging shots, and letting them act. A game without shots leaves all of it out.
+/// Judges shots and applies their effects. A game without shots uses the defaults.
 pub trait Judge: Simulate {
-    /// Where a shot goes among `targets`, which are the others as the shooter saw them, or as they are now.
+    /// Judges a shot against `targets`: the other entities as the shooter saw them, or at their present places.
     fn judge(_rules: &Self::Rules, _fire: &Self::Fire, _targets: &[(EntityId, Self::Body)]) -> Verdict {
         Verdict::miss(Reason::Missed)
     }
 
-    /// Whether any part of a body can be seen from a place, with the map in the way. `None` where the game does not say.
+    /// Whether any part of a body is visible from a place; the walls of the map may hide it. `None` if the game does
+    /// not implement it.
     fn sees(_rules: &Self::Rules, _from: Vec3, _body: &Self::Body) -> Option<bool> {
         None
     }
 
-    /// The line along which a shot is aimed: from where, in which direction (a unit vector).
+    /// The line along which a shot is aimed: its start, and its direction as a unit vector.
     fn aim(_fire: &Self::Fire) -> (Vec3, Vec3) {
         (Vec3::ZERO, Vec3::X)
     }
 
-    /// True for what flies on its own through the present (Bernier's footnote 9): such a shot is launched, never judged
-    /// against a past.
+    /// Whether the shot is a projectile that flies through the present world (Bernier's footnote 9). A projectile is
+    /// launched, never judged against a past.
     fn is_projectile(_fire: &Self::Fire) -> bool {
         false
     }
 
-    /// Lets a judged shot act on the present world: damage, knockback, or a projectile leaving its muzzle.
+    /// Applies a judged shot to the present world: damage, knockback, or the launch of a projectile.
     fn apply(
         _rules: &Self::Rules,
         _world: &mut Self::World,
@@ -42,14 +43,15 @@ pub trait Judge: Simulate {
     ) {
     }
 
-    /// Whether it knows how the server of its recordings judges.
+    /// Whether the game implements [`Judge::shots_again`].
     const JUDGES_AGAIN: bool = false;
 
-    /// The shots of a recording of another server, judged again as that server judges, the others taken back by so much at
-    /// most, or not at all; and the hits that it gave besides. None where the game does not know how.
+    /// Judges the shots of a recording again, by the rules of the server that made the recording. `furthest` limits the
+    /// rewind; `None` means no rewind. The result includes recorded hits for which no shot is known. It is empty if the
+    /// game does not implement it.
     ///
     /// # Errors
-    /// When a recorded state is none of this game's.
+    /// When a recorded state is not valid in this game.
     fn shots_again(
         _rules: &Self::Rules,
         _session: &Session,
@@ -69,56 +71,57 @@ pub trait Judge: Simulate {
     }
 }
 
-/// A shot that another server judged, judged again.
+/// A shot of another server's recording, judged again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShotAgain {
-    /// Who shot.
+    /// The player who shot.
     pub shooter: PlayerId,
-    /// The usercmd that fired. Of a hit of which no shot is known, the newest that fired at all.
+    /// The usercmd that fired. For a hit without a known shot: the newest usercmd that fired at all.
     pub command: CommandSeq,
-    /// Which shot of that usercmd.
+    /// The shot's index within that usercmd.
     pub index: u8,
-    /// Whether something flew, and this is where it came down.
+    /// Whether this is the impact of a projectile.
     pub is_impact: bool,
-    /// When the shooter was told what came of it.
+    /// When the shooter received the result.
     pub at: Micros,
-    /// In which tick.
+    /// The tick of the shot.
     pub tick: Tick,
-    /// With what.
+    /// The name of the weapon.
     pub weapon: &'static str,
-    /// What became of it: by this judging, or, where no shot is known, by the word of the server.
+    /// The result: from judging it here, or, if no shot is known, as the server reported it.
     pub verdict: Verdict,
-    /// What the server said that it hit.
+    /// The hit that the server reported.
     pub given: Option<Given>,
-    /// How it was judged here; `None` where no shot is known.
+    /// How the shot was judged here; `None` if no shot is known.
     pub judged: Option<JudgedAgain>,
 }
 
-/// A hit by the word of the server that gave it.
+/// A hit as the server reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Whom, where that was recorded.
+    /// The target, if it was recorded.
     pub target: Option<EntityId>,
-    /// What it took of the target's health, where that was recorded.
+    /// Damage to the target's health in points, if it was recorded.
     pub damage: i32,
 }
 
-/// A shot, held against where the others were.
+/// How a shot was judged here, compared with the places of the other entities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedAgain {
-    /// From where, and in which direction.
+    /// Start and direction of the shot.
     pub aim: (Vec3, Vec3),
-    /// How far the others went back.
+    /// How far the other entities were rewound.
     pub rewind: Micros,
-    /// Whether the others go back at all, by the settings.
+    /// Whether the settings allow lag compensation.
     pub is_compensated: bool,
-    /// They would have had to go back further than they may.
+    /// Whether the rewind was cut at its limit.
     pub is_cut: bool,
-    /// Where each was there, ascending by entity.
+    /// The rewound place of each target, ascending by entity.
     pub targets: Vec<(EntityId, Vec3)>,
-    /// Whom it would have hit without going back.
+    /// The entity that the shot would have hit without a rewind.
     pub at_present: Option<EntityId>,
-    /// How far beside the server's target its nearest line passes, and how far beside it the outermost that the weapon's spread
-    /// allows: nothing where they go through it. `None` where the server gave no hit, or nobody knows where that one was.
+    /// How far the shot passes beside the server's target, in units; 0 if it hits. The first number is for the shot's
+    /// nearest line, the second for the outermost line that the weapon's spread allows. `None` if the server reported
+    /// no hit or the target's place is unknown.
     pub off_units: Option<(f32, f32)>,
 }

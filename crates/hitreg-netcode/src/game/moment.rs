@@ -1,4 +1,4 @@
-//! The world of a game of which there are recordings and no server: what was told of one moment.
+//! The world of a game that has recordings but no server: the reported bodies of one moment.
 
 use super::{BadCells, Body};
 use hitreg_log::units::{EntityId, PlayerId};
@@ -6,26 +6,26 @@ use hitreg_log::units::{EntityId, PlayerId};
 /// The bodies of one moment, ascending by entity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moment<B> {
-    /// Each with its number.
+    /// Each body with its entity id.
     pub entities: Vec<(EntityId, B)>,
 }
 
 impl<B: Body + Default> Moment<B> {
-    /// Nobody has entered the game yet.
+    /// A moment before any player has entered: each of `players` players has the default body.
     pub fn empty(players: u16) -> Moment<B> {
         Moment { entities: (0..players).map(|player| (EntityId(player), B::default())).collect() }
     }
 }
 
 impl<B: Body> Moment<B> {
-    /// Puts a player's body in place of the one that is there.
+    /// Replaces a player's body.
     pub fn place(&mut self, player: PlayerId, body: B) {
         if let Some((_, place)) = self.entities.iter_mut().find(|(entity, _)| *entity == player.entity()) {
             *place = body;
         }
     }
 
-    /// All of it, in words.
+    /// Appends all bodies to `words`.
     pub fn save(&self, words: &mut Vec<u32>) {
         for (entity, body) in &self.entities {
             words.push(u32::from(entity.0));
@@ -35,10 +35,10 @@ impl<B: Body> Moment<B> {
         }
     }
 
-    /// The moment that was saved.
+    /// Reads a moment from the words that [`Moment::save`] wrote.
     ///
     /// # Errors
-    /// When the words are none of one.
+    /// When the words are not a saved moment.
     pub fn load(words: &[u32]) -> Result<Moment<B>, BadCells> {
         let read = |row: &[u32]| {
             let entity = row.first().copied().unwrap_or(u32::MAX);

@@ -1,21 +1,21 @@
-//! A body as it is drawn or judged.
+//! A body at the place where it is drawn or judged.
 
 use super::category::Rendering;
 use hitreg_log::units::named;
 
-/// A body at a time, and how it came to be there.
+/// A body at one time, and how its place was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed<B> {
     /// The body.
     pub body: B,
-    /// How it came to be there.
+    /// How its place was found.
     pub how: How,
-    /// By which category it was drawn; `None` where drawing knows none (all of `interpolation.mode` but `category`).
+    /// The category by which it was drawn; `None` in every `interpolation.mode` but `category`.
     pub by: Option<Rendering>,
 }
 
 impl<B> Placed<B> {
-    /// A body that was placed without asking for its category.
+    /// A body without a category.
     pub fn new(body: B, how: How) -> Placed<B> {
         Placed { body, how, by: None }
     }
@@ -24,13 +24,13 @@ impl<B> Placed<B> {
 /// How a body's place was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
-    /// Between two known states.
+    /// Interpolated between two known states.
     Interpolated,
-    /// Carried on from the last known state.
+    /// Extrapolated from the last known state.
     Extrapolated,
-    /// The nearest known state as it is.
+    /// The nearest known state, unchanged.
     Held,
-    /// Put at once where it was teleported to.
+    /// Moved at once to where it was teleported.
     Teleported,
 }
 

@@ -1,17 +1,17 @@
-//! What the cells of a body mean to the clients that they are sent to.
+//! What the cells of a body mean to the clients that receive them.
 
 use super::{Field, Meaning, Scope};
 
-/// What a cell means to the clients that it is sent to. The protocol's bits are in order of importance, 7 first.
+/// What a cell means to the clients that receive it. The protocol's bits are in order of importance; 7 is the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Bit 7: who controls it, or what an AI decided.
+    /// Bit 7: the entity's controller, or an AI's decision.
     Controller,
-    /// Bit 6: an event of the game (teleports, dying, coming back).
+    /// Bit 6: an event of the game (teleport, death, respawn).
     Event,
     /// Bit 5: a value of the game (health, ammunition, timers of weapons).
     Value,
-    /// Bit 4: an action that does not move it.
+    /// Bit 4: an action without movement.
     Action,
     /// Bit 3: velocity and position.
     Movement,
@@ -19,17 +19,17 @@ pub enum Role {
     SubAction,
     /// Bit 1: the movement style.
     Style,
-    /// Bit 1, and how orientation is written: on the ground when it is not 0.
+    /// Bit 1; also selects how the orientation is written. Not 0 means on the ground.
     Ground,
-    /// Bit 1: which way it is turned. The first three floats in a row are pitch, yaw and roll; on the ground the pitch is the
-    /// head's alone, and bit 0's.
+    /// Bit 1: the orientation. The first three floats in a row are pitch, yaw and roll. On the ground, the pitch
+    /// belongs to the head alone and uses bit 0.
     Orientation,
     /// Bit 0: anything else about the head.
     Head,
 }
 
 impl Role {
-    /// The role of a field by what it means, and where that says nothing by its scope.
+    /// Derives a field's role from its meaning, and from its scope if the meaning is not enough.
     pub fn by_default(field: &Field) -> Role {
         match (field.meaning, field.scope) {
             (Meaning::Angle, _) => Role::Orientation,
@@ -41,7 +41,7 @@ impl Role {
         }
     }
 
-    /// The bit of the update bitfield, from 7, the most important, to 0.
+    /// The bit in the update bitfield, from 7 (most important) to 0.
     pub fn bit(self) -> usize {
         match self {
             Role::Controller => 7,

@@ -1,5 +1,6 @@
-//! Worlds that are an engine's own: entities with components and 64-bit ids, in whatever order, behind an interface that asks
-//! only to be shown them. A [`Roster`] gives each the small number that logs and datagrams know it by.
+//! Adapts an engine's own world, whose entities have components and 64-bit ids in any order. The engine implements
+//! [`EntityWorld`], which only shows its entities. A [`Roster`] gives each entity the small number that logs and
+//! datagrams use.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -119,52 +120,53 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{BadCells, Body, FIRST_LOCAL_ENTITY};
 use hitreg_log::units::{EntityId, PlayerId};
 
-/// How long a number is nobody's: longer than anybody's history of snapshots.
+/// For how many ticks a number is not reused: longer than any history of snapshots.
 const REST_TICKS: u32 = 1_024;
 
-/// An engine's world, as far as a recording needs to look into it.
+/// An engine's world, as a recording sees it.
 pub trait EntityWorld: Send + 'static {
-    /// What there is to tell of an entity: its [id](Body::id), and its components, of which each may be absent.
+    /// An entity's [id](Body::id) and its components. Any component may be absent.
     type Body: Body + Default;
 
-    /// Shows every entity that has anything to tell, in any order, and of which player it is the avatar, if of any. Ids are the
-    /// engine's own, not 0. A player without an avatar (dead, watching) has none shown.
+    /// Shows every entity that has state to record, in any order, with the player whose avatar it is, if any. Ids are
+    /// the engine's own and not 0. A player without an avatar (dead, spectating) shows no entity.
     fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, Self::Body));
 
-    /// What can change a later tick and no entity shows: random numbers, timers, which ids are free.
+    /// Appends state that can change a later tick and that no entity shows: random numbers, timers, free ids.
     fn hidden(&self, _words: &mut Vec<u32>) {}
 }
 
-/// An engine's world, and the numbers of its entities.
+/// An engine's world, with the numbers of its entities.
 ///
-/// Players' avatars have the players' numbers. Every other entity is numbered at the end of the tick in which it came to be, and
-/// keeps its number until it is gone. An id that was gone at the end of a tick and comes again is another entity. A number
-/// rests for 1,024 ticks before another entity gets it, so that no client takes the one for the other.
+/// A player's avatar has the player's number. Every other entity gets a number at the end of the tick that created it,
+/// and keeps the number until it is gone. If an id disappears and returns in a later tick, it is another entity. A
+/// number rests for 1,024 ticks before its next use, so that no client confuses two entities. It is used earlier only
+/// if all numbers are taken or resting.
 #[derive(Debug)]
 pub struct Roster<W: EntityWorld> {
     world: W,
     names: Names,
-    /// The entities as they are now; emptied by each change.
+    /// A cache of the present entities; each change empties it.
     seen: OnceCell<Vec<(EntityId, W::Body)>>,
 }
 
-/// Which entity has which number.
+/// The mapping between entities and their numbers.
 #[derive(Debug)]
 pub struct Names {
     players: u16,
     of: BTreeMap<u64, EntityId>,
-    /// Numbers whose entities are gone, with the tick from which on they are free, in ascending order of that.
+    /// Numbers of removed entities, each with the tick at which it becomes free, in ascending order of that tick.
     resting: VecDeque<(u32, EntityId)>,
-    /// The lowest number that nobody ever had.
+    /// The lowest number that was never used.
     unused: u16,
     tick: u32,
 }
 
 impl<W: EntityWorld> Roster<W> {
-    /// A world before its first tick, with so many players.
+    /// Creates a world before its first tick, with `players` players.
     ///
     /// # Panics
-    /// As [`Roster::tick`] does.
+    /// Under the conditions of [`Roster::tick`].
     pub fn new(world: W, players: u16) -> Roster<W> {
         let names = Names { players, of: BTreeMap::new(), resting: VecDeque::new(), unused: players, tick: 0 };
         let mut roster = Roster { world, names, seen: OnceCell::new() };
@@ -172,33 +174,34 @@ impl<W: EntityWorld> Roster<W> {
         roster
     }
 
-    /// The world.
+    /// The engine's world.
     pub fn world(&self) -> &W {
         &self.world
     }
 
-    /// The numbers.
+    /// The entities' numbers.
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// The entities in ascending order of number, as [`Simulate::entities`](super::Simulate::entities) has them. A player without an
-    /// avatar has the default body. What came to be since the last tick is not among them.
+    /// The entities in ascending order of number, for [`Simulate::entities`](super::Simulate::entities). A player
+    /// without an avatar has the default body. Entities created since the last tick are not included.
     pub fn entities(&self) -> &[(EntityId, W::Body)] {
         self.seen.get_or_init(|| self.names.in_order(shown(&self.world)))
     }
 
-    /// Changes the world within a tick: for usercmds and shots.
+    /// Changes the world within a tick, for usercmds and shots.
     pub fn change<R>(&mut self, change: impl FnOnce(&mut W, &Names) -> R) -> R {
         self.seen.take();
         change(&mut self.world, &self.names)
     }
 
-    /// Moves the world on by a tick, and numbers what is new. For [`Simulate::step_world`](super::Simulate::step_world).
+    /// Advances the world by one tick and numbers new entities. For
+    /// [`Simulate::step_world`](super::Simulate::step_world).
     ///
     /// # Panics
-    /// When the world shows an id of 0, one id twice, two avatars of one player, a player that there is not, or 61,440 entities: it
-    /// cannot be told apart what is what.
+    /// When the world cannot be numbered: an id of 0, one id twice, two avatars of one player, an unknown player, or
+    /// 61,440 entities.
     pub fn tick<R>(&mut self, step: impl FnOnce(&mut W, &Names) -> R) -> R {
         let result = step(&mut self.world, &self.names);
         let shown = shown(&self.world);
@@ -207,7 +210,8 @@ impl<W: EntityWorld> Roster<W> {
         result
     }
 
-    /// All of it in words, as [`Simulate::save`](super::Simulate::save) asks: the numbers, every entity, and what is hidden.
+    /// Writes the whole state for [`Simulate::save`](super::Simulate::save): the numbers, every entity, and the hidden
+    /// state.
     pub fn save(&self, words: &mut Vec<u32>) {
         let entities = self.entities();
         let Names { players, resting, unused, tick, .. } = &self.names;
@@ -224,11 +228,11 @@ impl<W: EntityWorld> Roster<W> {
         self.world.hidden(words);
     }
 
-    /// All of it back, for engines that can make a world of its entities, each with the player whose avatar it is, and of what
-    /// was hidden.
+    /// Reads the words of [`Roster::save`]. `restore` builds the engine's world from its entities and from the hidden
+    /// state. Each entity comes with the player whose avatar it is.
     ///
     /// # Errors
-    /// When the words are none that [`Roster::save`] wrote, or `restore` finds so.
+    /// When [`Roster::save`] did not write the words, or when `restore` fails.
     pub fn load(
         words: &[u32],
         restore: impl FnOnce(&[(Option<PlayerId>, W::Body)], &[u32]) -> Result<W, BadCells>,
@@ -265,17 +269,17 @@ impl<W: EntityWorld> Roster<W> {
 }
 
 impl Names {
-    /// The number of an entity; `None` before the end of the tick in which it came to be.
+    /// The number of an entity; `None` before the end of the tick that created it.
     pub fn entity(&self, id: u64) -> Option<EntityId> {
         self.of.get(&id).copied()
     }
 
-    /// The entity that has a number.
+    /// The id of the entity that has a number.
     pub fn id(&self, number: EntityId) -> Option<u64> {
         self.of.iter().find(|(_, of)| **of == number).map(|(id, _)| *id)
     }
 
-    /// Notes who is there at the end of a tick.
+    /// Updates the numbers at the end of a tick.
     fn settle<B: Body>(&mut self, shown: &[(Option<PlayerId>, B)]) {
         self.tick += 1;
         let before = std::mem::take(&mut self.of);
@@ -301,7 +305,7 @@ impl Names {
             .collect();
         free.sort_unstable();
         self.resting.extend(free.into_iter().map(|number| (self.tick + REST_TICKS, number)));
-        // In an order that does not depend on the engine's.
+        // Sorted, so that the numbers do not depend on the engine's order.
         new.sort_unstable();
         for id in new {
             let number = self.free_number();
@@ -309,7 +313,8 @@ impl Names {
         }
     }
 
-    /// A number that has rested; while there is none, one that nobody had, and after those the one that has rested longest.
+    /// Returns a free number: first one whose rest is over, then one that was never used, then the one that has rested
+    /// longest.
     fn free_number(&mut self) -> EntityId {
         let is_rested = self.resting.front().is_some_and(|(free_at, _)| *free_at <= self.tick);
         if !is_rested && self.unused < FIRST_LOCAL_ENTITY.0 {
@@ -320,7 +325,7 @@ impl Names {
         number
     }
 
-    /// The bodies by number, with one for every player, and without those that have none yet.
+    /// The bodies in ascending order of number, with one for every player. Entities without a number are left out.
     fn in_order<B: Body + Default>(&self, shown: Vec<(Option<PlayerId>, B)>) -> Vec<(EntityId, B)> {
         let mut bodies: Vec<(EntityId, B)> = (0..self.players).map(|player| (EntityId(player), B::default())).collect();
         let mut others = Vec::with_capacity(shown.len());
@@ -331,7 +336,7 @@ impl Names {
                     assert!(place.id() == 0, "player {player} has two avatars: {} and {}", place.id(), body.id());
                     *place = body;
                 }
-                // One that was an avatar until now is numbered at the end of the tick.
+                // A former avatar gets a number at the end of the tick.
                 None => {
                     others.extend(self.entity(body.id()).filter(|n| n.0 >= self.players).map(|number| (number, body)))
                 }

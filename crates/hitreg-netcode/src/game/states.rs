@@ -1,33 +1,34 @@
-//! Bodies as the states of a log: which cells of a body a class holds, and the way back.
+//! Conversion between bodies and the states of a log: which cells of a body each class holds.
 
 use super::{BadCells, Body, CellKind, Class, ClassId, Field, Game};
 
-/// How a build's bodies become the states of a log's classes, and those bodies again.
+/// Converts a build's bodies to states of a log's classes and back.
 #[derive(Clone, Debug)]
 pub struct StateRows {
-    /// For each class of the log, which cell of a body each of its fields is. `None` for a class that this build does not know.
+    /// For each class of the log, the body's cell of each field. `None` for a class that this build does not know.
     classes: Vec<Option<Vec<Option<usize>>>>,
     body_cells: usize,
 }
 
-/// A log whose states are not this build's.
+/// The error for a log whose states differ from this build's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the log's entities are not this build's: field {index} of class `{class}` is {log} in the log and {build} here"
 )]
 pub struct OtherFields {
-    /// The class.
+    /// The name of the class.
     pub class: String,
-    /// The place of the field in the build's class.
+    /// The index of the field in the build's class.
     pub index: usize,
-    /// What it is in the log.
+    /// The field in the log.
     pub log: String,
-    /// What it is here.
+    /// The field in this build.
     pub build: String,
 }
 
 impl StateRows {
-    /// For a log with these classes. What the log has beyond the build's classes and fields is passed over.
+    /// Creates the conversion for a log with these classes. Classes and fields that this build does not know are
+    /// skipped.
     ///
     /// # Errors
     /// When the log lacks a field of a class, or has it in another form.
@@ -49,7 +50,7 @@ impl StateRows {
         Ok(StateRows { classes, body_cells: G::Body::CELLS })
     }
 
-    /// For a log that this build makes itself.
+    /// Creates the conversion for a log that this build writes.
     pub fn own<G: Game>() -> StateRows {
         let body = G::Body::fields();
         let cell = |field: &Field| body.iter().position(|cell| cell.name == field.name);
@@ -73,10 +74,10 @@ impl StateRows {
         class
     }
 
-    /// Reads a body from a state; `None` where its class is none of this build's.
+    /// Reads a body from a state; `None` if this build does not know its class.
     ///
     /// # Errors
-    /// When a cell is no value of its field.
+    /// When a cell is not valid for its field.
     pub fn read<G: Game>(&self, class: ClassId, row: &[u32]) -> Result<Option<G::Body>, BadCells> {
         let Some(of_class) = self.classes.get(usize::from(class.0)).and_then(Option::as_ref) else { return Ok(None) };
         let mut cells = vec![0; self.body_cells];
@@ -89,12 +90,12 @@ impl StateRows {
     }
 }
 
-/// Whether each field is the cell at its own place.
+/// Whether each field is the cell at the same index.
 fn in_order(of_class: &[Option<usize>]) -> bool {
     of_class.iter().zip(0..).all(|(cell, place)| *cell == Some(place))
 }
 
-/// The classes and fields of a log that a build does not know, in words.
+/// Describes the classes and fields of a log that this build does not know.
 pub fn unknown_states<G: Game>(classes: &[Class]) -> Vec<String> {
     let known = G::classes();
     let of_class = |class: &Class| match known.iter().find(|known| known.name == class.name) {

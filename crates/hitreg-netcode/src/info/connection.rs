@@ -1,4 +1,4 @@
-//! One player's connection, as a log tells of it chunk by chunk.
+//! One player's connection, collected from a log chunk by chunk.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,21 +9,20 @@ use hitreg_log::record::OutlineOfPlayer;
 use hitreg_log::stats::Delivery;
 use hitreg_log::units::Micros;
 
-/// A snapshot that has not come by then does not any more, and a usercmd is not acked any more.
+/// After this time, a missing snapshot counts as lost, and a usercmd can get no ack.
 const LONGEST: Micros = Micros::from_s(30);
-/// So many of the last frames are kept however long ago they were: a client that is silent has its last usercmd acked again and
-/// again.
+/// This many frames are kept whatever their age, because the server keeps acking the last usercmd of a silent client.
 const FRAMES_KEPT: usize = 64;
 
-/// What is known of a connection so far.
+/// The state of a connection so far.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) frames: usize,
     firing: usize,
-    /// The usercmds that the server heard; of a client of whom there is nothing else.
+    /// Usercmds that the server received; used if the client's own records are missing.
     heard: Numbers,
     heard_firing: usize,
-    /// When its first frame and its first snapshot came, and the last ones.
+    /// The times of the first and last frame, and of the first and last snapshot.
     pub(super) spans: [Option<(Micros, Micros)>; 2],
     up: Way,
     down: Way,
@@ -31,20 +30,20 @@ pub(super) struct Connection {
     pub(super) round_trips: Times,
     /// The last frames, in the order in which they were made.
     made: VecDeque<(u32, Micros)>,
-    /// Snapshots that have not come, with when they were sent, and when the usercmd was made that they ack.
+    /// Snapshots that have not arrived: when each was sent, and when the usercmd that it acks was made.
     sent: BTreeMap<u32, (Micros, Option<Micros>)>,
 }
 
-/// What was sent in one direction, and what came.
+/// The packets of one direction.
 #[derive(Debug, Default)]
 struct Way {
-    /// The lowest number, and the highest.
+    /// The lowest and the highest number.
     sent: Option<(u32, u32)>,
     came: Numbers,
 }
 
 impl Connection {
-    /// Takes in what the next chunk says of it.
+    /// Adds the connection's part of the next chunk.
     pub(super) fn add(&mut self, outline: &OutlineOfPlayer) {
         self.frames += outline.frames.len();
         self.firing += outline.firing;
@@ -76,7 +75,7 @@ impl Connection {
         self.forget(newest);
     }
 
-    /// When a usercmd was made. Most that are acked are among the last.
+    /// When a usercmd was made. The last few are searched first, because most acks are for them.
     fn made_at(&self, number: u32) -> Option<Micros> {
         const FEW: usize = 32;
         let few = self.made.len().saturating_sub(FEW);
@@ -103,14 +102,14 @@ impl Connection {
         self.frames > 0 || self.down.came.count() > 0
     }
 
-    /// How many usercmds it made, and how many of them with the attack button down.
+    /// How many usercmds the player made, and how many with the attack button pressed.
     pub(super) fn usercmds(&self) -> (usize, usize) {
         if self.frames > 0 { (self.frames, self.firing) } else { (self.heard.count(), self.heard_firing) }
     }
 
     pub(super) fn figures(&mut self, name: &str, choked_are_numbered: bool) -> PlayerFigures {
-        // A QuakeWorld server numbers the updates that it holds back, too, so that each leaves a gap as a lost packet does; it says
-        // with the next one how many they were.
+        // A QuakeWorld server also numbers the updates that it holds back, so each leaves a gap like a lost packet. The
+        // next update says how many they were.
         let down = self.down.packets();
         let lost = down.lost.saturating_sub(if choked_are_numbered { self.choked } else { 0 });
         PlayerFigures {
@@ -131,8 +130,8 @@ impl Way {
         };
     }
 
-    /// A recording that was made by the receiver has no record of what was lost but the gaps in the numbers, so gaps
-    /// count as sent.
+    /// Counts the packets. A receiver's recording shows losses only as gaps in the numbers, so missing numbers count as
+    /// sent.
     fn packets(&self) -> Packets {
         let (first, last) = self.sent.unwrap_or((u32::MAX, 0));
         let sent = if first > last { 0 } else { u64::from(last - first) + 1 };
@@ -142,7 +141,7 @@ impl Way {
     }
 }
 
-/// From the beginning of one span to the end of a later one.
+/// From the beginning of the first span to the end of the later one.
 pub(super) fn longer<T>(known: Option<(T, T)>, later: Option<(T, T)>) -> Option<(T, T)> {
     match (known, later) {
         (Some((first, _)), Some((_, last))) => Some((first, last)),

@@ -1,23 +1,23 @@
-//! Numbers of packets that came, of which most follow on the one before.
+//! Sets of packet numbers. Most of the numbers are consecutive.
 
 use std::collections::BTreeMap;
 
 use hitreg_log::varint::{Cursor, put_varint};
 
-/// A set of numbers, as spans.
+/// A set of numbers, stored as spans.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// The spans below all others, which stay as they are.
+    /// The lowest spans, which do not change.
     old: Old,
-    /// The first of each other span, and its last.
+    /// First and last number of each other span.
     spans: BTreeMap<u32, u32>,
-    /// The last span.
+    /// The last span, which grows most often.
     tail: Option<(u32, u32)>,
     count: usize,
 }
 
 impl Numbers {
-    /// Adds a number; false where it is there already.
+    /// Adds a number; false if the set already has it.
     pub(super) fn insert(&mut self, number: u32) -> bool {
         let is_new = match &mut self.tail {
             Some((_, last)) if last.checked_add(1) == Some(number) => {
@@ -36,13 +36,13 @@ impl Numbers {
         is_new
     }
 
-    /// Puts the lower spans by when there are many.
+    /// Moves the lower spans to `old` when there are many.
     fn put_by(&mut self) {
         if self.spans.len() < 2 * OPEN {
             return;
         }
         for _ in 0..OPEN {
-            // What came late stands below some that have been put by, and stays.
+            // A late number below the stored spans stays in `spans`.
             let Some((first, last)) = self.spans.range(self.old.end..).next().map(|(first, last)| (*first, *last))
             else {
                 return;
@@ -52,7 +52,7 @@ impl Numbers {
         }
     }
 
-    /// A number below the last span.
+    /// Adds a number below the last span.
     fn insert_before(&mut self, number: u32) -> bool {
         if self.old.has(number) {
             return false;
@@ -87,26 +87,26 @@ impl Numbers {
     }
 }
 
-/// So many spans are open to others between them.
+/// How many spans remain open, so that late numbers can extend them.
 const OPEN: usize = 512;
 
-/// Ascending spans in few bytes.
+/// Ascending spans in a compact form.
 #[derive(Debug, Default)]
 struct Old {
-    /// Of each how far it begins behind the end of the one before, and how many numbers it has.
+    /// For each span: the distance from the previous span's end, and the number of its numbers.
     bytes: Vec<u8>,
-    /// Every so many where a span begins, and where its bytes do.
+    /// For the first span of each block: its first number, and the index of its bytes.
     places: Vec<(u32, usize)>,
     len: usize,
-    /// Behind the last number.
+    /// The last number plus one.
     end: u32,
 }
 
-/// So many spans are looked through for a number.
+/// How many spans form a block. A lookup reads one block.
 const BLOCK: usize = 64;
 
 impl Old {
-    /// A span that ends below the greatest number that there can be.
+    /// Adds a span. Its last number must be below `u32::MAX`.
     fn push(&mut self, first: u32, last: u32) {
         if self.len.is_multiple_of(BLOCK) {
             self.places.push((first, self.bytes.len()));
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Every seventh is lost, and some come late or twice.
+    /// Every seventh number is missing, and some arrive late or twice.
     #[test]
     fn old_spans_are_in_the_set_too() {
         let (mut known, mut set) = (Numbers::default(), BTreeSet::new());

@@ -1,18 +1,18 @@
-//! Whole numbers in ascending order, each with how often it came, in few bytes.
+//! Ascending whole numbers with counts, in a compact form.
 
 use hitreg_log::varint::{Cursor, put_varint};
 
-/// Ascending numbers, each with how often it came.
+/// Ascending numbers, each with its count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packed {
-    /// Of each how far it is from the one before, the first one from 0, and its count.
+    /// For each number: the distance from the previous one (the first from 0), and its count.
     bytes: Vec<u8>,
     len: usize,
     last: i64,
 }
 
 impl Packed {
-    /// How many different ones there are.
+    /// How many different numbers there are.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -32,7 +32,7 @@ impl Packed {
     }
 }
 
-/// Both in ascending order, each number once.
+/// Merges two ascending sequences. Counts of equal numbers are added.
 pub(super) fn merged(known: impl Iterator<Item = (i64, u64)>, new: impl Iterator<Item = (i64, u64)>) -> Packed {
     let mut all = Packed::default();
     let mut open: Option<(i64, u64)> = None;

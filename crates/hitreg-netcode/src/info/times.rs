@@ -1,24 +1,24 @@
-//! Times of which there are many, kept by how many there are of each.
+//! A large collection of times, stored as counts of each value.
 
 use super::Percentiles;
 use super::packed::{Packed, merged};
 use hitreg_log::units::Micros;
 
-/// Times in any order. Of more than [`MOST`] different ones those are kept together whose first twelve binary digits are the same:
-/// their percentiles are told a little too low, by less than a two thousandth. It is the same in whatever order they come.
+/// Times in any order. Beyond [`MOST`] different values, times with the same first twelve binary digits are counted as
+/// one value. Percentiles are then too low by less than 1/2000. The result does not depend on the order of the times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
-    /// Those that have been put in order.
+    /// The times that have been sorted and counted.
     counted: Packed,
-    /// Whether there are more of them than are told apart.
+    /// Whether there are too many different values, so that values are rounded.
     many: bool,
-    /// Those that have not.
+    /// The times that have not been sorted yet.
     new: Vec<i64>,
 }
 
-/// So many are put in order at once.
+/// How many new times are sorted at once.
 const AT_ONCE: usize = 1 << 11;
-/// So many different ones are told apart in any case.
+/// How many different values are stored without rounding.
 const MOST: usize = 1 << 13;
 
 impl Times {
@@ -29,14 +29,14 @@ impl Times {
         }
     }
 
-    /// All of these, too.
+    /// Adds all times of another collection.
     pub(super) fn add_all(&mut self, others: &Times) {
         self.many |= others.many;
         self.count(others.counted.iter());
         others.new.iter().for_each(|time| self.add(Micros(*time)));
     }
 
-    /// Nearest-rank percentiles, in ms.
+    /// Nearest-rank percentiles, in milliseconds.
     pub(super) fn percentiles(&mut self) -> Percentiles {
         self.put_in_order();
         let all: u64 = self.counted.iter().map(|(_, count)| count).sum();
@@ -52,7 +52,7 @@ impl Times {
         Percentiles { p5: at(5.0), p50: at(50.0), p95: at(95.0), p99: at(99.0) }
     }
 
-    /// Each of them.
+    /// All times.
     pub(super) fn iter(&self) -> impl Iterator<Item = Micros> + '_ {
         let counted = self.counted.iter().flat_map(|(time, count)| std::iter::repeat_n(time, count as usize));
         counted.chain(self.new.iter().copied()).map(Micros)
@@ -66,7 +66,7 @@ impl Times {
         self.new = new;
     }
 
-    /// Takes in what is in order.
+    /// Adds sorted values with counts.
     fn count(&mut self, each: impl Iterator<Item = (i64, u64)>) {
         self.counted = merged(self.counted.iter(), each);
         self.many |= self.counted.len() > MOST;
@@ -77,12 +77,12 @@ impl Times {
     }
 }
 
-/// The number of the same first twelve binary digits that is nearest to zero.
+/// Rounds towards zero to twelve binary digits.
 fn rounded(time: i64) -> i64 {
     const DIGITS: u32 = 12;
     let size = time.unsigned_abs();
     let without = (u64::BITS - size.leading_zeros()).saturating_sub(DIGITS);
-    // The size of the least number has one digit too many for a number above 0.
+    // The magnitude of `i64::MIN` does not fit a positive `i64`, hence the wrapping negation.
     let size = (size >> without << without) as i64;
     if time < 0 { size.wrapping_neg() } else { size }
 }
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(far.iter().collect::<Vec<_>>(), ends);
     }
 
-    /// However many there are, they take as much room; and in whatever order they come, the same is told of them.
+    /// Memory stays bounded for any number of times, and the result does not depend on their order.
     #[test]
     fn many_times_take_little_room() {
         let time = |n: u32| Micros(i64::from(n.wrapping_mul(2_654_435_761) >> 14) - 1_000);

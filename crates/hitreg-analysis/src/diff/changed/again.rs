@@ -1,4 +1,4 @@
-//! Goes through the shots of both traces again, for those that were not kept.
+//! Reads the shots of both traces again, to find changed shots that were not kept.
 
 use super::super::clock::Clock;
 use super::super::fold::each_step;
@@ -12,7 +12,7 @@ use super::{ChangedShots, Earliest};
 use hitreg_log::trace::schema::shots;
 use hitreg_log::trace::{SharedTrace, TraceSource};
 
-/// Both traces, and how their shots were compared.
+/// Both traces, and the options of the comparison.
 pub(in crate::diff) struct Again {
     traces: [SharedTrace; 2],
     options: DiffOptions,
@@ -20,7 +20,7 @@ pub(in crate::diff) struct Again {
 }
 
 impl Again {
-    /// `None` of traces that cannot be gone through later.
+    /// `None` if the traces cannot be read again later.
     pub(in crate::diff) fn of(
         [a, b]: [&dyn TraceSource; 2],
         options: &DiffOptions,
@@ -29,7 +29,7 @@ impl Again {
         Some(Again { traces: [a.shared()?, b.shared()?], options: options.clone(), patience })
     }
 
-    /// The first shots behind one.
+    /// The next changed shots after the one with this rank.
     pub(super) fn after(&self, last: &[u8]) -> Result<Packed, String> {
         let traces = self.traces.each_ref().map(|trace| &**trace as &dyn TraceSource);
         let tables = traces.map(TraceSource::tables);

@@ -1,4 +1,4 @@
-//! Shots that came out differently as bytes, some hundred each.
+//! Changed shots as bytes, about a hundred each.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::super::hits::{Change, ChangedShot, Outcome, Text};
 use super::super::mark::{Part, Rank};
 use hitreg_log::varint::{Cursor, put_varint, unzigzag, zigzag};
 
-/// Shots one after the other, each behind what orders it among the others.
+/// Packed shots, each after the bytes that order it.
 #[derive(Clone, Default)]
 pub(super) struct Packed {
-    /// As they came.
+    /// In the order of arrival.
     bytes: Vec<u8>,
-    /// In their order.
+    /// In sorted order, after [`Packed::put_in_order`].
     places: Vec<Place>,
     names: Vec<Text>,
-    /// Which of the names each is.
+    /// The index of each name in `names`.
     codes: BTreeMap<String, u64>,
 }
 
-/// Where one begins, where its shot does, and where it ends.
+/// Where an entry begins, where its shot begins, and where it ends.
 #[derive(Clone, Copy)]
 struct Place {
     begin: usize,
@@ -31,18 +31,18 @@ impl Packed {
         self.places.len()
     }
 
-    /// One of them; `None` behind the last.
+    /// One shot by its index; `None` after the last.
     pub(super) fn get(&self, place: usize) -> Option<ChangedShot> {
         let Place { shot, end, .. } = *self.places.get(place)?;
         Reading { from: Cursor::new(&self.bytes[shot..end]), names: &self.names }.shot()
     }
 
-    /// What orders the last of them among others.
+    /// The rank of the last shot.
     pub(super) fn last(&self) -> Option<&[u8]> {
         self.places.last().map(|place| &self.bytes[place.begin..place.shot])
     }
 
-    /// Takes one in. They are in their order when they have been [put in it](Packed::put_in_order).
+    /// Adds a shot. Shots are sorted only after [`Packed::put_in_order`].
     pub(super) fn push(&mut self, rank: &[u8], shot: &ChangedShot) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(rank);
@@ -62,7 +62,7 @@ impl Packed {
         places.sort_unstable_by(|x, y| rank(x).cmp(rank(y)));
     }
 
-    /// Puts them in order, and forgets all but so many of the first.
+    /// Sorts the shots and keeps only the first `most`.
     pub(super) fn keep_first(&mut self, most: usize) {
         self.put_in_order();
         self.places.truncate(most);
@@ -102,7 +102,7 @@ impl Packed {
     }
 }
 
-/// Bytes that are ordered as ranks are.
+/// Writes a rank as bytes that sort like ranks.
 pub(super) fn put_rank(to: &mut Vec<u8>, rank: &Rank) {
     let number = |to: &mut Vec<u8>, number: i64| to.extend((number as u64 ^ 1 << 63).to_be_bytes());
     let Rank { at_us, key, is_pair, row } = rank;
@@ -116,7 +116,7 @@ pub(super) fn put_rank(to: &mut Vec<u8>, rank: &Rank) {
             }
             Part::Name(name) => {
                 to.push(2);
-                // A name ends with two bytes of 0, and one of 0 within it is followed by another.
+                // Two bytes of 0 end a name; a byte of 0 within a name is followed by a 1.
                 name.bytes().for_each(|byte| to.extend([byte, 1].into_iter().take(1 + usize::from(byte == 0))));
                 to.extend([0, 0]);
             }

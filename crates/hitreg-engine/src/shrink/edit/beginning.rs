@@ -1,4 +1,4 @@
-//! What a session begins with when it has lost its own beginning.
+//! The first states of a session whose first ticks were removed.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use super::Thing;
 use hitreg_log::record::{Session, StateKey, States};
 use hitreg_log::units::{EntityId, Tick};
 
-/// The rows of tick 0 of a session without some of its ticks: the players as they were last recorded before the first tick
-/// that stays, or what it began with anyway.
+/// The states of tick 0 for a session without some of its ticks. They are the last recorded states of the players
+/// before the first remaining tick, or else the session's own first states.
 pub(super) fn states(session: &Session, removed: &[Thing]) -> States {
     let ticks: BTreeSet<usize> =
         removed.iter().filter_map(|t| if let Thing::Tick(t) = t { Some(*t) } else { None }).collect();
-    // Places count from 0 and ticks from 1, so as many ticks as are gone is the last one that is.
+    // Indices count from 0 and ticks from 1, so the number of removed ticks is the number of the last removed tick.
     let gone = (0..).take_while(|place| ticks.contains(place)).count();
     let players = session.players.len();
     let whole = |tick: &Tick| players_of(session, *tick).count() == players;
@@ -24,13 +24,14 @@ pub(super) fn states(session: &Session, removed: &[Thing]) -> States {
     states
 }
 
-/// The recorded players of a tick, as all were told of them. What else there is (projectiles) cannot be begun with.
+/// The recorded players of a tick, in the states for all viewers. Other entities (projectiles) cannot be restored at a
+/// session's beginning.
 fn players_of(session: &Session, tick: Tick) -> impl Iterator<Item = (StateKey, &[u32])> {
     let is_player = |key: &StateKey| key.viewer.is_none() && usize::from(key.entity.0) < session.players.len();
     session.states.of_tick(tick).filter(move |(key, _)| is_player(key))
 }
 
-/// Takes players out of what a session begins with; those after them move up.
+/// Removes players from the first states. The numbers of later players move down.
 pub(super) fn remove_players(states: &mut States, removed: &BTreeSet<usize>) {
     let was = std::mem::take(states);
     for (key, cells) in was.of_tick(Tick(0)).filter(|(key, _)| !removed.contains(&usize::from(key.entity.0))) {

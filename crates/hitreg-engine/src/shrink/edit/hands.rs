@@ -1,4 +1,4 @@
-//! Taking out what players did.
+//! Removes input of players.
 
 use glam::Vec3;
 
@@ -7,7 +7,7 @@ use super::{Key, Thing};
 use hitreg_log::record::Session;
 use hitreg_log::usercmd::Input;
 
-/// The things of a kind that is about usercmds.
+/// The things of a kind that concerns usercmds.
 pub(super) fn things(session: &Session, kind: Kind) -> Vec<Thing> {
     let mut things = Vec::new();
     for (player, records) in session.players.iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn things(session: &Session, kind: Kind) -> Vec<Thing> {
     things
 }
 
-/// Takes out what a player did; things of other kinds change nothing.
+/// Removes a player's input. Things of other kinds change nothing.
 pub(super) fn remove(session: &mut Session, thing: Thing) {
     let (Thing::Usercmd(player, frame)
     | Thing::Button(player, frame, _)

@@ -1,4 +1,4 @@
-//! Taking out what happened to packets on their way.
+//! Removes losses, duplicates and delays of packets.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use hitreg_netcode::link::Fate;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 
-/// The things of a kind that is about packets.
+/// The things of a kind that concerns packets.
 pub(super) fn things(session: &Session, kind: Kind) -> Vec<Thing> {
     let mut things = Vec::new();
     for (player, records) in session.players.iter().enumerate() {
@@ -33,7 +33,7 @@ pub(super) fn things(session: &Session, kind: Kind) -> Vec<Thing> {
     things
 }
 
-/// Takes out what happened to packets; things of other kinds change nothing.
+/// Removes losses, duplicates and delays. Things of other kinds change nothing.
 pub(super) fn remove(session: &mut Session, things: &[Thing]) {
     let link_things = things.iter().filter(|t| matches!(t, Thing::Loss(..) | Thing::Duplicate(..) | Thing::Delay(..)));
     let removed: BTreeSet<Thing> = link_things.copied().collect();
@@ -62,9 +62,9 @@ pub(super) fn remove(session: &mut Session, things: &[Thing]) {
 struct Lane {
     direction: Direction,
     packets: Vec<Packet>,
-    /// The median of what packets take; `None` if none arrives.
+    /// The median delay; `None` if no packet arrives.
     median: Option<Micros>,
-    /// When the session ends.
+    /// The time of the session's end.
     end: Option<Micros>,
 }
 
@@ -98,8 +98,9 @@ impl Lane {
         Lane { direction, packets, median, end }
     }
 
-    /// What a lost packet would have taken: as long as the one before it that came, else the one after it, but not so long
-    /// that it comes behind that one. `None` for a packet that no later one overtook: it may just be on its way still.
+    /// The delay that a lost packet would have had: the delay of the previous packet that arrived, else of the next. It
+    /// arrives at the latest together with the next packet. `None` for a packet that no later packet overtook, because
+    /// it may still be in flight.
     fn delay_if_not_lost(&self, index: usize) -> Option<Micros> {
         let (before, after) = self.packets.split_at(index);
         let (later, later_delay) = after.iter().find_map(|p| Some((p, p.delay()?)))?;
@@ -107,7 +108,7 @@ impl Lane {
         Some(before.iter().rev().find_map(Packet::delay).unwrap_or(later_delay).min(in_line))
     }
 
-    /// Whether a packet took another time than the median, with which it would arrive too.
+    /// Whether a packet's delay differs from the median, and the packet would also arrive with the median.
     fn is_uneven(&self, packet: &Packet) -> bool {
         match (packet.delay(), self.median) {
             (Some(delay), Some(median)) => delay != median && self.in_time(packet, median),
@@ -115,7 +116,7 @@ impl Lane {
         }
     }
 
-    /// Whether a packet that takes so long arrives before the session ends.
+    /// Whether a packet with this delay arrives before the session's end.
     fn in_time(&self, packet: &Packet, delay: Micros) -> bool {
         match self.direction {
             Direction::Up => self.end.is_some_and(|end| packet.sent + delay <= end),

@@ -1,12 +1,12 @@
-//! Taking out time: ticks, each with the span that it ends.
+//! Removes ticks, each with the time span that it ends.
 
 use std::collections::BTreeSet;
 
 use hitreg_log::record::{ArrivalRecord, Fates, Session};
 use hitreg_log::units::Micros;
 
-/// Takes out ticks, by their places, with all that was done and sent since the tick before; what comes after comes that much
-/// sooner. A packet that is still sent takes as long as it did.
+/// Removes ticks, by their indices, with everything that was done and sent since the tick before. Everything later
+/// moves to an earlier time. A remaining packet keeps its delay.
 pub(super) fn remove(session: &mut Session, removed: &BTreeSet<usize>) {
     if removed.is_empty() {
         return;
@@ -28,16 +28,17 @@ pub(super) fn remove(session: &mut Session, removed: &BTreeSet<usize>) {
     session.ticks.retain_mut(|tick| move_to(cut.of_server(tick.at), &mut tick.at));
 }
 
-/// Which spans are gone. Span i ends with tick i; the last, open one begins there.
+/// The removed time spans. Span i ends with tick i; the last span is open and begins at the last tick.
 struct Cut {
     ticks: Vec<Micros>,
-    /// How much sooner each span comes; `None` for those that are gone.
+    /// How far each span moves to an earlier time; `None` for removed spans.
     sooner: Vec<Option<Micros>>,
 }
 
 impl Cut {
     fn new(ticks: Vec<Micros>, removed: &BTreeSet<usize>) -> Cut {
-        // What lies before the first tick is as long as the span after it, so that the next tick takes its time.
+        // The span before the first tick is as long as the span after it, so that the next tick takes the first tick's
+        // time.
         let width = |span: usize| match (ticks.get(span.max(1)), ticks.get(span.max(1) - 1)) {
             (Some(end), Some(begin)) => *end - *begin,
             _ => Micros::ZERO,
@@ -54,18 +55,18 @@ impl Cut {
         Cut { sooner: sooner.collect(), ticks }
     }
 
-    /// How much sooner something comes that a client does: at the time of a tick, clients come after it.
+    /// How far an action of a client moves. At the time of a tick, clients act after it.
     fn of_client(&self, at: Micros) -> Option<Micros> {
         self.sooner[self.ticks.partition_point(|tick| *tick <= at)]
     }
 
-    /// How much sooner something comes that the server does in its ticks.
+    /// How far an action of the server moves; the server acts in its ticks.
     fn of_server(&self, at: Micros) -> Option<Micros> {
         self.sooner[self.ticks.partition_point(|tick| *tick < at)]
     }
 }
 
-/// Moves a time; false when its span is gone.
+/// Moves a time; false if its span was removed.
 fn move_to(sooner: Option<Micros>, at: &mut Micros) -> bool {
     if let Some(sooner) = sooner {
         *at = *at - sooner;
@@ -73,7 +74,7 @@ fn move_to(sooner: Option<Micros>, at: &mut Micros) -> bool {
     sooner.is_some()
 }
 
-/// The arrivals of the packets that are still sent, moved as their sending is.
+/// The arrivals of the remaining packets, moved with their sending.
 fn arrivals(
     was_sent: &[(u32, Micros)],
     was: &[ArrivalRecord],

@@ -1,4 +1,4 @@
-//! Holding candidates against the property: in parallel, but as if one after the other.
+//! Tests candidates against the property: in parallel, with the result of testing one after the other.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use hitreg_log::record::{ArrivalRecord, Session, States};
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
 
-/// What a candidate came to.
+/// The result of testing a candidate.
 enum Probe {
-    /// It is not a smaller session, or it is known not to show it.
+    /// The candidate is not smaller, or is known not to show the property.
     Skipped,
-    /// It does not show it.
+    /// The candidate does not show the property.
     Fails(Digest),
-    /// It shows it.
+    /// The candidate shows the property.
     Shows(Box<Session>, Counts),
 }
 
 impl<E: std::error::Error + Send + 'static> Search<'_, E> {
-    /// Takes the first of `count` candidates that is smaller and still shows it, and says which it was. `make` gives the
-    /// input of each from the current session.
+    /// Takes the first of `count` candidates that is smaller and still shows the property, and returns its index.
+    /// `make` creates each candidate's input from the current session.
     ///
-    /// As many candidates as there are threads are tried at once. What is tried behind one that shows it is forgotten, so
-    /// that nothing depends on how many threads there are.
+    /// Tests as many candidates at once as there are threads. Results after the first success are dropped, so that the
+    /// outcome does not depend on the number of threads.
     pub(super) fn take_first(
         &mut self,
         kind: Kind,
@@ -71,14 +71,14 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
     }
 }
 
-/// Tries one candidate's input against a session of `counts`.
+/// Tests one candidate's input against a session of `counts`.
 fn probe<E: std::error::Error + 'static>(
     (record, still): (&Record<'_, E>, &Still<'_, E>),
     failed: &BTreeSet<Digest>,
     smaller_than: Counts,
     candidate: &Session,
 ) -> Result<Probe, ShrinkError<E>> {
-    // Without a tick or a usercmd nothing happens, and a build has nothing to replay.
+    // A session without a tick or a usercmd has nothing to replay.
     let is_empty = |session: &Session| session.ticks.is_empty() || session.players.iter().all(|p| p.frames.is_empty());
     if is_empty(candidate) {
         return Ok(Probe::Skipped);
@@ -99,7 +99,8 @@ fn probe<E: std::error::Error + 'static>(
     }
 }
 
-/// The digest of all that a replay depends on, but for the header, which is the same in all candidates of as many players.
+/// The digest of everything that a replay depends on, except the header, which is equal for candidates with the same
+/// number of players.
 fn inputs_digest(session: &Session) -> Digest {
     let mut hasher = Xxh3Default::new();
     let mut number = |number: u64| hasher.update(&number.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Names of entities: given, kept, and given again.
+//! Numbers of entities: assigned, kept and reused.
 
 use super::*;
 use crate::game::body;
@@ -10,7 +10,7 @@ body! {
     }
 }
 
-/// Things in the order in which they stand here, and whose they are.
+/// Entities in this order, each with the player whose avatar it is.
 struct Heap(Vec<(Option<u16>, u64)>);
 
 impl EntityWorld for Heap {
@@ -42,14 +42,14 @@ fn after(roster: &mut Roster<Heap>, now: &[(Option<u16>, u64)]) -> Vec<(u16, u64
 fn numbers_stay_and_rest() {
     let mut roster = Roster::new(Heap(vec![(None, FAR + 9), (Some(1), 5), (None, FAR)]), 2);
     assert_eq!(numbers(&roster), [(0, 0), (1, 5), (2, FAR), (3, FAR + 9)]);
-    // Whose number it is does not depend on the order in which they are shown, nor on who is gone.
+    // Numbers depend neither on the order in which entities are shown nor on removed entities.
     assert_eq!(after(&mut roster, &[(None, FAR + 1), (None, FAR + 9)]), [(0, 0), (1, 0), (3, FAR + 9), (4, FAR + 1)]);
-    // The same id is another entity once it was gone.
+    // An id that returns after a removal is another entity.
     assert_eq!(after(&mut roster, &[(None, FAR), (None, FAR + 9)])[2..], [(3, FAR + 9), (5, FAR)]);
     for _ in 0..REST_TICKS {
         after(&mut roster, &[(None, FAR + 9)]);
     }
-    // By now 2 and 4 have rested, and 5 has not quite.
+    // The rest of 2 and 4 is over; the rest of 5 is not.
     let now: Vec<_> = (20..24).map(|id| (None, id)).chain([(None, FAR + 9)]).collect();
     assert_eq!(after(&mut roster, &now)[2..], [(2, 20), (3, FAR + 9), (4, 21), (5, 22), (6, 23)]);
 }
@@ -58,7 +58,7 @@ fn numbers_stay_and_rest() {
 fn avatars_have_their_players_numbers() {
     let mut roster = Roster::new(Heap(vec![(Some(0), 8), (None, 9)]), 1);
     assert_eq!(numbers(&roster), [(0, 8), (1, 9)]);
-    // Within a tick what is new waits, and an avatar that is left has no number.
+    // Within a tick, new entities have no number, and neither has a former avatar.
     roster.change(|heap, _| heap.0 = vec![(None, 8), (Some(0), 9), (None, 10)]);
     assert_eq!(numbers(&roster), [(0, 9)]);
     roster.tick(|_, _| ());
