@@ -39,7 +39,7 @@ pub struct TickBisection {
 /// Finds where two runs diverge, and why. `rerun` runs one usercmd in one of the two builds. Without it, the cause is a
 /// build only if nothing else differs.
 ///
-/// To compare a trace with its log, pass [`recorded`](crate::recorded::recorded()) and set
+/// To compare a trace with its log, pass [`recorded`](hitreg_log::recorded::recorded()) and set
 /// [`DiffOptions::overlap_only`].
 ///
 /// # Errors

@@ -63,7 +63,7 @@ pub fn things(session: &Session, kind: Kind) -> Vec<Thing> {
     }
 }
 
-/// The input of a session without some of its things, from which [`rerecord`](crate::replay::rerecord) makes a session.
+/// The input of a session without some of its things, from which [`rerecord`](hitreg_netcode::replay::rerecord) makes a session.
 /// At least one player and one tick should remain.
 ///
 /// Without its first ticks, a session begins with the last recorded states of the players before the first remaining

@@ -52,10 +52,10 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     fn teleports(&self) -> u32;
     /// False for a dead body, which is drawn but cannot be hit.
     fn is_alive(&self) -> bool;
-    /// Reduces the body to what the server sends: [`Scope::ClientOnly`](crate::record::Scope::ClientOnly) fields take
+    /// Reduces the body to what the server sends: [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields take
     /// their default.
     fn strip_client_only(&mut self);
-    /// Copies the [`Scope::ClientOnly`](crate::record::Scope::ClientOnly) fields from the client's prediction of the
+    /// Copies the [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields from the client's prediction of the
     /// same usercmd.
     fn adopt_client_only(&mut self, predicted: &Self);
 }
