@@ -280,7 +280,7 @@ mod tests {
     use crate::link::{LinkModel, Loss};
     use crate::session::record_synthetic;
     use crate::session::scenario::Scenario;
-    use hitreg_arena::{Arena, ArenaBody, ArenaRules};
+    use crate::arena::{Arena, ArenaBody, ArenaRules};
 
     /// Counts by itself what a session makes, by the sizes that rows take.
     #[derive(Default)]

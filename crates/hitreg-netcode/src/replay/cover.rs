@@ -140,7 +140,7 @@ impl std::fmt::Debug for Covers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_arena::{Arena, ArenaBody, ArenaRules};
+    use crate::arena::{Arena, ArenaBody, ArenaRules};
 
     /// Somebody below the floor, where nobody sees him.
     fn below(x: f32) -> Vec<u32> {

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use crate::link::{Link, RecordedLink};
     use crate::session::scenario::Scenario;
-    use hitreg_arena::{Arena, ArenaRules};
+    use crate::arena::{Arena, ArenaRules};
     use hitreg_log::record::PlayerRecords;
     use hitreg_log::units::CommandSeq;
     use hitreg_log::usercmd::Usercmd;

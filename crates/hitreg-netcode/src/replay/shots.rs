@@ -319,7 +319,7 @@ mod tests {
 
     use super::*;
     use crate::game::{Given, JudgedAgain, Wound};
-    use hitreg_arena::{Arena, ArenaRules};
+    use crate::arena::{Arena, ArenaRules};
     use hitreg_log::trace::schema::shots::Columns;
 
     fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> ShotAgain {

@@ -158,7 +158,7 @@ impl Screens {
 mod tests {
     use super::*;
     use crate::game::How;
-    use hitreg_arena::ArenaBody;
+    use crate::arena::ArenaBody;
 
     #[test]
     fn the_oldest_screens_are_forgotten_and_no_others() {

@@ -92,7 +92,7 @@ fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_arena::ArenaBody;
+    use crate::arena::ArenaBody;
 
     fn at(x: f32, teleports: u32) -> ArenaBody {
         ArenaBody { origin: Vec3::X * x, teleports: teleports as _, ..ArenaBody::default() }

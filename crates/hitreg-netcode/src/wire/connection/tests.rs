@@ -12,7 +12,7 @@ use crate::wire::{
     ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, MESSAGE_BYTES_MAX, MessageType,
     Notice, Perceived, Request, Told, What, Wrapping16, message_type,
 };
-use hitreg_arena::ArenaBody;
+use crate::arena::ArenaBody;
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
