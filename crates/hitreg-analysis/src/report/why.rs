@@ -69,9 +69,8 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
     page.pair_if("aimed", looks.as_deref());
     let about = shot.about.as_deref().map(name);
-    if let (Some(who), Some(by)) = (&about, chosen(shot)) {
-        page.pair("target", &format!("{who}: {by}"));
-    }
+    let target = about.as_ref().zip(chosen(shot)).map(|(who, by)| format!("{who}: {by}"));
+    page.pair_if("target", target.as_deref());
     if let Some(who) = &about {
         let drawn = shot.drawn.as_ref().map(|drawn| {
             let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
@@ -166,8 +165,7 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
             format!("{} units between {1} drawn and {1} judged", measure(error), name(who))
         }
         _ if shot.server.reason == "launched" => "none: a projectile is not judged at launch".to_owned(),
-        _ if shot.about.is_none() => "not known: no target was drawn".to_owned(),
-        _ => "not known: the target was not drawn, or it spawned or teleported since".to_owned(),
+        _ => "not known: no target was drawn, or it spawned or teleported since".to_owned(),
     };
     page.pair("view error", &error);
     page.pair("judged", &came(&shot.server));

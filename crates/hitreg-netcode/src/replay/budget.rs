@@ -276,11 +276,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::arena::{Arena, ArenaBody, ArenaRules};
     use crate::game::Simulate;
     use crate::link::{LinkModel, Loss};
     use crate::session::record_synthetic;
     use crate::session::scenario::Scenario;
-    use crate::arena::{Arena, ArenaBody, ArenaRules};
 
     /// Counts by itself what a session makes, by the sizes that rows take.
     #[derive(Default)]

@@ -253,9 +253,9 @@ impl Way {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arena::{Arena, ArenaRules};
     use crate::link::{Link, RecordedLink};
     use crate::session::scenario::Scenario;
-    use crate::arena::{Arena, ArenaRules};
     use hitreg_log::record::PlayerRecords;
     use hitreg_log::units::CommandSeq;
     use hitreg_log::usercmd::Usercmd;

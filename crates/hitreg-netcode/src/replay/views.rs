@@ -157,8 +157,8 @@ impl Screens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game::How;
     use crate::arena::ArenaBody;
+    use crate::game::How;
 
     #[test]
     fn the_oldest_screens_are_forgotten_and_no_others() {

@@ -37,7 +37,10 @@ impl<G: Game> Connection<G> {
             self.due_at = now;
         }
         self.snapshot = self.snapshot.next();
-        let held_back = held_back(now, self.due_at, self.rate_free_at, [interval, settings.server.tick_hz.interval()]);
+        // The tick of the last update cannot hold the next one back.
+        let due_since = self.sent.back().map_or(self.due_at, |(_, sent)| self.due_at.max(*sent + Micros(1)));
+        let periods = [interval, settings.server.tick_hz.interval()];
+        let held_back = held_back(now, due_since, self.rate_free_at, periods);
         let snapshot = Snapshot {
             seq: self.snapshot,
             ack: self.last_command,
@@ -97,6 +100,8 @@ mod tests {
         // 10 ticks and 20 updates a second: the update is due between two ticks, and the rate is free at the second.
         assert_eq!(held(200, 150, 110, [50, 100]), 0);
         assert_eq!(held(200, 100, 160, [50, 100]), 3, "at 100 ms the rate was not free");
+        let after_last = held_back(ms(200), ms(100) + Micros(1), ms(110), [ms(50), ms(100)]);
+        assert_eq!(after_last, 0, "the update before went out at 100 ms");
         assert_eq!(held(200, 150, 190, [50, 100]), 0, "no tick came before the rate was free");
         // 100 ticks and 20 updates a second.
         assert_eq!(held(100, 50, 95, [50, 10]), 2);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::*;
+use crate::arena::ArenaBody;
 use crate::game::{Category, Effect};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
@@ -12,7 +13,6 @@ use crate::wire::{
     ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, MESSAGE_BYTES_MAX, MessageType,
     Notice, Perceived, Request, Told, What, Wrapping16, message_type,
 };
-use crate::arena::ArenaBody;
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
