@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hitreg::cli::{Games, Program};
+use hitreg::cli::Program;
 
 /// How the process that counts knows that it is meant.
 const LINE: &str = "HITREG_HOSTILE_LINE";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hitreg::arena::{Arena, ArenaBody, ArenaRules};
 use hitreg::build::{Runner, Stop, TIME_LIMIT};
 use hitreg::diff::{DiffOptions, On, TraceDiff, diff_sources};
-use hitreg::engine::{Engine, Games, Sides, Way, Ways};
+use hitreg::engine::{Engine, Sides, Way, Ways};
 use hitreg::game::Simulate;
 use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
 use hitreg::pipeline::{Commanded, Setup, Ticked};

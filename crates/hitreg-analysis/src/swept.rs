@@ -1,4 +1,4 @@
-//! What a sweep found: a row of figures for each combination of settings.
+//! The result of a sweep: a row of figures for each combination of settings.
 
 mod table;
 
@@ -7,58 +7,58 @@ pub use table::{Cell, Table, figure_names};
 use hitreg_log::record::WhatIf;
 use hitreg_log::stats::Spread;
 
-/// The outcome: a row for each combination, in the order of the axes' values, the last axis running fastest.
+/// The result of a sweep: a row for each combination, in the order of the axes' values. The last axis changes fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// What was asked: what the counts of hits mean depends on it.
+    /// How the runs were made, which decides what the counts of hits mean.
     pub what_if: WhatIf,
     /// How often each session was run at each point.
     pub repeats: u16,
-    /// What was varied: `PRESET` or a setting's key, for each axis.
+    /// The key of each axis: `PRESET` or a setting's key.
     pub keys: Vec<String>,
     /// The rows.
     pub rows: Vec<Row>,
 }
 
-/// One combination.
+/// The figures of one combination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The value of each of [`Sweep::keys`].
     pub values: Vec<String>,
-    /// What all sessions together came to.
+    /// The figures of all sessions together.
     pub figures: Figures,
 }
 
-/// What replays under one combination of settings came to.
+/// The figures of all replays under one combination of settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Usercmds in them.
+    /// The number of usercmds.
     pub usercmds: u64,
     /// Shots that the server judged.
     pub shots: u64,
-    /// Shots and projectiles that hurt somebody.
+    /// Shots and projectiles that hit a target.
     pub hits: u64,
-    /// Half the width of the 95 % confidence interval around the share of shots that hit, where bots played anew from several
-    /// seeds.
+    /// Half the width of the 95 % confidence interval around the share of shots that hit. Only if bots played again
+    /// with several seeds.
     pub hit_share_ci95: Option<f64>,
-    /// Shots that hit on the shooter's screen and not on the server; `None` when no client predicts its shots.
+    /// Shots that hit on the shooter's screen but not on the server; `None` if no client predicts its shots.
     pub missed_on_target: Option<u64>,
-    /// Between where a target was drawn and where the server judged it to be.
+    /// Distance between where the shooter's client drew a target and where the server judged it, in units.
     pub view_error_units: Option<Spread>,
-    /// Shots that hit somebody who was in cover where the server had them; `None` when the game does not say who is.
+    /// Hits on a target that was in cover at its place on the server; `None` if the game does not report cover.
     pub hits_in_cover: Option<u64>,
-    /// For how long those had been in cover on their own screens.
+    /// For how long these targets had been in cover on their own screens, in milliseconds.
     pub in_cover_ms: Option<Spread>,
-    /// How far they had moved there.
+    /// How far these targets had moved in cover, in units.
     pub in_cover_units: Option<Spread>,
-    /// Predictions that were held against the server's word.
+    /// Predictions that were compared with the server's state.
     pub checked: u64,
-    /// Predictions that had to be corrected.
+    /// Predictions that were corrected.
     pub corrections: u64,
-    /// By how much, without those of spawns, deaths and teleports.
+    /// Size of the corrections in units, without those of spawns, deaths and teleports.
     pub correction_units: Option<Spread>,
-    /// What the server sends to one client on the average; `None` in open loop.
+    /// Average bytes/s from the server to one client; `None` in open loop.
     pub down_bytes_per_s: Option<f64>,
-    /// What one client sends on the average.
+    /// Average bytes/s from one client to the server.
     pub up_bytes_per_s: Option<f64>,
 }

@@ -85,16 +85,6 @@ pub enum SweepError {
     },
 }
 
-/// The result of a sweep: a row for each combination, in the order of the axes' values. The last axis changes fastest.
-/// How the runs were made, which decides what the counts of hits mean.
-/// How often each session was run at each point.
-/// The key of each axis: `PRESET` or a setting's key.
-/// The rows.
-
-/// The figures of one combination.
-/// The value of each of [`Sweep::keys`].
-/// The figures of all sessions together.
-
 impl Plan {
     /// Creates a plan with these axes. Presets become the first axis.
     ///

@@ -29,10 +29,12 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// Returns a cursor at the first byte.
     pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { rest: bytes }
     }
 
+    /// Number of bytes that are left.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -49,6 +51,10 @@ impl<'a> Cursor<'a> {
         self.take(1).map(|taken| taken[0])
     }
 
+    /// Reads a LEB128 varint.
+    ///
+    /// # Errors
+    /// When the bytes end too early, or the number needs more than 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, String> {
         // Fast path: most numbers fit in one byte.

@@ -29,5 +29,5 @@ pub use glam;
 extern crate self as hitreg_netcode;
 #[cfg(test)]
 #[path = "../../hitreg-arena/src/lib.rs"]
-#[expect(dead_code, unused_imports, unreachable_pub, reason = "tests of this crate need some of the game")]
+#[expect(unused_imports, unreachable_pub, reason = "tests of this crate need some of the game")]
 mod arena;

@@ -34,9 +34,10 @@ pub struct Hits {
     pub shots_only_in_a: u64,
     /// Shots that A lacks, whatever their result.
     pub shots_only_in_b: u64,
-    /// All changed shots, in the order of their time.
+    /// Number of shots that a server judged in A or in B.
     #[serde(skip)]
     pub judged: u64,
+    /// All changed shots, in the order of their time.
     pub changed: ChangedShots,
 }
 

@@ -98,7 +98,7 @@ fn figures(f: &Figures) -> [String; 11] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_engine::sweep::Row;
+    use crate::swept::Row;
 
     #[test]
     fn equal_rows_have_a_reason() {

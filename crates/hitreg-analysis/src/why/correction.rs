@@ -110,7 +110,7 @@ impl Correction {
 }
 
 /// What the frame of a usercmd predicted, field by field; `None` where that is not what was corrected later.
-pub fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Option<Vec<(String, String)>> {
+pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Option<Vec<(String, String)>> {
     let columns = trace.table(frames::NAME)?.columns.iter();
     let own = columns.filter_map(|column| Some((column.name.strip_prefix("own.")?, &column.data)));
     let fields: Vec<(String, String)> =

@@ -7,23 +7,6 @@ use hitreg_log::stats::Spread;
 use hitreg_log::trace::schema::{corrections, shots};
 use hitreg_netcode::replay::Replayed;
 
-/// The figures of all replays under one combination of settings.
-/// The number of usercmds.
-/// Shots that the server judged.
-/// Shots and projectiles that hit a target.
-/// Half the width of the 95 % confidence interval around the share of shots that hit. Only if bots played again
-/// with several seeds.
-/// Shots that hit on the shooter's screen but not on the server; `None` if no client predicts its shots.
-/// Distance between where the shooter's client drew a target and where the server judged it, in units.
-/// Hits on a target that was in cover at its place on the server; `None` if the game does not report cover.
-/// For how long these targets had been in cover on their own screens, in milliseconds.
-/// How far these targets had moved in cover, in units.
-/// Predictions that were compared with the server's state.
-/// Predictions that were corrected.
-/// Size of the corrections, in units.
-/// Average bytes/s from the server to one client; `None` in open loop.
-/// Average bytes/s from one client to the server.
-
 /// The sums from which the figures are computed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {

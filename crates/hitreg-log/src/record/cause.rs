@@ -5,25 +5,25 @@ use crate::units::named;
 /// Why a prediction was wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// A usercmd never reached the server, which ran another in its place or none.
+    /// A usercmd never reached the server. The server ran another usercmd in its place, or none.
     InputLost,
-    /// A usercmd was held up on its way, or snapshots were.
+    /// A usercmd or a snapshot arrived late.
     InputLate,
-    /// The player was put elsewhere.
+    /// The server moved the player to another place at once.
     Teleport,
-    /// The player died or came back.
+    /// The player died or respawned.
     SpawnOrDeath,
-    /// Somebody's shot pushed the player.
+    /// A shot pushed the player.
     Knockback,
-    /// Another player was in the way, or was not where the client thought.
+    /// Another player was in the way, or was in another place than the client had it.
     OtherPlayer,
     /// A moving part of the map was in the way.
     Mover,
-    /// The surface of water was crossed.
+    /// The body crossed the surface of water.
     WaterEdge,
-    /// The recorded state is rounded, and the rounding decided.
+    /// The recorded state is rounded, and the rounding changed the result.
     Quantisation,
-    /// None of these has evidence.
+    /// No other cause has evidence.
     Unknown,
 }
 

@@ -36,18 +36,6 @@ impl Grade {
     }
 }
 
-/// Why a prediction was wrong.
-/// A usercmd never reached the server. The server ran another usercmd in its place, or none.
-/// A usercmd or a snapshot arrived late.
-/// The server moved the player to another place at once.
-/// The player died or respawned.
-/// A shot pushed the player.
-/// Another player was in the way, or was in another place than the client had it.
-/// A moving part of the map was in the way.
-/// The body crossed the surface of water.
-/// The recorded state is rounded, and the rounding changed the result.
-/// No other cause has evidence.
-
 /// The evidence for a [`Cause`], as tables name it:
 /// - `told`: the snapshot says so.
 /// - `touched`: the body met it during the prediction.

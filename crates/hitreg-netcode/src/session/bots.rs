@@ -66,7 +66,7 @@ impl<G: Bots> InputSource<G> for BotInput<G> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let player = &mut self.players[usize::from(player.0)];
         player.frames += 1;
-        player.phase += player.late.next();
+        player.phase += player.late.next_delay();
         Some(player.phase + player.cmd_hz.turn(player.frames))
     }
 

@@ -69,6 +69,7 @@ pub struct LateFrames {
 }
 
 impl LateFrames {
+    /// Returns the model of a player's frame times, drawn from `seed`.
     pub fn new(frames: Frames, seed: Seed, player: PlayerId) -> LateFrames {
         let model = match frames {
             Frames::Regular => None,
@@ -82,7 +83,7 @@ impl LateFrames {
     }
 
     /// Returns how much later the next frame is than one interval after the last.
-    pub fn next(&mut self) -> Micros {
+    pub fn next_delay(&mut self) -> Micros {
         let Some(model) = self.model else { return Micros::ZERO };
         let Model { late, lasting, stays, hitches, hitch } = model;
         let of_its_own = libm::sqrt(1.0 - stays * stays) * self.rng.normal_f64();
@@ -113,7 +114,7 @@ mod tests {
         let mut late = LateFrames::new(frames, Seed(4), PlayerId(1));
         let mut behind = Micros::ZERO;
         let ends = (1..=count).map(|turn| {
-            behind += late.next();
+            behind += late.next_delay();
             (hz.turn(turn) + behind).0 / 1000
         });
         let ends: Vec<i64> = ends.collect();
@@ -178,12 +179,12 @@ mod tests {
     fn frames_are_the_same_again_another_players_are_others_and_none_is_early() {
         let late = |player| {
             let mut late = LateFrames::new(Frames::Loaded, Seed(9), PlayerId(player));
-            (0..500).map(|_| late.next()).collect::<Vec<_>>()
+            (0..500).map(|_| late.next_delay()).collect::<Vec<_>>()
         };
         assert_eq!(late(0), late(0));
         assert_ne!(late(0), late(1));
         assert!(late(0).iter().all(|late| *late >= Micros::ZERO));
         let mut regular = LateFrames::new(Frames::Regular, Seed(9), PlayerId(0));
-        assert!((0..500).all(|_| regular.next() == Micros::ZERO));
+        assert!((0..500).all(|_| regular.next_delay() == Micros::ZERO));
     }
 }

@@ -54,6 +54,7 @@ pub(super) struct Network<B, L> {
 
 /// Requests that one player's client makes besides its usercmds.
 pub struct Asking {
+    /// The player whose client asks.
     pub player: PlayerId,
     /// Returns the next request, if any.
     pub asks: Box<dyn FnMut() -> Option<What> + Send>,

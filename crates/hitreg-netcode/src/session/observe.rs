@@ -25,6 +25,7 @@ impl Packed {
         Packed { bytes, ..Packed::default() }
     }
 
+    /// Describes a snapshot that was sent as datagrams.
     pub fn of(sent: &Sent) -> Packed {
         let bytes = sent.bytes.min(usize::from(u16::MAX)) as u16;
         Packed { bytes, saw_avatar_right: sent.saw_avatar_right, told: Some(sent.told) }

@@ -23,10 +23,6 @@ pub(crate) fn is_of_players(key: &str) -> bool {
     OWN.iter().any(|own| key.starts_with(own))
 }
 
-/// Splits a key such as `p2.client.cmd_hz` into player and key.
-
-/// Returns the player of a single player's key; `None` for a common key.
-
 /// Removes the settings of removed players from a log's pairs, and renumbers those of the players after them.
 pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &BTreeSet<usize>) {
     pairs.retain(|(key, _)| split(key).is_none_or(|(player, _)| !removed.contains(&usize::from(player.0))));

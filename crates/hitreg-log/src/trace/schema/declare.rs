@@ -42,10 +42,11 @@ macro_rules! table {
             /// A table under construction.
             #[derive(Debug)]
             pub struct Writer {
+                /// Number of rows so far.
                 pub rows: usize,
                 /// Number of rows in the previous stretch, used to reserve memory for the next.
                 taken: usize,
-                $( pub $column: <$kind as Kind>::Cells, )+
+                $( $(#[doc = $column_doc])+ pub $column: <$kind as Kind>::Cells, )+
             }
 
             /// A view of the finished table.

@@ -250,6 +250,7 @@ pub(crate) const NONE: &str = "none";
 pub struct NameCells {
     names: Vec<String>,
     places: BTreeMap<String, u32>,
+    /// For each row, the index of its name.
     pub codes: Vec<u32>,
 }
 
