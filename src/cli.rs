@@ -1,25 +1,19 @@
 //! The command line: arguments in, one file a subcommand, exit codes out.
 
 mod bisect;
-#[cfg(feature = "arena")]
 mod claims;
 mod completions;
 mod config;
 mod diff;
 mod export;
 mod files;
-#[cfg(any(feature = "quake3", feature = "quakeworld"))]
 mod import;
 mod info;
 mod interrupt;
-#[cfg(feature = "live")]
 mod into_log;
-#[cfg(feature = "live")]
 mod join;
-#[cfg(feature = "live")]
 mod kept;
 mod keyframes;
-#[cfg(feature = "live")]
 mod live;
 mod man;
 mod merge;
@@ -30,7 +24,6 @@ mod outputs;
 mod part;
 mod program;
 mod progress;
-#[cfg(all(feature = "live", feature = "quake3"))]
 mod proxy;
 mod quickstart;
 mod record;
@@ -38,12 +31,10 @@ mod recover;
 mod replay;
 mod report;
 mod review;
-#[cfg(feature = "live")]
 mod serve;
 mod session_args;
 mod settings;
 mod shrink;
-#[cfg(feature = "arena")]
 mod soak;
 mod sweep;
 mod trouble;
@@ -100,7 +91,7 @@ where
 
 /// The whole program of `hitreg` itself, with its built-in games.
 pub fn built_in() -> ExitCode {
-    Program::hitreg().run(&Games::built_in())
+    Program::hitreg().run(&crate::registry::built_in())
 }
 
 impl Program {
@@ -173,12 +164,9 @@ Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
 enum Command {
     Quickstart(quickstart::Args),
     Record(record::Args),
-    #[cfg(feature = "live")]
     Serve(serve::Args),
-    #[cfg(feature = "live")]
     Join(join::Args),
     Merge(merge::Args),
-    #[cfg(any(feature = "quake3", feature = "quakeworld"))]
     Import(import::Args),
     Info(info::Args),
     Replay(replay::Args),
@@ -190,9 +178,7 @@ enum Command {
     Sweep(sweep::Args),
     Why(why::Args),
     Report(Box<report::Args>),
-    #[cfg(feature = "arena")]
     Soak(soak::Args),
-    #[cfg(feature = "arena")]
     Claims(claims::Args),
     Step(bisect::step::Args),
     Export(export::Args),
@@ -294,12 +280,9 @@ fn run_command(
     match command {
         Command::Quickstart(args) => quickstart::run(games, &args, program, output),
         Command::Record(args) => record::run(games, &args, output),
-        #[cfg(feature = "live")]
         Command::Serve(args) => serve::run(games, &args, output),
-        #[cfg(feature = "live")]
         Command::Join(args) => join::run(games, &args, output),
         Command::Merge(args) => merge::run(games, &args, output),
-        #[cfg(any(feature = "quake3", feature = "quakeworld"))]
         Command::Import(args) => import::run(&args, output),
         Command::Info(args) => info::run(games, &args, output),
         Command::Replay(args) => replay::run(games, &args, output),
@@ -311,9 +294,7 @@ fn run_command(
         Command::Sweep(args) => sweep::run(games, &args, output),
         Command::Why(args) => why::run(games, &args, output),
         Command::Report(args) => report::run(games, &args, output),
-        #[cfg(feature = "arena")]
         Command::Soak(args) => soak::run(&args, output),
-        #[cfg(feature = "arena")]
         Command::Claims(args) => claims::run(&args, output),
         Command::Step(args) => bisect::step::run(games, &args, output),
         Command::Export(args) => export::run(games, &args, output),

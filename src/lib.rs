@@ -1,20 +1,20 @@
-//! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed:
-//! in reconciliation, in interpolation, in who was hit.
+//! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed: reconciliation,
+//! interpolation, and hit results.
 //!
-//! | you have | you need | features |
+//! | you have | you need | crate |
 //! | --- | --- | --- |
-//! | an engine whose sessions are to be recorded | [`recorder`], [`record`], [`usercmd`], [`units`] | none |
+//! | an engine whose sessions you want to record | [`recorder`], [`record`], [`usercmd`], [`units`] | none |
 //! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`], [`info`] | none |
 //! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | none |
 //! | shots to judge against the past | [`history`], [`game`] | none |
 //! | an engine in C or C++ | `capi`, as `include/hitreg.h` | `capi` |
-//! | a game that hitreg itself shall replay and verify | [`game`], `pipeline`, `server`, `client`, `session`, `replay`, `verify` | `pipelines` |
+//! | a game that hitreg should replay and verify | [`game`], `pipeline`, `server`, `client`, `session`, `replay`, `verify` | `pipelines` |
 //! | the same with all commands | `cli::main` | `cli`, and `live` for sockets |
-//! | tools of your own around builds and logs | `engine`, `bisect`, `shrink`, `sweep`, `report` | `pipelines` |
+//! | your own tools for builds and logs | `engine`, `bisect`, `shrink`, `sweep`, `report` | `pipelines` |
 //! | the built-in games and importers | `arena`, `quakeworld`, `quake3` | of the same names |
 //!
-//! All else is public for these, and may change. With `default-features = false` there is no command line, no pipeline and no socket.
-//! What an engine records, and what a log of it is read as:
+//! All other modules are public for these features, and may change. With `default-features = false` there is no command
+//! line, no pipeline and no socket. This is how an engine records a session and how the log is read back:
 //!
 //! ```
 //! use hitreg::record::{CellKind, Class, ClassId, Field, Scope};
@@ -38,7 +38,7 @@
 //! # }
 //! ```
 //!
-//! Two traces, whoever made them, and where they part:
+//! This compares two traces, from any source, and finds the first divergence:
 //!
 //! ```
 //! use hitreg::diff::{DiffOptions, Verdict, diff};
@@ -56,100 +56,26 @@
 //! assert_eq!(found.first.expect("a place").place.tick, Some(3));
 //! ```
 
-#[cfg(feature = "arena")]
-pub mod arena;
-#[cfg(feature = "pipelines")]
-pub mod bisect;
-#[cfg(any(feature = "quakeworld", feature = "quake3"))]
-mod bsp;
-#[cfg(feature = "pipelines")]
-pub mod build;
-#[cfg(feature = "capi")]
-pub mod capi;
-#[cfg(feature = "arena")]
-pub mod claims;
-#[cfg(feature = "cli")]
 pub mod cli;
-#[cfg(feature = "pipelines")]
-pub mod client;
-pub mod diff;
-pub mod drawing;
-#[cfg(feature = "pipelines")]
-pub mod engine;
-pub mod fairness;
-pub mod game;
-#[cfg(feature = "pipelines")]
-mod geometry;
-#[cfg(feature = "pipelines")]
-pub mod golden;
-pub mod hash;
-pub mod history;
-pub mod info;
-#[cfg(feature = "pipelines")]
-pub mod link;
-#[cfg(feature = "live")]
-pub mod live;
-pub mod log;
-pub mod memory;
-pub mod merge;
-#[cfg(feature = "pipelines")]
-pub mod pacing;
-#[cfg(feature = "pipelines")]
-pub mod packet;
-#[cfg(feature = "cli")]
-pub mod page;
-#[cfg(feature = "parquet")]
-pub mod parquet_file;
-#[cfg(feature = "pipelines")]
-pub mod perfetto;
-#[cfg(feature = "pipelines")]
-pub mod pipeline;
-#[cfg(feature = "pipelines")]
-pub mod protocol;
-#[cfg(feature = "quake3")]
-pub mod quake3;
-#[cfg(feature = "quakeworld")]
-pub mod quakeworld;
-pub mod record;
-pub mod recorded;
-pub mod recorder;
-#[cfg(feature = "pipelines")]
-pub mod replay;
-#[cfg(feature = "pipelines")]
-pub mod report;
-#[cfg(feature = "pipelines")]
-pub mod rng;
-#[cfg(feature = "pipelines")]
-pub mod score;
-pub mod serial;
-#[cfg(feature = "pipelines")]
-pub mod server;
-#[cfg(feature = "pipelines")]
-pub mod session;
-pub mod settings;
-#[cfg(feature = "pipelines")]
-pub mod shrink;
-#[cfg(feature = "arena")]
-pub mod soak;
-#[cfg(feature = "pipelines")]
-pub mod state;
-pub mod stats;
-pub mod store;
-pub mod summary;
-#[cfg(feature = "pipelines")]
-pub mod sweep;
-#[cfg(feature = "pipelines")]
-pub mod text_diff;
-pub mod trace;
-pub mod traffic;
-pub mod units;
-pub mod usercmd;
-mod varint;
-#[cfg(feature = "pipelines")]
-pub mod verify;
-pub mod why;
-#[cfg(feature = "pipelines")]
-pub mod wire;
+pub mod registry;
 
-/// Vectors and quaternions, as bodies have them.
+#[cfg(feature = "parquet")]
+pub use hitreg_analysis::parquet_file;
+pub use hitreg_analysis::{
+    bisect, diff, drawing, fairness, golden, page, perfetto, report, summary, swept, text_diff, why,
+};
+pub use hitreg_arena as arena;
+pub use hitreg_engine::{build, engine, shrink, sweep, verify};
+pub use hitreg_live as live;
+pub use hitreg_log::{
+    hash, log, memory, merge, record, recorded, recorder, rng, serial, stats, store, trace, traffic, units, usercmd,
+};
+pub use hitreg_netcode::{
+    client, game, history, hitreg_body, hitreg_cells, info, link, pacing, packet, pipeline, protocol, replay, score,
+    server, session, settings, state, wire,
+};
+pub use hitreg_quake::{import, protocols, quake3, quakeworld};
+pub use hitreg_selftest::{claims, soak};
+
+/// Vectors and quaternions, used in bodies.
 pub use glam;

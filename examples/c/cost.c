@@ -2,7 +2,7 @@
  * them, as an engine's frames have them. Each figure is the median of the bursts.
  *
  *     cargo rustc --release --lib --no-default-features --features capi --crate-type staticlib
- *     cc -O2 -std=c11 -D_POSIX_C_SOURCE=200809L examples/c/cost.c -I include target/release/libhitreg.a -lpthread -ldl -lm -o cost
+ *     cc -O2 -std=c11 -D_POSIX_C_SOURCE=200809L examples/c/cost.c -I crates/hitreg-capi/include target/release/libhitreg_capi.a -lpthread -ldl -lm -o cost
  *     ./cost /tmp/cost.hitlog */
 #include <pthread.h>
 #include <stdio.h>

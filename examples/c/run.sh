@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the examples against the static library and asks hitreg about their sessions: every answer must be the right one.
 #
-#     cargo build && cargo rustc --lib --no-default-features --features capi --crate-type staticlib
+#     cargo build && cargo rustc -p hitreg-capi --lib --crate-type staticlib
 #     examples/c/run.sh target/debug
 #
 # HITREG_SANITIZE=0 builds without sanitizers, for Valgrind and for compilers that have none.
@@ -13,9 +13,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-flags=(-g -O1 -Wall -Wextra -Werror -I "$here/../../include")
+flags=(-g -O1 -Wall -Wextra -Werror -I "$here/../../crates/hitreg-capi/include")
 [ "${HITREG_SANITIZE:-1}" = 0 ] || flags+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
-libs=("$built/libhitreg.a" -lpthread -ldl -lm)
+libs=("$built/libhitreg_capi.a" -lpthread -ldl -lm)
 compile() { cc -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off "${flags[@]}" "$@" "${libs[@]}"; }
 # expect CODE TEXT COMMAND…: it ends so, and says so.
 expect() {

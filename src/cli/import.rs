@@ -1,8 +1,6 @@
 //! `hitreg import`: recordings of real games become logs. Each format is a line of a table, and a file beside this one.
 
-#[cfg(feature = "quake3")]
 mod quake3;
-#[cfg(feature = "quakeworld")]
 mod qwd;
 
 use clap::error::ErrorKind;
@@ -22,19 +20,16 @@ struct Format {
 
 /// Another one is a line here, and its arguments and what is done with them in a file of its own.
 const FORMATS: &[Format] = &[
-    #[cfg(feature = "quakeworld")]
     Format {
         name: "qwd",
         arguments: <qwd::Args as clap::Args>::augment_args,
         run: |matches, output| qwd::run(&given(matches)?, output),
     },
-    #[cfg(feature = "quake3")]
     Format {
         name: "quake3-udp",
         arguments: <quake3::Udp as clap::Args>::augment_args,
         run: |matches, output| quake3::run_udp(&given(matches)?, output),
     },
-    #[cfg(feature = "quake3")]
     Format {
         name: "quake3-demo",
         arguments: <quake3::Demo as clap::Args>::augment_args,

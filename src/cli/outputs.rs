@@ -104,7 +104,6 @@ mod tests {
 
     /// `tests/cli/outputs.rs` goes through all of these; a new one belongs there, too.
     #[test]
-    #[cfg(all(feature = "live", feature = "quakeworld", feature = "quake3"))]
     fn every_output_is_known() {
         let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
         add_paths(&crate::cli::Cli::command(), "hitreg", &mut outputs, &mut inputs);

@@ -46,7 +46,6 @@ impl Progress {
         }
     }
 
-    #[cfg(feature = "live")]
     /// The session time that has been reached, and what there is to say about it.
     pub(super) fn reached_with(&self, at: Micros, message: String) {
         self.bar.set_position(at.0.max(0) as u64);
@@ -58,7 +57,6 @@ impl Progress {
         self.bar.set_length(length.0.max(0) as u64);
     }
 
-    #[cfg(feature = "live")]
     /// Says a line on stderr, above the bar where there is one.
     pub(super) fn say(&self, line: &str) {
         use std::io::Write;

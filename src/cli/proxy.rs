@@ -17,9 +17,9 @@ use super::page::{Page, UNSURE};
 use super::session_args::parse_share;
 use super::trouble::Trouble;
 use super::{Outcome, files};
-use crate::engine::{Known, listener, protocols};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live::{ProxyOptions, ProxyReport, Traffic, proxy, resolve};
+use crate::protocols::{Known, listener, protocols};
 use crate::store::Kind;
 use crate::units::{Micros, Seed};
 

@@ -10,13 +10,11 @@ use super::figures::{count, counted, duration, speed};
 use super::files::Size;
 use super::interrupt::stop_when_told;
 use super::keyframes;
-#[cfg(feature = "live")]
 use super::live;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
-#[cfg(all(feature = "live", feature = "quake3"))]
 use super::proxy;
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
@@ -38,10 +36,8 @@ pub(super) struct Args {
 #[derive(clap::Subcommand)]
 enum Source {
     Synth(SynthArgs),
-    #[cfg(feature = "live")]
     #[command(about = live::ABOUT, long_about = live::LONG_ABOUT, after_long_help = live::EXAMPLES)]
     Live(live::LiveArgs),
-    #[cfg(all(feature = "live", feature = "quake3"))]
     #[command(about = proxy::ABOUT, long_about = proxy::LONG_ABOUT, after_long_help = proxy::EXAMPLES)]
     Proxy(proxy::Args),
 }
@@ -107,15 +103,9 @@ pub(super) struct Recorded {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    #[cfg_attr(
-        not(feature = "live"),
-        expect(clippy::infallible_destructuring_match, reason = "with the feature `live` there are two sources")
-    )]
     let args = match &args.source {
         Source::Synth(args) => args,
-        #[cfg(feature = "live")]
         Source::Live(args) => return live::run(games, args, output),
-        #[cfg(all(feature = "live", feature = "quake3"))]
         Source::Proxy(args) => return proxy::run(args, output),
     };
     let target = output.files.target(&args.output, Kind::Log)?;

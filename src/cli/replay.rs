@@ -368,14 +368,9 @@ fn print_shots(page: &mut Page, shots: &Shots, exposure: &Exposure, only_hits: b
         false => format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired)),
     };
     page.pair("server", &hit);
-    let apart = [
-        (shots.launched, "projectile launched", "projectiles launched"),
-        (shots.impacts, "impact", "impacts"),
-        (shots.not_run, "predicted shot not run", "predicted shots not run"),
-    ];
-    let apart = apart.into_iter().filter(|(n, ..)| *n > 0);
-    let apart: Vec<String> =
-        apart.map(|(n, one, many)| format!("{} {}", count(n), if n == 1 { one } else { many })).collect();
+    let apart = [(shots.launched, "launched"), (shots.impacts, "impacts"), (shots.not_run, "not run")];
+    let apart = apart.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(n)));
+    let apart = apart.collect::<Vec<_>>();
     page.pair_if("apart", Some(apart.join(", ")).filter(|text| !text.is_empty()).as_deref());
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
     let agreed = format!("both agree about {} ({})", count(shots.agreed), share(shots.agreed, shots.fired));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use crate::engine::EngineError;
-#[cfg(feature = "live")]
+use crate::import::ImportFileError;
 use crate::live::LiveError;
 use crate::report::printable::printable_lines;
 use crate::session::SynthError;
@@ -22,6 +22,9 @@ pub(super) enum Trouble {
     /// Something that the engine could not do.
     #[error(transparent)]
     Engine(EngineError),
+    /// A recording that did not become a log.
+    #[error(transparent)]
+    Import(#[from] ImportFileError),
     /// A file that cannot be understood.
     #[error("{}: {what}", path.display())]
     File {
@@ -131,7 +134,6 @@ impl From<SynthError> for Trouble {
     }
 }
 
-#[cfg(feature = "live")]
 impl From<LiveError> for Trouble {
     fn from(error: LiveError) -> Trouble {
         Trouble::Request(error.to_string())

@@ -394,7 +394,7 @@ fn ctrl_c_ends_either_side_with_a_whole_log() {
 fn what_keeps_a_client_out_is_told_in_a_sentence() {
     let Some(place) = Place::new() else { return };
     let address = format!("127.0.0.1:{}", place.port);
-    let map = concat!(env!("CARGO_MANIFEST_DIR"), "/maps/courtyard.map");
+    let map = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-arena/maps/courtyard.map");
     let server = place.serve("--players 1 --seconds 6");
     std::thread::sleep(Duration::from_millis(700));
     let said = place.refused(&format!("serve -o second.hitlog --bind 127.0.0.1 --port {}", place.port));

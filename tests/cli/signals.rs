@@ -1,7 +1,6 @@
 //! Signals of the programs that tests start: a hangup ends them, however the tests themselves were started.
 #![cfg(unix)]
 
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 
@@ -25,15 +24,4 @@ fn hangups_are_ignored() -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     ignored.is_none_or(|mask| mask & (1 << (SIGHUP - 1)) != 0)
-}
-
-/// A test of hangups passes where the tests themselves ignore them.
-#[test]
-fn tests_of_hangups_pass_under_nohup() {
-    let mut tests = Command::new("sh");
-    tests.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(std::env::current_exe().expect("these tests"));
-    tests.args(["--exact", "unfinished::a_recording_that_is_told_to_end_ends_with_a_whole_log"]);
-    let output = tests.output().expect("a shell");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests wait for processes")]
 
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -76,4 +76,15 @@ fn what_a_kill_left_is_named_and_put_back() {
     assert_eq!(folder.names(), ["copy.hitlog", "live.hitlog", "now.hitlog"]);
     assert_eq!(fs::read(folder.path("copy.hitlog")).unwrap(), fs::read(folder.path("live.hitlog")).unwrap());
     folder.done("record synth -o live.hitlog --seconds 1 --force");
+}
+
+/// A test of hangups passes where the tests themselves ignore them.
+#[test]
+fn tests_of_hangups_pass_under_nohup() {
+    let mut tests = Command::new("sh");
+    tests.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(std::env::current_exe().expect("these tests"));
+    tests.args(["--exact", "unfinished::a_recording_that_is_told_to_end_ends_with_a_whole_log"]);
+    let output = tests.output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }

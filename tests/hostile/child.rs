@@ -11,6 +11,8 @@ use hitreg::cli::{Games, Program};
 
 /// How the process that counts knows that it is meant.
 const LINE: &str = "HITREG_HOSTILE_LINE";
+/// The memory limit of commands that hold a whole session or trace, in MiB: low, so that tests are cheap.
+pub(crate) const LIMIT_MIB: &str = "192";
 /// Nothing here should take a tenth of it: it ends what would go on for ever.
 const HANGS: Duration = Duration::from_secs(120);
 
@@ -33,6 +35,7 @@ pub(crate) fn run(folder: &Path, line: &str) -> Ran {
     let mut child = Command::new(program)
         .args(["--exact", "child::counts", "--ignored", "--nocapture", "--test-threads=1"])
         .env(LINE, line)
+        .env("HITREG_MEMORY_MIB", LIMIT_MIB)
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -59,7 +62,7 @@ pub(crate) fn run(folder: &Path, line: &str) -> Ran {
 fn counts() {
     let Ok(line) = std::env::var(LINE) else { return };
     let args = std::iter::once("hitreg").chain(line.split_whitespace()).map(Into::into);
-    let code = Program::new("hitreg", "0").run_args(&Games::built_in(), args);
+    let code = Program::new("hitreg", "0").run_args(&hitreg::registry::built_in(), args);
     eprintln!("\u{1}{code} {} {}", peak(), crate::MEMORY.total_allocated());
 }
 

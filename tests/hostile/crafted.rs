@@ -13,8 +13,8 @@ use super::child::run;
 use super::container::{apart, get, set, together};
 use super::sides;
 
-/// What any command may take for a file below 1 MiB.
-const MOST_MEMORY: usize = 256 << 20;
+/// The most memory of any command, streaming or holding: commands that hold run under [`LIMIT_MIB`](super::child::LIMIT_MIB).
+const MOST_MEMORY: usize = 512 << 20;
 /// What it may ask for in all: work that matters does not go without memory.
 const MOST_WORK: usize = 8 << 30;
 

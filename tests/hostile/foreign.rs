@@ -51,8 +51,8 @@ fn demos() {
 #[test]
 fn maps() {
     target("bsp", vec![quake_bytes()], worse::bytes, &mut |bytes| said(Map::parse(bytes)));
-    let small = include_bytes!("../../fixtures/claims/corner.map").to_vec();
-    let large = include_bytes!("../../maps/orchard.map").to_vec();
+    let small = include_bytes!("../../crates/hitreg-selftest/claims/corner.map").to_vec();
+    let large = include_bytes!("../../crates/hitreg-arena/maps/orchard.map").to_vec();
     target("map", vec![small, large], worse_text, &mut |bytes| said(ArenaMap::parse("fuzz", bytes)));
 }
 

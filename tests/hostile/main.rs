@@ -16,10 +16,10 @@ mod targets;
 mod worse;
 
 /// The small maps and demos that hitreg's own tests make on the spot.
-#[path = "../../src/bsp/testing.rs"]
+#[path = "../../crates/hitreg-quake/src/bsp/testing.rs"]
 #[expect(dead_code, reason = "some of it is for other tests")]
 mod maps;
-#[path = "../../src/quakeworld/testing.rs"]
+#[path = "../../crates/hitreg-quake/src/quakeworld/testing.rs"]
 mod small;
 
 /// As that file names it.

@@ -333,8 +333,8 @@ def keyframes(s: Session) -> None:
         raise Skipped("a keyframe holds clients, which the server's log alone does not have")
     run = s.run("keyframes a.hitlog -o k.hitlog --every 1 --force", (0, 128))
     if run.code == 128:
-        if "cannot be written down" in run.last_words and s.recording.settings.get("wire.sizes") == "nominal":
-            raise Skipped("the state of a session with nominal sizes cannot be saved, and hitreg says so")
+        if "cannot be written down" in run.last_words and "wire.sizes" in s.recording.settings:
+            raise Skipped("the state of a session that depends on bytes cannot be saved, and hitreg says so")
         raise Failed(f"exit 128: hitreg keyframes: {run.last_words}")
     same("digest with and without keyframes", s.replay["digest"], s.json("replay k.hitlog")["digest"])
     with_, without = (s.json(f"replay {log} --from 2 --to 3") for log in ("k.hitlog", "a.hitlog"))
@@ -401,7 +401,12 @@ def routes(s: Session) -> None:
 def rollback(s: Session) -> None:
     """Ticks that are restored and run again come out the same."""
     s.require_server()
-    s.run("verify a.hitlog --rollback 8", (0,))
+    run = s.run("verify a.hitlog --rollback 8", (0, 125))
+    if run.code == 125:
+        # Two rollbacks of 8 ticks need 16 of them.
+        if s.replay["exercised"]["ticks"] <= 16:
+            raise Skipped("the log has too few ticks for a rollback")
+        raise Failed(f"exit 125: verify --rollback 8: {run.last_words}")
 
 
 def golden(s: Session) -> None:
@@ -520,16 +525,18 @@ def counts(s: Session) -> None:
 
 
 def sums(s: Session) -> None:
-    """Causes sum to corrections, players sum to all, pairs sum to all hits."""
+    """Causes sum to misses, players sum to all, pairs sum to all hits."""
     s.require_replay()
     answer = s.replay
     prediction = answer.get("prediction") or {}
     causes = sum((prediction.get("misses_by_cause") or {}).values())
-    same("causes and corrections", causes, answer["exercised"]["corrections"])
+    # Corrections are the misses and smaller differences.
+    if answer["exercised"]["corrections"] < causes:
+        raise Failed(f"{causes} misses by cause, {answer['exercised']['corrections']} corrections")
     for part in ("exact", "near", "checked"):
         both = prediction["ground"][part] + prediction["air"][part]
         same(f"prediction.{part}, ground + air", both, prediction[part])
-    same("checked = exact + near + corrections", prediction["checked"], prediction["exact"] + prediction["near"] + causes)
+    same("checked = exact + near + misses by cause", prediction["checked"], prediction["exact"] + prediction["near"] + causes)
     fairness = answer.get("fairness")
     if fairness:
         for key in ("hits", "known", "in_cover"):

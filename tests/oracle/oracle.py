@@ -12,8 +12,10 @@ Definitions, which each function repeats where it uses them:
 - View error is the distance between where the shooter's screen had the target and where the server judged it.
   The target of a hit is who was hit; of a miss, who on the screen was nearest to the line. Launches and impacts have
   no view error: a projectile meets its target later.
-- A packet is lost when its link dropped it. A packet in flight at the end is neither lost nor arrived.
-- A correction is a checked prediction that was neither exact nor near; it has one cause.
+- A packet is lost when it never arrived and a later packet of its player and direction did. A packet after the last
+  that arrived is in flight: neither lost nor arrived.
+- A miss is a checked prediction that was neither exact nor near; it has one cause. A correction is a row with a cause:
+  a miss, or a smaller difference that changed the predicted state.
 - Respawns and teleports are counted apart from the error of corrections.
 """
 
@@ -245,7 +247,7 @@ def is_rewound_hit(row: Row) -> bool:
 
 
 def check_corrections(rows: list[Row], told: dict[str, Any], corrections: int, checker: Checker) -> None:
-    """Predictions by result, and corrections by cause. A correction is a result that is neither exact nor near."""
+    """Predictions by result, misses by cause, and corrections. A miss is a result that is neither exact nor near."""
     judged = [row for row in rows if row["result"] != "none"]
     by_result = collections.Counter(row["result"] for row in judged)
     misses = [row for row in judged if row["result"] not in ("exact", "near")]
@@ -253,7 +255,7 @@ def check_corrections(rows: list[Row], told: dict[str, Any], corrections: int, c
     checker.equal("prediction.checked", told["checked"], len(judged))
     checker.equal("prediction.exact", told["exact"], by_result["exact"])
     checker.equal("prediction.near", told["near"], by_result["near"])
-    checker.equal("corrections", corrections, len(misses))
+    checker.equal("corrections", corrections, sum(row["cause"] != "none" for row in rows))
     checker.equal("prediction.misses_by_cause", told["misses_by_cause"], dict(sorted(causes.items())))
     checker.equal("prediction.usercmds", told["usercmds"], sum(int(row["commands"]) for row in rows))
     for where, flag in (("ground", "1"), ("air", "0")):
@@ -264,37 +266,25 @@ def check_corrections(rows: list[Row], told: dict[str, Any], corrections: int, c
     checker.close("prediction.error_units", told["error_units"], spread(numbers(errors, "error_units")))
 
 
-def last_time(tables: Path) -> int:
-    """When the session ends: the last time of any packet, snapshot, tick or frame."""
-    ends = [0]
-    for name in ("packets", "snapshots", "ticks", "frames"):
-        ends += [int(at) for (at,) in stream_rows(tables / f"{name}.csv", ["at_us"])]
-    return max(ends)
-
-
 def check_network(tables: Path, told: dict[str, Any], info: dict[str, Any] | None, checker: Checker) -> None:
     """Packets of both directions.
 
-    A packet without an arrival is lost, unless its link may still have carried it at the end of the session: a packet
-    that was sent later than the slowest trip before the end cannot be told from one in flight. So the oracle gives
-    bounds from rows, and the exact count from the recorded counts of `info` where they are at hand.
+    A packet that never arrived is lost when a later packet of its player and direction arrived. A packet after the last
+    that arrived is in flight at the end, and is neither lost nor arrived.
     """
-    end = last_time(tables)
     for way, name, recorded in (("up", "packets", "packets_up"), ("down", "snapshots", "packets")):
         rows = read_rows(tables / f"{name}.csv")
         arrived = [row for row in rows if row["arrived"] != "0"]
         checker.equal(f"network.{way}.sent", told[way]["sent"], len(rows))
-        trips = numbers(arrived, "took_ms")
-        checker.close(f"network.{way}.took_ms", told[way]["took_ms"], spread(trips))
-        if told[way]["lost"] is None or not trips:
+        checker.close(f"network.{way}.took_ms", told[way]["took_ms"], spread(numbers(arrived, "took_ms")))
+        if told[way]["lost"] is None or not arrived:
             continue
-        slowest = max(trips) * 1000
-        missing = [int(row["at_us"]) for row in rows if row["arrived"] == "0"]
-        least = sum(at + slowest < end for at in missing)
-        if not least <= told[way]["lost"] <= len(missing):
-            checker.wrong.append(f"network.{way}.lost: hitreg {told[way]['lost']}, oracle {least} to {len(missing)}")
+        last = {row["player"]: index for index, row in enumerate(rows) if row["arrived"] != "0"}
+        missing = [(index, row) for index, row in enumerate(rows) if row["arrived"] == "0"]
+        lost = sum(index < last.get(row["player"], -1) for index, row in missing)
+        checker.equal(f"network.{way}.lost", told[way]["lost"], lost)
         if info and (info.get(recorded) or {}).get("lost") is not None and info[recorded].get("sent") == len(rows):
-            checker.equal(f"network.{way}.lost, replay and info", told[way]["lost"], info[recorded]["lost"])
+            checker.equal(f"network.{way}.lost, info", info[recorded]["lost"], lost)
     snapshots = read_rows(tables / "snapshots.csv")
     if snapshots and "choked" in snapshots[0]:
         checker.equal("network.choked", told["choked"], sum(int(row["choked"] or 0) for row in snapshots))

@@ -67,7 +67,7 @@ fn a_comparison_of_some_tables_asks_for_no_others_and_comes_out_as_one_of_all() 
     let folder = TempDir::new().expect("a temporary folder");
     let log = folder.path().join("a.hitlog");
     std::fs::write(&log, file(&record(&scenario("half-life")), Micros::from_s(1))).expect("written");
-    let games = Games::built_in();
+    let games = hitreg::registry::built_in();
     let engine = Engine::new(&games);
     let runner = Runner { time_limit: TIME_LIMIT, cache: None, stop: Stop::default() };
     let compared = |on: On, tables: TableSet| {

@@ -28,11 +28,11 @@ fn names_are_unique_and_every_file_is_a_claim() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count, "two claims of one name");
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/claims");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-selftest/claims");
     for entry in std::fs::read_dir(folder).expect("the claims' folder") {
         let file = entry.expect("an entry").file_name().into_string().expect("UTF-8");
         if let Some(name) = file.strip_suffix(".toml") {
-            assert!(names.contains(&name), "fixtures/claims/{file} is of no claim");
+            assert!(names.contains(&name), "crates/hitreg-selftest/claims/{file} is of no claim");
         }
     }
 }

@@ -39,6 +39,8 @@ mod restored;
 mod schedule;
 mod searches;
 mod server;
+#[path = "../cli/signals.rs"]
+mod signals;
 mod soak;
 mod statements;
 mod streams;

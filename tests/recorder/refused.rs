@@ -64,14 +64,9 @@ fn a_description_that_is_none_is_refused() {
         (about(1).kind("k", column("a")).kind("k", column("a")), "two kinds of records have one name"),
         (about(1).kind("k", column("at_us")), "kind `k` has two columns of one name (each has `at_us`)"),
         (about(1).kind("ticks", column("a")), "`ticks` is a kind that every log has"),
-        (
-            about(1).tick_hz(0),
-            "`server.tick_hz` cannot be `0`: it takes a number of Hz from 1 to 1000, with at most three decimals",
-        ),
-        (
-            about(1).setting("interpolation.lerp_ms", "soon"),
-            "`interpolation.lerp_ms` cannot be `soon`: it takes a whole number of ms from 0 to 1000",
-        ),
+        (about(1).setting("", "x"), "a setting is called ``: its name needs words with dots between them"),
+        (about(1).setting("sv..x", "1"), "a setting is called `sv..x`: its name needs words with dots between them"),
+        (about(1).setting("sv x", "1"), "a setting is called `sv x`: its name needs words with dots between them"),
         (about(1).client_side(7, PlayerId(1)), "it is the side of player 1, and there are 1 players"),
     ];
     for (about, said) in cases {

@@ -11,7 +11,7 @@ use crate::cli::output::Output;
 use crate::cli::outputs::OutPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::Trouble;
-use crate::engine::{EngineError, Quake3Recording, import_quake3};
+use crate::import::{ImportFileError, Quake3Recording, import_quake3};
 use crate::protocol::Direction;
 use crate::quake3::{Counts, Overview, Source};
 use crate::store::Kind;
@@ -107,8 +107,8 @@ fn run(from: Quake3Recording<'_>, to: &OutPath, output: &mut Output) -> Result<O
     Ok(Outcome::Done)
 }
 
-fn blame(error: EngineError) -> Trouble {
-    let EngineError::Quake3 { path, source } = error else { return error.into() };
+fn blame(error: ImportFileError) -> Trouble {
+    let ImportFileError::Quake3 { path, source } = error else { return error.into() };
     Trouble::file(&path, source.to_string().replace("force it if", "give --force-map if"))
 }
 

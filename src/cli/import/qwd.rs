@@ -13,7 +13,7 @@ use crate::cli::output::Output;
 use crate::cli::outputs::OutPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::Trouble;
-use crate::engine::{EngineError, Maps, demos_below, import_qwd};
+use crate::import::{ImportFileError, Maps, demos_below, import_qwd};
 use crate::info::Info;
 use crate::log::Options;
 use crate::quakeworld::{Cut, Finding, ImportError, Imported, RecordedBy};
@@ -187,8 +187,8 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
 }
 
 /// Says what to do in terms of the options.
-fn blame(error: EngineError) -> Trouble {
-    let EngineError::Import { path, source } = error else { return error.into() };
+fn blame(error: ImportFileError) -> Trouble {
+    let ImportFileError::Import { path, source } = error else { return error.into() };
     let what = match source {
         ImportError::Map(source) => format!("this is no map of QuakeWorld's: {source}"),
         ImportError::Unpack { source, .. } => source.to_string(),

@@ -1,0 +1,69 @@
+//! Bisects a divergence to the tick, the entity, the field and the cause.
+//!
+//! A divergence may heal, so agreement in a later tick does not show that earlier ticks agree. Therefore one pass
+//! compares all ticks, and nothing is recorded twice.
+
+mod cause;
+pub mod predicted;
+mod rerun;
+
+use serde::Serialize;
+
+pub use cause::{Found, Why};
+pub use predicted::{Predicted, predicted};
+pub use rerun::{Reran, Rerun, Step};
+
+use crate::diff::{DiffError, DiffOptions, Divergence, Verdict, diff};
+use hitreg_log::trace::Trace;
+
+/// Where two runs diverge, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TickBisection {
+    /// Whether the runs diverge.
+    pub verdict: Verdict,
+    /// Why the runs cannot be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untestable: Option<String>,
+    /// Notes on what differs between the runs' logs, modes and settings.
+    pub notes: Vec<String>,
+    /// How many ticks both runs have.
+    pub ticks_compared: u64,
+    /// The first divergence in session time: its tick, entity and field.
+    pub first: Option<Divergence>,
+    /// Why the runs diverge there.
+    pub cause: Option<Found>,
+    /// The result of running that tick's usercmds again from the last common state.
+    pub reran: Option<Reran>,
+}
+
+/// Finds where two runs diverge, and why. `rerun` runs one usercmd in one of the two builds. Without it, the cause is a
+/// build only if nothing else differs.
+///
+/// To compare a trace with its log, pass [`recorded`](hitreg_log::recorded::recorded()) and set
+/// [`DiffOptions::overlap_only`].
+///
+/// # Errors
+/// When neither trace has a column that a tolerance names.
+pub fn bisect_ticks(
+    a: &Trace,
+    b: &Trace,
+    options: &DiffOptions,
+    rerun: Option<&mut Rerun<'_>>,
+) -> Result<TickBisection, DiffError> {
+    let found = diff(a, b, options)?;
+    let ticks_compared = found.tables.iter().find(|t| t.name == "ticks").map_or(0, |t| t.rows.compared);
+    let mut bisection = TickBisection {
+        verdict: found.verdict,
+        untestable: found.untestable,
+        notes: found.notes,
+        ticks_compared,
+        first: found.first,
+        cause: None,
+        reran: None,
+    };
+    if let Some(first) = &bisection.first {
+        bisection.reran = rerun.and_then(|rerun| rerun::rerun([a, b], first, rerun));
+        bisection.cause = Some(cause::classify([a, b], first, bisection.reran.as_ref()));
+    }
+    Ok(bisection)
+}

@@ -1,0 +1,195 @@
+//! The causes of a divergence. An event in one run only has one of the causes of mispredictions. If the same input and
+//! state give another result, the cause is the build.
+
+use serde::{Serialize, Serializer};
+
+use super::rerun::Reran;
+use crate::diff::{Divergence, Ran, What, settings_that_differ};
+use hitreg_log::record::Cause;
+use hitreg_log::trace::Trace;
+use hitreg_log::trace::schema::{bodies, corrections, errors, executed, shots};
+
+/// Why two runs diverge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// One run met something that the other run did not.
+    Met(Cause),
+    /// A shot hit in one run only. The game decides what a hit does to a body.
+    Shot,
+    /// The runs have different usercmds.
+    OtherInput,
+    /// The runs have different settings.
+    Settings,
+    /// The same input, state and settings give another result.
+    Build,
+}
+
+/// A cause with its evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// The cause.
+    pub cause: Why,
+    /// The evidence, as text.
+    pub evidence: String,
+}
+
+impl Why {
+    /// The name in results: one of [`Cause::NAMES`], `shot`, `other_input`, `settings` or `build`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::Met(cause) => cause.into(),
+            Why::Shot => "shot",
+            Why::OtherInput => "other_input",
+            Why::Settings => "settings",
+            Why::Build => "build",
+        }
+    }
+}
+
+impl Serialize for Why {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The cause of a divergence. Checks the usercmds themselves before their effects, and reproduced causes before
+/// coincidences.
+pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&Reran>) -> Found {
+    let found = |cause, evidence| Found { cause, evidence };
+    execution(traces, first)
+        .or_else(|| input(first))
+        .or_else(|| reproduced(reran))
+        .or_else(|| correction(traces, first))
+        .or_else(|| stated(first))
+        .or_else(|| shot(traces, first))
+        .or_else(|| settings(traces))
+        .unwrap_or_else(|| match (first.what, reran) {
+            (What::TimesDiffer, _) => {
+                found(Why::Met(Cause::Unknown), "the runs are of different times from there on".to_owned())
+            }
+            (_, Some(Reran::Same)) => found(
+                Why::Build,
+                "both builds run its usercmds alike; what follows them in the tick differs".to_owned(),
+            ),
+            _ => found(Why::Build, "inputs, earlier state and settings are the same".to_owned()),
+        })
+}
+
+/// Finds a usercmd that one run executed, and that was lost, late, or in another tick in the other run.
+fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<Found> {
+    // A trace without executed usercmds does not record them; it does not mean that none ran.
+    if traces.iter().any(|trace| executed::Columns::of(trace).rows == 0) {
+        return None;
+    }
+    let (a, b) = (&first.usercmds_a, &first.usercmds_b);
+    let of = |list: &[Ran], ran: &Ran| -> Option<Ran> {
+        list.iter().find(|r| (r.player, r.command) == (ran.player, ran.command)).cloned()
+    };
+    for ran in a.iter().chain(b) {
+        let (in_a, in_b) = (of(a, ran), of(b, ran));
+        let how = |ran: &Option<Ran>| ran.as_ref().and_then(|r| r.how.clone()).unwrap_or("not in this tick".to_owned());
+        let (how_a, how_b) = (how(&in_a), how(&in_b));
+        if how_a == how_b {
+            continue;
+        }
+        let either = |names: &[&str]| names.iter().any(|name| how_a == *name || how_b == *name);
+        let cause = if either(&["stood_in", "missing"]) {
+            Cause::InputLost
+        } else if either(&["late", "not in this tick"]) {
+            Cause::InputLate
+        } else {
+            Cause::Unknown
+        };
+        let evidence = format!("usercmd {} of p{}: {how_a} in A, {how_b} in B", ran.command, ran.player);
+        return Some(Found { cause: Why::Met(cause), evidence });
+    }
+    None
+}
+
+fn input(first: &Divergence) -> Option<Found> {
+    // The runs may list the usercmds of a tick in different orders: by player, or in the order in which they ran.
+    let same = |a: &&Ran, b: &&Ran| (a.player, a.command) == (b.player, b.command);
+    let mut pairs = first.usercmds_a.iter().filter_map(|a| Some((a, first.usercmds_b.iter().find(|b| same(&a, b))?)));
+    let (a, b) = pairs.find(|(a, b)| a.input != b.input && !a.input.is_empty() && !b.input.is_empty())?;
+    let differing = a.input.iter().zip(&b.input).find(|(x, y)| x != y)?;
+    let evidence = format!(
+        "{} of usercmd {} of p{} is {} in A, {} in B",
+        differing.0.name, a.command, a.player, differing.0.value, differing.1.value
+    );
+    Some(Found { cause: Why::OtherInput, evidence })
+}
+
+fn reproduced(reran: Option<&Reran>) -> Option<Found> {
+    let Some(Reran::Differs { player, command, field, a, b }) = reran else { return None };
+    let evidence = format!(
+        "usercmd {command} of p{player}, run again from the last common state, gives {field} {a} in A, {b} in B"
+    );
+    Some(Found { cause: Why::Build, evidence })
+}
+
+/// Finds a prediction that only one run corrected, with the cause that its trace gives.
+fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
+    if ![corrections::NAME, errors::NAME].contains(&first.table.as_str()) {
+        return None;
+    }
+    let place = (first.place.player?, first.place.command?);
+    let of = |trace: &Trace| {
+        let table = corrections::Columns::of(trace);
+        let row = table.player.iter().zip(table.command).position(|key| key == (&place.0, &place.1))?;
+        let known: Cause = table.cause.get(row).parse().ok()?;
+        Some((known, table.evidence.get(row).to_owned()))
+    };
+    let (side, (cause, evidence)) = match (of(a), of(b)) {
+        (Some(_), Some(_)) | (None, None) => return None,
+        (Some(found), None) => ("A", found),
+        (None, Some(found)) => ("B", found),
+    };
+    Some(Found { cause: Why::Met(cause), evidence: format!("corrected in {side} only, evidence: {evidence}") })
+}
+
+/// Finds a teleport, a death or a spawn that only one run has.
+fn stated(first: &Divergence) -> Option<Found> {
+    if first.table != bodies::NAME {
+        return None;
+    }
+    let differs = |name: &str| first.field.as_deref() == Some(name) || first.others.iter().any(|o| o.field == name);
+    let cause = if differs("alive") {
+        Cause::SpawnOrDeath
+    } else if differs("teleports") {
+        Cause::Teleport
+    } else {
+        return None;
+    };
+    Some(Found { cause: Why::Met(cause), evidence: "the state itself says so".to_owned() })
+}
+
+/// Finds a shot of the same tick that hurt the entity in one run only.
+fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
+    if first.table != bodies::NAME {
+        return None;
+    }
+    let target = format!("p{}", first.place.entity?);
+    let tick = first.place.tick?;
+    let (hits_a, hits_b) = (hits(a, tick, &target), hits(b, tick, &target));
+    let only = |these: &[(u32, u32)], others: &[(u32, u32)]| these.iter().find(|hit| !others.contains(hit)).copied();
+    let ((shooter, command), side) = match (only(&hits_a, &hits_b), only(&hits_b, &hits_a)) {
+        (Some(hit), _) => (hit, "A"),
+        (None, Some(hit)) => (hit, "B"),
+        (None, None) => return None,
+    };
+    let evidence = format!("the shot of p{shooter}'s usercmd {command} hit {target} in {side} only");
+    Some(Found { cause: Why::Shot, evidence })
+}
+
+fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {
+    let shots = shots::Columns::of(trace);
+    let in_tick = (0..shots.rows).filter(|&row| shots.tick.get(row) == Some(&tick));
+    let hits = in_tick.filter(|&row| shots.reason.get(row) == "hit" && shots.target.get(row) == target);
+    hits.filter_map(|row| Some((*shots.shooter.get(row)?, *shots.command.get(row)?))).collect()
+}
+
+fn settings([a, b]: [&Trace; 2]) -> Option<Found> {
+    let changed = settings_that_differ([&a.header.settings, &b.header.settings]).into_iter().next()?;
+    let evidence = format!("{} is {} in A, {} in B", changed.key, changed.a, changed.b);
+    Some(Found { cause: Why::Settings, evidence })
+}

@@ -1,0 +1,329 @@
+//! Compares two traces: which tables differ, where the first divergence is, and what follows from it. The comparison
+//! covers shots, reconciliation and interpolation.
+//!
+//! Rows are joined by key, never by position. Rows of different times are never compared. Predicted states are never
+//! compared with authoritative states, because each table is compared only with the table of the same name.
+
+mod cell;
+mod changed;
+mod clock;
+mod distributions;
+mod divergence;
+mod exactness;
+mod fold;
+mod follow;
+mod hits;
+mod join;
+mod keys;
+mod kinds;
+mod late;
+mod mark;
+mod options;
+mod pairing;
+mod place;
+mod scan;
+mod settings;
+mod shape;
+mod steps;
+mod table;
+mod usercmds;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use cell::{Class, Value};
+pub use changed::ChangedShots;
+use distributions::Tally;
+pub use distributions::{Causes, Corrected, Interpolation, Reconciliation, Views};
+pub use divergence::{Divergence, Values, What};
+pub use follow::{FieldDiff, Growth, Largest, SeriesDiff};
+pub use hits::{Change, ChangedShot, Hits, Outcome, Text};
+pub use keys::Side;
+pub use options::{DiffError, DiffOptions, On, Tolerance, Tolerances};
+pub use place::{Named, Place, Row};
+pub use settings::{ChangedSetting, settings_that_differ};
+pub use shape::Shape;
+pub use table::{Rows, Status, TableDiff};
+pub use usercmds::Ran;
+
+use clock::Clock;
+use exactness::Exactness;
+use hitreg_log::trace::schema::{FIRST, Joined, TableSchema, bodies, corrections, frames, shots, ticks, views};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource};
+use keys::Key;
+use table::{Compared, compare};
+
+/// The differences between two traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceDiff {
+    /// The verdict on the traces.
+    pub verdict: Verdict,
+    /// Why the traces cannot be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untestable: Option<String>,
+    /// Notes on what differs between the traces' logs, modes and settings.
+    pub notes: Vec<String>,
+    /// All settings of A and of B, to show how they differ.
+    #[serde(skip)]
+    pub settings: [Vec<(String, String)>; 2],
+    /// Settings that differ although nothing else that was compared does.
+    pub settings_without_effect: Vec<ChangedSetting>,
+    /// The worst class of all differences. Hashes only count if nothing else differs, because they follow from the
+    /// rest.
+    pub worst: Option<Class>,
+    /// The first divergence in session time.
+    pub first: Option<Divergence>,
+    /// The differences by table: A's tables in A's order, then the tables that only B has.
+    pub tables: Vec<TableDiff>,
+    /// Counts of shots by their result in A and in B.
+    pub hits: Hits,
+    /// The predictions of both traces.
+    pub reconciliation: Reconciliation,
+    /// The views of both traces: how the other entities were drawn.
+    pub interpolation: Interpolation,
+}
+
+/// The verdict on two traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Everything that was compared is equal, or within the given tolerances, and at least one row was compared.
+    Same,
+    /// Something differs.
+    Differs,
+    /// The traces cannot be compared.
+    Untestable,
+}
+
+/// Compares two traces.
+///
+/// # Errors
+/// When neither trace has a column that a tolerance names.
+pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+    diff_sources(a, b, options)
+}
+
+/// Compares two traces that may be in files; the result is the same as that of [`diff()`]. Rows are compared as they
+/// are read, if they are in the order of ticks or of each player's usercmds. A table in another order is read into
+/// memory.
+///
+/// # Errors
+/// When neither trace has a column that a tolerance names, or a trace cannot be read.
+pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+    let (left, right) = (a.tables(), b.tables());
+    let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
+    options.tolerances.check(&shapes)?;
+    let clocks = [Clock::of(a).map_err(DiffError::Unread)?, Clock::of(b).map_err(DiffError::Unread)?];
+    let clocks = [&clocks[0], &clocks[1]];
+    let mut compared = compare_tables([a, b], [&left, &right], clocks, options)?;
+    let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
+    let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
+    // An effect of a setting comes before the setting itself, which each usercmd carries.
+    let first = firsts().min_by_key(|d| (d.is_echo_of(&changed), order(d))).cloned();
+    let echo = firsts().find(|d| d.is_echo_of(&changed)).and_then(Divergence::echo_note);
+    let first = first.map(|found| with_surroundings(found, [a, b], clocks)).transpose()?;
+    let hits = besides(&mut compared, shots::NAME).hits;
+    let tallies = |of: &mut Compared, name: &str| -> Result<[Tally; 2], DiffError> {
+        let all = |trace| Tally::of(trace, name).map_err(DiffError::Unread);
+        of.tallies.take().map_or_else(|| Ok([all(a)?, all(b)?]), Ok)
+    };
+    let mut acks = besides(&mut compared, corrections::NAME);
+    let of_acks = tallies(&mut acks, corrections::NAME)?;
+    let reconciliation = Reconciliation::of([&of_acks[0], &of_acks[1]], acks.causes);
+    let mut drawn = besides(&mut compared, views::NAME);
+    let of_drawn = tallies(&mut drawn, views::NAME)?;
+    let interpolation = Interpolation::of([&of_drawn[0], &of_drawn[1]], drawn.diff.rows.compared, &drawn.apart);
+    let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
+    let headers = [a.header(), b.header()];
+    let (verdict, untestable) = judge(headers, &tables, options);
+    let worst = worst(&tables);
+    let mut found = TraceDiff {
+        verdict,
+        untestable,
+        notes: notes(headers),
+        settings: headers.map(|header| header.settings.clone()),
+        settings_without_effect: Vec::new(),
+        worst,
+        first,
+        tables,
+        hits,
+        reconciliation,
+        interpolation,
+    };
+    found.notes.extend(echo);
+    found.note_settings(changed, options);
+    Ok(found)
+}
+
+/// Takes a table's additional results out of `compared`, with its row counts. The table's differences stay there.
+fn besides(compared: &mut [Compared], name: &str) -> Compared {
+    let Some(of) = compared.iter_mut().find(|c| c.diff.name == name) else { return Compared::default() };
+    let besides = std::mem::take(of);
+    let rows = besides.diff.rows;
+    of.diff = besides.diff;
+    Compared { diff: TableDiff { rows, ..TableDiff::default() }, ..besides }
+}
+
+fn with_surroundings(
+    mut found: Divergence,
+    [a, b]: [&dyn TraceSource; 2],
+    clocks: [&Clock; 2],
+) -> Result<Divergence, DiffError> {
+    if let [Some(a), Some(b)] = [a, b].map(TraceSource::in_memory) {
+        found.look_around([a, b], clocks);
+        return Ok(found);
+    }
+    let around = |trace, clock| usercmds::around(trace, &found, clock).map_err(DiffError::Unread);
+    let around = [around(a, clocks[0])?, around(b, clocks[1])?];
+    found.look_around([&around[0], &around[1]], clocks);
+    Ok(found)
+}
+
+fn find<'t>(tables: &[(&'t Table, u64)], name: &str) -> Option<(&'t Table, u64)> {
+    tables.iter().find(|(table, _)| table.name == name).copied()
+}
+
+/// The tables of a trace, without rows, each with its number of rows.
+type Told<'t> = [(&'t Table, u64)];
+
+fn compare_tables(
+    traces: [&dyn TraceSource; 2],
+    [left, right]: [&Told<'_>; 2],
+    clocks: [&Clock; 2],
+    options: &DiffOptions,
+) -> Result<Vec<Compared>, DiffError> {
+    let none = BTreeSet::new();
+    let fields = fields(left.iter().chain(right));
+    let exactness = |tolerated_ticks| Exactness {
+        tolerances: &options.tolerances,
+        on: options.on,
+        fields: &fields,
+        tolerated_ticks,
+    };
+    let tolerated = match (find(left, bodies::NAME), find(right, bodies::NAME)) {
+        (Some(a), Some(b)) if !options.tolerances.is_empty() => {
+            compare(traces, [a, b], clocks, options, &exactness(&none))?.tolerated
+        }
+        _ => BTreeSet::new(),
+    };
+    let counted = |(table, _): &&(&Table, u64)| options.on.has_table(&table.name);
+    let compared_here: Vec<&(&Table, u64)> = left.iter().filter(counted).collect();
+    let in_memory = match traces.map(TraceSource::in_memory) {
+        [Some(a), Some(b)] => Some((anchored(a, b), [a, b])),
+        _ => None,
+    };
+    let twice = |of: &Told<'_>, name: &str| of.iter().filter(|(table, _)| table.name == name).count() > 1;
+    let one = |of: &&(&Table, u64)| {
+        let table = of.0;
+        if twice(left, &table.name) || twice(right, &table.name) {
+            return Ok(Compared::twice(&table.name));
+        }
+        let Some(other) = find(right, &table.name) else {
+            return Ok(Compared::only(Side::A, &table.name, of.1));
+        };
+        if let Some((anchored, _)) = in_memory {
+            let key = Key::of(table, other.0, options);
+            let judged_alone = key.joined != Joined::WithTheirTime || anchored;
+            // Shots and corrections are joined even if they are equal, because they are counted side by side.
+            let counted = [shots::NAME, corrections::NAME].contains(&table.name.as_str());
+            if judged_alone && !counted && same_bits(table, other.0) {
+                return Ok(Compared::same(table, &key));
+            }
+        }
+        compare(traces, [**of, other], clocks, options, &exactness(&tolerated))
+    };
+    let tables = compared_here.par_iter();
+    let mut compared: Vec<Compared> = tables.map(one).collect::<Result<_, _>>()?;
+    let lacking = right.iter().filter(counted).filter(|(table, _)| find(left, &table.name).is_none());
+    compared.extend(lacking.map(|(table, rows)| Compared::only(Side::B, &table.name, *rows)));
+    Ok(compared)
+}
+
+/// The fields of bodies that have a unit, each with whether it is an angle.
+fn fields<'t>(tables: impl Iterator<Item = &'t (&'t Table, u64)>) -> BTreeMap<String, bool> {
+    let columns = tables.filter(|(table, _)| table.name == bodies::NAME).flat_map(|(table, _)| &table.columns);
+    columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
+}
+
+/// Whether the ticks and client frames of both traces have the same times, row by row.
+fn anchored(a: &Trace, b: &Trace) -> bool {
+    let same = |name: &str, columns: &[&str]| match (a.table(name), b.table(name)) {
+        (Some(a), Some(b)) => columns.iter().all(|column| match (a.column(column), b.column(column)) {
+            (Some(a), Some(b)) => a.data == b.data,
+            (a, b) => a.is_none() && b.is_none(),
+        }),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    same(ticks::NAME, &["tick", "at_us"]) && same(frames::NAME, &["player", "command", "at_us"])
+}
+
+fn same_bits(a: &Table, b: &Table) -> bool {
+    a.columns.len() == b.columns.len()
+        && a.columns.iter().zip(&b.columns).all(|(a, b)| {
+            let cells = cell::Cells::of(&a.data, &b.data);
+            let same = |cells: cell::Cells<'_>| cells.same_bits(0..a.data.len());
+            a.name == b.name && a.data.len() == b.data.len() && cells.is_some_and(same)
+        })
+}
+
+/// The sort key of divergences: session time, then the table's rank, by which causes come before effects.
+fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
+    let at = divergence.place.at_us;
+    let rank = TableSchema::of(&divergence.table).map_or(usize::MAX, |table| table.rank);
+    (at.is_none(), at, rank, divergence.table.clone())
+}
+
+fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions) -> (Verdict, Option<String>) {
+    let (game_a, game_b) = (&a.game, &b.game);
+    if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
+        return (Verdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
+    }
+    // A column or table that the format gained later may be missing from an older build. With `overlap_only`, missing
+    // tables do not count.
+    let is_later = |name: &str| TableSchema::of(name).is_some_and(|table| table.since != FIRST);
+    let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only && !is_later(&t.name);
+    let differs = |t: &&TableDiff| match t.status {
+        Status::Differs => true,
+        Status::OnlyInA | Status::OnlyInB => lacks(t),
+        Status::Same | Status::WithinTolerance | Status::Untestable => false,
+    };
+    if tables.iter().any(|t| differs(&t)) {
+        return (Verdict::Differs, None);
+    }
+    if let Some(table) = tables.iter().find(|t| t.status == Status::Untestable) {
+        let reason = table.untestable.as_deref().unwrap_or_default();
+        return (Verdict::Untestable, Some(format!("table `{}`: {reason}", table.name)));
+    }
+    match tables.iter().map(|t| t.rows.compared).sum() {
+        0 => (Verdict::Untestable, Some("the traces have no rows in common that could be compared".to_owned())),
+        1.. => (Verdict::Same, None),
+    }
+}
+
+fn worst(tables: &[TableDiff]) -> Option<Class> {
+    let lacks = |t: &TableDiff| t.rows.only_in_a + t.rows.only_in_b + t.rows.other_time > 0;
+    if tables.iter().any(lacks) {
+        return Some(Class::Difference);
+    }
+    let classes = || tables.iter().flat_map(|t| &t.fields).map(|f| f.class);
+    classes().filter(|class| *class != Class::Hash).max().or_else(|| classes().max())
+}
+
+fn notes([a, b]: [&TraceHeader; 2]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if a.log_digest != b.log_digest && !a.log_digest.is_empty() && !b.log_digest.is_empty() {
+        notes.push("they are replays of different logs".to_owned());
+    }
+    if a.mode != b.mode {
+        notes.push(format!("A is a replay in {} loop, and B in {} loop", a.mode, b.mode));
+    }
+    if a.part != b.part {
+        let of = |header: &TraceHeader| {
+            header.part_shown().map_or("of the whole session".to_owned(), |part| format!("of {part} alone"))
+        };
+        notes.push(format!("A is a replay {}, and B {}; rows of other times are in one alone", of(a), of(b)));
+    }
+    notes
+}

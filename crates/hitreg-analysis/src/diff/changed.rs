@@ -1,0 +1,230 @@
+//! The list of changed shots. It can be as long as the list of all shots. For traces in files, only the first changed
+//! shots are kept in memory, and the others are read again on request.
+
+mod again;
+mod packed;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::ser::{Error, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+pub(super) use again::Again;
+use packed::{Packed, put_rank};
+
+use super::hits::{Change, ChangedShot};
+use super::mark::Rank;
+
+/// The shots whose result differs between the traces, in the order of their time.
+#[derive(Clone, Default)]
+pub struct ChangedShots {
+    /// The first changed shots.
+    first: Packed,
+    /// The first changed shots that hit in at least one of the traces.
+    first_hits: Packed,
+    count: usize,
+    /// Reads the other shots again; `None` if all are kept.
+    again: Option<Arc<Again>>,
+}
+
+impl ChangedShots {
+    /// How many shots are kept for traces in files.
+    pub const MOST: usize = 1 << 13;
+    /// How many of the first changed hits are kept in any case, even if other changes come before them.
+    pub const MOST_HITS: usize = 16;
+
+    /// How many shots changed.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether no shot changed.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The shots in memory: the first [`ChangedShots::MOST`], or all shots if the traces are in memory.
+    pub fn first(&self) -> impl Iterator<Item = ChangedShot> + '_ {
+        (0..self.first.len()).filter_map(|place| self.first.get(place))
+    }
+
+    /// The first changed shots that hit in at least one of the traces, at most [`ChangedShots::MOST_HITS`].
+    pub fn first_hits(&self) -> impl Iterator<Item = ChangedShot> + '_ {
+        (0..self.first_hits.len()).filter_map(|place| self.first_hits.get(place))
+    }
+
+    /// One changed shot by its index; `None` after the last.
+    ///
+    /// # Errors
+    /// When the shot is not in memory and the traces cannot be read again; the error is a text.
+    pub fn get(&self, place: usize) -> Result<Option<ChangedShot>, String> {
+        self.iter().nth(place).transpose()
+    }
+
+    /// All changed shots. If the traces cannot be read again, the error is the last item.
+    pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, String>> + '_ {
+        let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first), 0, self.count);
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            if place == some.len() {
+                let last = some.last().unwrap_or_default();
+                match self.again.as_ref().map_or_else(|| Ok(Packed::default()), |again| again.after(last)) {
+                    Ok(next) => (some, place) = (Cow::Owned(next), 0),
+                    Err(unread) => {
+                        left = 0;
+                        return Some(Err(unread));
+                    }
+                }
+            }
+            place += 1;
+            let Some(shot) = some.get(place - 1) else {
+                left = 0;
+                return Some(Err("there are fewer shots in the traces than before".to_owned()));
+            };
+            Some(Ok(shot))
+        })
+    }
+}
+
+/// Collects changed shots during a comparison.
+#[derive(Default)]
+pub(super) struct Noted {
+    first: Earliest,
+    first_hits: Earliest,
+    count: usize,
+    again: Option<Arc<Again>>,
+    rank: Vec<u8>,
+}
+
+impl Noted {
+    /// Keeps only the first shots, if `again` can read the others.
+    pub(super) fn of(again: Option<Again>) -> Noted {
+        let most = |most: usize| Earliest { most: again.is_some().then_some(most), ..Earliest::default() };
+        let (first, first_hits) = (most(ChangedShots::MOST), most(ChangedShots::MOST_HITS));
+        Noted { first, first_hits, again: again.map(Arc::new), ..Noted::default() }
+    }
+
+    pub(super) fn note(&mut self, rank: &Rank, shot: &ChangedShot) {
+        self.rank.clear();
+        put_rank(&mut self.rank, rank);
+        self.count += 1;
+        self.first.note(&self.rank, shot);
+        if shot.change != Change::OtherReason {
+            self.first_hits.note(&self.rank, shot);
+        }
+    }
+
+    pub(super) fn end(self) -> ChangedShots {
+        let Noted { first, first_hits, count, again, .. } = self;
+        ChangedShots { first: first.end(), first_hits: first_hits.end(), count, again }
+    }
+}
+
+/// Keeps the earliest of the shots that it receives.
+#[derive(Default)]
+struct Earliest {
+    packed: Packed,
+    /// The limit on the number of shots; `None` keeps all.
+    most: Option<usize>,
+    /// The rank of the last kept shot. A later shot is dropped.
+    last: Option<Vec<u8>>,
+}
+
+impl Earliest {
+    fn note(&mut self, rank: &[u8], shot: &ChangedShot) {
+        if self.last.as_deref().is_some_and(|last| rank > last) {
+            return;
+        }
+        self.packed.push(rank, shot);
+        if let Some(most) = self.most.filter(|most| self.packed.len() >= 2 * most) {
+            self.packed.keep_first(most);
+            self.last = self.packed.last().map(<[u8]>::to_vec);
+        }
+    }
+
+    fn end(mut self) -> Packed {
+        self.packed.keep_first(self.most.unwrap_or(usize::MAX));
+        self.packed
+    }
+}
+
+impl PartialEq for ChangedShots {
+    fn eq(&self, other: &ChangedShots) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl std::fmt::Debug for ChangedShots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut list = f.debug_list();
+        self.iter().for_each(|shot| {
+            match shot {
+                Ok(shot) => list.entry(&shot),
+                Err(unread) => list.entry(&unread),
+            };
+        });
+        list.finish()
+    }
+}
+
+impl Serialize for ChangedShots {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.count))?;
+        for shot in self.iter() {
+            list.serialize_element(&shot.map_err(S::Error::custom)?)?;
+        }
+        list.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::hits::{Outcome, Texts};
+    use crate::diff::mark::Part;
+
+    /// Shots with numbers of every width, and with names that are prefixes of each other.
+    fn shots() -> Vec<(Rank, ChangedShot)> {
+        let mut texts = Texts::default();
+        let numbers = [None, Some(0), Some(-1), Some(63), Some(-64), Some(1 << 40), Some(i64::MAX), Some(i64::MIN)];
+        let names = ["", "p", "p\0", "p\0\0a", "p\u{1}", "p1", "none"];
+        let mut all = Vec::new();
+        for (round, at_us) in numbers.into_iter().enumerate() {
+            for (name, part) in names.into_iter().zip(numbers.into_iter().rev()) {
+                let outcome = Outcome::of(
+                    [at_us, part, None, numbers[all.len() % 8], at_us],
+                    Some(round as f32 - 0.5).filter(|_| round % 3 > 0),
+                    std::array::from_fn(|place| texts.of(names[(place + round) % 7])),
+                );
+                let key = vec![Part::Number(part.unwrap_or_default()), Part::Name(name.to_owned()), Part::Number(3)];
+                let rank = Rank { at_us, key, is_pair: round % 2 == 0, row: all.len() as u64 };
+                let change = Change::ALL[all.len() % Change::ALL.len()];
+                let [a, b] = [0, 1].map(|side| Some(outcome.clone()).filter(|_| all.len() % 3 != side));
+                all.push((rank, ChangedShot { shooter: 7, command: u32::MAX, index: all.len() as u32, change, a, b }));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn shots_are_given_back_as_they_were_in_the_order_of_their_ranks() {
+        let mut all = shots();
+        let (mut noted, mut few) = (Noted::default(), Earliest { most: Some(5), ..Earliest::default() });
+        all.iter().rev().for_each(|(rank, shot)| {
+            noted.note(rank, shot);
+            few.note(&noted.rank, shot);
+        });
+        let (packed, few) = (noted.end(), few.end());
+        all.sort_by(|x, y| x.0.cmp(&y.0));
+        let expected: Vec<ChangedShot> = all.into_iter().map(|(_, shot)| shot).collect();
+        assert_eq!(packed.iter().collect::<Result<Vec<_>, _>>(), Ok(expected.clone()));
+        assert_eq!((packed.len(), packed.get(5)), (expected.len(), Ok(expected.get(5).cloned())));
+        assert_eq!(packed.get(expected.len()), Ok(None));
+        assert!((0..6).map(|place| few.get(place)).eq(expected[..5].iter().cloned().map(Some).chain([None])));
+        let hits = expected.iter().filter(|shot| shot.change != Change::OtherReason);
+        assert!(packed.first_hits().eq(hits.cloned()));
+        let shown = |value: &dyn erased_serde::Serialize| serde_json::to_string(value).expect("JSON");
+        assert_eq!(shown(&packed), shown(&expected));
+    }
+}

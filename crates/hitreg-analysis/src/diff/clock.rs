@@ -1,0 +1,240 @@
+//! The session time of rows without a time column: a body has the time of its tick, a view that of its client frame.
+
+use std::collections::BTreeMap;
+
+use super::steps::Stop;
+use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
+use hitreg_log::trace::{Data, NextRows, Table, TraceSource};
+
+/// The times of a trace's ticks. Ticks at equal distances form one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clock {
+    /// Ascending by tick.
+    runs: Vec<Run>,
+}
+
+/// Consecutive ticks at equal distances.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: u32,
+    at_us: i64,
+    step_us: i64,
+    more: u32,
+}
+
+impl Run {
+    fn of(&self, ahead: u32) -> i64 {
+        self.at_us.wrapping_add(self.step_us.wrapping_mul(ahead.into()))
+    }
+}
+
+impl Clock {
+    /// Reads the times of a trace's ticks. The clock is empty if the trace lacks the table or the columns.
+    pub(crate) fn of(trace: &dyn TraceSource) -> Result<Clock, String> {
+        let mut clock = Clock::default();
+        if let Some(trace) = trace.in_memory() {
+            return Ok(match clock.add(&ticks::Columns::of(trace)) {
+                true => clock,
+                false => Clock::sorted(times(&ticks::Columns::of(trace)).collect()),
+            });
+        }
+        let mut rows = trace.rows(ticks::NAME, &["tick", "at_us"]);
+        while let Some(table) = rows()? {
+            if !clock.add(&ticks::Columns::read(&table)) {
+                return Clock::out_of_order(trace);
+            }
+        }
+        Ok(clock)
+    }
+
+    fn out_of_order(trace: &dyn TraceSource) -> Result<Clock, String> {
+        let (mut all, mut rows) = (Vec::new(), trace.rows(ticks::NAME, &["tick", "at_us"]));
+        while let Some(table) = rows()? {
+            all.extend(times(&ticks::Columns::read(&table)));
+        }
+        Ok(Clock::sorted(all))
+    }
+
+    fn sorted(mut all: Vec<(u32, i64)>) -> Clock {
+        all.sort_unstable();
+        let mut clock = Clock::default();
+        all.into_iter().for_each(|(tick, at_us)| clock.push(tick, at_us));
+        clock
+    }
+
+    /// Adds ticks; false if they are not in ascending order.
+    fn add(&mut self, ticks: &ticks::Columns<'_>) -> bool {
+        let mut last = self.runs.last().map(|run| (run.first + run.more, run.of(run.more)));
+        for next in times(ticks) {
+            if last.is_some_and(|last| next < last) {
+                return false;
+            }
+            self.push(next.0, next.1);
+            last = Some(next);
+        }
+        true
+    }
+
+    fn push(&mut self, tick: u32, at_us: i64) {
+        if let Some(run) = self.runs.last_mut()
+            && run.first.checked_add(run.more).and_then(|last| last.checked_add(1)) == Some(tick)
+        {
+            if run.more == 0 {
+                run.step_us = at_us.wrapping_sub(run.at_us);
+            }
+            if run.of(run.more + 1) == at_us {
+                run.more += 1;
+                return;
+            }
+        }
+        self.runs.push(Run { first: tick, at_us, step_us: 0, more: 0 });
+    }
+
+    /// The time of a tick. For a tick with several times: the first.
+    pub(crate) fn of_tick(&self, tick: u32) -> Option<i64> {
+        let place = self.runs.partition_point(|run| run.first + run.more < tick);
+        let run = self.runs.get(place)?;
+        tick.checked_sub(run.first).map(|ahead| run.of(ahead))
+    }
+
+    /// The last tick at or before a time.
+    pub(crate) fn tick_at(&self, at_us: i64) -> Option<u32> {
+        let run = &self.runs[self.runs.partition_point(|run| run.at_us <= at_us).checked_sub(1)?];
+        let since = at_us.saturating_sub(run.at_us);
+        let ahead = if run.step_us > 0 { (since / run.step_us).min(run.more.into()) } else { run.more.into() };
+        Some(run.first + ahead as u32)
+    }
+}
+
+fn times<'t>(ticks: &ticks::Columns<'t>) -> impl Iterator<Item = (u32, i64)> + use<'t> {
+    ticks.tick.iter().copied().zip(ticks.at_us.iter().copied())
+}
+
+/// A player and the number of its usercmd.
+type Command = (u32, u32);
+
+/// The times of one trace's rows of one table.
+pub(crate) struct Times<'t> {
+    clock: &'t Clock,
+    /// The table with the times of usercmds, if the rows have only usercmd numbers.
+    more: Option<NextRows<'t>>,
+    /// Times of usercmds in ascending order.
+    known: Vec<(Command, i64)>,
+    /// For each player: the last usercmd that was read, and the number of rows read before it.
+    read: BTreeMap<u32, (u32, u64)>,
+    rows: u64,
+    /// For each player: the last usercmd that was requested.
+    asked: BTreeMap<u32, u32>,
+    /// Whether everything is read before the first request.
+    whole: bool,
+}
+
+fn commands(table: &Table) -> impl Iterator<Item = (Command, i64)> + use<'_> {
+    let keys = table.u32s("player").iter().copied().zip(table.u32s("command").iter().copied());
+    keys.zip(table.i64s("at_us").iter().copied())
+}
+
+/// A player without a row among this many rows is taken to be gone, until one of its rows appears.
+const SILENCE: u64 = 1 << 17;
+
+impl<'t> Times<'t> {
+    /// Prepares the times of a table. With `whole`, all times are read first, so they may be in any order.
+    pub(crate) fn of(trace: &'t dyn TraceSource, clock: &'t Clock, table: &Table, whole: bool) -> Times<'t> {
+        let is_number = |name: &str| table.column(name).is_some_and(|column| matches!(column.data, Data::U32(_)));
+        let says_time = table.column("at_us").is_some_and(|column| matches!(column.data, Data::I64(_)));
+        let by_command = !says_time && !is_number("tick") && is_number("player") && is_number("command");
+        let told_by = if table.name == errors::NAME { corrections::NAME } else { frames::NAME };
+        let (known, read, asked) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let mut times = Times { clock, more: None, known, read, rows: 0, asked, whole };
+        match trace.in_memory().map(|trace| trace.table(told_by)) {
+            _ if !by_command => {}
+            Some(told) => {
+                times.known.extend(told.into_iter().flat_map(commands));
+                times.known.sort_unstable();
+            }
+            None => times.more = Some(trace.rows(told_by, &["player", "command", "at_us"])),
+        }
+        times
+    }
+
+    /// Reads on until the times of these rows are known or cannot be found.
+    pub(crate) fn advance(&mut self, rows: &Table) -> Result<(), Stop> {
+        if self.more.is_none() {
+            return Ok(());
+        }
+        for (player, command) in rows.u32s("player").iter().zip(rows.u32s("command")) {
+            let asked = self.asked.entry(*player).or_insert(*command);
+            *asked = (*asked).max(*command);
+        }
+        while self.whole || self.asked.iter().any(|(player, command)| self.may_come(*player, *command)) {
+            let Some(next) = &mut self.more else { break };
+            let Some(table) = next().map_err(Stop::Unread)? else {
+                self.more = None;
+                break;
+            };
+            self.add(&table)?;
+        }
+        self.known.sort();
+        Ok(())
+    }
+
+    fn may_come(&self, player: u32, command: u32) -> bool {
+        match self.read.get(&player) {
+            Some((last, after)) => *last <= command && self.rows - after < SILENCE,
+            None => self.rows < SILENCE,
+        }
+    }
+
+    fn add(&mut self, table: &Table) -> Result<(), Stop> {
+        for ((player, command), at) in commands(table) {
+            self.rows += 1;
+            let (last, after) = self.read.entry(player).or_insert((command, self.rows));
+            // The usercmd may have been requested before, and answered as unknown.
+            let is_late = command < *last || self.rows - *after >= SILENCE;
+            if !self.whole && is_late && self.asked.get(&player).is_some_and(|asked| command <= *asked) {
+                return Err(Stop::OutOfOrder);
+            }
+            (*last, *after) = ((*last).max(command), self.rows);
+            self.known.push(((player, command), at));
+        }
+        Ok(())
+    }
+
+    /// Forgets usercmds that no later row can request.
+    pub(crate) fn forget(&mut self, before: &BTreeMap<i64, i64>) {
+        if !self.whole {
+            let is_past = |((player, command), _): &(Command, i64)| {
+                before.get(&i64::from(*player)).is_some_and(|next| i64::from(*command) < *next)
+            };
+            self.known.retain(|known| !is_past(known));
+        }
+    }
+
+    /// The session time of each row of a table; `None` if it is unknown.
+    pub(crate) fn of_rows(&self, table: &Table) -> Vec<Option<i64>> {
+        let rows = table.rows();
+        let times = table.i64s("at_us");
+        if times.len() >= rows && !times.is_empty() {
+            return times[..rows].iter().map(|at| Some(*at)).collect();
+        }
+        let ticks = table.u32s("tick");
+        if !ticks.is_empty() {
+            return ticks.iter().take(rows).map(|tick| self.clock.of_tick(*tick)).collect();
+        }
+        let (players, commands) = (table.u32s("player"), table.u32s("command"));
+        if players.len() < rows || commands.len() < rows {
+            return vec![None; rows];
+        }
+        let mut last = None;
+        let time = |key| match last {
+            Some((last_key, at)) if last_key == key => at,
+            _ => {
+                let place = self.known.partition_point(|(k, _)| *k < key);
+                let at = self.known.get(place).filter(|(k, _)| *k == key).map(|(_, at)| *at);
+                last = Some((key, at));
+                at
+            }
+        };
+        players.iter().copied().zip(commands.iter().copied()).take(rows).map(time).collect()
+    }
+}

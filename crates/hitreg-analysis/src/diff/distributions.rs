@@ -1,0 +1,219 @@
+//! Compares reconciliation and interpolation of both traces.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::pairing::Pairing;
+use super::scan::Scan;
+use crate::summary::{Prediction, Summing};
+use hitreg_log::stats::{Counted, Spread, Tail};
+use hitreg_log::trace::schema::{corrections, views};
+use hitreg_log::trace::{Table, TraceSource};
+
+/// The predictions of both traces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Reconciliation {
+    /// The predictions in A.
+    pub a: Prediction,
+    /// The predictions in B.
+    pub b: Prediction,
+    /// How many usercmds were run again after each correction, in A.
+    pub reran_a: Option<Spread>,
+    /// The same for B.
+    pub reran_b: Option<Spread>,
+    /// Which usercmds' predictions were corrected.
+    pub corrected: Corrected,
+    /// The causes of corrections that only one trace needed.
+    pub causes: Causes,
+}
+
+/// Counts of usercmds by where their prediction was corrected. Only usercmds that were checked in both traces count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Corrected {
+    /// Corrected in both traces.
+    pub both: u64,
+    /// Corrected in A only.
+    pub only_a: u64,
+    /// Corrected in B only.
+    pub only_b: u64,
+    /// Corrected in neither trace.
+    pub neither: u64,
+}
+
+/// The causes of corrections, with the number of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Causes {
+    /// Corrections in A only.
+    pub only_a: BTreeMap<String, u64>,
+    /// Corrections in B only.
+    pub only_b: BTreeMap<String, u64>,
+}
+
+/// How both traces drew the other entities.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Interpolation {
+    /// The views in A.
+    pub a: Views,
+    /// The views in B.
+    pub b: Views,
+    /// How many views of the same entity in the same client frame were compared.
+    pub compared: u64,
+    /// How many of them were not in exactly the same place.
+    pub moved: u64,
+    /// Distance between the places at which the traces drew the same entity in the same client frame, in units.
+    pub distance_units: Option<Tail>,
+    /// The largest distance, in units.
+    pub distance_max_units: Option<f32>,
+}
+
+/// The views of one trace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Views {
+    /// How many views there are.
+    pub views: u64,
+    /// How many views were interpolated, extrapolated, held and so on.
+    pub how: BTreeMap<String, u64>,
+}
+
+impl Reconciliation {
+    pub(crate) fn of(tallies: [&Tally; 2], distinct: Distinct) -> Reconciliation {
+        let [a, b] = tallies.map(|tally| tally.prediction.summary().prediction);
+        let [reran_a, reran_b] = tallies.map(|tally| tally.reran.spread());
+        Reconciliation { a, b, reran_a, reran_b, corrected: distinct.corrected, causes: distinct.causes }
+    }
+}
+
+/// Counts corrected usercmds by trace, and the causes of corrections in one trace only.
+#[derive(Default)]
+pub(crate) struct Distinct {
+    corrected: Corrected,
+    causes: Causes,
+}
+
+impl Distinct {
+    pub(crate) fn add(&mut self, pairing: &Pairing<'_>) {
+        let [causes_a, causes_b] = [pairing.a, pairing.b].map(|table| corrections::Columns::read(table).cause);
+        if causes_a.codes.is_empty() || causes_b.codes.is_empty() {
+            return;
+        }
+        let Distinct { corrected, causes } = self;
+        for (i, j) in pairing.joined.pairs() {
+            let (a, b) = (causes_a.get(i), causes_b.get(j));
+            match (a == "none", b == "none") {
+                (false, false) => corrected.both += 1,
+                (false, true) => {
+                    corrected.only_a += 1;
+                    *causes.only_a.entry(a.to_owned()).or_default() += 1;
+                }
+                (true, false) => {
+                    corrected.only_b += 1;
+                    *causes.only_b.entry(b.to_owned()).or_default() += 1;
+                }
+                (true, true) => corrected.neither += 1,
+            }
+        }
+    }
+}
+
+impl Interpolation {
+    pub(crate) fn of([a, b]: [&Tally; 2], compared: u64, apart: &Apart) -> Interpolation {
+        Interpolation {
+            a: a.views.clone(),
+            b: b.views.clone(),
+            compared,
+            moved: apart.moved,
+            distance_units: apart.units.tail(),
+            distance_max_units: apart.most,
+        }
+    }
+}
+
+/// Collects distances between the two traces' views.
+#[derive(Default)]
+pub(crate) struct Apart {
+    moved: u64,
+    units: Counted,
+    most: Option<f32>,
+}
+
+impl Apart {
+    pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &Scan) {
+        let [place_a, place_b] = [pairing.a, pairing.b].map(|table| views::Columns::read(table).origin);
+        if place_a.iter().chain(&place_b).any(|part| part.is_empty()) {
+            return;
+        }
+        let compared = pairing.joined.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
+        compared.for_each(|((i, j), _)| self.note(at(place_a, i).distance(at(place_b, j))));
+    }
+
+    /// The distances for a table that is equal in both traces: all are zero.
+    pub(crate) fn of_same(table: &Table) -> Apart {
+        let (mut apart, place) = (Apart::default(), views::Columns::read(table).origin);
+        if table.name == views::NAME && place.iter().all(|part| part.len() == table.rows()) {
+            (0..table.rows()).for_each(|row| apart.note(at(place, row).distance(at(place, row))));
+        }
+        apart
+    }
+
+    fn note(&mut self, units: f32) {
+        self.moved += u64::from(units > 0.0);
+        self.units.add(units);
+        if !units.is_nan() {
+            self.most = Some(self.most.map_or(units, |most| most.max(units)));
+        }
+    }
+}
+
+/// Counts one trace's predictions and views, independent of the other trace.
+#[derive(Default)]
+pub(crate) struct Tally {
+    prediction: Summing,
+    reran: Counted,
+    views: Views,
+}
+
+impl Tally {
+    /// Counts all rows of a table.
+    pub(crate) fn of(trace: &dyn TraceSource, table: &str) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        if let Some(trace) = trace.in_memory() {
+            trace.table(table).into_iter().for_each(|table| tally.add(table));
+            return Ok(tally);
+        }
+        let mut rows = trace.rows(table, &[]);
+        while let Some(rows) = rows()? {
+            tally.add(&rows);
+        }
+        Ok(tally)
+    }
+
+    pub(crate) fn add(&mut self, rows: &Table) {
+        match rows.name.as_str() {
+            corrections::NAME => {
+                self.prediction.add(rows);
+                let reran = corrections::Columns::read(rows).reran.iter();
+                reran.filter(|n| **n > 0).for_each(|n| self.reran.add(*n as f32));
+            }
+            views::NAME => self.views.add(&views::Columns::read(rows)),
+            _ => {}
+        }
+    }
+}
+
+impl Views {
+    fn add(&mut self, table: &views::Columns<'_>) {
+        self.views += table.rows as u64;
+        let mut counts = vec![0u64; table.how.names.len() + 1];
+        let unnamed = counts.len() - 1;
+        table.how.codes.iter().for_each(|code| counts[(*code as usize).min(unnamed)] += 1);
+        let names = table.how.names.iter().map(String::as_str).chain([""]);
+        for (how, count) in names.zip(counts).filter(|(_, count)| *count > 0) {
+            *self.how.entry(how.to_owned()).or_default() += count;
+        }
+    }
+}
+
+fn at([x, y, z]: [&[f32]; 3], row: usize) -> glam::Vec3 {
+    glam::Vec3::new(x[row], y[row], z[row])
+}

@@ -1,0 +1,377 @@
+//! The running comparison of one table. It takes rows step by step, or all at once if they are in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::changed::{Again, Noted};
+use super::clock::{Clock, Times};
+use super::divergence::{Divergence, agreeing, last_agreeing};
+use super::exactness::Exactness;
+use super::follow::{FieldDiff, Growth, Runs, SeriesDiff};
+use super::hits::{ChangedShot, Texts};
+use super::keys::{Key, Side};
+use super::mark::{Mark, by_time};
+use super::options::{DiffOptions, On};
+use super::pairing::{Owner, Pairing, Spot};
+use super::place::Row;
+use super::scan::{Pair, Run, Scan};
+use super::steps::{Patience, Steps, Stop};
+use super::table::{Compared, Rows, Status, TableDiff};
+use hitreg_log::trace::schema::{Joined, bodies, corrections, shots, views};
+use hitreg_log::trace::{Table, TraceSource};
+
+/// One table of both traces, as far as its rows have been compared.
+pub(super) struct Fold<'o> {
+    key: &'o Key,
+    clocks: [&'o Clock; 2],
+    options: &'o DiffOptions,
+    exactness: &'o Exactness<'o>,
+    found: Compared,
+    /// For each compared column of A: its differences, by owner.
+    columns: Vec<(String, Runs)>,
+    /// The last compared pair of each owner, if it is needed.
+    last: BTreeMap<Owner, Mark>,
+    /// Whether `last` is needed from the first row on.
+    thorough: bool,
+    first: Option<(Mark, Owner, Divergence)>,
+    /// Collects the changed shots.
+    changed: Noted,
+    /// The names in shots, each stored once.
+    texts: Texts,
+    /// How many rows of each trace have been compared.
+    before: [u64; 2],
+    /// For each trace and owner: the time of its last row. `None` after a row with an earlier time than the row before.
+    times: Option<BTreeMap<(usize, Option<i64>), Time>>,
+}
+
+/// A sortable time. An unknown time sorts last.
+type Time = (bool, i64);
+
+impl<'o> Fold<'o> {
+    pub(super) fn new(
+        diff: TableDiff,
+        key: &'o Key,
+        clocks: [&'o Clock; 2],
+        options: &'o DiffOptions,
+        exactness: &'o Exactness<'o>,
+        thorough: bool,
+    ) -> Fold<'o> {
+        let found = Compared { diff, tallies: Some(Default::default()), ..Compared::default() };
+        let (columns, last) = (Vec::new(), BTreeMap::new());
+        let times = Some(BTreeMap::new());
+        Fold {
+            key,
+            clocks,
+            options,
+            exactness,
+            found,
+            columns,
+            last,
+            thorough,
+            first: None,
+            changed: Noted::default(),
+            texts: Texts::default(),
+            before: [0; 2],
+            times,
+        }
+    }
+
+    /// Compares the rows of both traces step by step.
+    pub(super) fn step_by_step(
+        mut self,
+        traces: [&dyn TraceSource; 2],
+        shapes: [&Table; 2],
+        patience: Patience,
+    ) -> Result<Compared, Stop> {
+        if shapes[0].name == shots::NAME {
+            self.changed = Noted::of(Again::of(traces, self.options, patience));
+        }
+        each_step(traces, shapes, (self.key, self.clocks), patience, &mut |rows, times, _| {
+            self.add(rows, times, false);
+            true
+        })?;
+        // The last pair of an owner can be found in later rows only if rows are in the order of their times.
+        if self.first.is_some() && self.times.is_none() && !self.thorough && patience != Patience::Whole {
+            return Err(Stop::TimesGoBack);
+        }
+        if let Some((mark, owner, _)) = &self.first {
+            let before = self.last_agreeing(traces, shapes, patience, (mark, owner))?;
+            if let Some((.., divergence)) = &mut self.first {
+                divergence.last_agreeing = before;
+            }
+        }
+        Ok(self.compared())
+    }
+
+    /// Compares a group of rows that is complete: no row outside belongs to one inside. `all` says that there are no
+    /// other rows.
+    pub(super) fn add(&mut self, [a, b]: [&Table; 2], times: [&Times<'_>; 2], all: bool) {
+        if let Some(tallies) = &mut self.found.tallies {
+            tallies[0].add(a);
+            tallies[1].add(b);
+        }
+        let before = self.before;
+        self.before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
+        // The caller has checked that these tables have a key.
+        let Ok(pairing) = Pairing::of([a, b], before, self.key.clone(), times) else { return };
+        let scan = Scan::of(&pairing, self.exactness);
+        count(&mut self.found.diff.rows, &pairing, &scan);
+        if !all {
+            self.note_times(&pairing);
+        }
+        match a.name.as_str() {
+            bodies::NAME if !self.options.tolerances.is_empty() => {
+                self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
+            }
+            shots::NAME => {
+                let mut note = |spot: &Spot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
+                self.found.hits.add(&pairing, &mut self.texts, &mut note);
+            }
+            corrections::NAME => self.found.causes.add(&pairing),
+            views::NAME => self.found.apart.add(&pairing, &scan),
+            _ => {}
+        }
+        self.add_first(&pairing, &scan, all);
+        self.add_runs(&pairing, &scan);
+    }
+
+    fn add_first(&mut self, pairing: &Pairing<'_>, scan: &Scan, all: bool) {
+        let Some(spot) = first_spot(pairing, scan, self.options) else { return };
+        let mark = pairing.mark(&spot, self.clocks);
+        if self.first.as_ref().is_some_and(|(known, ..)| known.cmp(&mark).is_le()) {
+            return;
+        }
+        let mut divergence = Divergence::of(pairing, self.clocks, scan, self.exactness, &spot);
+        if all {
+            divergence.last_agreeing = last_agreeing(pairing, self.clocks, scan, &spot);
+        }
+        self.first = Some((mark, pairing.owner(&spot), divergence));
+    }
+
+    fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &Scan) {
+        for (name, runs) in &scan.columns {
+            let place = self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                self.columns.push((name.clone(), Runs::new()));
+                self.columns.len() - 1
+            });
+            let known = &mut self.columns[place].1;
+            for (owner, run) in runs {
+                let run = Run::of(run, |spot| pairing.mark(spot, self.clocks));
+                match known.get_mut(owner) {
+                    Some(known) => known.join(run),
+                    None => drop(known.insert(*owner, run)),
+                }
+            }
+        }
+        let compared = |pair: usize| !scan.pairs[pair].other_time;
+        let runs = || self.columns.iter().flat_map(|(_, runs)| runs);
+        let owners: BTreeSet<Owner> = runs().map(|(owner, _)| *owner).collect();
+        let since = runs().map(|(_, run)| run.last.at_us()).min_by(|x, y| by_time(*x, *y));
+        let last = match (self.thorough, since) {
+            (true, _) => pairing.last_of_each(None, compared),
+            (false, Some(since)) => pairing.last_of_each(Some((&owners, since)), compared),
+            (false, None) => return,
+        };
+        for (owner, spot) in last {
+            let mark = pairing.mark(&spot, self.clocks);
+            let known = self.last.entry(owner).or_insert_with(|| mark.clone());
+            if known.cmp(&mark).is_lt() {
+                *known = mark;
+            }
+        }
+    }
+
+    /// Checks whether the rows of each player or entity are in the order of their times.
+    fn note_times(&mut self, pairing: &Pairing<'_>) {
+        let Some(known) = &mut self.times else { return };
+        for side in [Side::A, Side::B] {
+            let times = &pairing.times[side as usize];
+            let whose = |row: usize| pairing.key.series.first().map(|part| pairing.keys.part(*part, side, row));
+            let time = |at: Option<i64>| at.map_or((true, 0), |at| (false, at));
+            let mut now: BTreeMap<Option<i64>, [Time; 2]> = BTreeMap::new();
+            let mut start = 0;
+            while start < times.len() {
+                let of = whose(start);
+                let end = (start + 1..times.len()).find(|row| whose(*row) != of).unwrap_or(times.len());
+                let [first, last] = now.entry(of).or_insert([time(times[start]); 2]);
+                for at in &times[start..end] {
+                    (*first, *last) = ((*first).min(time(*at)), (*last).max(time(*at)));
+                }
+                start = end;
+            }
+            for (whose, [first, last]) in now {
+                let before = known.entry((side as usize, whose)).or_insert(first);
+                if first < *before {
+                    self.times = None;
+                    return;
+                }
+                *before = last;
+            }
+        }
+    }
+
+    /// The last agreeing row of the same entity or player before the first difference. It needs a second pass, after
+    /// the first difference is known.
+    fn last_agreeing(
+        &self,
+        traces: [&dyn TraceSource; 2],
+        shapes: [&Table; 2],
+        patience: Patience,
+        (first, owner): (&Mark, &Owner),
+    ) -> Result<Option<Row>, Stop> {
+        let mut found: Option<(Mark, Row)> = None;
+        let in_order = self.times.is_some();
+        let mut past = [false; 2];
+        each_step(traces, shapes, (self.key, self.clocks), patience, &mut |[a, b], times, before| {
+            let of_owner = |table: &Table| rows_of(table, self.key, owner);
+            let numbers = [of_owner(a), of_owner(b)];
+            let rows = [a.select(&numbers[0]), b.select(&numbers[1])];
+            // Rows of other owners do not matter: only rows of one owner are in the order of their times.
+            for side in 0..2 {
+                let is_later = |at: &Option<i64>| by_time(*at, first.at_us()).is_gt();
+                past[side] |= rows[side].rows() > 0 && times[side].of_rows(&rows[side]).iter().all(is_later);
+            }
+            if in_order && past == [true, true] {
+                return false;
+            }
+            let Ok(pairing) = Pairing::of([&rows[0], &rows[1]], before, self.key.clone(), times) else { return true };
+            let pairing = pairing.numbered(numbers);
+            let scan = Scan::of(&pairing, self.exactness);
+            for pair in (0..pairing.joined.len()).filter(|pair| scan.agrees(*pair)) {
+                let spot = pairing.spot(pair);
+                let is_later = found.as_ref().is_none_or(|(known, _)| by_time(known.at_us(), spot.at_us).is_le());
+                if !is_later || by_time(spot.at_us, first.at_us()).is_gt() {
+                    continue;
+                }
+                let mark = pairing.mark(&spot, self.clocks);
+                if mark.cmp(first).is_lt() && found.as_ref().is_none_or(|(known, _)| known.cmp(&mark).is_lt()) {
+                    found = Some((mark, agreeing(&pairing, self.clocks, &spot)));
+                }
+            }
+            true
+        })?;
+        Ok(found.map(|(_, row)| row))
+    }
+
+    /// The result, after all rows.
+    pub(super) fn compared(mut self) -> Compared {
+        self.found.hits.changed = self.changed.end();
+        let diff = &mut self.found.diff;
+        diff.status = status(diff, self.key.joined, self.options);
+        if diff.status == Status::Untestable {
+            diff.untestable = Some("no two of its rows are of the same time".to_owned());
+        }
+        let is_same = matches!(diff.status, Status::Same | Status::WithinTolerance);
+        if is_same && self.options.on == On::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
+            diff.status = Status::Untestable;
+            let reason = "no server judged any of its shots; a replay in closed loop judges them";
+            diff.untestable = Some(reason.to_owned());
+        }
+        diff.first = self.first.map(|(.., divergence)| divergence);
+        diff.fields = FieldDiff::all(&self.columns);
+        diff.series = SeriesDiff::all(&self.columns, &self.last);
+        diff.spread = Growth::of(&self.columns);
+        for field in &mut diff.fields {
+            field.healed = diff.series.iter().filter(|s| s.field == field.field).all(|s| s.healed);
+        }
+        self.found
+    }
+}
+
+/// Receives rows of both traces, with their times and the number of rows before them. Returns whether to continue.
+pub(super) type Take<'t> = dyn FnMut([&Table; 2], [&Times<'_>; 2], [u64; 2]) -> bool + 't;
+
+/// Passes the rows of both traces to `take` step by step, with their times and the number of rows before them. Stops
+/// when `take` returns false.
+pub(super) fn each_step(
+    traces: [&dyn TraceSource; 2],
+    shapes: [&Table; 2],
+    (key, clocks): (&Key, [&Clock; 2]),
+    patience: Patience,
+    take: &mut Take<'_>,
+) -> Result<(), Stop> {
+    let mut steps = Steps::of(traces, shapes, key, patience)?;
+    let whole = steps.is_whole();
+    let mut times = [0, 1].map(|side| Times::of(traces[side], clocks[side], shapes[side], whole));
+    let mut before = [0; 2];
+    while let Some(step) = steps.next()? {
+        for (times, rows) in times.iter_mut().zip(&step.rows) {
+            times.advance(rows)?;
+        }
+        let [a, b] = &step.rows;
+        if !take([a, b], [&times[0], &times[1]], before) {
+            return Ok(());
+        }
+        before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
+        if steps.ordered_by() == Some(("player", "command")) {
+            times.iter_mut().for_each(|times| times.forget(&step.given));
+        }
+    }
+    Ok(())
+}
+
+/// The rows of one owner.
+fn rows_of(table: &Table, key: &Key, owner: &Owner) -> Vec<u32> {
+    let parts = key.series.iter().map(|place| &*key.columns[*place]).zip([owner.0, owner.1]);
+    let cells: Vec<(&[u32], &[i64], Option<i64>)> =
+        parts.map(|(name, part)| (table.u32s(name), table.i64s(name), part)).collect();
+    let is_of = |row: &u32| {
+        let row = *row as usize;
+        cells.iter().all(|(narrow, wide, part)| {
+            let number = narrow.get(row).map(|number| i64::from(*number)).or_else(|| wide.get(row).copied());
+            number == *part
+        })
+    };
+    (0..table.rows() as u32).filter(is_of).collect()
+}
+
+fn count(rows: &mut Rows, pairing: &Pairing<'_>, scan: &Scan) {
+    let count = |which: &dyn Fn(&Pair) -> bool| scan.pairs.iter().filter(|p| which(p)).count() as u64;
+    let other_time = count(&|p| p.other_time);
+    rows.other_time += other_time;
+    rows.compared += scan.pairs.len() as u64 - other_time;
+    rows.differing += count(&|p| p.differs);
+    rows.within_tolerance += count(&|p| p.within && !p.differs);
+    rows.only_in_a += pairing.joined.only_a.len() as u64;
+    rows.only_in_b += pairing.joined.only_b.len() as u64;
+}
+
+fn status(diff: &TableDiff, joined: Joined, options: &DiffOptions) -> Status {
+    let rows = &diff.rows;
+    let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(&diff.name, options.on);
+    let at_other_times = joined == Joined::AtSameTime && rows.other_time > 0;
+    if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
+        Status::Differs
+    } else if joined == Joined::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
+        // No pair could be compared, which does not mean that the tables are equal.
+        Status::Untestable
+    } else if rows.within_tolerance > 0 {
+        Status::WithinTolerance
+    } else {
+        Status::Same
+    }
+}
+
+/// The first difference: a value, a missing row, or a pair whose times differ.
+fn first_spot(pairing: &Pairing<'_>, scan: &Scan, options: &DiffOptions) -> Option<Spot> {
+    let values = scan.columns.iter().flat_map(|(_, runs)| runs.values()).map(|run| run.first);
+    let missing_of = |side, rows: &'_ [u32]| -> Vec<Spot> {
+        if options.overlap_only { Vec::new() } else { rows.iter().map(|row| pairing.spot_of(side, *row)).collect() }
+    };
+    let missing =
+        missing_of(Side::A, &pairing.joined.only_a).into_iter().chain(missing_of(Side::B, &pairing.joined.only_b));
+    let timed = pairing.key.joined == Joined::AtSameTime;
+    let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
+    values.chain(missing).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
+}
+
+/// Ticks whose bodies differ only within tolerance.
+fn tolerated_ticks(pairing: &Pairing<'_>, scan: &Scan) -> BTreeSet<u32> {
+    let ticks = pairing.a.u32s("tick");
+    let of = |row: usize| ticks.get(row).copied();
+    let rows = |which: &dyn Fn(&Pair) -> bool| -> BTreeSet<u32> {
+        let pairs = (0..scan.pairs.len()).filter(|pair| which(&scan.pairs[*pair]));
+        pairs.filter_map(|pair| of(pairing.joined.pair(pair).0)).collect()
+    };
+    let (within, differing) = (rows(&|p| p.within), rows(&|p| p.differs || p.other_time));
+    within.difference(&differing).copied().collect()
+}

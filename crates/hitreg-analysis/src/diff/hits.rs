@@ -1,0 +1,340 @@
+//! Counts shots by their results in both traces, and finds the changed ones.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use super::cell::Value;
+use super::changed::ChangedShots;
+use super::keys::Side;
+use super::pairing::{Pairing, Spot};
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::{NOT_RUN, shots};
+
+/// Counts of shots by their result in A and in B. Each shot and each projectile's impact counts in one of the first
+/// six.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Hits {
+    /// Hit the same target in the same hitgroup for the same damage.
+    pub both: u64,
+    /// Hit in A only.
+    pub only_a: u64,
+    /// Hit in B only.
+    pub only_b: u64,
+    /// Hit in both traces, but different targets.
+    pub other_target: u64,
+    /// Hit the same target, but with another hitgroup, damage or number of pellets.
+    pub other_wound: u64,
+    /// Hit in neither trace.
+    pub neither: u64,
+    /// The part of `neither` whose reason for the miss differs.
+    pub other_reason: u64,
+    /// Shots that B lacks, whatever their result.
+    pub shots_only_in_a: u64,
+    /// Shots that A lacks, whatever their result.
+    pub shots_only_in_b: u64,
+    /// All changed shots, in the order of their time.
+    #[serde(skip)]
+    pub judged: u64,
+    pub changed: ChangedShots,
+}
+
+/// How a shot's result changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Hit in A only.
+    OnlyA,
+    /// Hit in B only.
+    OnlyB,
+    /// Hit different targets.
+    OtherTarget,
+    /// Hit the same target with another hitgroup, damage or number of pellets.
+    OtherWound,
+    /// Missed for another reason, or was fired in one trace only.
+    OtherReason,
+}
+
+impl Hits {
+    /// Shots and impacts whose outcome changed: hit or miss, target, or wound.
+    pub fn outcomes_changed(&self) -> u64 {
+        self.only_a + self.only_b + self.other_target + self.other_wound
+    }
+}
+
+impl Change {
+    pub(super) const ALL: [Change; 5] =
+        [Change::OnlyA, Change::OnlyB, Change::OtherTarget, Change::OtherWound, Change::OtherReason];
+}
+
+/// A shot whose result differs between the traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChangedShot {
+    /// The player who shot.
+    pub shooter: u32,
+    /// The usercmd that fired.
+    pub command: u32,
+    /// The shot's index within that usercmd.
+    pub index: u32,
+    /// What changed.
+    pub change: Change,
+    /// The result in A; `None` if the shot was not fired there.
+    pub a: Option<Outcome>,
+    /// The result in B; `None` if the shot was not fired there.
+    pub b: Option<Outcome>,
+}
+
+/// A name in a trace, shared by all shots that have it.
+#[derive(Clone, Debug, Default)]
+pub struct Text(Option<Arc<str>>);
+
+impl Text {
+    /// The name; empty if there is none.
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// All names that occur, each stored once.
+#[derive(Default)]
+pub(crate) struct Texts(BTreeMap<String, Text>);
+
+impl Texts {
+    pub(super) fn of(&mut self, name: &str) -> Text {
+        if let Some(known) = self.0.get(name) {
+            return known.clone();
+        }
+        let text = Text(Some(name.into()));
+        self.0.insert(name.to_owned(), text.clone());
+        text
+    }
+}
+
+/// The result of a shot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The session time at which the server judged it, in microseconds.
+    pub at_us: Option<i64>,
+    /// The tick in which the server judged it.
+    pub tick: Option<i64>,
+    /// The weapon.
+    pub weapon: Text,
+    /// `hit`, or the reason of the miss.
+    pub reason: Text,
+    /// The target: `p3`, or `none`.
+    pub target: Text,
+    /// The hitgroup that was hit.
+    pub hitgroup: Text,
+    /// The damage, in health points.
+    pub damage: Option<i64>,
+    /// The number of pellets that hit.
+    pub pellets: Option<i64>,
+    /// How far the targets were rewound, in microseconds.
+    pub rewind_us: Option<i64>,
+    /// What limited the rewind.
+    pub limit: Text,
+    /// Distance between where the shooter's client drew the target and where the server judged it, in units.
+    pub view_error_units: Option<f32>,
+    /// The result that the shooter's client predicted.
+    pub predicted_reason: Text,
+    /// The target that the shooter's client predicted.
+    pub predicted_target: Text,
+}
+
+impl Hits {
+    /// Counts the shots of some rows, and passes each changed shot to `changed`.
+    pub(crate) fn add(
+        &mut self,
+        pairing: &Pairing<'_>,
+        texts: &mut Texts,
+        changed: &mut dyn FnMut(&Spot, &ChangedShot),
+    ) {
+        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| Judged::of(table, texts));
+        for pair in 0..pairing.joined.len() {
+            let (i, j) = pairing.joined.pair(pair);
+            let (a, b) = (of_a.outcome(i), of_b.outcome(j));
+            if let Some(change) = self.count(Some(&a), Some(&b)) {
+                let shot = ChangedShot::of(pairing.a, i, change, Some(a), Some(b));
+                changed(&pairing.spot(pair), &shot);
+            }
+        }
+        for row in &pairing.joined.only_a {
+            let outcome = of_a.outcome(*row as usize);
+            self.shots_only_in_a += 1;
+            if let Some(change) = self.count(Some(&outcome), None) {
+                let shot = ChangedShot::of(pairing.a, *row as usize, change, Some(outcome), None);
+                changed(&pairing.spot_of(Side::A, *row), &shot);
+            }
+        }
+        for row in &pairing.joined.only_b {
+            let outcome = of_b.outcome(*row as usize);
+            self.shots_only_in_b += 1;
+            if let Some(change) = self.count(None, Some(&outcome)) {
+                let shot = ChangedShot::of(pairing.b, *row as usize, change, None, Some(outcome));
+                changed(&pairing.spot_of(Side::B, *row), &shot);
+            }
+        }
+    }
+
+    /// Counts a shot, and returns how it changed, if it did.
+    fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<Change> {
+        let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| o.reason == "hit");
+        self.judged += u64::from([a, b].into_iter().flatten().any(Outcome::is_judged));
+        match (hit(a), hit(b), a, b) {
+            (true, true, Some(a), Some(b)) if a.target != b.target => {
+                self.other_target += 1;
+                Some(Change::OtherTarget)
+            }
+            (true, true, Some(a), Some(b)) if a.wound() != b.wound() => {
+                self.other_wound += 1;
+                Some(Change::OtherWound)
+            }
+            (true, true, ..) => {
+                self.both += 1;
+                None
+            }
+            (true, false, ..) => {
+                self.only_a += 1;
+                Some(Change::OnlyA)
+            }
+            (false, true, ..) => {
+                self.only_b += 1;
+                Some(Change::OnlyB)
+            }
+            (false, false, a, b) => {
+                self.neither += 1;
+                let other = a.map(|o| &o.reason) != b.map(|o| &o.reason);
+                self.other_reason += u64::from(other);
+                other.then_some(Change::OtherReason)
+            }
+        }
+    }
+}
+
+impl ChangedShot {
+    fn of(table: &Table, row: usize, change: Change, a: Option<Outcome>, b: Option<Outcome>) -> ChangedShot {
+        let number = |name| integer(table, name, row).and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
+        ChangedShot { shooter: number("shooter"), command: number("command"), index: number("index"), change, a, b }
+    }
+
+    /// When the shot was judged, in microseconds of session time; the earlier time if the traces differ.
+    pub fn at_us(&self) -> Option<i64> {
+        let at = |outcome: &Option<Outcome>| outcome.as_ref().and_then(|o| o.at_us);
+        match (at(&self.a), at(&self.b)) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// The shots of a table, with names as shared texts.
+struct Judged<'t> {
+    table: &'t Table,
+    view_error_units: &'t [f32],
+    /// The name columns of an outcome, in the order of [`Outcome::names`].
+    names: [(Vec<Text>, &'t [u32]); 7],
+}
+
+impl<'t> Judged<'t> {
+    fn of(table: &'t Table, texts: &mut Texts) -> Judged<'t> {
+        let shots = shots::Columns::read(table);
+        let columns = [
+            shots.weapon,
+            shots.reason,
+            shots.target,
+            shots.hitgroup,
+            shots.limit,
+            shots.predicted_reason,
+            shots.predicted_target,
+        ];
+        let names = columns.map(|column| (column.names.iter().map(|name| texts.of(name)).collect(), column.codes));
+        Judged { table, view_error_units: shots.view_error_units, names }
+    }
+
+    fn outcome(&self, row: usize) -> Outcome {
+        let name = |(names, codes): &(Vec<Text>, &[u32])| {
+            codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
+        };
+        let numbers = ["at_us", "tick", "damage", "pellets", "rewind_us"].map(|name| integer(self.table, name, row));
+        let view_error_units = self.view_error_units.get(row).copied().filter(|v| !v.is_nan());
+        Outcome::of(numbers, view_error_units, self.names.each_ref().map(name))
+    }
+}
+
+impl Outcome {
+    pub(super) const NUMBERS: usize = 5;
+    pub(super) const NAMES: usize = 7;
+
+    pub(super) fn numbers(&self) -> [Option<i64>; Outcome::NUMBERS] {
+        [self.at_us, self.tick, self.damage, self.pellets, self.rewind_us]
+    }
+
+    pub(super) fn names(&self) -> [&Text; Outcome::NAMES] {
+        let Outcome { weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target, .. } = self;
+        [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]
+    }
+
+    /// Builds an outcome from the values of [`Outcome::numbers`] and [`Outcome::names`].
+    pub(super) fn of(
+        [at_us, tick, damage, pellets, rewind_us]: [Option<i64>; Outcome::NUMBERS],
+        view_error_units: Option<f32>,
+        [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]: [Text; Outcome::NAMES],
+    ) -> Outcome {
+        Outcome {
+            at_us,
+            tick,
+            weapon,
+            reason,
+            target,
+            hitgroup,
+            damage,
+            pellets,
+            rewind_us,
+            limit,
+            view_error_units,
+            predicted_reason,
+            predicted_target,
+        }
+    }
+
+    /// Whether a server judged it.
+    fn is_judged(&self) -> bool {
+        self.reason != NOT_RUN
+    }
+
+    fn wound(&self) -> (&str, Option<i64>, Option<i64>) {
+        (self.hitgroup.as_str(), self.damage, self.pellets)
+    }
+}
+
+fn integer(table: &Table, name: &str, row: usize) -> Option<i64> {
+    match table.column(name).and_then(|column| Value::at(column, row)) {
+        Some(Value::Integer(value)) => Some(value),
+        Some(Value::Hash(_) | Value::Float(_) | Value::Name(_)) | None => None,
+    }
+}

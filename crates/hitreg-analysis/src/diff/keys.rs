@@ -1,0 +1,142 @@
+//! The key of a table's rows. Rows are joined by key, never by position.
+
+use super::cell::ordered;
+use super::mark::Part;
+use super::options::DiffOptions;
+use hitreg_log::trace::schema::{Joined, TableSchema};
+use hitreg_log::trace::{Column, Data, Table};
+
+/// The columns that identify the rows of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// The columns, in the order in which rows of the same time are sorted.
+    pub(crate) columns: Vec<String>,
+    /// Indices in `columns` of the owner: the entity or player whose row it is. The rows of one owner form a series.
+    pub(crate) series: Vec<usize>,
+    /// When rows with the same key may be compared.
+    pub(crate) joined: Joined,
+}
+
+/// Owner columns in tables that a build adds.
+const WHOSE: [&str; 3] = ["entity", "player", "shooter"];
+
+impl Key {
+    /// The key of a table that both traces have.
+    pub(crate) fn of(a: &Table, b: &Table, options: &DiffOptions) -> Key {
+        let known = TableSchema::of(&a.name);
+        let columns = match (options.keys.get(&a.name), known) {
+            (Some(declared), _) => declared.clone(),
+            (None, None) => match [a, b].into_iter().find(|table| !table.key.is_empty()) {
+                Some(says) => says.key.clone(),
+                None => common_columns(a, b),
+            },
+            (None, Some(known)) => known.key.iter().map(|column| (*column).to_owned()).collect(),
+        };
+        let whose = |name: &String| match known {
+            Some(known) => known.series.contains(&name.as_str()),
+            None => WHOSE.contains(&name.as_str()),
+        };
+        let series = (0..columns.len()).filter(|&i| whose(&columns[i])).take(2).collect();
+        let joined = known.map_or(Joined::WithTheirTime, |known| known.joined);
+        Key { columns, series, joined }
+    }
+}
+
+fn common_columns(a: &Table, b: &Table) -> Vec<String> {
+    let common = a.columns.iter().filter(|c| b.column(&c.name).is_some());
+    common.map(|c| c.name.clone()).collect()
+}
+
+/// The keys of all rows of a table in both traces, as numbers with the same order on both sides.
+pub(crate) struct KeyCells {
+    /// For each key column: the numbers of A and B. For a name column, also the names that the numbers index.
+    parts: Vec<(Numbers, Option<Vec<String>>)>,
+}
+
+/// The numbers of A and of B.
+type Numbers = [Vec<i64>; 2];
+
+/// One of the two traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The first trace.
+    A,
+    /// The second trace.
+    B,
+}
+
+impl KeyCells {
+    /// # Errors
+    /// When a table lacks a column of the key, or the column's type cannot be a key; the error is a text.
+    pub(crate) fn of(key: &Key, a: &Table, b: &Table) -> Result<KeyCells, String> {
+        let mut parts = Vec::with_capacity(key.columns.len());
+        for name in &key.columns {
+            let missing = |side| format!("{side} has no column `{name}`, by which rows are told apart");
+            let column_a = a.column(name).ok_or_else(|| missing("A"))?;
+            let column_b = b.column(name).ok_or_else(|| missing("B"))?;
+            parts.push(numbers(column_a, column_b)?);
+        }
+        Ok(KeyCells { parts })
+    }
+
+    pub(crate) fn part(&self, part: usize, side: Side, row: usize) -> i64 {
+        self.parts[part].0[side as usize][row]
+    }
+
+    /// The whole key of a row.
+    pub(crate) fn of_row(&self, side: Side, row: usize) -> Vec<Part> {
+        let part = |(numbers, names): &(Numbers, Option<Vec<String>>)| {
+            let number = numbers[side as usize][row];
+            let name = names.as_ref().and_then(|names| names.get(usize::try_from(number).ok()?));
+            name.map_or(Part::Number(number), |name| Part::Name(name.clone()))
+        };
+        self.parts.iter().map(part).collect()
+    }
+
+    /// How many of the first rows have the same keys on both sides.
+    pub(crate) fn common_prefix(&self, rows: usize) -> usize {
+        self.parts.iter().fold(rows, |so_far, ([a, b], _)| {
+            let (a, b) = (&a[..so_far], &b[..so_far]);
+            if a == b { so_far } else { a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(so_far) }
+        })
+    }
+
+    #[inline]
+    pub(crate) fn cmp(&self, x: (Side, usize), y: (Side, usize)) -> std::cmp::Ordering {
+        let mut parts = self.parts.iter().map(|(part, _)| part[x.0 as usize][x.1].cmp(&part[y.0 as usize][y.1]));
+        parts.find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    }
+}
+
+fn numbers(a: &Column, b: &Column) -> Result<(Numbers, Option<Vec<String>>), String> {
+    if let (Data::Name { names: names_a, codes: codes_a }, Data::Name { names: names_b, codes: codes_b }) =
+        (&a.data, &b.data)
+    {
+        let mut names: Vec<&String> = names_a.iter().chain(names_b).collect();
+        names.sort_unstable();
+        names.dedup();
+        let place = |name: &String| names.binary_search(&name).map_or(-1, |i| i as i64);
+        let number = |list: &[String], codes: &[u32]| -> Vec<i64> {
+            let places: Vec<i64> = list.iter().map(place).collect();
+            codes.iter().map(|c| places.get(*c as usize).copied().unwrap_or(-1)).collect()
+        };
+        let numbers = [number(names_a, codes_a), number(names_b, codes_b)];
+        return Ok((numbers, Some(names.into_iter().cloned().collect())));
+    }
+    match (plain(&a.data), plain(&b.data)) {
+        (Some((kind_a, a)), Some((kind_b, b))) if kind_a == kind_b => Ok(([a, b], None)),
+        _ => Err(format!("its key `{}` is {} in A and {} in B", a.name, a.data.type_name(), b.data.type_name())),
+    }
+}
+
+/// Converts a column to comparable numbers. Integers of any width compare with each other, and floats with floats.
+fn plain(data: &Data) -> Option<(u8, Vec<i64>)> {
+    Some(match data {
+        Data::U32(v) => (0, v.iter().map(|x| i64::from(*x)).collect()),
+        Data::I64(v) => (0, v.clone()),
+        Data::U64(v) => (0, v.iter().map(|x| *x as i64).collect()),
+        Data::F32(v) => (1, v.iter().map(|x| if x.is_nan() { i64::MAX } else { ordered(*x) }).collect()),
+        Data::Name { .. } => return None,
+    })
+}

@@ -1,0 +1,66 @@
+//! Rows that appear long after the rows that they belong to. For example, shots that were never judged follow all other
+//! shots.
+
+use std::collections::BTreeMap;
+
+use super::steps::{Order, Stop};
+use hitreg_log::trace::{Table, TraceSource};
+
+/// The limit on the bytes of late rows.
+const MOST_BYTES: usize = 4 << 20;
+
+/// The late rows of one side.
+pub(super) struct Late {
+    /// The late rows that have not been taken yet.
+    pub(super) rows: Table,
+    lag: Lag,
+}
+
+impl Late {
+    /// Collects the rows that appear after a row more than `numbers` ahead of them.
+    pub(super) fn of(trace: &dyn TraceSource, shape: &Table, order: &Order, numbers: i64) -> Result<Late, Stop> {
+        let (mut late, mut lag) = (shape.clone(), Lag::new(numbers));
+        let mut next = trace.rows(&shape.name, &[]);
+        while let Some(rows) = next().map_err(Stop::Unread)? {
+            let rows = shape.filled(rows);
+            let [_, of_them] = lag.split(&rows, order);
+            if !of_them.is_empty() {
+                late.append(rows.select(&of_them)).map_err(Stop::Unread)?;
+            }
+            if late.row_bytes() > MOST_BYTES {
+                return Err(Stop::OutOfOrder);
+            }
+        }
+        Ok(Late { rows: late, lag: Lag::new(numbers) })
+    }
+
+    /// Removes the late rows from the next rows.
+    pub(super) fn without(&mut self, rows: Table, order: &Order) -> Table {
+        let [others, late] = self.lag.split(&rows, order);
+        if late.is_empty() { rows } else { rows.select(&others) }
+    }
+}
+
+/// Measures how far rows are behind the rows before them.
+struct Lag {
+    numbers: i64,
+    /// For each owner: its greatest number.
+    last: BTreeMap<i64, i64>,
+}
+
+impl Lag {
+    fn new(numbers: i64) -> Lag {
+        Lag { numbers, last: BTreeMap::new() }
+    }
+
+    /// Splits rows into timely rows and late rows.
+    fn split(&mut self, rows: &Table, order: &Order) -> [Vec<u32>; 2] {
+        let mut split = [Vec::new(), Vec::new()];
+        for ((whose, number), row) in order.numbers(rows).zip(0u32..) {
+            let last = self.last.entry(whose).or_insert(number);
+            split[usize::from(number < last.saturating_sub(self.numbers))].push(row);
+            *last = number.max(*last);
+        }
+        split
+    }
+}

@@ -1,0 +1,215 @@
+//! What a comparison covers, and how exactly it compares.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::{About, Role, TABLES, TableSchema, TableSet, bodies, executed, frames, shots, ticks};
+use hitreg_log::units::named;
+
+/// What a comparison covers, and how exactly it compares. The default compares everything bit by bit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DiffOptions {
+    /// The tolerances, by column.
+    pub tolerances: Tolerances,
+    /// The key columns of tables that a build adds, by table. An added table that is not named here uses all its
+    /// columns in order.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// The compared part of the traces.
+    pub on: On,
+    /// Compares only what both traces hold: a missing table, column or row is no difference. For traces that are
+    /// incomplete by design, such as the states that a log recorded.
+    pub overlap_only: bool,
+}
+
+/// The part of the traces that is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum On {
+    /// Every table.
+    #[default]
+    Any,
+    /// The authoritative state: `ticks` and `bodies`.
+    State,
+    /// The result of each shot: target, hitgroup, damage, or the reason of a miss.
+    Hits,
+    /// Reconciliation: `corrections` and `errors`.
+    Corrections,
+    /// What was drawn: `views` and `variables`.
+    Views,
+    /// What went over the network: `packets` and `snapshots`.
+    Network,
+}
+
+named!(On {
+    Any = "any",
+    State = "state",
+    Hits = "hits",
+    Corrections = "corrections",
+    Views = "views",
+    Network = "network",
+});
+
+impl On {
+    pub(crate) fn has_table(self, name: &str) -> bool {
+        let about = match self {
+            On::Any => return true,
+            On::State => About::State,
+            On::Hits => About::Hits,
+            On::Corrections => About::Corrections,
+            On::Views => About::Views,
+            On::Network => About::Network,
+        };
+        TableSchema::of(name).is_some_and(|table| table.about == about)
+    }
+
+    /// The tables that a comparison reads: the compared tables, and the tables with the times of rows and the usercmds
+    /// around them.
+    pub fn tables(self) -> TableSet {
+        let around = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME];
+        let is_told = |name: &&str| self.has_table(name) || around.contains(name);
+        TableSet::named(TABLES.iter().map(|table| table.name).filter(is_told))
+    }
+
+    pub(crate) fn has_column(self, name: &str) -> bool {
+        self != On::Hits || shots::SCHEMA.names_of(Role::Outcome).any(|outcome| outcome == name)
+    }
+}
+
+/// How far apart numbers may be and still count as equal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tolerances(Vec<Tolerance>);
+
+/// The tolerance of one column. Its text is `origin=0.1`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tolerance {
+    /// A column (`rewind_us`), or a prefix of several. `origin` covers `origin.x`, `origin.y` and `origin.z`, and also
+    /// `own.origin.x` and so on. `pitch`, `yaw` and `roll` also cover `viewangles.x`, `.y` and `.z`.
+    pub column: String,
+    /// The greatest difference that counts as equal, in the column's unit; finite and not negative. Angles are in
+    /// degrees, the shortest way round.
+    pub within: f64,
+}
+
+/// An invalid tolerance, or a comparison of columns that do not exist.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DiffError {
+    /// The text does not have the form `COLUMN=NUMBER`.
+    #[error("`{0}` is no tolerance: write COLUMN=NUMBER, such as origin=0.1")]
+    NotATolerance(String),
+    /// The number is negative or not finite, or it is no number.
+    #[error("the tolerance of `{column}` is {found}: it must be a finite number that is not negative")]
+    BadTolerance {
+        /// The column.
+        column: String,
+        /// The text after the `=`.
+        found: String,
+    },
+    /// No column has the name.
+    #[error("neither trace has a column `{column}` to be tolerant about{}", nearest.as_ref().map_or(String::new(), |n| format!("; the nearest is `{n}`")))]
+    NoSuchColumn {
+        /// The name.
+        column: String,
+        /// The most similar column name.
+        nearest: Option<String>,
+    },
+    /// A trace cannot be read again, or its rows are too far out of order. Holds the reason.
+    #[error("{0}")]
+    Unread(String),
+}
+
+impl FromStr for Tolerance {
+    type Err = DiffError;
+
+    fn from_str(text: &str) -> Result<Tolerance, DiffError> {
+        let (column, number) = text.split_once('=').ok_or_else(|| DiffError::NotATolerance(text.to_owned()))?;
+        let (column, number) = (column.trim(), number.trim());
+        if column.is_empty() {
+            return Err(DiffError::NotATolerance(text.to_owned()));
+        }
+        let bad = || DiffError::BadTolerance { column: column.to_owned(), found: number.to_owned() };
+        let within: f64 = number.parse().map_err(|_| bad())?;
+        if !within.is_finite() || within < 0.0 {
+            return Err(bad());
+        }
+        Ok(Tolerance { column: column.to_owned(), within })
+    }
+}
+
+impl FromIterator<Tolerance> for Tolerances {
+    fn from_iter<T: IntoIterator<Item = Tolerance>>(tolerances: T) -> Tolerances {
+        Tolerances(tolerances.into_iter().collect())
+    }
+}
+
+impl Tolerances {
+    /// Whether there are no tolerances, so that everything is compared bit by bit.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The tolerance of a column. If several cover it, the last one applies.
+    pub fn of(&self, column: &str) -> Option<f64> {
+        self.0.iter().rev().find(|t| t.covers(column)).map(|t| t.within)
+    }
+
+    /// Checks that each tolerance covers a column of at least one trace.
+    pub(crate) fn check(&self, tables: &[&Table]) -> Result<(), DiffError> {
+        let names = || tables.iter().flat_map(|table| &table.columns).map(|column| column.name.as_str());
+        for tolerance in &self.0 {
+            if !names().any(|name| tolerance.covers(name)) {
+                let nearest = nearest(&tolerance.column, names());
+                return Err(DiffError::NoSuchColumn { column: tolerance.column.clone(), nearest });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Tolerance {
+    fn covers(&self, column: &str) -> bool {
+        let is_or_begins = |name: &str| {
+            name.strip_prefix(self.column.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let own = column.strip_prefix("own.");
+        let other_name = match own.unwrap_or(column) {
+            "viewangles.x" => Some("pitch"),
+            "viewangles.y" => Some("yaw"),
+            "viewangles.z" => Some("roll"),
+            _ => None,
+        };
+        [Some(column), own, other_name].into_iter().flatten().any(is_or_begins)
+    }
+}
+
+fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let front = |name: &'a str| name.strip_prefix("own.").unwrap_or(name).split('.').next().unwrap_or(name);
+    names
+        .map(|name| (strsim::jaro_winkler(word, front(name)), front(name)))
+        .max_by(|x, y| x.0.total_cmp(&y.0).then_with(|| y.1.cmp(x.1)))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .map(|(_, name)| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tolerance_covers_the_parts_of_its_column() {
+        let tolerances: Tolerances = ["origin=0.1", "rewind_us=500"].map(|t| t.parse().expect(t)).into_iter().collect();
+        let of = |column| tolerances.of(column);
+        assert_eq!([of("origin.x"), of("own.origin.z"), of("origin")], [Some(0.1); 3]);
+        assert_eq!([of("rewind_us"), of("origins.x"), of("velocity.x")], [Some(500.0), None, None]);
+        let yaw: Tolerances = std::iter::once("yaw=1".parse().expect("a tolerance")).collect();
+        let of = |column| yaw.of(column);
+        assert_eq!([of("yaw"), of("viewangles.y"), of("own.viewangles.y")], [Some(1.0); 3]);
+        assert_eq!([of("pitch"), of("viewangles.x"), of("own.yawn")], [None; 3]);
+    }
+
+    #[test]
+    fn what_is_no_tolerance_is_said_to_be_none() {
+        for text in ["origin", "=1", "origin=", "origin=-1", "origin=NaN", "origin=inf"] {
+            assert!(text.parse::<Tolerance>().is_err(), "{text}");
+        }
+    }
+}

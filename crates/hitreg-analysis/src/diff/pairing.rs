@@ -1,0 +1,196 @@
+//! The rows of one table in both traces: joined, timed, and in the order in which they happened.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::clock::{Clock, Times};
+use super::join::Joined as Rows;
+use super::keys::{Key, KeyCells, Side};
+use super::mark::{Mark, Rank, by_time};
+use super::place::Place;
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::Joined;
+
+/// A row of one trace, or a pair of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// The session time in microseconds; the earlier time if the traces differ.
+    pub(crate) at_us: Option<i64>,
+    /// The row in A.
+    pub(crate) a: Option<u32>,
+    /// The row in B.
+    pub(crate) b: Option<u32>,
+}
+
+/// The rows of one table in both traces.
+pub(crate) struct Pairing<'a> {
+    pub(crate) a: &'a Table,
+    pub(crate) b: &'a Table,
+    pub(crate) key: Key,
+    pub(crate) keys: KeyCells,
+    pub(crate) joined: Rows,
+    pub(crate) times: [Vec<Option<i64>>; 2],
+    /// How many rows of the tables precede these rows.
+    before: [u64; 2],
+    /// The row numbers, if these rows are a selection.
+    numbers: Option<[Vec<u32>; 2]>,
+    /// Whether the pairs are known to be in the order of their times.
+    in_time_order: bool,
+}
+
+impl<'a> Pairing<'a> {
+    /// # Errors
+    /// When a table has no usable key; the error is a text.
+    pub(crate) fn of(
+        [a, b]: [&'a Table; 2],
+        before: [u64; 2],
+        key: Key,
+        times: [&Times<'_>; 2],
+    ) -> Result<Pairing<'a>, String> {
+        let keys = KeyCells::of(&key, a, b)?;
+        let joined = Rows::of(&keys, a.rows(), b.rows());
+        let times = [times[0].of_rows(a), times[1].of_rows(b)];
+        let is_ordered = |times: &[Option<i64>]| times.is_sorted() && times.first().is_none_or(|at| at.is_some());
+        let in_time_order = joined.aligned == joined.len() && times.iter().all(|times| is_ordered(times));
+        Ok(Pairing { a, b, key, keys, joined, times, before, numbers: None, in_time_order })
+    }
+
+    /// Sets the row numbers, for rows that are a selection.
+    pub(crate) fn numbered(self, numbers: [Vec<u32>; 2]) -> Pairing<'a> {
+        Pairing { numbers: Some(numbers), ..self }
+    }
+
+    pub(crate) fn spot(&self, pair: usize) -> Spot {
+        let (i, j) = self.joined.pair(pair);
+        let at_us = match (self.times[0][i], self.times[1][j]) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        Spot { at_us, a: Some(i as u32), b: Some(j as u32) }
+    }
+
+    pub(crate) fn spot_of(&self, side: Side, row: u32) -> Spot {
+        let at_us = self.times[side as usize][row as usize];
+        match side {
+            Side::A => Spot { at_us, a: Some(row), b: None },
+            Side::B => Spot { at_us, a: None, b: Some(row) },
+        }
+    }
+
+    /// The mark of a spot, which remains valid after these rows are dropped.
+    pub(crate) fn mark(&self, spot: &Spot, clocks: [&Clock; 2]) -> Mark {
+        Mark { rank: self.rank(spot), place: Place::of(self, clocks, spot) }
+    }
+
+    /// The sort key of a spot.
+    pub(crate) fn rank(&self, spot: &Spot) -> Rank {
+        let (key, row) = match spot.row() {
+            Some((side, row)) => {
+                let number = self.numbers.as_ref().map_or(row as u64, |numbers| numbers[side as usize][row].into());
+                (self.keys.of_row(side, row), self.before[side as usize] + number)
+            }
+            None => (Vec::new(), 0),
+        };
+        Rank { at_us: spot.at_us, key, is_pair: spot.is_pair(), row }
+    }
+
+    /// Whether the rows of a pair have the same time. True if a time is unknown or does not matter.
+    pub(crate) fn same_time(&self, i: usize, j: usize) -> bool {
+        match (self.key.joined, self.times[0][i], self.times[1][j]) {
+            (Joined::Always, ..) => true,
+            (_, Some(a), Some(b)) => a == b,
+            _ => true,
+        }
+    }
+
+    /// The order in which rows happened: by time, then by key. Rows of unknown time come last.
+    pub(crate) fn cmp(&self, x: &Spot, y: &Spot) -> Ordering {
+        by_time(x.at_us, y.at_us).then_with(|| match (x.row(), y.row()) {
+            // For equal keys, a pair comes before an unpaired row.
+            (Some(p), Some(q)) => self.keys.cmp(p, q).then(y.is_pair().cmp(&x.is_pair())).then(p.1.cmp(&q.1)),
+            (p, q) => p.is_none().cmp(&q.is_none()),
+        })
+    }
+
+    /// The owner of a row, from the key columns.
+    pub(crate) fn owner(&self, spot: &Spot) -> Owner {
+        let part = |place: usize| {
+            let part = self.key.series.get(place)?;
+            let (side, row) = spot.row()?;
+            Some(self.keys.part(*part, side, row))
+        };
+        (part(0), part(1))
+    }
+
+    /// The last pair of each owner among the pairs that `compared` accepts. `of` names the owners, or means all if it
+    /// is `None`. Pairs before its `since` may be skipped.
+    pub(crate) fn last_of_each(
+        &self,
+        of: Option<(&BTreeSet<Owner>, Option<i64>)>,
+        compared: impl Fn(usize) -> bool,
+    ) -> BTreeMap<Owner, Spot> {
+        let mut last: BTreeMap<Owner, Spot> = BTreeMap::new();
+        let mut earliest = None;
+        for pair in (0..self.joined.len()).rev() {
+            let spot = self.spot(pair);
+            let is_before = |at: Option<i64>| by_time(spot.at_us, at).is_lt();
+            let is_enough = of.is_some_and(|(owners, since)| {
+                is_before(since) || (last.len() == owners.len() && earliest.is_some_and(is_before))
+            });
+            if self.in_time_order && is_enough {
+                break;
+            }
+            let owner = self.owner(&spot);
+            if of.is_some_and(|(owners, _)| !owners.contains(&owner)) || !compared(pair) {
+                continue;
+            }
+            let known = last.entry(owner).or_insert_with(|| {
+                earliest = Some(spot.at_us);
+                spot
+            });
+            if self.cmp(known, &spot).is_lt() {
+                *known = spot;
+            }
+        }
+        last
+    }
+
+    /// The last pair before a spot, of the same owner, among the pairs that `agrees` accepts.
+    pub(crate) fn last_before(&self, spot: &Spot, agrees: impl Fn(usize) -> bool) -> Option<Spot> {
+        let owner = self.owner(spot);
+        let mut last: Option<Spot> = None;
+        for pair in (0..self.joined.len()).rev() {
+            let candidate = self.spot(pair);
+            if self.in_time_order && last.is_some_and(|last| candidate.at_us < last.at_us) {
+                break;
+            }
+            let later = |last: Spot| self.cmp(&last, &candidate).is_lt();
+            if agrees(pair)
+                && self.cmp(&candidate, spot).is_lt()
+                && self.owner(&candidate) == owner
+                && last.is_none_or(later)
+            {
+                last = Some(candidate);
+            }
+        }
+        last
+    }
+}
+
+/// The owner of a row: an entity, a player, or an entity on a player's screen.
+pub(crate) type Owner = (Option<i64>, Option<i64>);
+
+impl Spot {
+    fn is_pair(&self) -> bool {
+        self.a.is_some() && self.b.is_some()
+    }
+
+    /// The row in A, or in B if A lacks it.
+    pub(crate) fn row(&self) -> Option<(Side, usize)> {
+        match (self.a, self.b) {
+            (Some(a), _) => Some((Side::A, a as usize)),
+            (None, Some(b)) => Some((Side::B, b as usize)),
+            (None, None) => None,
+        }
+    }
+}

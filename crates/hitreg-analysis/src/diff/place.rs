@@ -1,0 +1,114 @@
+//! The place of a row in a session, and rows as results show them.
+
+use serde::Serialize;
+
+use super::cell::Value;
+use super::clock::Clock;
+use super::keys::Side;
+use super::pairing::{Pairing, Spot};
+use hitreg_log::trace::Table;
+
+/// The place of a row in a session. Values that are unknown or do not apply to the table are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Place {
+    /// The session time, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_us: Option<i64>,
+    /// The tick; for a row of a client, the server's last tick before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick: Option<u32>,
+    /// The player whose row it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub player: Option<u32>,
+    /// The player's usercmd.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<u32>,
+    /// The entity that the row describes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity: Option<u32>,
+    /// The other columns of the row's key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub key: Vec<Named>,
+}
+
+/// A value with its column's name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Named {
+    /// The column.
+    pub name: String,
+    /// The value.
+    pub value: Value,
+}
+
+/// A whole row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Its table.
+    pub table: String,
+    /// Where it is.
+    pub place: Place,
+    /// The values that are not part of the place.
+    pub values: Vec<Named>,
+}
+
+impl Place {
+    pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&Clock; 2], spot: &Spot) -> Place {
+        let of = |side: Side, row: Option<u32>| {
+            let (table, clock) = match side {
+                Side::A => (pairing.a, clocks[0]),
+                Side::B => (pairing.b, clocks[1]),
+            };
+            row.map(|row| Place::of_row(table, row as usize, &pairing.key.columns, spot.at_us, clock))
+        };
+        match (of(Side::A, spot.a), of(Side::B, spot.b)) {
+            (Some(a), Some(b)) => {
+                let tick = a.tick.into_iter().chain(b.tick).min();
+                Place { tick, ..a }
+            }
+            (a, b) => a.or(b).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &Clock) -> Place {
+        let mut place = Place { at_us, ..Place::default() };
+        for name in key.iter().map(String::as_str) {
+            let Some(value) = table.column(name).and_then(|column| Value::at(column, row)) else { continue };
+            match (name, value.number()) {
+                ("tick", Some(n)) => place.tick = Some(n),
+                ("player" | "shooter", Some(n)) => place.player = Some(n),
+                ("command", Some(n)) => place.command = Some(n),
+                ("entity", Some(n)) => place.entity = Some(n),
+                ("at_us", _) => {}
+                _ => place.key.push(Named { name: name.to_owned(), value }),
+            }
+        }
+        if place.tick.is_none() {
+            let own = table.column("tick").and_then(|column| Value::at(column, row)).and_then(|v| v.number());
+            place.tick = own.filter(|tick| *tick > 0).or_else(|| at_us.and_then(|at| clock.tick_at(at)));
+        }
+        place
+    }
+}
+
+impl Row {
+    /// A row of a table. `skip` names the columns that the place already holds.
+    pub(crate) fn of(table: &Table, row: usize, place: Place, skip: &[String]) -> Row {
+        let shown = table.columns.iter().filter(|c| !skip.contains(&c.name) && c.name != "at_us");
+        let values = shown.filter_map(|c| Some(Named { name: c.name.clone(), value: Value::at(c, row)? }));
+        Row { table: table.name.clone(), place, values: values.collect() }
+    }
+
+    /// A value by column name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|named| named.name == name).map(|named| &named.value)
+    }
+}
+
+impl Value {
+    fn number(&self) -> Option<u32> {
+        match self {
+            Value::Integer(v) => u32::try_from(*v).ok(),
+            Value::Hash(_) | Value::Float(_) | Value::Name(_) => None,
+        }
+    }
+}

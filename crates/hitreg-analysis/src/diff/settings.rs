@@ -1,0 +1,76 @@
+//! Settings that differ between two traces, and settings whose change had no effect.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{DiffOptions, On, TraceDiff, Verdict};
+
+/// A setting with different values in both traces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChangedSetting {
+    /// Its key.
+    pub key: String,
+    /// Its value in A.
+    pub a: String,
+    /// Its value in B.
+    pub b: String,
+}
+
+/// The settings of two traces that differ, with both values.
+pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSetting> {
+    let of = |settings: &[(String, String)], key: &str| {
+        settings.iter().find(|(k, _)| k == key).map_or("unset", |(_, v)| v.as_str()).to_owned()
+    };
+    let keys: BTreeSet<&String> = a.iter().chain(b).map(|(key, _)| key).collect();
+    let both = keys.into_iter().map(|key| ChangedSetting { key: key.clone(), a: of(a, key), b: of(b, key) });
+    both.filter(|changed| changed.a != changed.b).collect()
+}
+
+impl TraceDiff {
+    /// Records that the change of a setting made no difference.
+    pub fn changed_nothing(&mut self, setting: ChangedSetting, options: &DiffOptions) {
+        let note = setting.to_string();
+        self.notes.retain(|known| *known != note);
+        let ChangedSetting { key, a, b } = &setting;
+        self.notes.push(format!("{key} {a} → {b} changed nothing {}", scope(options)));
+        self.settings_without_effect.push(setting);
+    }
+
+    /// The notes, except notes that only list changed settings.
+    pub fn notes_besides_settings(&self) -> Vec<&String> {
+        let told = settings_that_differ([&self.settings[0], &self.settings[1]]);
+        let told: BTreeSet<String> = told.iter().map(ChangedSetting::to_string).collect();
+        self.notes.iter().filter(|note| !told.contains(*note)).collect()
+    }
+
+    /// Notes the settings that differ. If nothing else differs, none of them had an effect.
+    pub(super) fn note_settings(&mut self, settings: Vec<ChangedSetting>, options: &DiffOptions) {
+        for setting in settings {
+            match self.verdict {
+                Verdict::Same => self.changed_nothing(setting, options),
+                Verdict::Differs | Verdict::Untestable => self.notes.push(setting.to_string()),
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for ChangedSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is {} in A, {} in B", self.key, self.a, self.b)
+    }
+}
+
+/// Describes the compared part of the traces.
+fn scope(options: &DiffOptions) -> String {
+    let what = match options.on {
+        On::Any => "in this log",
+        On::State => "in the state",
+        On::Hits => "in the hits",
+        On::Corrections => "in the corrections",
+        On::Views => "in the views",
+        On::Network => "on the network",
+    };
+    let beyond = if options.tolerances.is_empty() { "" } else { " beyond the tolerance" };
+    format!("{what}{beyond}")
+}

@@ -1,0 +1,279 @@
+//! Reads the rows of one table of both traces in steps. Each step holds all rows that may belong together, so comparing
+//! step by step joins the same rows as comparing all rows at once.
+//!
+//! Rows belong together by their key. The key often begins with the owner of a row. Then the second key column ascends
+//! for each owner, as usercmds do. In other tables the first column ascends, as ticks do. Rows below the last number of
+//! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`Patience`]. One
+//! level collects a few late rows before all others; the last level reads all rows at once.
+
+use std::collections::BTreeMap;
+
+use super::keys::Key;
+use super::late::Late;
+use hitreg_log::trace::{Data, NextRows, Table, TraceSource};
+
+/// Why a pass through a table stopped.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A row came too late.
+    OutOfOrder,
+    /// A row of a player or entity has an earlier time than the row before.
+    TimesGoBack,
+    /// The trace cannot be read; holds the reason.
+    Unread(String),
+}
+
+/// How far rows may be out of order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// By this many numbers of the ascending column.
+    Numbers(i64),
+    /// By this many numbers, except for a few rows that may come at any time.
+    ButForFew(i64),
+    /// Without limit: all rows make one step.
+    Whole,
+}
+
+impl Patience {
+    /// The levels in the order in which they are tried.
+    pub(crate) const ALL: [Patience; 4] =
+        [Patience::Numbers(0), Patience::Numbers(4096), Patience::ButForFew(4096), Patience::Whole];
+}
+
+/// The columns that order the rows.
+pub(super) struct Order {
+    /// The owner column; `None` if the order does not depend on the owner.
+    whose: Option<String>,
+    ascends: String,
+}
+
+/// Reads the rows of one table of both traces in steps.
+pub(crate) struct Steps<'t> {
+    sides: [Coming<'t>; 2],
+    /// `None` if all rows make one step.
+    order: Option<Order>,
+    patience: i64,
+    /// For each owner: all rows below this number have been returned.
+    given: BTreeMap<i64, i64>,
+    ended: bool,
+}
+
+/// The incoming rows of one side.
+struct Coming<'t> {
+    next: NextRows<'t>,
+    shape: Table,
+    waiting: Table,
+    /// Late rows, which were collected in advance; `None` if no row may be late.
+    late: Option<Late>,
+    ended: bool,
+    /// For each owner: the last number, and how many bytes had been read up to it.
+    last: BTreeMap<i64, (i64, usize)>,
+    /// How many bytes of rows have been read.
+    came: usize,
+    silence: usize,
+    most_waiting: usize,
+}
+
+/// A complete group of rows: no other rows belong to it.
+pub(crate) struct Step {
+    pub(crate) rows: [Table; 2],
+    /// For each owner: later steps hold no row below this number.
+    pub(crate) given: BTreeMap<i64, i64>,
+}
+
+impl<'t> Steps<'t> {
+    /// Starts a pass. `shapes` are the tables without their rows.
+    pub(crate) fn of(
+        traces: [&'t dyn TraceSource; 2],
+        shapes: [&'t Table; 2],
+        key: &Key,
+        patience: Patience,
+    ) -> Result<Steps<'t>, Stop> {
+        let (order, numbers) = match patience {
+            Patience::Whole => (None, 0),
+            Patience::Numbers(numbers) | Patience::ButForFew(numbers) => (Order::of(key, shapes), numbers),
+        };
+        let coming = |side: usize| {
+            let (trace, shape) = (traces[side], shapes[side].without_rows());
+            let late = match (patience, &order) {
+                (Patience::ButForFew(_), Some(order)) => Some(Late::of(trace, &shape, order, numbers)?),
+                _ => None,
+            };
+            Ok(Coming {
+                next: trace.rows(&shapes[side].name, &[]),
+                waiting: shape.clone(),
+                shape,
+                late,
+                ended: false,
+                last: BTreeMap::new(),
+                came: 0,
+                silence: trace.silence(),
+                most_waiting: trace.most_waiting(),
+            })
+        };
+        let sides = [coming(0)?, coming(1)?];
+        Ok(Steps { sides, order, patience: numbers, given: BTreeMap::new(), ended: false })
+    }
+
+    /// Whether all rows make one step.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.order.is_none()
+    }
+
+    /// The columns of [`Step::given`]: the owner, and the column that ascends.
+    pub(crate) fn ordered_by(&self) -> Option<(&str, &str)> {
+        let order = self.order.as_ref()?;
+        Some((order.whose.as_deref()?, &order.ascends))
+    }
+
+    /// Returns the next step; `None` after the last.
+    pub(crate) fn next(&mut self) -> Result<Option<Step>, Stop> {
+        while !self.ended {
+            let rows = |side: &Coming<'_>| (side.ended, side.waiting.rows());
+            let behind = usize::from(rows(&self.sides[1]) < rows(&self.sides[0]));
+            self.sides[behind].read(self.order.as_ref(), &self.given)?;
+            self.ended = self.sides.iter().all(|side| side.ended);
+            if self.ended {
+                let [a, b] = self.sides.each_mut().map(Coming::take_all);
+                return Ok(Some(Step { rows: [a?, b?], given: std::mem::take(&mut self.given) }));
+            }
+            if let Some(step) = self.complete()? {
+                return Ok(Some(step));
+            }
+        }
+        Ok(None)
+    }
+
+    fn complete(&mut self) -> Result<Option<Step>, Stop> {
+        let Some(order) = self.order.as_ref() else { return Ok(None) };
+        let mut until = BTreeMap::new();
+        for whose in self.sides.iter().flat_map(|side| side.last.keys()) {
+            let ends = self.sides.iter().filter_map(|side| side.end(*whose)).min();
+            let end = ends.map_or(i64::MAX, |end| end.saturating_sub(self.patience));
+            let before = self.given.get(whose).copied().unwrap_or(i64::MIN);
+            until.insert(*whose, end.max(before));
+        }
+        let [a, b] = self.sides.each_mut().map(|side| side.take(order, &until));
+        let rows = [a?, b?];
+        // Where an owner has no limit, only rows up to its newest number have been returned. Later numbers may still
+        // come.
+        let newest =
+            |whose: &i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
+        for (whose, end) in &mut until {
+            if *end == i64::MAX {
+                *end = newest(whose).map_or(i64::MIN, |last| last.saturating_add(1));
+            }
+        }
+        self.given.extend(until);
+        let any = rows.iter().any(|rows| rows.rows() > 0);
+        Ok(any.then(|| Step { rows, given: self.given.clone() }))
+    }
+}
+
+impl Order {
+    /// The order of a table's rows; `None` if the key columns are not numbers in both traces.
+    fn of(key: &Key, shapes: [&Table; 2]) -> Option<Order> {
+        let is_number = |name: &String| {
+            let is = |data: &Data| matches!(data, Data::U32(_) | Data::I64(_));
+            shapes.iter().all(|table| table.column(name).is_some_and(|column| is(&column.data)))
+        };
+        if !key.series.iter().all(|place| is_number(&key.columns[*place])) {
+            return None;
+        }
+        let (whose, ascends) = match key.series.contains(&0) {
+            true => (key.columns.first().cloned(), key.columns.get(1)?.clone()),
+            false => (None, key.columns.first()?.clone()),
+        };
+        is_number(&ascends).then_some(Order { whose, ascends })
+    }
+
+    /// The owner and the number of each row.
+    pub(super) fn numbers<'r>(&self, rows: &'r Table) -> impl Iterator<Item = (i64, i64)> + use<'r> {
+        let whose = self.whose.as_ref().map(|name| (rows.u32s(name), rows.i64s(name)));
+        let of = (rows.u32s(&self.ascends), rows.i64s(&self.ascends));
+        let at = |(narrow, wide): (&[u32], &[i64]), row: usize| match narrow.get(row) {
+            Some(number) => i64::from(*number),
+            None => wide[row],
+        };
+        (0..rows.rows()).map(move |row| (whose.map_or(0, |whose| at(whose, row)), at(of, row)))
+    }
+}
+
+impl Coming<'_> {
+    fn read(&mut self, order: Option<&Order>, given: &BTreeMap<i64, i64>) -> Result<(), Stop> {
+        let Some(rows) = (self.next)().map_err(Stop::Unread)? else {
+            self.ended = true;
+            return Ok(());
+        };
+        let mut rows = self.shape.filled(rows);
+        if let (Some(late), Some(order)) = (&mut self.late, order) {
+            rows = late.without(rows, order);
+        }
+        if let Some(order) = order {
+            let width = rows.row_bytes() / rows.rows().max(1);
+            let mut known: Option<(i64, i64)> = None;
+            for (whose, number) in order.numbers(&rows) {
+                self.came += width;
+                let given = match known {
+                    Some((of, given)) if of == whose => given,
+                    _ => given.get(&whose).copied().unwrap_or(i64::MIN),
+                };
+                known = Some((whose, given));
+                if number < given {
+                    return Err(Stop::OutOfOrder);
+                }
+                let (last, after) = self.last.entry(whose).or_insert((number, 0));
+                (*last, *after) = ((*last).max(number), self.came);
+            }
+        }
+        self.waiting.append(rows).map_err(Stop::Unread)?;
+        match self.waiting.row_bytes() > self.most_waiting {
+            true => Err(Stop::Unread("its rows are in no order, and more than may be put in order".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// The number up to which all of an owner's rows have been read; `None` if no more rows are expected.
+    fn end(&self, whose: i64) -> Option<i64> {
+        let (last, after) = self.last.get(&whose).copied().unwrap_or((i64::MIN, 0));
+        (!self.ended && self.came - after < self.silence).then_some(last)
+    }
+
+    /// Removes and returns the rows below these numbers.
+    fn take(&mut self, order: &Order, until: &BTreeMap<i64, i64>) -> Result<Table, Stop> {
+        let mut rows = below(&mut self.waiting, &self.shape, order, until);
+        if let Some(late) = &mut self.late {
+            // Late rows follow the rows with the same key, as they did in the file.
+            rows.append(below(&mut late.rows, &self.shape, order, until)).map_err(Stop::Unread)?;
+        }
+        Ok(rows)
+    }
+
+    fn take_all(&mut self) -> Result<Table, Stop> {
+        let mut rows = std::mem::take(&mut self.waiting);
+        if let Some(late) = self.late.take() {
+            rows.append(late.rows).map_err(Stop::Unread)?;
+        }
+        Ok(rows)
+    }
+}
+
+/// Removes and returns the rows of a table below these numbers.
+fn below(from: &mut Table, shape: &Table, order: &Order, until: &BTreeMap<i64, i64>) -> Table {
+    let (mut taken, mut left) = (Vec::new(), Vec::new());
+    let mut known: Option<(i64, i64)> = None;
+    for ((whose, number), row) in order.numbers(from).zip(0u32..) {
+        let until = match known {
+            Some((of, until)) if of == whose => until,
+            _ => until.get(&whose).copied().unwrap_or(i64::MIN),
+        };
+        known = Some((whose, until));
+        if number < until { taken.push(row) } else { left.push(row) }
+    }
+    if taken.is_empty() {
+        return shape.clone();
+    }
+    let rows = from.select(&taken);
+    *from = if left.is_empty() { shape.clone() } else { from.select(&left) };
+    rows
+}

@@ -1,0 +1,174 @@
+//! The comparison of one table.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::clock::{Clock, Times};
+use super::distributions::{Apart, Distinct, Tally};
+use super::divergence::Divergence;
+use super::exactness::Exactness;
+use super::fold::Fold;
+use super::follow::{FieldDiff, Growth, SeriesDiff};
+use super::hits::Hits;
+use super::keys::{Key, KeyCells, Side};
+use super::options::{DiffError, DiffOptions};
+use super::shape::{Shape, unsound};
+use super::steps::{Patience, Stop};
+use hitreg_log::trace::{Table, TraceSource};
+
+/// The differences in one table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TableDiff {
+    /// Its name.
+    pub name: String,
+    /// The verdict on the table.
+    pub status: Status,
+    /// Why the table cannot be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untestable: Option<String>,
+    /// The columns by which rows are identified.
+    pub key: Vec<String>,
+    /// The differences between the columns.
+    pub shape: Shape,
+    /// The numbers of rows, by result.
+    pub rows: Rows,
+    /// The first difference in session time.
+    pub first: Option<Divergence>,
+    /// The differences by column.
+    pub fields: Vec<FieldDiff>,
+    /// The differences by column and by entity or player.
+    pub series: Vec<SeriesDiff>,
+    /// How far the divergence has spread over time.
+    pub spread: Vec<Growth>,
+}
+
+/// The verdict on one table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The same rows with the same values, in any order.
+    #[default]
+    Same,
+    /// Some values differ, all within tolerance.
+    WithinTolerance,
+    /// A value, row or column differs.
+    Differs,
+    /// B has no such table.
+    OnlyInA,
+    /// A has no such table.
+    OnlyInB,
+    /// The table cannot be judged.
+    Untestable,
+}
+
+/// The numbers of rows, by result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rows {
+    /// Rows in A.
+    pub a: u64,
+    /// Rows in B.
+    pub b: u64,
+    /// Pairs that were compared.
+    pub compared: u64,
+    /// Pairs in which a value differs.
+    pub differing: u64,
+    /// Pairs in which values differ only within tolerance.
+    pub within_tolerance: u64,
+    /// Rows that B lacks.
+    pub only_in_a: u64,
+    /// Rows that A lacks.
+    pub only_in_b: u64,
+    /// Pairs that were not compared because their times differ.
+    pub other_time: u64,
+}
+
+/// A compared table, with further results from its rows.
+#[derive(Default)]
+pub(crate) struct Compared {
+    pub(crate) diff: TableDiff,
+    /// Ticks whose bodies differ only within tolerance.
+    pub(crate) tolerated: BTreeSet<u32>,
+    /// For the table of shots: the counts.
+    pub(crate) hits: Hits,
+    /// For the table of corrections: the causes in one trace only.
+    pub(crate) causes: Distinct,
+    /// For the table of views: the distances.
+    pub(crate) apart: Apart,
+    /// Counts of each side, independent of the other side; `None` if they were not computed.
+    pub(crate) tallies: Option<[Tally; 2]>,
+}
+
+impl Compared {
+    /// The result for a table that is equal to the bit in both traces.
+    pub(crate) fn same(table: &Table, key: &Key) -> Compared {
+        let count = table.rows() as u64;
+        let rows = Rows { a: count, b: count, compared: count, ..Rows::default() };
+        let diff = TableDiff { name: table.name.clone(), key: key.columns.clone(), rows, ..TableDiff::default() };
+        match unsound("A", table) {
+            Some(reason) => Compared::untestable(diff, reason),
+            None => Compared { apart: Apart::of_same(table), diff, ..Compared::default() },
+        }
+    }
+
+    /// The result for a table that one trace lacks.
+    pub(crate) fn only(side: Side, name: &str, count: u64) -> Compared {
+        let (status, rows) = match side {
+            Side::A => (Status::OnlyInA, Rows { a: count, ..Rows::default() }),
+            Side::B => (Status::OnlyInB, Rows { b: count, ..Rows::default() }),
+        };
+        Compared {
+            diff: TableDiff { name: name.to_owned(), status, rows, ..TableDiff::default() },
+            ..Compared::default()
+        }
+    }
+
+    /// The result for a table that a trace has more than once.
+    pub(crate) fn twice(name: &str) -> Compared {
+        let diff = TableDiff { name: name.to_owned(), ..TableDiff::default() };
+        Compared::untestable(diff, "a trace has it more than once".to_owned())
+    }
+
+    fn untestable(mut diff: TableDiff, reason: String) -> Compared {
+        diff.status = Status::Untestable;
+        diff.untestable = Some(reason);
+        diff.rows.compared = 0;
+        Compared { diff, ..Compared::default() }
+    }
+}
+
+/// Compares a table that both traces have.
+pub(crate) fn compare(
+    traces: [&dyn TraceSource; 2],
+    [(a, rows_a), (b, rows_b)]: [(&Table, u64); 2],
+    clocks: [&Clock; 2],
+    options: &DiffOptions,
+    exactness: &Exactness<'_>,
+) -> Result<Compared, DiffError> {
+    let key = Key::of(a, b, options);
+    let mut diff =
+        TableDiff { name: a.name.clone(), key: key.columns.clone(), shape: Shape::of(a, b), ..TableDiff::default() };
+    (diff.rows.a, diff.rows.b) = (rows_a, rows_b);
+    let keyed = KeyCells::of(&key, &a.without_rows(), &b.without_rows());
+    if let Some(reason) = unsound("A", a).or_else(|| unsound("B", b)).or(keyed.err()) {
+        return Ok(Compared::untestable(diff, reason));
+    }
+    if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
+        let times = [0, 1].map(|side| Times::of(traces[side], clocks[side], [a, b][side], true));
+        let mut fold = Fold::new(diff, &key, clocks, options, exactness, false);
+        fold.add([a, b], [&times[0], &times[1]], true);
+        return Ok(fold.compared());
+    }
+    for patience in Patience::ALL {
+        for thorough in [false, true] {
+            let fold = Fold::new(diff.clone(), &key, clocks, options, exactness, thorough);
+            match fold.step_by_step(traces, [a, b], patience) {
+                Ok(compared) => return Ok(compared),
+                Err(Stop::TimesGoBack) => {}
+                Err(Stop::OutOfOrder) => break,
+                Err(Stop::Unread(what)) => return Err(DiffError::Unread(what)),
+            }
+        }
+    }
+    Err(DiffError::Unread(format!("the rows of `{}` cannot be put in order", a.name)))
+}

@@ -1,0 +1,159 @@
+//! The context of a divergence: the usercmds of its tick, and the state before it.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::cell::Value;
+use super::clock::Clock;
+use super::divergence::Divergence;
+use super::place::{Named, Place, Row};
+use hitreg_log::trace::schema::{Role, bodies, executed, frames};
+use hitreg_log::trace::{Table, Trace, TraceSource};
+
+/// A usercmd that ran or should have run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ran {
+    /// The player.
+    pub player: u32,
+    /// The usercmd's number.
+    pub command: u32,
+    /// What the server did with it; `None` if the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
+    /// Its input, from the `frames` table.
+    pub input: Vec<Named>,
+}
+
+impl Divergence {
+    /// Adds the usercmds and the state before, from other tables.
+    pub(crate) fn look_around(&mut self, traces: [&Trace; 2], clocks: [&Clock; 2]) {
+        let [a, b] = traces;
+        let inputs = inputs(traces);
+        self.usercmds_a = ran(a, self, &inputs);
+        self.usercmds_b = ran(b, self, &inputs);
+        if self.table != bodies::NAME {
+            self.last_state = last_state(a, clocks[0], &self.place);
+        }
+    }
+}
+
+/// Reads the part of a trace that [`Divergence::look_around`] needs, if the trace is not in memory.
+pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &Clock) -> Result<Trace, String> {
+    let place = &found.place;
+    let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
+    let mut owner_ran = false;
+    around.tables.extend(pick(trace, executed::NAME, &mut |rows| {
+        let executed = executed::Columns::read(rows);
+        let mut is_of = |row: usize| match (place.player, place.command) {
+            (Some(player), Some(command)) => {
+                executed.player.get(row) == Some(&player) && executed.command.get(row) == Some(&command)
+            }
+            // One more row shows whether the entity is a player.
+            _ => {
+                let first_of_entity =
+                    !owner_ran && place.entity.is_some_and(|entity| executed.player.get(row) == Some(&entity));
+                owner_ran |= first_of_entity;
+                first_of_entity || place.tick.is_some_and(|tick| executed.tick.get(row) == Some(&tick))
+            }
+        };
+        (0..rows.rows() as u32).filter(|row| is_of(*row as usize)).collect()
+    })?);
+    let ran = executed::Columns::of(&around);
+    let mut wanted: BTreeSet<(u32, u32)> = ran.player.iter().copied().zip(ran.command.iter().copied()).collect();
+    wanted.extend(place.player.zip(place.command));
+    around.tables.extend(pick(trace, frames::NAME, &mut |rows| {
+        let frames = frames::Columns::read(rows);
+        let keys = frames.player.iter().copied().zip(frames.command.iter().copied());
+        (0..).zip(keys).filter(|(_, key)| wanted.contains(key)).map(|(row, _)| row).collect()
+    })?);
+    let entity = place.entity.or(place.player);
+    let mut last = None;
+    around.tables.extend(pick(trace, bodies::NAME, &mut |rows| {
+        let bodies = bodies::Columns::read(rows);
+        let of = (0..)
+            .zip(bodies.tick.iter().zip(bodies.entity))
+            .filter(|(_, (tick, of))| Some(**of) == entity && is_before(**tick, clock, place));
+        let row = of.max_by_key(|(_, (tick, _))| **tick).filter(|(_, (tick, _))| last <= Some(**tick));
+        last = row.map(|(_, (tick, _))| *tick).or(last);
+        row.map(|(row, _)| row).into_iter().collect()
+    })?);
+    Ok(around)
+}
+
+/// Some rows of a table, if the trace has it.
+fn pick(
+    trace: &dyn TraceSource,
+    name: &str,
+    which: &mut dyn FnMut(&Table) -> Vec<u32>,
+) -> Result<Option<Table>, String> {
+    let tables = trace.tables();
+    let Some((shape, _)) = tables.iter().find(|(table, _)| table.name == name) else { return Ok(None) };
+    let (mut picked, mut rows) = (shape.without_rows(), trace.rows(name, &[]));
+    while let Some(more) = rows()? {
+        let more = shape.filled(more);
+        let which = which(&more);
+        if !which.is_empty() {
+            picked.append(more.select(&which))?;
+        }
+    }
+    Ok(Some(picked))
+}
+
+/// The usercmd that a divergence concerns. If it concerns none: the usercmds that ran in its tick, limited to the
+/// entity's player if there is one.
+fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<Ran> {
+    let place = &divergence.place;
+    let executed = executed::Columns::of(trace);
+    let usercmd = |player, command, row: Option<usize>| {
+        let how = row.map(|row| executed.how.get(row)).filter(|how| !how.is_empty()).map(str::to_owned);
+        Ran { player, command, how, input: input(trace, player, command, inputs) }
+    };
+    if let (Some(player), Some(command)) = (place.player, place.command) {
+        return vec![usercmd(player, command, find(executed.player, executed.command, (player, command)))];
+    }
+    let Some(tick) = place.tick else { return Vec::new() };
+    let rows = executed.tick.len().min(executed.player.len()).min(executed.command.len());
+    let in_tick = (0..rows).filter(|&row| executed.tick[row] == tick);
+    let whose = place.entity.filter(|entity| executed.player.contains(entity));
+    let of_entity = in_tick.filter(|&row| whose.is_none_or(|entity| entity == executed.player[row]));
+    of_entity.map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
+}
+
+/// The input columns that both traces have. A column that an older build does not write is not a different input.
+fn inputs(traces: [&Trace; 2]) -> Vec<&'static str> {
+    let lacks = |trace: &Trace, name| trace.table(frames::NAME).is_some_and(|frames| frames.column(name).is_none());
+    frames::SCHEMA.names_of(Role::Input).filter(|name| !traces.iter().any(|trace| lacks(trace, name))).collect()
+}
+
+fn input(trace: &Trace, player: u32, command: u32, inputs: &[&str]) -> Vec<Named> {
+    let Some(table) = trace.table(frames::NAME) else { return Vec::new() };
+    let frames = frames::Columns::read(table);
+    let Some(row) = find(frames.player, frames.command, (player, command)) else { return Vec::new() };
+    let named = |name: &&str| Some(Named { name: (*name).to_owned(), value: Value::at(table.column(name)?, row)? });
+    inputs.iter().filter_map(named).collect()
+}
+
+fn find(players: &[u32], commands: &[u32], (player, command): (u32, u32)) -> Option<usize> {
+    players.iter().zip(commands).position(|key| key == (&player, &command))
+}
+
+/// The last authoritative state before a place, of the place's entity.
+fn last_state(trace: &Trace, clock: &Clock, place: &Place) -> Option<Row> {
+    let bodies = trace.table(bodies::NAME)?;
+    let entity = place.entity.or(place.player)?;
+    let (ticks, entities) = (bodies.u32s("tick"), bodies.u32s("entity"));
+    let before = |tick: u32| is_before(tick, clock, place);
+    let rows = 0..bodies.rows().min(ticks.len()).min(entities.len());
+    let row = rows.filter(|&row| entities[row] == entity && before(ticks[row])).max_by_key(|&row| ticks[row])?;
+    let key = ["tick", "entity"].map(str::to_owned);
+    let place = Place::of_row(bodies, row, &key, clock.of_tick(ticks[row]), clock);
+    Some(Row::of(bodies, row, place, &key))
+}
+
+fn is_before(tick: u32, clock: &Clock, place: &Place) -> bool {
+    match (clock.of_tick(tick), place.at_us) {
+        (Some(at), Some(limit)) => at < limit,
+        _ => place.tick.is_some_and(|limit| tick < limit),
+    }
+}

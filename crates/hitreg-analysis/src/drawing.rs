@@ -1,0 +1,311 @@
+//! Measures how far from the truth clients drew the other entities. It compares every view of a trace with the entity's
+//! place on the server at the view's time. An entity that only a client knows, such as an arrow that it has just shot,
+//! has no truth.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use glam::Vec3;
+use serde::Serialize;
+
+use hitreg_log::stats::{Counted, Tail};
+use hitreg_log::trace::schema::{bodies, ticks, views};
+use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::units::Micros;
+
+/// The views that were drawn in one way.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Drawn {
+    /// The category, if the client drew by category; else how the place was found.
+    pub by: String,
+    /// How many views there are.
+    pub views: u64,
+    /// Distance between the drawn place and the entity's place, in units; `None` if the trace does not have the
+    /// entity's places.
+    pub error_units: Option<Tail>,
+}
+
+/// The views of a trace by way of drawing, in the order of the names. Empty if the trace has no places of entities, as
+/// in a replay of clients alone.
+pub fn drawn(trace: &Trace) -> Vec<Drawn> {
+    let mut drawing = Drawing::default();
+    for name in [ticks::NAME, bodies::NAME, views::NAME] {
+        trace.table(name).into_iter().for_each(|table| drawing.gather(table));
+    }
+    drawing.drawn()
+}
+
+/// How long the places of entities are kept. It covers the distance of related rows of two tables in a replay, and the
+/// delay of drawing.
+const KEPT: Micros = Micros::from_s(64);
+
+/// Collects the errors of views from the rows of a replay.
+#[derive(Debug, Default)]
+pub struct Drawing {
+    times: BTreeMap<u32, i64>,
+    truth: Truth,
+    /// The rows since the last rows of `ticks`.
+    bodies: Vec<Table>,
+    views: Vec<Table>,
+    /// Views of times for which no places are known yet.
+    ahead: Vec<View>,
+    by: BTreeMap<String, (u64, Counted)>,
+    /// Whether the replay has no places of entities.
+    is_untold: bool,
+}
+
+#[derive(Debug)]
+struct View {
+    by: String,
+    entity: u32,
+    at_us: i64,
+    place: Vec3,
+}
+
+/// The columns that are read from these tables.
+const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z", "teleports"];
+const VIEWS: &[&str] = &["player", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];
+
+fn only(table: &Table, columns: &[&str]) -> Table {
+    Table::new(&*table.name, columns.iter().filter_map(|name| table.column(name).cloned()).collect())
+}
+
+impl Drawing {
+    /// The collection for a replay before its first rows.
+    pub fn of(trace: &TraceHeader) -> Drawing {
+        Drawing { is_untold: trace.is_open(), ..Drawing::default() }
+    }
+
+    /// Adds rows. Rows of `ticks` give the times of all earlier rows.
+    pub fn add(&mut self, rows: &Table) {
+        self.gather(rows);
+        if rows.name == ticks::NAME {
+            self.look(false);
+        }
+    }
+
+    fn gather(&mut self, rows: &Table) {
+        match rows.name.as_str() {
+            ticks::NAME => {
+                let ticks = ticks::Columns::read(rows);
+                self.times.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
+            }
+            bodies::NAME => self.bodies.push(only(rows, BODIES)),
+            views::NAME if !self.is_untold => self.views.push(only(rows, VIEWS)),
+            _ => {}
+        }
+    }
+
+    /// The views by way of drawing, after all rows.
+    pub fn drawn(mut self) -> Vec<Drawn> {
+        self.look(true);
+        // The trace has no places of entities.
+        if self.truth.newest_us.is_none() {
+            return Vec::new();
+        }
+        let named = |(by, (views, errors)): (String, (u64, Counted))| Drawn { by, views, error_units: errors.tail() };
+        self.by.into_iter().map(named).collect()
+    }
+
+    fn look(&mut self, at_the_end: bool) {
+        for bodies in std::mem::take(&mut self.bodies) {
+            self.truth.add(&bodies, &self.times);
+        }
+        for view in std::mem::take(&mut self.ahead) {
+            self.hold(view, at_the_end);
+        }
+        for views in std::mem::take(&mut self.views) {
+            self.add_views(&views, at_the_end);
+        }
+        if let Some(newest) = self.truth.newest_us {
+            self.truth.forget(newest.saturating_sub(KEPT.0));
+            self.times.retain(|_, at_us| *at_us >= newest.saturating_sub(KEPT.0));
+        }
+    }
+
+    fn add_views(&mut self, table: &Table, at_the_end: bool) {
+        let views = views::Columns::read(table);
+        let by_category = views.category.iter().next().is_some();
+        let ways = if by_category { views.category } else { views.how };
+        let [x, y, z] = views.origin;
+        // Indexed by the codes of the names, within this table.
+        let mut by: Vec<_> = ways.names.iter().map(|way| self.by.remove(way)).collect();
+        for (row, code) in ways.codes.iter().enumerate() {
+            if views.player[row] == views.entity[row] {
+                continue;
+            }
+            let (way, Some(drawn)) = (*code as usize, by.get_mut(*code as usize)) else { continue };
+            let (entity, at_us, place) = (views.entity[row], views.drawn_at_us[row], Vec3::new(x[row], y[row], z[row]));
+            let (count, errors) = drawn.get_or_insert_default();
+            if at_the_end || self.truth.newest_us.is_some_and(|newest| at_us <= newest) {
+                *count += 1;
+                self.truth.at(entity, at_us).into_iter().for_each(|truth| errors.add(truth.distance(place)));
+            } else {
+                self.ahead.push(View { by: ways.names[way].clone(), entity, at_us, place });
+            }
+        }
+        let drawn = ways.names.iter().zip(by).filter_map(|(way, drawn)| Some((way.clone(), drawn?)));
+        self.by.extend(drawn);
+    }
+
+    fn hold(&mut self, view: View, at_the_end: bool) {
+        if !at_the_end && self.truth.newest_us.is_none_or(|newest| view.at_us > newest) {
+            self.ahead.push(view);
+            return;
+        }
+        let (count, errors) = self.by.entry(view.by).or_default();
+        *count += 1;
+        self.truth.at(view.entity, view.at_us).into_iter().for_each(|truth| errors.add(truth.distance(view.place)));
+    }
+}
+
+/// The places of all entities on the server.
+#[derive(Debug, Default)]
+struct Truth {
+    /// In ascending order of entity id.
+    entities: Vec<Entity>,
+    newest_us: Option<i64>,
+}
+
+/// The states of one entity.
+#[derive(Debug)]
+struct Entity {
+    number: u32,
+    /// In ascending order of time.
+    states: VecDeque<State>,
+    /// The index of the last requested state.
+    asked: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    at_us: i64,
+    origin: Vec3,
+    teleports: u32,
+}
+
+/// Offsets from the last requested state that are tried first.
+const NEAR: [isize; 7] = [0, 1, -1, 2, -2, 3, -3];
+
+impl Truth {
+    fn add(&mut self, table: &Table, times: &BTreeMap<u32, i64>) {
+        let rows = bodies::Columns::read(table);
+        let [x, y, z] = ["origin.x", "origin.y", "origin.z"].map(|name| table.f32s(name));
+        let teleports = table.u32s("teleports");
+        for (row, (tick, entity)) in rows.tick.iter().zip(rows.entity).enumerate() {
+            let at_us = times.get(tick).copied();
+            self.newest_us = self.newest_us.max(at_us.or(Some(i64::MIN)));
+            let origin = [x, y, z].map(|axis| axis.get(row).copied());
+            let ([Some(x), Some(y), Some(z)], Some(at_us)) = (origin, at_us) else { continue };
+            let teleports = teleports.get(row).copied().unwrap_or_default();
+            let place = self.place_of(*entity).unwrap_or_else(|place| {
+                self.entities.insert(place, Entity { number: *entity, states: VecDeque::new(), asked: 0 });
+                place
+            });
+            self.entities[place].states.push_back(State { at_us, origin: Vec3::new(x, y, z), teleports });
+        }
+    }
+
+    /// Forgets the states that only a request for a time before this one needs.
+    fn forget(&mut self, before_us: i64) {
+        self.entities.retain_mut(|Entity { states, .. }| {
+            while states.get(1).is_some_and(|next| next.at_us < before_us) {
+                states.pop_front();
+            }
+            states.back().is_some_and(|last| last.at_us >= before_us)
+        });
+    }
+
+    /// The index of an entity, or the index at which to insert it. Players are numbered from 0, so the index is nearly
+    /// always the number.
+    fn place_of(&self, entity: u32) -> Result<usize, usize> {
+        match self.entities.get(entity as usize) {
+            Some(there) if there.number == entity => Ok(entity as usize),
+            _ => self.entities.binary_search_by_key(&entity, |there| there.number),
+        }
+    }
+
+    /// The place of an entity, interpolated linearly between two ticks. `None` before the first state and after the
+    /// last, and across a teleport.
+    fn at(&mut self, entity: u32, at_us: i64) -> Option<Vec3> {
+        let place = self.place_of(entity).ok()?;
+        let Entity { states, asked, .. } = &mut self.entities[place];
+        let is_at = |place: usize| {
+            let is_before = |state: &State| state.at_us < at_us;
+            place.checked_sub(1).and_then(|before| states.get(before)).is_none_or(is_before)
+                && !states.get(place).is_some_and(is_before)
+        };
+        // The next request is nearly always close to the last.
+        let near = NEAR.iter().filter_map(|by| asked.checked_add_signed(*by)).find(|place| is_at(*place));
+        let near = near.filter(|place| *place <= states.len());
+        let place = near.unwrap_or_else(|| states.partition_point(|state| state.at_us < at_us));
+        *asked = place;
+        let after = states.get(place)?;
+        if after.at_us == at_us {
+            return Some(after.origin);
+        }
+        let before = &states[place.checked_sub(1)?];
+        let since = |at_us: i64| at_us.saturating_sub(before.at_us) as f32;
+        let share = since(at_us) / since(after.at_us);
+        (before.teleports == after.teleports).then(|| before.origin.lerp(after.origin, share))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::trace::schema::{bodies, ticks, views};
+    use hitreg_log::trace::{Column, Data};
+
+    /// One entity that moves by 10 units per tick of 10 ms, and teleports in the last tick.
+    fn moving() -> Trace {
+        let (mut ticks, mut bodies) = (ticks::Writer::default(), bodies::Writer::default());
+        for tick in 1..=4 {
+            ticks.push(ticks::Row { tick, at_us: i64::from(tick) * 10_000, hash: 0 });
+            bodies.push(bodies::Row { tick, entity: 1 });
+        }
+        let zero = || Data::F32(vec![0.0; 4]);
+        let fields = vec![
+            Column::new("origin.x", Data::F32(vec![10.0, 20.0, 30.0, 900.0])),
+            Column::new("origin.y", zero()),
+            Column::new("origin.z", zero()),
+            Column::new("teleports", Data::U32(vec![0, 0, 0, 1])),
+        ];
+        Trace { tables: vec![ticks.finish(Vec::new()), bodies.finish(fields)], ..Trace::default() }
+    }
+
+    fn with_views(mut trace: Trace, rows: &[(u32, i64, f32, Option<u8>)]) -> Trace {
+        let mut views = views::Writer::default();
+        for (entity, drawn_at_us, x, category) in rows.iter().copied() {
+            let origin = Vec3::new(x, 0.0, 0.0);
+            let (pitch, yaw) = (0.0, 0.0);
+            views.push(views::Row { player: 0, command: 1, drawn_at_us, entity, origin, pitch, yaw, how: 0, category });
+        }
+        trace.tables.push(views.finish(Vec::new()));
+        trace
+    }
+
+    #[test]
+    fn views_are_held_against_where_the_entity_was_at_their_time() {
+        let views = [(1, 15_000, 15.0, None), (1, 20_000, 23.0, None), (1, 35_000, 5.0, None), (1, 99_000, 5.0, None)];
+        let drawn = drawn(&with_views(moving(), &views));
+        // There is no known place during the teleport and after the last tick.
+        let error_units = Tail::of([0.0, 3.0]);
+        assert_eq!(drawn, [Drawn { by: "interpolated".to_owned(), views: 4, error_units }]);
+    }
+
+    #[test]
+    fn categories_are_told_apart_and_what_nobody_else_knows_has_no_truth() {
+        let views = [(1, 20_000, 20.0, Some(2)), (0xf000, 20_000, 3.0, Some(6)), (0, 20_000, 3.0, Some(3))];
+        let drawn = drawn(&with_views(moving(), &views));
+        let ways: Vec<(&str, u64, bool)> = drawn.iter().map(|d| (&*d.by, d.views, d.error_units.is_some())).collect();
+        assert_eq!(ways, [("authoritative", 1, true), ("reactive", 1, false)]);
+    }
+
+    #[test]
+    fn without_the_truth_there_is_nothing_to_say() {
+        let empty = Trace { tables: vec![bodies::Writer::default().finish(Vec::new())], ..Trace::default() };
+        for trace in [Trace::default(), empty] {
+            assert_eq!(drawn(&with_views(trace, &[(1, 0, 0.0, None)])), []);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Who pays for latency: of the shots in a trace, how many hit somebody whom the shooter could not see any more where the
+//! server had them, and for how long those had been safe on their own screens. For each pair of players.
+//!
+//! Lag compensation takes this price knowingly (Bernier 2001: "hit around a corner"); without it the shooter pays instead,
+//! in shots that were on target and missed.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use hitreg_log::stats::{Counted, Spread};
+use hitreg_log::trace::schema::{executed, frames, shots, ticks};
+use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::units::Micros;
+
+/// The fairness of the shots in a trace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Fairness {
+    /// All shots together.
+    pub all: Exposure,
+    /// Each pair of players of whom one hit the other. Those come first whose shooter is the later of the two by the most.
+    pub pairs: Vec<Pair>,
+}
+
+/// The shots of one player at another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// Who shot.
+    pub shooter: u32,
+    /// Who was hit.
+    pub target: u32,
+    /// The shooter's median latency, there and back, in ms; `None` when the trace does not tell.
+    pub shooter_latency_ms: Option<f32>,
+    /// The target's.
+    pub target_latency_ms: Option<f32>,
+    /// The shots.
+    #[serde(flatten)]
+    pub shots: Exposure,
+}
+
+/// How those who were hit were exposed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Exposure {
+    /// Shots that hit, and were not projectiles.
+    pub hits: u64,
+    /// Those of which it is known whether the target was in sight.
+    pub known: u64,
+    /// Those whose target the shooter could not have seen from the muzzle where the server had it.
+    pub in_cover: u64,
+    /// For how long they had been in cover on their own screens, in ms.
+    pub in_cover_ms: Option<Spread>,
+    /// How far they had moved there since, in units.
+    pub in_cover_units: Option<Spread>,
+}
+
+/// Shots as they are gathered.
+#[derive(Debug, Default)]
+struct Gathered {
+    hits: u64,
+    known: u64,
+    in_cover: u64,
+    ms: Vec<f32>,
+    units: Vec<f32>,
+}
+
+impl Fairness {
+    /// Judges a trace by its tables alone. What a build did not write is not known.
+    pub fn of(trace: &Trace) -> Fairness {
+        let mut weighing = Weighing::default();
+        for name in [ticks::NAME, frames::NAME, executed::NAME, shots::NAME] {
+            trace.table(name).into_iter().for_each(|table| weighing.gather(table));
+        }
+        weighing.fairness()
+    }
+}
+
+/// For so long it is kept when usercmds were made and ticks were: more than the rows of two tables of a replay that goes on are
+/// apart.
+const KEPT: Micros = Micros::from_s(64);
+
+/// The fairness of shots as the rows of a replay come.
+#[derive(Debug, Default)]
+pub struct Weighing {
+    all: Gathered,
+    pairs: BTreeMap<(u32, u32), Gathered>,
+    tick_at: BTreeMap<u32, i64>,
+    /// What came since the last ticks.
+    executed: Vec<Table>,
+    /// When each player made which usercmd.
+    made_at: BTreeMap<u32, BTreeMap<u32, i64>>,
+    up: BTreeMap<u32, Counted>,
+    down: BTreeMap<u32, Counted>,
+    /// Nothing will say when usercmds ran.
+    is_untold: bool,
+}
+
+impl Weighing {
+    /// Of a replay that has put out nothing so far.
+    pub fn of(trace: &TraceHeader) -> Weighing {
+        Weighing { is_untold: trace.is_open(), ..Weighing::default() }
+    }
+
+    /// Takes rows in. With those of `ticks` it is known when all was that came before them.
+    pub fn add(&mut self, rows: &Table) {
+        self.gather(rows);
+        if rows.name == ticks::NAME {
+            self.look();
+        }
+    }
+
+    fn gather(&mut self, rows: &Table) {
+        match rows.name.as_str() {
+            ticks::NAME => {
+                let ticks = ticks::Columns::read(rows);
+                self.tick_at.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
+            }
+            frames::NAME => self.add_frames(&frames::Columns::read(rows)),
+            executed::NAME => self.executed.push(rows.clone()),
+            shots::NAME => self.add_shots(&shots::Columns::read(rows)),
+            _ => {}
+        }
+    }
+
+    /// The fairness, when all rows have come.
+    pub fn fairness(mut self) -> Fairness {
+        self.look();
+        let latency = self.latencies_ms();
+        let pair = |((shooter, target), gathered): ((u32, u32), Gathered)| Pair {
+            shooter,
+            target,
+            shooter_latency_ms: latency.get(&shooter).copied(),
+            target_latency_ms: latency.get(&target).copied(),
+            shots: gathered.exposure(),
+        };
+        let mut pairs: Vec<Pair> = self.pairs.into_iter().map(pair).collect();
+        pairs.sort_by(|a, b| b.later_by_ms().total_cmp(&a.later_by_ms()));
+        Fairness { all: self.all.exposure(), pairs }
+    }
+
+    fn add_shots(&mut self, shots: &shots::Columns<'_>) {
+        let visible: Vec<&str> = shots.visible_at_present.iter().collect();
+        for (row, (reason, target)) in shots.reason.iter().zip(shots.target.iter()).enumerate() {
+            let target = target.strip_prefix('p').and_then(|number| number.parse().ok());
+            let (Some(shooter), Some(target)) = (shots.shooter.get(row), target) else { continue };
+            if reason != "hit" || shots.impact.get(row) == Some(&1) {
+                continue;
+            }
+            for gathered in [&mut self.all, self.pairs.entry((*shooter, target)).or_default()] {
+                let measure = |column: &[f32]| column.get(row).copied().unwrap_or(f32::NAN);
+                gathered.add(visible.get(row).copied(), measure(shots.in_cover_ms), measure(shots.in_cover_units));
+            }
+        }
+    }
+
+    fn add_frames(&mut self, frames: &frames::Columns<'_>) {
+        for row in 0..frames.rows {
+            let [Some(player), Some(command)] = [frames.player, frames.command].map(|c| c.get(row).copied()) else {
+                continue;
+            };
+            let [Some(made), Some(shown)] = [frames.at_us, frames.server_time_us].map(|c| c.get(row).copied()) else {
+                continue;
+            };
+            if !self.is_untold {
+                self.made_at.entry(player).or_default().insert(command, made);
+            }
+            // Before its first snapshot a client has no clock.
+            if frames.has_body.get(row) == Some(&1) {
+                self.down.entry(player).or_default().add((made - shown) as f32);
+            }
+        }
+    }
+
+    /// Looks up when the usercmds were made that have run.
+    fn look(&mut self) {
+        for table in std::mem::take(&mut self.executed) {
+            let executed = executed::Columns::read(&table);
+            let usercmds = executed.player.iter().zip(executed.command);
+            for ((how, tick), (player, command)) in executed.how.iter().zip(executed.tick).zip(usercmds) {
+                let made = self.made_at.get(player).and_then(|made| made.get(command));
+                if let (Some(ran), Some(made), "run") = (self.tick_at.get(tick), made, how) {
+                    self.up.entry(*player).or_default().add((ran - made) as f32);
+                }
+            }
+        }
+        let newest = self.tick_at.last_key_value().map(|(_, at_us)| *at_us);
+        if let Some(newest) = newest {
+            let is_kept = |at_us: &i64| *at_us >= newest.saturating_sub(KEPT.0);
+            self.tick_at.retain(|_, at_us| is_kept(at_us));
+            self.made_at.values_mut().for_each(|made| made.retain(|_, at_us| is_kept(at_us)));
+        }
+    }
+
+    /// Each player's median latency there and back: from a usercmd's making to the tick in which it ran, and from a snapshot's
+    /// tick to the clock of the player who has it.
+    fn latencies_ms(&self) -> BTreeMap<u32, f32> {
+        let there_and_back = |(player, down): (&u32, &Counted)| {
+            let up = self.up.get(player)?.percentile(50.0)?;
+            Some((*player, (up + down.percentile(50.0)?) / 1000.0))
+        };
+        self.down.iter().filter_map(there_and_back).collect()
+    }
+}
+
+impl Pair {
+    /// By how much the shooter's latency is the greater, in ms; 0 when one of them is not known.
+    pub fn later_by_ms(&self) -> f32 {
+        self.shooter_latency_ms.zip(self.target_latency_ms).map_or(0.0, |(shooter, target)| shooter - target)
+    }
+}
+
+impl Gathered {
+    fn add(&mut self, visible: Option<&str>, ms: f32, units: f32) {
+        self.hits += 1;
+        self.known += u64::from(matches!(visible, Some("yes" | "no")));
+        if visible == Some("no") {
+            self.in_cover += 1;
+            self.ms.push(ms);
+            self.units.push(units);
+        }
+    }
+
+    fn exposure(self) -> Exposure {
+        let Gathered { hits, known, in_cover, ms, units } = self;
+        Exposure { hits, known, in_cover, in_cover_ms: Spread::of(ms), in_cover_units: Spread::of(units) }
+    }
+}

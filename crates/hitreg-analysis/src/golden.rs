@@ -1,0 +1,271 @@
+//! A golden: the reviewed, expected outcome beside a log. It is a text file for code reviews. Besides the digests that
+//! decide, it has the most important counts and every shot in words.
+
+use std::fmt::Write;
+
+use crate::summary::{Summary, Summing};
+use crate::text_diff::TextDiff;
+use hitreg_log::trace::digest::{self, TableDigest};
+use hitreg_log::trace::schema::{TABLES, shots};
+use hitreg_log::trace::{Data, Digest, Table, Trace, TraceHeader};
+
+/// The first line of every golden that this version writes.
+const TITLE: &str = "hitreg golden 2";
+/// The first line of goldens of version 1, whose digests take the number of rows before the rows
+/// ([`Table::first_digest`]).
+const FIRST_TITLE: &str = "hitreg golden 1";
+
+/// The outcome of a replay, collected from its rows: digests, counts and every shot in words.
+#[derive(Clone, Debug)]
+pub struct Gist {
+    /// The replay's log, mode and settings.
+    pub header: TraceHeader,
+    tables: Vec<TableDigest>,
+    summing: Summing,
+    /// The shots in words; `None` if no golden is needed.
+    shots: Option<String>,
+}
+
+impl Gist {
+    /// The outcome of a replay before its first rows. `golden` says whether a golden is needed, which takes the shots
+    /// in words.
+    pub fn new(header: TraceHeader, golden: bool) -> Gist {
+        Gist { header, tables: Vec::new(), summing: Summing::default(), shots: golden.then(String::new) }
+    }
+
+    /// The outcome of a whole trace.
+    pub fn of(trace: &Trace) -> Gist {
+        let mut gist = Gist::new(trace.header.clone(), true);
+        trace.tables.iter().for_each(|table| gist.add(table));
+        gist
+    }
+
+    /// Adds rows of a table.
+    pub fn add(&mut self, rows: &Table) {
+        let known = self.tables.iter().position(|known| known.name() == rows.name);
+        let place = known.unwrap_or_else(|| {
+            self.tables.push(TableDigest::new(&rows.name));
+            self.tables.len() - 1
+        });
+        self.tables[place].add(rows);
+        self.summing.add(rows);
+        if let Some(text) = self.shots.as_mut().filter(|_| rows.name == shots::NAME) {
+            (0..rows.rows()).for_each(|row| text.extend([&shot(rows, row), "\n"]));
+        }
+    }
+
+    /// The digest of the trace.
+    pub fn digest(&self) -> Digest {
+        digest::of_tables(self.tables.iter().filter(|table| digest::counts(table.name())).map(TableDigest::digest))
+    }
+
+    /// The headline figures.
+    pub fn summary(&self) -> Summary {
+        self.summing.summary()
+    }
+
+    /// The first table whose digest differs from another replay's.
+    pub fn first_unlike(&self, other: &Gist) -> Option<&str> {
+        let same = |table: &&TableDigest| {
+            let there = other.tables.iter().find(|there| there.name() == table.name());
+            there.is_some_and(|there| there.digest() == table.digest())
+        };
+        self.tables.iter().find(|table| !same(table)).map(TableDigest::name)
+    }
+
+    /// The text of the golden; `None` if it was not requested.
+    pub fn golden(&self) -> Option<String> {
+        // A streamed replay adds each table at its first rows, so the tables are sorted here.
+        let place = |table: &&TableDigest| TABLES.iter().position(|known| known.name == table.name());
+        let mut tables: Vec<&TableDigest> = self.tables.iter().filter(|table| digest::counts(table.name())).collect();
+        tables.sort_by_key(|table| place(table).unwrap_or(TABLES.len()));
+        let tables = tables.into_iter().map(|table| (table.name(), table.rows(), table.digest()));
+        let has_shots = self.tables.iter().any(|table| table.name() == shots::NAME);
+        let shots = self.shots.as_deref()?;
+        Some(written(TITLE, &self.header, self.digest(), tables, &self.summary(), has_shots.then_some(shots)))
+    }
+}
+
+/// The golden of a trace.
+pub fn golden(trace: &Trace) -> String {
+    Gist::of(trace).golden().unwrap_or_default()
+}
+
+/// Whether a golden has the digests of version 1, which need the whole trace.
+pub fn is_of_first_version(golden: &str) -> bool {
+    golden.starts_with(FIRST_TITLE)
+}
+
+/// The golden of a trace with the digests of version 1.
+pub fn first_golden(trace: &Trace) -> String {
+    let counted = trace.tables.iter().filter(|table| digest::counts(&table.name));
+    let tables = counted.map(|table| (table.name.as_str(), table.rows(), table.first_digest()));
+    let gist = Gist::of(trace);
+    let shots = trace.table(shots::NAME).and(gist.shots.as_deref());
+    written(FIRST_TITLE, &trace.header, trace.first_digest(), tables, &gist.summary(), shots)
+}
+
+fn written<'a>(
+    title: &str,
+    header: &TraceHeader,
+    digest: Digest,
+    tables: impl Iterator<Item = (&'a str, usize, Digest)>,
+    summary: &Summary,
+    shots: Option<&str>,
+) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    line(title.to_owned());
+    line(format!("game {}, {} loop", header.game, header.mode));
+    line(format!("trace {digest}"));
+    line(String::new());
+    for (name, rows, digest) in tables {
+        line(format!("{name:<12} {rows:>9} rows  {digest}"));
+    }
+    line(String::new());
+    for (what, count) in counts(summary) {
+        line(format!("{what:<24} {count:>9}"));
+    }
+    if let Some(shots) = shots {
+        line(String::new());
+        text.push_str(shots);
+    }
+    text
+}
+
+/// The difference between the accepted and the replayed golden, as a unified diff of each part without line numbers.
+/// Shots and counts come first, because they show what happened. Digests come last. `None` if the goldens are equal.
+pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
+    if accepted == replayed {
+        return None;
+    }
+    let (accepted, replayed) = (Parts::of(accepted), Parts::of(replayed));
+    let mut found = TextDiff::default();
+    found.say("--- accepted");
+    found.say("+++ replayed");
+    for (name, before, after) in [
+        ("shots", accepted.shots, replayed.shots),
+        ("counts", accepted.counts, replayed.counts),
+        ("digests", accepted.digests, replayed.digests),
+    ] {
+        found.add([&format!("@@ {name} @@"); 2], &before, &after, CONTEXT_LINES);
+    }
+    Some(found)
+}
+
+/// A golden, split by the meaning of its lines.
+#[derive(Default)]
+struct Parts {
+    shots: String,
+    counts: String,
+    digests: String,
+}
+
+impl Parts {
+    /// Splits at empty lines: the header and the tables' digests, then the counts, then the shots.
+    fn of(golden: &str) -> Parts {
+        let mut parts = Parts::default();
+        for (number, part) in golden.split("\n\n").enumerate() {
+            let lines = part.trim_end_matches('\n');
+            let into = match number {
+                0 | 1 => &mut parts.digests,
+                2 => &mut parts.counts,
+                _ => &mut parts.shots,
+            };
+            if !lines.is_empty() {
+                into.push_str(lines);
+                into.push('\n');
+            }
+        }
+        parts
+    }
+}
+
+/// How many equal lines are shown before and after a change.
+const CONTEXT_LINES: usize = 2;
+
+fn counts(summary: &Summary) -> Vec<(String, u64)> {
+    let (p, s, e) = (&summary.prediction, &summary.shots, &summary.exercised);
+    let mut counts = vec![
+        ("ticks".to_owned(), e.ticks),
+        ("usercmds".to_owned(), e.usercmds),
+        ("predictions checked".to_owned(), p.checked),
+        ("predictions exact".to_owned(), p.exact),
+        ("predictions near".to_owned(), p.near),
+    ];
+    counts.extend(p.misses_by_cause.iter().map(|(cause, count)| (format!("misses: {cause}"), *count)));
+    counts.extend([
+        ("shots fired".to_owned(), s.fired),
+        ("shots hit on screen".to_owned(), s.predicted_hit),
+        ("shots hit".to_owned(), s.hit),
+    ]);
+    counts
+}
+
+/// One shot in words:
+/// `tick 210 p1 #197 rifle at p0: hit p0 chest 24; screen: hit p0; rewound 151.2 ms, view error 0.000`.
+fn shot(shots: &Table, row: usize) -> String {
+    let get = |name: &str| value(shots, name, row);
+    let mut text = format!("tick {} p{} #{} {}", get("tick"), get("shooter"), get("command"), get("weapon"));
+    if get("impact") == "1" {
+        text.push_str(" impact");
+    }
+    let _ = write!(text, ": {}", get("reason"));
+    if get("target") != "none" {
+        let _ = write!(text, " {} {} {}", get("target"), get("hitgroup"), get("damage"));
+    }
+    if get("predicted_reason") != "not predicted" {
+        let _ = write!(text, "; on screen: {}", get("predicted_reason"));
+        if get("predicted_target") != "none" {
+            let _ = write!(text, " {}", get("predicted_target"));
+        }
+    }
+    if let Some(Data::I64(rewind)) = shots.column("rewind_us").map(|c| &c.data)
+        && rewind[row] > 0
+    {
+        let _ = write!(text, "; rewound {:.3} ms", rewind[row] as f64 / 1000.0);
+    }
+    if let Some(Data::F32(error)) = shots.column("view_error_units").map(|c| &c.data)
+        && !error[row].is_nan()
+    {
+        let _ = write!(text, ", view error {:.3}", error[row]);
+    }
+    text
+}
+
+fn value(table: &Table, name: &str, row: usize) -> String {
+    match table.column(name).map(|c| &c.data) {
+        Some(Data::U32(v)) => v[row].to_string(),
+        Some(Data::U64(v)) => format!("{:016x}", v[row]),
+        Some(Data::I64(v)) => v[row].to_string(),
+        Some(Data::F32(v)) => v[row].to_string(),
+        Some(Data::Name { names, codes }) => names.get(codes[row] as usize).cloned().unwrap_or_default(),
+        None => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    fn golden(digest: &str, hits: u32, shots: &[&str]) -> String {
+        let shots: String = shots.iter().map(|shot| format!("{shot}\n")).collect();
+        format!("hitreg golden 1\ngame g\ntrace {digest}\n\nticks 1 {digest}\n\nusercmds 9\nhits {hits}\n\n{shots}")
+    }
+
+    #[test]
+    fn what_differs_is_shown_outcomes_first_between_lines_that_do_not() {
+        let before = golden("aa", 1, &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+        let after = golden("bb", 2, &["a", "b", "c", "D", "e", "f", "g", "h", "i", "j", "k"]);
+        assert_eq!(difference(&before, &before), None);
+        let expected = "--- accepted\n+++ replayed\n@@ shots @@\n b\n c\n-d\n+D\n e\n f\n@@ shots @@\n i\n j\n+k\n\
+            @@ counts @@\n usercmds 9\n-hits 1\n+hits 2\n\
+            @@ digests @@\n hitreg golden 1\n game g\n-trace aa\n-ticks 1 aa\n+trace bb\n+ticks 1 bb\n";
+        assert_eq!(difference(&before, &after).map(|found| found.to_string()).as_deref(), Some(expected));
+        // Text that is not a golden differs, whichever part it is in.
+        assert!(difference("not a golden\n", &after).is_some_and(|found| found.to_string().contains("-not a golden")));
+    }
+}

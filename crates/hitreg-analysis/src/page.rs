@@ -1,0 +1,174 @@
+//! A self-contained HTML page that shows one trace, or two traces on top of each other. It has the field with
+//! everything that moved on it, measurements over time, and every shot and correction with its `why`. It uses no
+//! network and opens from disk.
+//!
+//! The page's source is in `web/`: HTML, CSS and JavaScript modules. The data comes only from the traces' tables, so a
+//! trace of any build in any language can be shown. Text from a trace never becomes part of the HTML or of a script. It
+//! goes into the page as compressed bytes in base64, and the scripts show it as text.
+
+mod clock;
+mod notes;
+mod packed;
+mod side;
+mod tracks;
+
+use std::io::Write;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use serde::Serialize;
+
+use crate::diff::TraceDiff;
+use crate::swept::Table;
+use crate::why::Rejudged;
+use hitreg_log::record::{Session, Wall};
+use hitreg_log::trace::Trace;
+use packed::{Column, Columns, whole};
+use side::Side;
+
+/// The content of a page.
+#[derive(Clone, Copy, Debug)]
+pub struct Picture<'a> {
+    /// One trace, or the two sides of a comparison.
+    pub sides: &'a [Shown<'a>],
+    /// The map's walls.
+    pub walls: &'a [Wall],
+    /// The differences between the two sides, and their summary as text.
+    pub difference: Option<(&'a TraceDiff, &'a str)>,
+}
+
+/// One trace with its context.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// The name of the trace, for people.
+    pub name: &'a str,
+    /// The map's name; empty if it is unknown.
+    pub map: &'a str,
+    /// The trace.
+    pub trace: &'a Trace,
+    /// The trace's log, if the trace's packets are those of the log.
+    pub session: Option<&'a Session>,
+    /// The trace's shots, judged under other rules.
+    pub rejudged: &'a [Rejudged],
+    /// Whether the map's walls are known.
+    pub has_map: bool,
+    /// Notes on unknown values, besides the values that the trace lacks.
+    pub notes: &'a [String],
+}
+
+/// Everything that the scripts read, except the columns.
+#[derive(Serialize)]
+struct Contents<'a> {
+    written_by: &'static str,
+    sides: Vec<Side>,
+    walls: Walls,
+    difference: Option<Difference<'a>>,
+}
+
+#[derive(Serialize)]
+struct Difference<'a> {
+    answer: &'a str,
+    #[serde(flatten)]
+    found: &'a TraceDiff,
+}
+
+#[derive(Serialize)]
+struct Walls {
+    /// x and y of both ends, then the heights of bottom and top.
+    ends: [Column; 6],
+    /// The entity that each wall moves with: 0 for none, else the entity's id plus 1.
+    of: Column,
+}
+
+/// The rounding of walls, in units.
+const WALL_UNIT: f64 = 1.0 / 8.0;
+
+/// The limit on the samples of drawn places in a page, for all sides together. With more samples, lines become coarser.
+const MOST_VIEWS: usize = 600_000;
+
+/// Creates the page.
+///
+/// # Errors
+/// When compression fails, which cannot happen in memory.
+pub fn html(picture: &Picture<'_>) -> std::io::Result<String> {
+    let mut columns = Columns::default();
+    let most_views = MOST_VIEWS / picture.sides.len().max(1);
+    let contents = Contents {
+        written_by: concat!("hitreg ", env!("CARGO_PKG_VERSION")),
+        sides: picture.sides.iter().map(|shown| Side::of(shown, most_views, &mut columns)).collect(),
+        walls: Walls::pack(picture.walls, &mut columns),
+        difference: picture.difference.map(|(found, answer)| Difference { answer, found }),
+    };
+    filled(include_str!("page/web/page.html"), &contents, &columns)
+}
+
+/// The content of a page of a sweep.
+#[derive(Clone, Debug, Serialize)]
+pub struct Swept<'a> {
+    /// The names of the logs.
+    pub names: &'a [String],
+    /// The varied settings.
+    pub keys: &'a [String],
+    /// How the runs were made, as text.
+    pub what_if: &'a str,
+    /// The columns of the table, in order.
+    pub columns: &'a [String],
+    /// The rows of the table.
+    pub rows: &'a Table,
+}
+
+/// Creates the page of a sweep: a plot of each figure, and the table.
+///
+/// # Errors
+/// Under the conditions of [`html`].
+pub fn sweep_html(swept: &Swept<'_>) -> std::io::Result<String> {
+    filled(include_str!("page/web/sweep.html"), swept, &Columns::default())
+}
+
+/// The JavaScript modules, by the names under which they import each other.
+const MODULES: &[(&str, &str)] = &[
+    ("page/main.js", include_str!("page/web/main.js")),
+    ("page/data.js", include_str!("page/web/data.js")),
+    ("page/lookup.js", include_str!("page/web/lookup.js")),
+    ("page/field.js", include_str!("page/web/field.js")),
+    ("page/layers.js", include_str!("page/web/layers.js")),
+    ("page/charts.js", include_str!("page/web/charts.js")),
+    ("page/series.js", include_str!("page/web/series.js")),
+    ("page/tables.js", include_str!("page/web/tables.js")),
+    ("page/why.js", include_str!("page/web/why.js")),
+    ("page/dom.js", include_str!("page/web/dom.js")),
+    ("page/sweep.js", include_str!("page/web/sweep.js")),
+];
+
+/// Fills style, modules and data into a document.
+fn filled(document: &str, contents: &impl Serialize, columns: &Columns) -> std::io::Result<String> {
+    let contents = serde_json::to_vec(contents)?;
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::new(7));
+    packed.write_all(&(contents.len() as u32).to_le_bytes())?;
+    packed.write_all(&contents)?;
+    packed.write_all(&columns.bytes)?;
+    let data = STANDARD.encode(packed.finish()?);
+    let module = |(name, source): &(&str, &str)| {
+        // A debugger then shows the name instead of the data address.
+        let source = format!("{source}\n//# sourceURL={name}\n");
+        format!("\"{name}\":\"data:text/javascript;base64,{}\"", STANDARD.encode(source))
+    };
+    let imports: Vec<String> = MODULES.iter().map(module).collect();
+    let imports = format!("{{\"imports\":{{{}}}}}", imports.join(","));
+    let parts = [("/*style*/", include_str!("page/web/style.css")), ("/*imports*/", &imports), ("/*data*/", &data)];
+    Ok(parts.into_iter().fold(document.to_owned(), |page, (place, part)| page.replacen(place, part, 1)))
+}
+
+impl Walls {
+    fn pack(walls: &[Wall], columns: &mut Columns) -> Walls {
+        let ends: [fn(&Wall) -> f32; 6] =
+            [|w| w.from[0], |w| w.from[1], |w| w.to[0], |w| w.to[1], |w| w.bottom, |w| w.top];
+        let mut column =
+            |end: fn(&Wall) -> f32| columns.push(walls.iter().map(|wall| whole(end(wall), WALL_UNIT)), WALL_UNIT);
+        let ends = ends.map(&mut column);
+        let of = |wall: &Wall| wall.of.map_or(0, |entity| i64::from(entity.0) + 1);
+        Walls { ends, of: columns.push(walls.iter().map(of), 1.0) }
+    }
+}

@@ -1,0 +1,78 @@
+//! Packs columns of whole numbers into few bytes. Each value is stored as its distance from a prediction, which uses
+//! the one or two values before it. The distance is a varint of seven bits per byte. `web/data.js` reads the columns.
+
+use serde::Serialize;
+
+/// All columns of a page, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The location of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Column {
+    at: usize,
+    rows: usize,
+    /// How many earlier values the prediction uses.
+    order: u8,
+    /// The size of the number 1, in the column's unit.
+    unit: f64,
+}
+
+impl Column {
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+}
+
+impl Columns {
+    /// Adds a column whose values are close to the value before.
+    pub(super) fn push(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> Column {
+        self.add(values, unit, 1)
+    }
+
+    /// Adds a column whose values change steadily.
+    pub(super) fn push_steady(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> Column {
+        self.add(values, unit, 2)
+    }
+
+    fn add(&mut self, values: impl IntoIterator<Item = i64>, unit: f64, order: u8) -> Column {
+        let (at, mut rows, mut before, mut step) = (self.bytes.len(), 0, 0i64, 0i64);
+        for value in values {
+            let moved = value.wrapping_sub(before);
+            let surprise = if order == 2 { moved.wrapping_sub(step) } else { moved };
+            (before, step, rows) = (value, moved, rows + 1);
+            let mut left = ((surprise << 1) ^ (surprise >> 63)) as u64;
+            while left > 127 {
+                self.bytes.push(left as u8 | 128);
+                left >>= 7;
+            }
+            self.bytes.push(left as u8);
+        }
+        Column { at, rows, order, unit }
+    }
+}
+
+/// Converts a measured value to a whole number of units. NaN and values beyond the page's range are clamped.
+pub(super) fn whole(value: f32, unit: f64) -> i64 {
+    libm::round(f64::from(value) / unit).clamp(-MOST, MOST) as i64
+}
+
+/// Sums of numbers up to this size are exact in a browser.
+const MOST: f64 = (1u64 << 40) as f64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_go_on_as_they_went_take_a_byte_each() {
+        let mut columns = Columns::default();
+        let steady = columns.push_steady((0..100).map(|tick| 1_000_000 + tick * 15_625), 1.0);
+        let far = columns.push([i64::MIN, i64::MAX, 0], 1.0);
+        assert_eq!((steady.at, steady.rows, far.rows), (0, 100, 3));
+        assert!(far.at < 108, "{far:?}");
+        assert_eq!([whole(f32::INFINITY, 0.5), whole(1.3, 0.5), whole(f32::NAN, 1.0)], [1 << 40, 3, 0]);
+    }
+}

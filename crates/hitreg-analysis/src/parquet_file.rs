@@ -1,0 +1,131 @@
+//! Writes a table as a Parquet file, with zstd pages and dictionaries of names. A missing measurement is null.
+
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ::parquet::basic::{Compression, IntType, LogicalType, Repetition, Type as Stored, ZstdLevel};
+use ::parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::types::{Type, TypePtr};
+
+use hitreg_log::trace::{Column, Data, Table};
+
+/// How many rows form a group, which a reader can skip as a whole.
+const ROWS_IN_GROUP: usize = 1 << 17;
+
+/// Writes all rows of a table.
+///
+/// # Errors
+/// When two columns have the same name, or the output cannot be written.
+pub fn write(table: &Table, out: impl Write + Send) -> Result<(), ParquetError> {
+    let mut writer = Writer::new(table, out)?;
+    writer.groups(table, true)?;
+    writer.finish()
+}
+
+/// Writes a table in several parts.
+pub struct Writer<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    /// Rows that do not fill a group yet.
+    waiting: Table,
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// Begins a file for a table with these columns.
+    ///
+    /// # Errors
+    /// When two columns have the same name, or the output cannot be written.
+    pub fn new(shape: &Table, out: W) -> Result<Writer<W>, ParquetError> {
+        let fields = shape.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+        let schema = Arc::new(Type::group_type_builder("table").with_fields(fields).build()?);
+        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+        let file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
+        Ok(Writer { file, waiting: shape.without_rows() })
+    }
+
+    /// Adds rows. They must have all columns in order.
+    ///
+    /// # Errors
+    /// When the columns differ, or the output cannot be written.
+    pub fn rows(&mut self, rows: Table) -> Result<(), ParquetError> {
+        self.waiting.append(rows).map_err(ParquetError::General)?;
+        if self.waiting.rows() < ROWS_IN_GROUP {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let written = self.groups(&waiting, false)?;
+        self.waiting = waiting.select(&(written as u32..waiting.rows() as u32).collect::<Vec<_>>());
+        Ok(())
+    }
+
+    /// Writes the remaining rows and ends the file.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn finish(mut self) -> Result<(), ParquetError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.groups(&waiting, true)?;
+        self.file.close().map(drop)
+    }
+
+    /// Writes the rows in groups and returns how many were written. The last, incomplete group is written only if `all`
+    /// is true.
+    fn groups(&mut self, table: &Table, all: bool) -> Result<usize, ParquetError> {
+        let rows = if all { table.rows() } else { table.rows() / ROWS_IN_GROUP * ROWS_IN_GROUP };
+        for from in (0..rows).step_by(ROWS_IN_GROUP) {
+            self.group(table, from..rows.min(from + ROWS_IN_GROUP))?;
+        }
+        Ok(rows)
+    }
+
+    fn group(&mut self, table: &Table, rows: Range<usize>) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        for column in &table.columns {
+            let Some(mut writer) = group.next_column()? else { break };
+            match &column.data {
+                Data::U32(values) => {
+                    let values: Vec<i32> = values[rows.clone()].iter().map(|value| *value as i32).collect();
+                    writer.typed::<Int32Type>().write_batch(&values, None, None)?;
+                }
+                Data::U64(values) => {
+                    let values: Vec<i64> = values[rows.clone()].iter().map(|value| *value as i64).collect();
+                    writer.typed::<Int64Type>().write_batch(&values, None, None)?;
+                }
+                Data::I64(values) => {
+                    writer.typed::<Int64Type>().write_batch(&values[rows.clone()], None, None)?;
+                }
+                Data::F32(values) => {
+                    let values = &values[rows.clone()];
+                    let is_there: Vec<i16> = values.iter().map(|value| i16::from(!value.is_nan())).collect();
+                    let known: Vec<f32> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+                    writer.typed::<FloatType>().write_batch(&known, Some(&is_there), None)?;
+                }
+                Data::Name { names, codes } => {
+                    let name = |code: &u32| names.get(*code as usize).map_or("", String::as_str);
+                    let values: Vec<ByteArray> =
+                        codes[rows.clone()].iter().map(|code| ByteArray::from(name(code))).collect();
+                    writer.typed::<ByteArrayType>().write_batch(&values, None, None)?;
+                }
+            }
+            writer.close()?;
+        }
+        group.close().map(drop)
+    }
+}
+
+fn field(column: &Column) -> Result<TypePtr, ParquetError> {
+    let whole = |bit_width| LogicalType::Integer(IntType { bit_width, is_signed: false });
+    let (stored, meaning) = match &column.data {
+        Data::U32(_) => (Stored::INT32, Some(whole(32))),
+        Data::U64(_) => (Stored::INT64, Some(whole(64))),
+        Data::I64(_) => (Stored::INT64, None),
+        Data::F32(_) => (Stored::FLOAT, None),
+        Data::Name { .. } => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    let repetition = if matches!(column.data, Data::F32(_)) { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    let field = Type::primitive_type_builder(&column.name, stored).with_repetition(repetition);
+    Ok(Arc::new(field.with_logical_type(meaning).build()?))
+}

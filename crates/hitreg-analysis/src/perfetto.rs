@@ -1,0 +1,319 @@
+//! Writes a trace in Chrome's trace format, which Perfetto opens: the server's ticks, and each player's frames, acks,
+//! shots and packets. Arrows lead from the frame that made a usercmd, over the tick that ran it, to its ack.
+//!
+//! The format is JSON: `{"traceEvents": [...]}`. Times are microseconds. The phases are:
+//! - `X`: a slice with a duration.
+//! - `b` and `e`: begin and end of a span that may overlap others.
+//! - `s`, `t` and `f`: the points of an arrow, each attached to the slice that is open at its time.
+//! - `C`: a counter value.
+//! - `M`: names.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
+use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, gathered};
+use hitreg_log::traffic::Packet;
+
+/// The process id of the server; player `n` is process `n + 2`.
+const SERVER: u32 = 1;
+
+/// The track of a player's frames.
+const FRAMES: u32 = 1;
+/// The track of a player's acks.
+const ACKS: u32 = 2;
+
+/// The shown duration of an instant, in microseconds. An arrow needs a slice to attach to.
+const MOMENT_US: i64 = 100;
+
+/// The duration of a last step whose end is unknown, in microseconds.
+const STEP_US: i64 = 10_000;
+
+/// One event.
+#[derive(Serialize)]
+struct Event<'a> {
+    ph: &'static str,
+    name: &'a str,
+    cat: &'static str,
+    pid: u32,
+    tid: u32,
+    ts: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// Makes an arrow end in the slice that is open at its time, not in the next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bp: Option<&'static str>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    args: Value,
+}
+
+/// The error for a trace that was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Unwritten {
+    /// The trace cannot be read.
+    #[error("{0}")]
+    Unread(String),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The tables that the output uses, besides the tables with packets.
+pub const SHOWN: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
+
+/// Writes a trace, with the packets of its log or its own packets. If the trace is in a file, only the ticks, the
+/// shots, and the rows of a few players are in memory at once.
+///
+/// # Errors
+/// When the trace cannot be read or the output cannot be written.
+pub fn write(
+    trace: &dyn TraceSource,
+    packets: impl Iterator<Item = Result<Packet, String>>,
+    out: &mut dyn Write,
+) -> Result<(), Unwritten> {
+    let mut events = Events { out, is_first: true };
+    events.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
+    let players = players(trace).map_err(Unwritten::Unread)?;
+    events.names(&players)?;
+    let ticks = some(trace, &[Wanted::of(ticks::NAME, &["tick", "at_us"], &all)])?;
+    events.ticks(&ticks)?;
+    // Each group of players needs a pass through the file, so a group is as large as memory allows.
+    let groups: Vec<&[u32]> = players.chunks(at_once(trace, frames::NAME, players.len())).collect();
+    for group in &groups {
+        let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
+        events.frames(&some(trace, &[Wanted::of(frames::NAME, &FRAME, &of_group)])?)?;
+    }
+    for group in &groups {
+        let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
+        let mut acked = some(
+            trace,
+            &[
+                Wanted::of(corrections::NAME, &[], &of_group),
+                Wanted::of(frames::NAME, &MADE, &of_group),
+                Wanted::of(executed::NAME, &["player", "command", "tick"], &of_group),
+            ],
+        )?;
+        acked.tables.extend(ticks.tables.iter().cloned());
+        events.acks(&acked)?;
+    }
+    let mut shot = some(trace, &[Wanted::of(shots::NAME, &[], &all)])?;
+    let fired = {
+        let shots = shots::Columns::of(&shot);
+        shots.shooter.iter().copied().zip(shots.command.iter().copied()).collect::<BTreeSet<(u32, u32)>>()
+    };
+    let of_shots = |rows: &Table| rows_where(rows, "player", |player, command| fired.contains(&(player, command)));
+    shot.tables.extend(some(trace, &[Wanted::of(frames::NAME, &MADE, &of_shots)])?.tables);
+    events.shots(&shot)?;
+    events.packets(packets)?;
+    Ok(events.out.write_all(b"\n]}\n")?)
+}
+
+/// For how many players a table's rows are in memory at once. Small tables give all players.
+fn at_once(trace: &dyn TraceSource, table: &str, players: usize) -> usize {
+    const ROWS_AT_ONCE: u64 = 1 << 20;
+    let rows = trace.tables().iter().find(|(known, _)| known.name == table).map_or(0, |(_, rows)| *rows);
+    usize::try_from(ROWS_AT_ONCE * players as u64 / rows.max(1)).unwrap_or(usize::MAX).max(1)
+}
+
+/// The shown columns of frames, and the columns that say when a frame made a usercmd.
+const FRAME: [&str; 5] = ["player", "at_us", "command", "ran", "buttons"];
+const MADE: [&str; 3] = ["player", "at_us", "command"];
+
+/// A selection of a table's rows and columns. No named columns means all columns.
+struct Wanted<'w> {
+    table: &'w str,
+    columns: &'w [&'w str],
+    keep: &'w dyn Fn(&Table) -> Vec<u32>,
+}
+
+impl<'w> Wanted<'w> {
+    fn of(table: &'w str, columns: &'w [&'w str], keep: &'w dyn Fn(&Table) -> Vec<u32>) -> Wanted<'w> {
+        Wanted { table, columns, keep }
+    }
+}
+
+fn some(trace: &dyn TraceSource, wanted: &[Wanted<'_>]) -> Result<Trace, Unwritten> {
+    let tables = wanted.iter().map(|wanted| gathered(trace, wanted.table, wanted.columns, wanted.keep));
+    let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(Unwritten::Unread)?;
+    Ok(Trace { header: trace.header().clone(), tables })
+}
+
+fn all(rows: &Table) -> Vec<u32> {
+    (0..rows.rows() as u32).collect()
+}
+
+/// Selects rows by owner and usercmd number.
+fn rows_where(rows: &Table, whose: &str, keep: impl Fn(u32, u32) -> bool) -> Vec<u32> {
+    let commands = rows.u32s("command").iter().copied().chain(std::iter::repeat(0));
+    let keys = rows.u32s(whose).iter().copied().zip(commands);
+    (0..).zip(keys).filter(|(_, (whose, command))| keep(*whose, *command)).map(|(row, _)| row).collect()
+}
+
+/// All players with a frame, a shot or an ack.
+fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
+    let mut players = BTreeSet::new();
+    for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
+        each_part(trace, table, &[whose], &mut |rows| {
+            players.extend(rows.u32s(whose));
+            Ok(())
+        })?;
+    }
+    Ok(players.into_iter().collect())
+}
+
+struct Events<'o> {
+    out: &'o mut dyn Write,
+    is_first: bool,
+}
+
+fn process(player: u32) -> u32 {
+    player.saturating_add(SERVER + 1)
+}
+
+impl Events<'_> {
+    fn put(&mut self, event: &Event<'_>) -> io::Result<()> {
+        self.out.write_all(if self.is_first { b"\n" } else { b",\n" })?;
+        self.is_first = false;
+        Ok(serde_json::to_writer(&mut *self.out, event)?)
+    }
+
+    fn names(&mut self, players: &[u32]) -> io::Result<()> {
+        let named =
+            |name, pid, tid, called: String| Event { pid, tid, args: json!({ "name": called }), ..plain("M", name) };
+        self.put(&named("process_name", SERVER, 0, "server".to_owned()))?;
+        self.put(&named("thread_name", SERVER, FRAMES, "ticks".to_owned()))?;
+        for player in players {
+            self.put(&named("process_name", process(*player), 0, format!("p{player}")))?;
+            self.put(&named("thread_name", process(*player), FRAMES, "frames".to_owned()))?;
+            self.put(&named("thread_name", process(*player), ACKS, "acks".to_owned()))?;
+        }
+        Ok(())
+    }
+
+    fn ticks(&mut self, trace: &Trace) -> io::Result<()> {
+        let ticks = ticks::Columns::of(trace);
+        for (row, at) in ticks.at_us.iter().enumerate() {
+            let dur = ticks.at_us.get(row + 1).map_or(STEP_US, |next| next.saturating_sub(*at));
+            let name = format!("tick {}", ticks.tick.get(row).copied().unwrap_or_default());
+            self.put(&Event { pid: SERVER, tid: FRAMES, ts: *at, dur: Some(dur.max(0)), ..plain("X", &name) })?;
+        }
+        Ok(())
+    }
+
+    fn frames(&mut self, trace: &Trace) -> io::Result<()> {
+        let frames = frames::Columns::of(trace);
+        let series = Series::of_one(frames.player, frames.command);
+        for ([player, _], rows) in series.iter().filter(|_| !frames.at_us.is_empty()) {
+            for (place, row) in rows.iter().map(|row| *row as usize).enumerate() {
+                let next = rows.get(place + 1).map(|next| frames.at_us[*next as usize]);
+                let dur = next.map_or(STEP_US, |next| next.saturating_sub(frames.at_us[row])).max(0);
+                let name = format!("#{}", frames.command[row]);
+                let args = json!({ "ran": frames.ran.get(row), "buttons": frames.buttons.get(row) });
+                let (pid, ts) = (process(player), frames.at_us[row]);
+                self.put(&Event { pid, tid: FRAMES, ts, dur: Some(dur), args, ..plain("X", &name) })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the acks, and the arrows that end in them.
+    fn acks(&mut self, trace: &Trace) -> io::Result<()> {
+        let acks = corrections::Columns::of(trace);
+        let (frames, ticks) = (frames::Columns::of(trace), ticks::Columns::of(trace));
+        let executed = executed::Columns::of(trace);
+        let made = Series::of_one(frames.player, frames.command);
+        let ran = Series::of_one(executed.player, executed.command);
+        let whole = vec![0; ticks.tick.len()];
+        let tick = Series::of_one(&whole, ticks.tick);
+        let mut rows: Vec<usize> = (0..acks.at_us.len()).collect();
+        rows.sort_by_key(|row| (acks.player[*row], acks.at_us[*row]));
+        for (place, row) in rows.iter().copied().enumerate() {
+            let (player, command, at) = (acks.player[row], acks.command[row], acks.at_us[row]);
+            let next = rows.get(place + 1).filter(|next| acks.player[**next] == player);
+            let dur = next.map_or(MOMENT_US, |next| acks.at_us[*next].saturating_sub(at).min(MOMENT_US));
+            let is_corrected = acks.fields.get(row).is_some_and(|fields| *fields > 0);
+            let cause = acks.cause.get(row).replace('_', " ");
+            let name = if is_corrected { format!("correction: {cause}") } else { "ack".to_owned() };
+            let error = acks.error_units.get(row).copied().filter(|error| error.is_finite());
+            let args = json!({ "command": command, "error_units": error, "fields": acks.fields.get(row), "reran": acks.reran.get(row) });
+            let (pid, tid) = (process(player), ACKS);
+            self.put(&Event { pid, tid, ts: at, dur: Some(dur), args, ..plain("X", &name) })?;
+            if let Some(error) = error {
+                let args = json!({ "units": error });
+                self.put(&Event { pid, tid: 0, ts: at, args, ..plain("C", "prediction error") })?;
+            }
+            let Some(frame_us) = made.at([player, 0], command).next().and_then(|row| frames.at_us.get(row)) else {
+                continue;
+            };
+            let id = Some(format!("p{player}#{command}"));
+            let arrow = |ph, pid, tid, ts| Event { pid, tid, ts, id: id.clone(), ..plain(ph, "usercmd") };
+            self.put(&arrow("s", pid, FRAMES, *frame_us))?;
+            let ran_in = ran.at([player, 0], command).next().map(|row| executed.tick[row]);
+            let ran_us = ran_in.and_then(|number| ticks.at_us.get(tick.at([0, 0], number).next()?));
+            if let Some(ran_us) = ran_us.filter(|ran_us| (*frame_us..=at).contains(*ran_us)) {
+                self.put(&arrow("t", SERVER, FRAMES, *ran_us))?;
+            }
+            self.put(&Event { bp: Some("e"), ..arrow("f", pid, tid, at) })?;
+        }
+        Ok(())
+    }
+
+    /// Writes each shot, from the frame that made the usercmd to the server's judgement.
+    fn shots(&mut self, trace: &Trace) -> io::Result<()> {
+        let (shots, frames) = (shots::Columns::of(trace), frames::Columns::of(trace));
+        let made = Series::of_one(frames.player, frames.command);
+        for (row, at) in shots.at_us.iter().enumerate() {
+            let (shooter, command) = (shots.shooter[row], shots.command[row]);
+            let frame_us = made.at([shooter, 0], command).next().and_then(|row| frames.at_us.get(row).copied());
+            let outcome = |parts: [&str; 3]| {
+                let known = parts.into_iter().filter(|part| !matches!(*part, "" | "none"));
+                known.collect::<Vec<_>>().join(" ")
+            };
+            let server = outcome([shots.reason.get(row), shots.target.get(row), shots.hitgroup.get(row)]);
+            let screen = [shots.predicted_reason, shots.predicted_target, shots.predicted_hitgroup];
+            let name = format!("{}: {server}", shots.weapon.get(row));
+            let args = json!({
+                "command": command,
+                "on_screen": outcome(screen.map(|names| names.get(row))),
+                "rewind_us": shots.rewind_us.get(row),
+                "view_error_units": shots.view_error_units.get(row).filter(|error| error.is_finite()),
+            });
+            let id = format!("shot {shooter} {command} {}", shots.index.get(row).copied().unwrap_or_default());
+            self.span((process(shooter), "shots", &name), id, [frame_us.unwrap_or(*at).min(*at), *at], args)?;
+        }
+        Ok(())
+    }
+
+    fn packets(&mut self, packets: impl Iterator<Item = Result<Packet, String>>) -> Result<(), Unwritten> {
+        for (number, packet) in packets.enumerate() {
+            let packet = packet.map_err(Unwritten::Unread)?;
+            let until = packet.sent_us.saturating_add(packet.took_us.unwrap_or(MOMENT_US).max(0));
+            let (category, way) = if packet.is_up { ("packets up", "up") } else { ("packets down", "down") };
+            let name = if packet.took_us.is_none() { "lost" } else { way };
+            let args = json!({ "bytes": packet.bytes });
+            let track = (process(packet.player), category, name);
+            self.span(track, format!("packet {number}"), [packet.sent_us, until], args)?;
+        }
+        Ok(())
+    }
+
+    fn span(
+        &mut self,
+        (pid, cat, name): (u32, &'static str, &str),
+        id: String,
+        [from, to]: [i64; 2],
+        args: Value,
+    ) -> io::Result<()> {
+        self.put(&Event { pid, cat, ts: from, id: Some(id.clone()), args, ..plain("b", name) })?;
+        self.put(&Event { pid, cat, ts: to, id: Some(id), ..plain("e", name) })
+    }
+}
+
+fn plain<'a>(ph: &'static str, name: &'a str) -> Event<'a> {
+    Event { ph, name, cat: "hitreg", pid: 0, tid: 0, ts: 0, dur: None, id: None, bp: None, args: Value::Null }
+}

@@ -1,0 +1,34 @@
+//! Results for people and CI: a model of a page, its text of at most 80 columns, and JUnit reports. Nothing here
+//! prints. The results themselves serialize to JSON.
+
+mod bisect;
+mod diff;
+mod diff_answer;
+mod diff_junit;
+mod divergence;
+pub mod figures;
+mod follow;
+mod histogram;
+mod hits;
+pub mod layout;
+pub mod page;
+pub mod printable;
+mod side_by_side;
+mod sweep;
+mod text_diff;
+mod why;
+mod why_scene;
+
+pub use bisect::bisect_page;
+pub use diff::{diff_line, diff_page};
+pub use diff_answer::diff_answer;
+pub use diff_junit::diff_junit;
+pub use histogram::{Spreads, round_trips};
+pub use page::Page;
+pub use sweep::sweep_page;
+pub use why::{why_answer, why_page, why_svg};
+
+/// The line that says how counts of hits were made.
+pub fn what_if_line(what_if: hitreg_log::record::WhatIf) -> String {
+    format!("what-if: {}, {}", what_if.name(), what_if.meaning())
+}

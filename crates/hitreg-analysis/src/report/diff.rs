@@ -1,0 +1,140 @@
+//! The page of a comparison of two traces.
+
+use super::divergence::{divergence, owner};
+use super::figures::{clipped, count, counted, seconds};
+use super::follow::follow;
+use super::hits::hits;
+use super::layout::WIDTH;
+use super::page::Align::{Left, Right};
+use super::page::{Cell, Page};
+use super::side_by_side::{interpolation, reconciliation};
+use super::text_diff::settings;
+use crate::diff::{Class, Divergence, Status, TableDiff, TraceDiff, Verdict};
+
+/// One line for CI: `differs at tick 812 (12.688 s): bodies, entity 1, origin.x; hits: A 40, B 39`.
+pub fn diff_line(diff: &TraceDiff) -> String {
+    let rows: u64 = diff.tables.iter().map(|t| t.rows.compared).sum();
+    let within: u64 = diff.tables.iter().map(|t| t.rows.within_tolerance).sum();
+    let line = match diff.verdict {
+        Verdict::Untestable => format!("untestable: {}", diff.untestable.as_deref().unwrap_or("nothing to compare")),
+        Verdict::Same if within > 0 => {
+            format!("same: {}, {} within tolerance", counted(rows, "row"), count(within))
+        }
+        Verdict::Same => format!("same: {}, {}", counted(diff.tables.len() as u64, "table"), counted(rows, "row")),
+        Verdict::Differs => match &diff.first {
+            Some(first) => {
+                let drift = if diff.worst == Some(Class::Drift) { "; drift only" } else { "" };
+                format!("differs {}{}{drift}", first_words(first), hit_words(diff))
+            }
+            None => format!("differs: {}", shape_words(diff)),
+        },
+    };
+    clipped(&line, WIDTH)
+}
+
+/// The full report: the line for CI, the tables, the first divergence, what follows from it, shots, and distributions.
+pub fn diff_page(diff: &TraceDiff) -> Page {
+    let mut page = Page::default();
+    page.line(&diff_line(diff));
+    for note in diff.notes_besides_settings() {
+        page.note(2, note);
+    }
+    settings(&mut page, diff, 3, usize::MAX);
+    tables(&mut page, diff);
+    if diff.verdict == Verdict::Untestable {
+        return page;
+    }
+    page.append(diff.first.as_ref().map(divergence).unwrap_or_default());
+    page.append(follow(&diff.tables));
+    page.append(hits(&diff.hits));
+    page.append(reconciliation(&diff.reconciliation));
+    page.append(interpolation(&diff.interpolation));
+    page
+}
+
+fn first_words(first: &Divergence) -> String {
+    let tick = first.place.tick.map(|tick| format!("at tick {tick}"));
+    let at = match (tick, first.place.at_us.map(seconds)) {
+        (Some(tick), Some(at)) => format!("{tick} ({at})"),
+        (tick, at) => tick.or(at.map(|at| format!("at {at}"))).unwrap_or_default(),
+    };
+    let what = [Some(first.table.clone()), owner(&first.place), first.field.clone()];
+    format!("{at}: {}", what.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+fn hit_words(diff: &TraceDiff) -> String {
+    let hits = &diff.hits;
+    let alike = hits.both + hits.other_target + hits.other_wound;
+    match hits.changed.len() {
+        0 => String::new(),
+        _ => format!("; hits: A {}, B {}", alike + hits.only_a, alike + hits.only_b),
+    }
+}
+
+fn shape_words(diff: &TraceDiff) -> String {
+    let named = |table: &&TableDiff| !matches!(table.status, Status::Same | Status::WithinTolerance);
+    let names: Vec<String> = diff.tables.iter().filter(named).map(|t| format!("{} {}", t.name, judgement(t))).collect();
+    names.join(", ")
+}
+
+fn tables(page: &mut Page, diff: &TraceDiff) {
+    if diff.tables.is_empty() {
+        return;
+    }
+    let row = |table: &TableDiff| -> Vec<Cell> {
+        let rows = &table.rows;
+        let counts = [rows.a, rows.b, rows.differing, rows.only_in_a, rows.only_in_b];
+        let counts = counts.map(|rows| Cell::from(count(rows)));
+        [clipped(&table.name, 16).into()].into_iter().chain(counts).chain([from(table).into()]).collect()
+    };
+    let counts = ["rows in A", "rows in B", "differing", "only A", "only B"].map(|name| (name, Right));
+    let rows: Vec<Vec<Cell>> = diff.tables.iter().map(row).collect();
+    page.section("tables", &[&counts[..], &[("", Left)]].concat(), &rows);
+    for table in &diff.tables {
+        details(page, table);
+    }
+}
+
+pub(super) fn judgement(table: &TableDiff) -> &'static str {
+    match table.status {
+        Status::Same if table.rows.compared == 0 => "no rows",
+        Status::Same => "same",
+        Status::WithinTolerance => "within",
+        Status::Differs => "differs",
+        Status::OnlyInA => "only in A",
+        Status::OnlyInB => "only in B",
+        Status::Untestable => "untestable",
+    }
+}
+
+/// The table's status, or the time from which it differs.
+fn from(table: &TableDiff) -> String {
+    let at = table.first.as_ref().and_then(|first| first.place.at_us);
+    match (table.status, at) {
+        (Status::Differs, Some(at)) => format!("from {}", seconds(at)),
+        _ => judgement(table).to_owned(),
+    }
+}
+
+/// Details that the row of numbers does not show.
+pub(super) fn column_words(table: &TableDiff) -> Vec<String> {
+    let shape = &table.shape;
+    let kinds =
+        [(&shape.only_in_a, "only in A"), (&shape.only_in_b, "only in B"), (&shape.other_type, "of another type in B")];
+    let named = kinds.into_iter().filter(|(columns, _)| !columns.is_empty());
+    named.map(|(columns, what)| format!("columns {what}: {}", columns.join(", "))).collect()
+}
+fn details(page: &mut Page, table: &TableDiff) {
+    let mut detail = |text: &str| page.note(2, &format!("{}: {text}", table.name));
+    if let Some(reason) = &table.untestable {
+        detail(reason);
+    }
+    column_words(table).iter().for_each(|words| detail(words));
+    let (other_time, within) = (table.rows.other_time, table.rows.within_tolerance);
+    if other_time > 0 {
+        detail(&format!("not compared, because they are of different times: {}", counted(other_time, "row")));
+    }
+    if within > 0 {
+        detail(&format!("within tolerance: {}", counted(within, "row")));
+    }
+}

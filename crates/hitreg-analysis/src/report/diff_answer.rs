@@ -1,0 +1,112 @@
+//! The short answer of a comparison: what differs, where first, and which shots changed.
+
+use super::diff::{column_words, diff_line, diff_page, judgement};
+use super::divergence::{place, values};
+use super::figures::{clipped, count, counted, seconds};
+use super::hits::{change, hits};
+use super::page::Page;
+use super::text_diff::settings;
+use crate::diff::{Change, On, Status, TableDiff, TraceDiff, Verdict, settings_that_differ};
+
+/// A sentence and about 25 lines at most; for equal traces the sentence alone. For hits ([`On::Hits`]): every changed
+/// shot, with the result on the server and on the shooter's screen.
+pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
+    if diff.verdict == Verdict::Untestable {
+        return diff_page(diff);
+    }
+    let mut page = Page::default();
+    if let Some(story) = story(diff) {
+        page.paragraph(0, &story);
+    }
+    page.line(&diff_line(diff));
+    if diff.verdict == Verdict::Same {
+        return page;
+    }
+    for note in diff.notes_besides_settings() {
+        page.note(2, note);
+    }
+    settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
+    if on == On::Hits {
+        page.append(hits(&diff.hits));
+        return page;
+    }
+    if let Some(first) = &diff.first {
+        page.blank();
+        page.note(0, &format!("first: {}", place(&first.table, &first.place)));
+        values(&mut page, first);
+    }
+    tables(&mut page, diff);
+    shots(&mut page, diff);
+    page
+}
+
+/// The main answer: how many shots changed, since when, and under which changed settings.
+fn story(diff: &TraceDiff) -> Option<String> {
+    let changed = &diff.hits.changed;
+    if changed.is_empty() {
+        return None;
+    }
+    let first = changed.first().next().and_then(|shot| shot.at_us());
+    let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
+    let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
+        [] => String::new(),
+        [one] => format!(", with {}={}", one.key, one.b),
+        more => format!(", with {} set otherwise", counted(more.len() as u64, "setting")),
+    };
+    let hits = &diff.hits;
+    let outcomes = format!("{} changed", counted(hits.outcomes_changed(), "hit result"));
+    let missed = match hits.other_reason {
+        0 => String::new(),
+        some => format!(" ({} missed in both for another reason or in one run alone)", counted(some, "more shot")),
+    };
+    Some(format!("{outcomes}{missed}{since}{under}"))
+}
+
+const MOST_TABLES: usize = 6;
+const MOST_SETTINGS_LINES: usize = 16;
+const MOST_SHOTS: usize = 4;
+
+fn tables(page: &mut Page, diff: &TraceDiff) {
+    let differing: Vec<&TableDiff> =
+        diff.tables.iter().filter(|t| !matches!(t.status, Status::Same | Status::WithinTolerance)).collect();
+    page.blank();
+    for table in differing.iter().take(MOST_TABLES) {
+        let rows = &table.rows;
+        let apart = rows.differing + rows.only_in_a + rows.only_in_b;
+        let at = table.first.as_ref().and_then(|first| first.place.at_us);
+        let text = match (table.status, at) {
+            (Status::Differs, Some(at)) => {
+                let of = rows.compared + rows.only_in_a + rows.only_in_b;
+                format!("{} of {} differ, from {} on", count(apart), counted(of, "row"), seconds(at))
+            }
+            (Status::Differs, None) if apart == 0 && !column_words(table).is_empty() => column_words(table).join("; "),
+            _ => judgement(table).to_owned(),
+        };
+        page.note(0, &format!("{}: {text}", clipped(&table.name, 24)));
+    }
+    if let Some(more) = differing.len().checked_sub(MOST_TABLES).filter(|more| *more > 0) {
+        page.note(0, &format!("and {}", counted(more as u64, "more table")));
+    }
+}
+
+fn shots(page: &mut Page, diff: &TraceDiff) {
+    let found = &diff.hits;
+    if found.changed.is_empty() {
+        return;
+    }
+    page.blank();
+    let in_both = found.both + found.other_target + found.other_wound;
+    let [in_both, only_a, only_b] = [in_both, found.only_a, found.only_b].map(count);
+    page.note(0, &format!("hits: {in_both} in both, {only_a} in A only, {only_b} in B only"));
+    // Changed hits come before misses with another reason.
+    let misses = found.changed.first().filter(|shot| shot.change == Change::OtherReason);
+    for shot in found.changed.first_hits().chain(misses).take(MOST_SHOTS) {
+        page.note(2, &change(&shot));
+    }
+    if let Some(more) = found.changed.len().checked_sub(MOST_SHOTS).filter(|more| *more > 0) {
+        page.note(
+            2,
+            &format!("and {} (--on hits shows what became of each)", counted(more as u64, "more changed shot")),
+        );
+    }
+}

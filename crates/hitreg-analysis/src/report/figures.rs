@@ -1,0 +1,152 @@
+//! Formats figures for people.
+
+use hitreg_log::units::Micros;
+
+/// A count with separators: `12,345`.
+pub fn count(number: impl TryInto<u64>) -> String {
+    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count with a noun: `1 shot`, `2 shots`.
+pub fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number))
+}
+
+/// A share in percent: `99.8 %`, or `-` if the whole is 0. Only everything is 100 %, and only nothing is 0 %.
+pub fn share(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let percent = 100.0 * part as f64 / whole as f64;
+    match percent {
+        _ if part == 0 || part == whole => format!("{percent:.0} %"),
+        p if p < 0.01 => "< 0.01 %".to_owned(),
+        p if p > 99.99 => "> 99.99 %".to_owned(),
+        p if !(0.1..=99.9).contains(&p) => format!("{p:.2} %"),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// A size in bytes: `812 B`, `58.3 kB`, `1.9 MB`.
+pub fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.2} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// A duration: `20.0 s`, `19 min 58 s`, `2 h 03 min`.
+pub fn duration(span: Micros) -> String {
+    let seconds = span.as_s_f64();
+    let whole = seconds.round() as u64;
+    match whole {
+        0..120 => format!("{seconds:.1} s"),
+        120..7_200 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3_600, whole % 3_600 / 60),
+    }
+}
+
+/// A speed: `447 times real time`.
+pub fn speed(factor: f64) -> String {
+    let number = if factor < 10.0 { format!("{factor:.1}") } else { count(factor as u64) };
+    format!("{number} times real time")
+}
+
+/// A measured value with about three digits: `0`, `0.0008`, `0.25`, `12.3`, `1,234`.
+pub fn measure(value: f32) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        v if v < 0.0001 => format!("{value:.0e}"),
+        v if v < 0.1 => format!("{value:.4}"),
+        v if v < 10.0 => format!("{value:.2}"),
+        v if v < 1_000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A session time from microseconds: `12.688 s`.
+pub fn seconds(at_us: i64) -> String {
+    format!("{:.3} s", at_us as f64 / 1e6)
+}
+
+/// The distance between two values: three decimals for usual sizes, else a power of ten.
+pub fn distance(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if (0.001..1e3).contains(&size) => format!("{value:.3}"),
+        size if (1e3..1e7).contains(&size) => format!("{value:.0}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+/// A time from microseconds, such as `-83.152 ms`. It keeps all digits, with at least one after the point.
+pub fn ms(time_us: i64) -> String {
+    let (sign, size) = (if time_us < 0 { "-" } else { "" }, time_us.unsigned_abs());
+    let fraction = format!("{:03}", size % 1000);
+    let (first, rest) = fraction.split_at(1);
+    format!("{sign}{}.{first}{} ms", size / 1000, rest.trim_end_matches('0'))
+}
+
+/// Cuts a text to at most `most` characters.
+pub fn clipped(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(|n: u64| count(n)), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([counted(1, "shot"), counted(0, "shot")], ["1 shot", "0 shots"]);
+    }
+
+    #[test]
+    fn only_all_is_a_hundred_percent() {
+        assert_eq!(share(100_000, 100_000), "100 %");
+        assert_eq!(share(99_999, 100_000), "> 99.99 %");
+        assert_eq!(share(1, 1_000_000), "< 0.01 %");
+        assert_eq!(share(5, 10_000), "0.05 %");
+        assert_eq!(share(0, 7), "0 %");
+        assert_eq!(share(1, 3), "33.3 %");
+        assert_eq!(share(0, 0), "-");
+    }
+
+    #[test]
+    fn spans_and_sizes_are_short() {
+        assert_eq!(duration(Micros::from_ms(19_950)), "19.9 s");
+        assert_eq!(duration(Micros::from_s(1_198)), "19 min 58 s");
+        assert_eq!(duration(Micros::from_ms(179_984)), "3 min 00 s", "one tick short of it");
+        assert_eq!(duration(Micros::from_s(7_380)), "2 h 03 min");
+        assert_eq!([812, 58_349, 1_912_000].map(bytes), ["812 B", "58.3 kB", "1.91 MB"]);
+        assert_eq!([0.0, 0.00083, 0.25, 12.34].map(measure), ["0", "0.0008", "0.25", "12.3"]);
+    }
+
+    #[test]
+    fn times_lose_no_digit() {
+        assert_eq!(
+            [-83_152, 0, 120_000, 1, -950].map(ms),
+            ["-83.152 ms", "0.0 ms", "120.0 ms", "0.001 ms", "-0.95 ms"]
+        );
+    }
+
+    #[test]
+    fn what_is_far_apart_and_what_is_near_stays_readable() {
+        assert_eq!([0.0, 0.5, 1e-5, 21500.0, 2e7].map(distance), ["0", "0.500", "1.00e-5", "21500", "2.00e7"]);
+        assert_eq!((clipped("abcdef", 4).as_str(), seconds(12_688_000).as_str()), ("abc…", "12.688 s"));
+    }
+}

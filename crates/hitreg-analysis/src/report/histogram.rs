@@ -1,0 +1,200 @@
+//! Histograms of values, as bars of text.
+
+use std::collections::BTreeMap;
+
+use super::figures::{count, measure};
+use super::page::Align::{Left, Right};
+use super::page::{Cell, Page};
+use hitreg_log::stats::Counted;
+use hitreg_log::trace::schema::{corrections, frames, ticks};
+use hitreg_log::trace::{Table, TraceHeader};
+use hitreg_log::units::Micros;
+
+/// The longest bar, in columns.
+const LONGEST: u64 = 40;
+
+/// Collects the distributions of round trips and prediction errors from the rows of a replay.
+#[derive(Debug, Default)]
+pub struct Spreads {
+    /// When each usercmd was made, by player and number.
+    made_at: BTreeMap<(u32, u32), i64>,
+    newest: i64,
+    /// The acks since the last rows of `ticks`.
+    acks: Vec<Table>,
+    round_trip_ms: Counted,
+    error_units: Counted,
+    /// Whether the replay is open loop: clients come one after the other, without ticks.
+    is_open: bool,
+}
+
+/// How long the times of usercmds are kept: longer than related rows of two tables can be apart in a replay.
+const KEPT: Micros = Micros::from_s(64);
+
+impl Spreads {
+    /// The distributions of a replay before its first rows.
+    pub fn of(trace: &TraceHeader) -> Spreads {
+        Spreads { is_open: trace.is_open(), ..Spreads::default() }
+    }
+
+    /// Adds rows. Rows of `ticks` show that all earlier rows have been added. In open loop, rows of `frames` show that
+    /// all usercmds of earlier acks have been added.
+    pub fn add(&mut self, rows: &Table) {
+        match rows.name.as_str() {
+            ticks::NAME => {
+                self.look();
+                let oldest = self.newest.saturating_sub(KEPT.0);
+                self.made_at.retain(|_, at_us| *at_us >= oldest);
+            }
+            frames::NAME => {
+                let frames = frames::Columns::read(rows);
+                let usercmds = frames.player.iter().copied().zip(frames.command.iter().copied());
+                self.made_at.extend(usercmds.zip(frames.at_us.iter().copied()));
+                let newest = frames.at_us.last().copied().unwrap_or_default();
+                self.newest = self.newest.max(newest);
+                if let Some(player) = frames.player.last().copied().filter(|_| self.is_open) {
+                    self.look();
+                    self.made_at.retain(|(of, _), at_us| *of == player && *at_us >= newest.saturating_sub(KEPT.0));
+                }
+            }
+            corrections::NAME => self.acks.push(rows.clone()),
+            _ => {}
+        }
+    }
+
+    fn look(&mut self) {
+        for table in std::mem::take(&mut self.acks) {
+            let acks = corrections::Columns::read(&table);
+            acks.error_units.iter().for_each(|error| self.error_units.add(*error));
+            let usercmds = acks.player.iter().copied().zip(acks.command.iter().copied());
+            for (usercmd, at_us) in usercmds.zip(acks.at_us) {
+                let made = self.made_at.get(&usercmd);
+                made.into_iter().for_each(|made| self.round_trip_ms.add(at_us.saturating_sub(*made) as f32 / 1e3));
+            }
+        }
+    }
+
+    /// The histograms, after all rows.
+    pub fn page(mut self) -> Page {
+        self.look();
+        let mut page = histogram("round trip", "ms", &self.round_trip_ms);
+        page.append(histogram("prediction error", "units", &self.error_units));
+        page
+    }
+}
+
+/// The histogram of round trips, in milliseconds.
+pub fn round_trips(ms: impl IntoIterator<Item = f32>) -> Page {
+    let mut counted = Counted::default();
+    ms.into_iter().for_each(|ms| counted.add(ms));
+    histogram("round trip", "ms", &counted)
+}
+
+/// A bar for each step between the lowest and the highest value, and one for 0. Empty if all values are 0 or there are
+/// none.
+fn histogram(title: &str, unit: &str, values: &Counted) -> Page {
+    let values = || values.iter().filter(|(value, _)| value.is_finite() && *value >= 0.0);
+    let least = values().map(|(value, _)| value).find(|value| *value > 0.0);
+    let mut page = Page::default();
+    let Some((least, greatest)) = least.zip(values().map(|(value, _)| value).last()) else { return page };
+    let steps = Steps::of(least, greatest);
+    let mut counts: BTreeMap<Option<i32>, u64> = BTreeMap::new();
+    for (value, count) in values() {
+        *counts.entry((value > 0.0).then(|| steps.of_value(value))).or_default() += count;
+    }
+    let most = counts.values().max().copied().unwrap_or(1);
+    let row = |step: Option<i32>| -> Vec<Cell> {
+        let number = counts.get(&step).copied().unwrap_or(0);
+        let bar = (number * LONGEST).div_ceil(most) as usize;
+        let from = step.map_or("0".to_owned(), |step| format!("{} up", measure(steps.edge(step))));
+        vec![from.into(), count(number).into(), "#".repeat(bar).into()]
+    };
+    let zeros = counts.contains_key(&None).then_some(None);
+    let steps = (steps.of_value(least)..=steps.of_value(greatest)).map(Some);
+    let rows: Vec<Vec<Cell>> = zeros.into_iter().chain(steps).map(row).collect();
+    page.section(title, &[(unit, Right), ("", Left)], &rows);
+    page
+}
+
+/// Where one bar ends and the next begins.
+#[derive(Clone, Copy)]
+enum Steps {
+    /// Steps at 1, 2, 5, 10, 20, ...
+    Growing,
+    /// Steps of this equal width.
+    Even(f32),
+}
+
+/// If the greatest value is more than this many times the least, the steps grow.
+const FAR_APART: f32 = 10.0;
+
+/// The limit on the number of even steps.
+const MOST_STEPS: f32 = 14.0;
+
+impl Steps {
+    fn of(least: f32, greatest: f32) -> Steps {
+        if greatest > FAR_APART * least {
+            return Steps::Growing;
+        }
+        let enough = |step: &i32| (greatest - least) / Steps::Growing.edge(*step) < MOST_STEPS;
+        Steps::Even(Steps::Growing.edge((SMALLEST..=GREATEST).find(enough).unwrap_or(GREATEST)))
+    }
+
+    /// The lower edge of a step.
+    fn edge(self, step: i32) -> f32 {
+        match self {
+            Steps::Growing => {
+                [1.0, 2.0, 5.0][step.rem_euclid(3) as usize] * libm::powf(10.0, step.div_euclid(3) as f32)
+            }
+            Steps::Even(width) => step as f32 * width,
+        }
+    }
+
+    fn of_value(self, value: f32) -> i32 {
+        match self {
+            Steps::Growing => (SMALLEST..=GREATEST).rev().find(|step| self.edge(*step) <= value).unwrap_or(SMALLEST),
+            Steps::Even(width) => libm::floorf(value / width) as i32,
+        }
+    }
+}
+
+/// The smallest growing step, 0.01, which also holds all lower values.
+const SMALLEST: i32 = -6;
+
+/// The greatest growing step.
+const GREATEST: i32 = 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_is_in_one_bar() {
+        let counted = |values: &[f32]| {
+            let mut counted = Counted::default();
+            values.iter().for_each(|value| counted.add(*value));
+            counted
+        };
+        let page = histogram("error", "units", &counted(&[0.0, 0.0, 1.0, 1.9, 2.0, 70.0, f32::NAN])).text();
+        let words = page.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let bars = words.filter(|words| words.first().is_some_and(|word| word.parse::<f32>().is_ok()));
+        let counts: Vec<String> = bars.map(|words| words[1 + usize::from(words[1] == "up")].to_owned()).collect();
+        assert_eq!(counts, ["2", "2", "1", "0", "0", "0", "1"], "{page}");
+        assert!(page.lines().all(|line| line.len() <= 80), "{page}");
+        assert!(histogram("error", "units", &counted(&[])).text().is_empty());
+        assert!(histogram("error", "units", &counted(&[0.0; 9])).text().is_empty());
+    }
+
+    #[test]
+    fn values_that_are_near_each_other_stand_over_even_steps() {
+        let page = round_trips((0..100).map(|n| 103.0 + (n % 20) as f32).chain([131.0])).text();
+        let expected = "\
+round trip  ms
+  100.0 up  10  ################
+  105.0 up  25  ########################################
+";
+        assert!(page.starts_with(expected), "{page}");
+        let near = round_trips([50.0, 50.001]).text();
+        assert_eq!(near.lines().count(), 2, "{near}");
+        assert!(round_trips([1e-30, 1e30, 7.0]).text().lines().all(|line| line.len() <= 80));
+    }
+}

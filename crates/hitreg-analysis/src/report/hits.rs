@@ -1,0 +1,89 @@
+//! The page of changed shots.
+
+use super::figures::{count, counted, seconds};
+use super::page::Align::Right;
+use super::page::{Cell, Page};
+use crate::diff::{Change, ChangedShot, Hits, Outcome};
+use hitreg_log::trace::schema::IMPACT;
+
+/// The matrix of hits, and each changed shot.
+pub(super) fn hits(hits: &Hits) -> Page {
+    let mut page = Page::default();
+    let in_both = hits.both + hits.other_target + hits.other_wound;
+    if in_both + hits.only_a + hits.only_b + hits.neither == 0 {
+        return page;
+    }
+    let row = |what: &str, hit: u64, not: u64| -> Vec<Cell> { vec![what.into(), count(hit).into(), count(not).into()] };
+    let rows = vec![row("hit in A", in_both, hits.only_a), row("not hit in A", hits.only_b, hits.neither)];
+    page.section("shots", &[("hit in B", Right), ("not hit in B", Right)], &rows);
+    let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
+    let words: Vec<String> =
+        other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
+    if !words.is_empty() {
+        page.note(2, &format!("of those in both: {}", words.join(", ")));
+    }
+    if hits.other_reason > 0 {
+        page.note(2, &format!("of those in neither, for another reason: {}", count(hits.other_reason)));
+    }
+    for shot in hits.changed.first().take(MOST_SHOTS) {
+        changed(&mut page, &shot);
+    }
+    if hits.changed.len() > MOST_SHOTS {
+        let more = (hits.changed.len() - MOST_SHOTS) as u64;
+        page.note(2, &format!("and {}", counted(more, "more changed shot")));
+    }
+    page
+}
+
+const MOST_SHOTS: usize = 10;
+
+/// A changed shot in one line: `p3 #59 pistol, 0.984 s: hit in B only`.
+pub(super) fn change(shot: &ChangedShot) -> String {
+    let of_either = shot.a.as_ref().or(shot.b.as_ref());
+    let weapon = of_either.map_or("", |outcome| outcome.weapon.as_str());
+    let change = match shot.change {
+        Change::OnlyA => "hit in A only",
+        Change::OnlyB => "hit in B only",
+        Change::OtherTarget => "other target",
+        Change::OtherWound => "other hitgroup or damage",
+        Change::OtherReason => "other reason",
+    };
+    let impact = if shot.index == u32::from(IMPACT) { " impact" } else { "" };
+    let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
+    // A game may have no names of weapons.
+    let weapon = if weapon.is_empty() { String::new() } else { format!(" {weapon}") };
+    format!("p{} #{}{weapon}{impact}{at}: {change}", shot.shooter, shot.command)
+}
+
+fn changed(page: &mut Page, shot: &ChangedShot) {
+    page.note(2, &change(shot));
+    for (side, outcome) in [("A", &shot.a), ("B", &shot.b)] {
+        let words = outcome.as_ref().map_or("not fired".to_owned(), words);
+        page.note(4, &format!("{side} {words}"));
+    }
+}
+
+/// The result of a shot: `hit p2 chest 24, rewound 120.0 ms, view error 0.000; on screen: hit p2`.
+fn words(outcome: &Outcome) -> String {
+    let mut text = outcome.reason.to_string();
+    if !matches!(outcome.target.as_str(), "" | "none") {
+        text.push_str(&format!(" {} {}", outcome.target, outcome.hitgroup));
+        text.extend(outcome.damage.map(|damage| format!(" {damage}")));
+    }
+    if let Some(rewind) = outcome.rewind_us.filter(|rewind| *rewind != 0) {
+        text.push_str(&format!(", rewound {:.1} ms", rewind as f64 / 1000.0));
+        if !matches!(outcome.limit.as_str(), "" | "none" | "off") {
+            text.push_str(&format!(" ({})", outcome.limit));
+        }
+    }
+    if let Some(error) = outcome.view_error_units {
+        text.push_str(&format!(", view error {error:.3}"));
+    }
+    if !matches!(outcome.predicted_reason.as_str(), "" | "not predicted") {
+        text.push_str(&format!("; on screen: {}", outcome.predicted_reason));
+        if !matches!(outcome.predicted_target.as_str(), "" | "none") {
+            text.push_str(&format!(" {}", outcome.predicted_target));
+        }
+    }
+    text
+}

@@ -1,0 +1,273 @@
+//! Lays out a page as text of at most 80 columns.
+
+use std::borrow::Cow;
+
+use anstyle::{AnsiColor, Style};
+use textwrap::core::display_width;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+
+use super::page::{Align, Block, Cell, Mark, Page, Part, Table};
+
+/// The width of all text, in columns. Only a single longer word, such as a path, exceeds it.
+pub const WIDTH: usize = 80;
+
+impl Page {
+    /// The page for a terminal, with colours.
+    pub fn styled_text(&self) -> String {
+        self.lay_out(style)
+    }
+
+    /// The page without colours.
+    pub fn text(&self) -> String {
+        self.lay_out(|_| Style::new())
+    }
+
+    fn lay_out(&self, style: fn(Mark) -> Style) -> String {
+        let mut out = Out { text: String::new(), style };
+        for block in &self.blocks {
+            out.block(block);
+        }
+        out.text
+    }
+}
+
+fn style(mark: Mark) -> Style {
+    match mark {
+        Mark::Plain => Style::new(),
+        Mark::Strong => Style::new().bold(),
+        Mark::Good => AnsiColor::Green.on_default(),
+        Mark::Bad => AnsiColor::Red.on_default().bold(),
+        Mark::Unsure => AnsiColor::Yellow.on_default(),
+        Mark::Faint => Style::new().dimmed(),
+        Mark::Removed => AnsiColor::Red.on_default(),
+        Mark::RemovedWords => AnsiColor::Red.on_default().bold().underline(),
+        Mark::Added => AnsiColor::Green.on_default(),
+        Mark::AddedWords => AnsiColor::Green.on_default().bold().underline(),
+    }
+}
+
+struct Out {
+    text: String,
+    style: fn(Mark) -> Style,
+}
+
+impl Out {
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading { text } => {
+                self.gap();
+                for line in wrap(text, WIDTH) {
+                    self.line(&[Part::styled(Mark::Strong, line)]);
+                }
+            }
+            Block::Gap => self.gap(),
+            Block::Line { parts } => self.line(parts),
+            Block::Paragraph { indent, text: Part { text, mark } } => {
+                for line in wrap(text, WIDTH - indent) {
+                    self.line(&[Part::styled(*mark, format!("{:indent$}{line}", ""))]);
+                }
+            }
+            Block::List { indent, items } => {
+                // The words of one item stay on one line.
+                let text = items.join(",\n").replace(' ', STAYS).replace('\n', " ");
+                for line in wrap(&text, WIDTH - indent) {
+                    self.line(&[format!("{:indent$}{}", "", line.replace(STAYS, " ")).into()]);
+                }
+            }
+            Block::Pair { indent, value_at, label, value } => {
+                for (index, line) in wrap(value, WIDTH - value_at).iter().enumerate() {
+                    let label = if index == 0 { label } else { "" };
+                    let width = value_at - indent;
+                    self.line(&[format!("{:indent$}{label:width$}{line}", "").into()]);
+                }
+            }
+            Block::Table(table) => self.table(table),
+        }
+    }
+
+    /// An empty line, unless the text is still empty.
+    fn gap(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    fn line(&mut self, parts: &[Part]) {
+        let blank = parts.iter().rev().take_while(|part| part.text.trim_end().is_empty()).count();
+        let (last, before) = match parts[..parts.len() - blank].split_last() {
+            Some((last, before)) => (last.text.trim_end(), before),
+            None => ("", &[][..]),
+        };
+        for part in before {
+            self.part(part.mark, &part.text);
+        }
+        let mark = before.len();
+        self.part(parts.get(mark).map_or(Mark::Plain, |part| part.mark), last);
+        self.text.push('\n');
+    }
+
+    fn part(&mut self, mark: Mark, text: &str) {
+        let style = (self.style)(mark);
+        self.text.push_str(&format!("{style}{text}{style:#}"));
+    }
+
+    /// A table, indented by two columns.
+    fn table(&mut self, table: &Table) {
+        let columns = Columns::of(table);
+        let head = |(column, (name, _)): (usize, &(String, Align))| match &table.title {
+            Some(title) if column == 0 => Part::styled(Mark::Strong, title),
+            _ => Part::styled(Mark::Faint, name),
+        };
+        let head: Vec<Cell> = table.columns.iter().enumerate().map(head).collect();
+        if head.iter().any(|cell| !cell.text.is_empty()) {
+            self.row(table, &columns, &head, table.title.is_some());
+        }
+        for row in &table.rows {
+            self.row(table, &columns, row, false);
+        }
+    }
+
+    /// A row. The title in a head's first cell begins at the left edge, like a heading.
+    fn row(&mut self, table: &Table, columns: &Columns, cells: &[Cell], titled: bool) {
+        let place = |column: usize| match column {
+            0 if titled => (0, MARGIN + columns.widths[0]),
+            0 => (MARGIN, columns.widths[0]),
+            _ => (columns.gap, columns.widths[column]),
+        };
+        let lines = |(column, cell): (usize, &Cell)| wrap_all(&cell.text, place(column).1);
+        let lines: Vec<Vec<String>> = cells.iter().enumerate().map(lines).collect();
+        for index in 0..lines.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut parts: Vec<Part> = Vec::new();
+            for (column, cell) in cells.iter().enumerate() {
+                let text = lines[column].get(index).map_or("", String::as_str);
+                let (gap, width) = place(column);
+                let space = " ".repeat(width.saturating_sub(display_width(text)));
+                let (gap, text) = (" ".repeat(gap).into(), Part::styled(cell.mark, text));
+                match table.columns[column].1 {
+                    Align::Left => parts.extend([gap, text, space.into()]),
+                    Align::Right => parts.extend([gap, space.into(), text]),
+                }
+            }
+            self.line(&parts);
+        }
+    }
+}
+
+/// The widths of a table's columns, and the gap between them.
+struct Columns {
+    widths: Vec<usize>,
+    gap: usize,
+}
+
+impl Columns {
+    /// Makes each column as wide as its widest cell. If the page is too narrow, the widest text column becomes
+    /// narrower, as long as it remains wide enough. If that column would become too narrow, the gaps between columns
+    /// shrink first.
+    fn of(table: &Table) -> Columns {
+        let width = |column: usize| {
+            let cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.as_str());
+            let name = table.columns[column].0.as_str();
+            let title =
+                table.title.iter().filter(|_| column == 0).map(|title| display_width(title).saturating_sub(MARGIN));
+            cells.chain(name.lines()).map(display_width).chain(title).max().unwrap_or(0)
+        };
+        let mut widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+        let all = MARGIN + widths.iter().sum::<usize>();
+        let beyond = |gap: usize| (all + gap * widths.len().saturating_sub(1)).saturating_sub(WIDTH);
+        let [apart, together] = [beyond(2), beyond(1)];
+        let words = table.columns.iter().zip(&mut widths).filter(|((_, align), _)| *align == Align::Left);
+        let widest = words.map(|(_, width)| width).max();
+        let gap = match &widest {
+            _ if apart == 0 => 2,
+            Some(widest) if widest.saturating_sub(apart) >= WIDE => 2,
+            _ => 1,
+        };
+        if let Some(widest) = widest {
+            let beyond = if gap == 2 { apart } else { together };
+            *widest = widest.saturating_sub(beyond).max(NARROWEST.min(*widest));
+        }
+        Columns { widths, gap }
+    }
+}
+
+/// A text column of at least this width is easy to read.
+const WIDE: usize = 24;
+
+/// The indent of tables.
+const MARGIN: usize = 2;
+
+/// No text column becomes narrower than this.
+const NARROWEST: usize = 12;
+
+/// A non-breaking space, which keeps words on one line.
+const STAYS: &str = "\u{a0}";
+
+/// Breaks text at spaces into lines of at most `width` columns. A longer word is not broken.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    lines(text, Options::new(width).break_words(false))
+}
+
+/// Like [`wrap`], but breaks longer words too.
+fn wrap_all(text: &str, width: usize) -> Vec<String> {
+    lines(text, Options::new(width))
+}
+
+fn lines(text: &str, options: Options<'_>) -> Vec<String> {
+    let options = options
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    textwrap::wrap(text, options).into_iter().map(Cow::into_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::Align::{Left, Right};
+    use super::*;
+
+    #[test]
+    fn text_wraps_between_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("extraordinarily so", 7), ["extraordinarily", "so"]);
+        let mut page = Page::default();
+        page.heading(&"word ".repeat(40));
+        page.pair("label", &"word ".repeat(40));
+        page.list(4, vec!["a few words".to_owned(); 30]);
+        page.paragraph(6, &"word ".repeat(40));
+        let text = page.text();
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert!(text.contains("words,\n"), "an item stays together: {text}");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut page = Page::default();
+        let rows = vec![vec!["a".into(), "1".into()], vec!["bcd".into(), "1,000".into()]];
+        page.table(&[("", Left), ("", Right)], &rows);
+        assert_eq!(page.text(), "  a        1\n  bcd  1,000\n");
+        let mut page = Page::default();
+        page.section("title", &[("n", Right)], &rows);
+        assert_eq!(page.text(), "title      n\n  a        1\n  bcd  1,000\n");
+        let mut page = Page::default();
+        page.section("a long title", &[("n", Right)], &rows);
+        assert_eq!(page.text().lines().next(), Some("a long title      n"));
+    }
+
+    #[test]
+    fn a_column_of_words_gives_way_where_the_page_ends() {
+        let mut page = Page::default();
+        page.table(&[("", Left), ("", Right)], &[vec!["word ".repeat(30).into(), "1,000".into()]]);
+        let text = page.text();
+        assert!(text.lines().count() > 1 && text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert!(text.lines().next().is_some_and(|line| line.ends_with("1,000")), "{text}");
+    }
+
+    #[test]
+    fn colours_are_for_terminals() {
+        let mut page = Page::default();
+        page.styled(Mark::Bad, "wrong");
+        assert_eq!((page.text().as_str(), page.styled_text().contains("\u{1b}[")), ("wrong\n", true));
+        let json = serde_json::to_value(&page).expect("JSON");
+        assert_eq!(json, serde_json::json!([{"block": "line", "parts": [{"text": "wrong", "mark": "bad"}]}]));
+    }
+}

@@ -1,0 +1,93 @@
+//! Shows the distributions of both traces side by side.
+
+use std::collections::BTreeMap;
+
+use super::figures::{count, distance};
+use super::page::Align::Right;
+use super::page::{Cell, Page};
+use crate::diff::{Interpolation, Reconciliation};
+use hitreg_log::stats::Spread;
+
+/// The table of both traces' predictions.
+pub(super) fn reconciliation(both: &Reconciliation) -> Page {
+    let (a, b) = (&both.a, &both.b);
+    let mut page = Page::default();
+    if a.checked + b.checked == 0 {
+        return page;
+    }
+    let mut rows = vec![
+        counts("predictions checked", a.checked, b.checked),
+        counts("exact", a.exact, b.exact),
+        counts("near", a.near, b.near),
+    ];
+    let causes = merged(&a.misses_by_cause, &b.misses_by_cause);
+    rows.extend(causes.into_iter().map(|(cause, (a, b))| counts(&format!("corrected: {cause}"), a, b)));
+    rows.extend(spread("error, units", a.error_units, b.error_units));
+    rows.extend(spread("usercmds run again", both.reran_a, both.reran_b));
+    page.section("reconciliation", &SIDES, &rows);
+    let c = &both.corrected;
+    if c.both + c.only_a + c.only_b > 0 {
+        let (both, only_a, only_b) = (count(c.both), count(c.only_a), count(c.only_b));
+        page.note(2, &format!("corrected in both {both}, only in A {only_a}, only in B {only_b}"));
+    }
+    page
+}
+
+/// The table of both traces' views: how they drew the other entities.
+pub(super) fn interpolation(both: &Interpolation) -> Page {
+    let mut page = Page::default();
+    if both.a.views + both.b.views == 0 {
+        return page;
+    }
+    let mut rows = vec![counts("views", both.a.views, both.b.views)];
+    rows.extend(merged(&both.a.how, &both.b.how).into_iter().map(|(how, (a, b))| counts(&how, a, b)));
+    page.section("interpolation", &SIDES, &rows);
+    let compared = count(both.compared);
+    page.note(
+        2,
+        &match (both.moved, both.distance_units, both.distance_max_units) {
+            (0, ..) => format!("drawn in the same places: all {compared} in both"),
+            (moved, Some(apart), Some(max)) => format!(
+                "drawn apart: {} of {compared}; distance p50 {}, p95 {}, p99 {}, max {} units",
+                count(moved),
+                distance(f64::from(apart.p50)),
+                distance(f64::from(apart.p95)),
+                distance(f64::from(apart.p99)),
+                distance(f64::from(max)),
+            ),
+            (moved, ..) => format!("drawn apart: {} of {compared}", count(moved)),
+        },
+    );
+    page
+}
+
+const SIDES: [(&str, super::page::Align); 2] = [("A", Right), ("B", Right)];
+
+fn counts(what: &str, a: u64, b: u64) -> Vec<Cell> {
+    vec![clipped_name(what), count(a).into(), count(b).into()]
+}
+
+fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<Vec<Cell>> {
+    type Part = fn(Spread) -> f32;
+    let parts: [(&str, Part); 3] = [("p50", |s| s.p50), ("p95", |s| s.p95), ("max", |s| s.max)];
+    let text = |spread: Option<Spread>, part: Part| spread.map_or("-".to_owned(), |s| distance(f64::from(part(s))));
+    let row = |(name, part): &(&str, Part)| {
+        vec![format!("{what}, {name}").into(), text(a, *part).into(), text(b, *part).into()]
+    };
+    if a.is_none() && b.is_none() { Vec::new() } else { parts.iter().map(row).collect() }
+}
+
+fn clipped_name(name: &str) -> Cell {
+    super::figures::clipped(name, 40).into()
+}
+
+fn merged(a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>) -> BTreeMap<String, (u64, u64)> {
+    let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (name, count) in a {
+        both.entry(name.clone()).or_default().0 += count;
+    }
+    for (name, count) in b {
+        both.entry(name.clone()).or_default().1 += count;
+    }
+    both
+}

@@ -1,0 +1,114 @@
+//! The page of a sweep.
+
+use super::page::Align::{Left, Right};
+use super::page::{Align, Cell, Page};
+use super::what_if_line;
+use crate::swept::{Figures, Sweep};
+use hitreg_log::record::WhatIf;
+use hitreg_log::stats::Spread;
+
+/// The most important figures, with a row for each combination of values.
+pub fn sweep_page(sweep: &Sweep) -> Page {
+    let mut page = Page::default();
+    let names = [
+        "shots\nhit",
+        "\nmissed*",
+        "view\np50",
+        "error\np95",
+        "hits\nn",
+        "in\nms",
+        "cover\nunits",
+        "corr.\nn",
+        "\np95",
+        "kB/s\ndown",
+        "\nup",
+    ];
+    let mut columns: Vec<(&str, Align)> = names.iter().map(|name| (*name, Right)).collect();
+    let has_intervals = sweep.what_if == WhatIf::Rerecord;
+    if has_intervals {
+        columns.splice(1..1, [("hit\n%", Right), ("95%\nci", Right)]);
+    }
+    let row = |row: &crate::swept::Row| -> Vec<Cell> {
+        let mut cells = figures(&row.figures).to_vec();
+        if has_intervals {
+            cells.splice(1..1, hit_share(&row.figures));
+        }
+        [row.values.join(" ")].into_iter().chain(cells).map(Cell::from).collect()
+    };
+    let rows: Vec<Vec<Cell>> = sweep.rows.iter().map(row).collect();
+    page.table(&[&[("", Left)], &columns[..]].concat(), &rows);
+    page.blank();
+    if let Some(note) = equal_rows(sweep) {
+        page.paragraph(0, &note);
+    }
+    page.line(&format!("rows: {}", sweep.keys.join(" ")));
+    let seeds = if has_intervals { format!(" ({} of them)", sweep.repeats) } else { String::new() };
+    page.paragraph(0, &format!("{}{seeds}", what_if_line(sweep.what_if)));
+    page.line("* on target on the shooter's screen");
+    page.line("errors in units; in cover: medians of time and way on the target's own screen");
+    page.line("corr.: predictions that had to be corrected, and by how much (without spawns,");
+    page.line("deaths and teleports)");
+    page.line("kB/s: of each player, from the server and to it");
+    page
+}
+
+/// The share of shots that hit, and half the width of its confidence interval.
+fn equal_rows(sweep: &Sweep) -> Option<String> {
+    let (first, others) = sweep.rows.split_first()?;
+    if others.is_empty() || others.iter().any(|row| row.figures != first.figures) {
+        return None;
+    }
+    let keys = sweep.keys.join(", ");
+    Some(match sweep.what_if {
+        WhatIf::Rerecord => format!("All rows are equal: these sessions do not depend on {keys}."),
+        _ if sweep.keys.iter().all(|key| key.starts_with("client.")) => format!(
+            "All rows are equal: the log holds the usercmds that the clients sent, and a replay cannot change {keys}. \
+             --what-if rerecord plays the session again with bots."
+        ),
+        _ => format!("All rows are equal: the replays of these logs do not depend on {keys}."),
+    })
+}
+fn hit_share(f: &Figures) -> [String; 2] {
+    let share = (f.shots > 0).then(|| format!("{:.1}", 100.0 * f.hits as f64 / f.shots as f64));
+    let interval = f.hit_share_ci95.map(|half| format!("±{:.1}", 100.0 * half));
+    [share, interval].map(|cell| cell.unwrap_or("-".to_owned()))
+}
+
+fn figures(f: &Figures) -> [String; 11] {
+    let part = |spread: Option<Spread>, part: fn(Spread) -> f32, digits: usize| {
+        spread.map_or("-".to_owned(), |spread| format!("{:.digits$}", part(spread)))
+    };
+    let kilobytes = |bytes: Option<f64>| bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes / 1e3));
+    let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
+    [
+        count((f.shots > 0).then_some(f.hits)),
+        count(f.missed_on_target),
+        part(f.view_error_units, |s| s.p50, 1),
+        part(f.view_error_units, |s| s.p95, 1),
+        count(f.hits_in_cover),
+        part(f.in_cover_ms, |s| s.p50, 0),
+        part(f.in_cover_units, |s| s.p50, 0),
+        f.corrections.to_string(),
+        part(f.correction_units, |s| s.p95, 2),
+        kilobytes(f.down_bytes_per_s),
+        kilobytes(f.up_bytes_per_s),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_engine::sweep::Row;
+
+    #[test]
+    fn equal_rows_have_a_reason() {
+        let row = |shots| Row { values: vec!["30".to_owned()], figures: Figures { shots, ..Figures::default() } };
+        let sweep = |key: &str, what_if, rows| Sweep { what_if, repeats: 1, keys: vec![key.to_owned()], rows };
+        let note = equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1), row(1)]));
+        assert!(note.is_some_and(|note| note.contains("a replay cannot change client.cmd_hz")));
+        let note = equal_rows(&sweep("server.update_hz", WhatIf::Replay, vec![row(1), row(1)]));
+        assert!(note.is_some_and(|note| note.contains("do not depend on server.update_hz")));
+        assert_eq!(equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1), row(2)])), None);
+        assert_eq!(equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1)])), None);
+    }
+}

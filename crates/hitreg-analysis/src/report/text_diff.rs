@@ -1,0 +1,67 @@
+//! Shows the differences of two texts on a page. Lines that only one text has are signed and coloured, and changed
+//! words are highlighted.
+
+use super::figures::count;
+use super::page::{FAINT, Mark, PLAIN, Page, Part};
+use crate::diff::TraceDiff;
+use crate::text_diff::{Line, Of, TextDiff, Words};
+use crate::why::Correction;
+
+impl Page {
+    /// Adds the first lines of the diff, without wrapping. `rest` says where to find the other lines.
+    pub fn text_diff(&mut self, diff: &TextDiff, most: usize, rest: &str) {
+        for line in diff.lines.iter().take(most) {
+            self.parts(parts(line));
+        }
+        if let Some(more) = diff.lines.len().checked_sub(most).filter(|more| *more > 0) {
+            self.paragraph(2, &format!("({} more lines {rest})", count(more as u64)));
+        }
+    }
+}
+
+fn parts(line: &Line) -> Vec<Part> {
+    let [whole, words] = match line.of {
+        Of::Neither => [FAINT; 2],
+        Of::Both => [PLAIN; 2],
+        Of::Before => [Mark::Removed, Mark::RemovedWords],
+        Of::After => [Mark::Added, Mark::AddedWords],
+    };
+    let part = |part: &Words| Part::styled(if part.changed { words } else { whole }, &part.text);
+    [Part::styled(whole, format!("  {}", line.sign()))].into_iter().chain(line.words.iter().map(part)).collect()
+}
+
+/// The settings of both sides if some differ, with `context` equal settings around each difference.
+pub(super) fn settings(page: &mut Page, diff: &TraceDiff, context: usize, most: usize) {
+    let [a, b] = &diff.settings;
+    let text = |settings: &[(String, String)]| -> String {
+        settings.iter().map(|(key, value)| format!("{}\n", one_line(&format!("{key} = {value}")))).collect()
+    };
+    let mut found = TextDiff::default();
+    found.add(["@@ settings @@", "@@"], &text(a), &text(b), context);
+    page.text_diff(&found, most, "with --verbose");
+}
+
+/// The predicted body and the acked body, if the whole body is known.
+pub(super) fn body(page: &mut Page, correction: &Correction) {
+    let text = |came: bool| -> String {
+        let error = |field: &str| correction.errors.iter().find(|error| came && error.field == field);
+        let line = |(field, value): &(String, String)| {
+            let value = error(field).map_or(value.clone(), |error| error.authoritative.to_string());
+            format!("{}\n", one_line(&format!("{field} = {value}")))
+        };
+        correction.predicted.iter().map(line).collect()
+    };
+    let mut found = TextDiff::default();
+    found.add(["@@ the body, as it was predicted and as it came @@", "@@"], &text(false), &text(true), 2);
+    if !found.is_empty() {
+        page.blank();
+        page.text_diff(&found, MOST_BODY_LINES, "in the table `frames`");
+    }
+}
+
+const MOST_BODY_LINES: usize = 40;
+
+/// Puts a name or value from a file on one line of the page.
+fn one_line(text: &str) -> String {
+    super::figures::clipped(&super::printable::printable(text), super::layout::WIDTH - 3)
+}

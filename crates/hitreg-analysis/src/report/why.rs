@@ -1,0 +1,400 @@
+//! Explains one shot or one correction to the person who asks about it.
+
+use super::figures::{clipped, count, counted, measure, ms, seconds};
+use super::page::Align::{Left, Right};
+use super::page::{Cell, Page};
+use super::why_scene::Scene;
+use crate::why::{
+    Came, Carried, Correction, DrawnFrom, GivenHit, Judged, Off, Otherwise, Place, Received, Shot, Which, Why,
+};
+
+/// The page about a shot or a correction. `settings` are the settings of the trace.
+pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[Otherwise]) -> Page {
+    let mut page = Page::default();
+    match why {
+        Why::Shot(shot) => about_shot(&mut page, why, shot, settings, otherwise),
+        Why::Correction(correction) => about_correction(&mut page, why, correction),
+    }
+    page
+}
+
+/// The answer in one or two sentences.
+pub fn why_answer(why: &Why, settings: &[(String, String)]) -> String {
+    match why {
+        Why::Shot(shot) => verdict(shot, settings),
+        Why::Correction(correction) => mispredicted(correction),
+    }
+}
+
+/// The picture of a shot or correction as SVG; `None` if the trace has no positions.
+pub fn why_svg(why: &Why, settings: &[(String, String)]) -> Option<String> {
+    Scene::of(why).map(|scene| scene.svg(&title(why), &why_answer(why, settings)))
+}
+
+fn title(why: &Why) -> String {
+    match why {
+        Why::Shot(shot) => {
+            let what = if shot.is_impact { "impact of" } else { "shot" };
+            let weapon = if shot.weapon.is_empty() { String::new() } else { format!(" ({})", name(&shot.weapon)) };
+            let at = shot.judged.as_ref().and_then(|judged| judged.at_us).or(shot.made.and_then(|made| made.at_us));
+            format!("{what} p{}#{}{weapon}{}", shot.shooter, shot.command, at_time(at))
+        }
+        Why::Correction(correction) => {
+            let Correction { player, number, of, at_us, .. } = &**correction;
+            format!("correction {} of {} of p{player}{}", count(u64::from(*number)), count(*of as u64), at_time(*at_us))
+        }
+    }
+}
+
+fn at_time(at_us: Option<i64>) -> String {
+    at_us.map_or(String::new(), |at| format!(" at {}", seconds(at)))
+}
+
+/// Shortens a name that comes from a file.
+fn name(text: &str) -> String {
+    clipped(text, 24)
+}
+
+fn known(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "not known".to_owned())
+}
+
+fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, String)], otherwise: &[Otherwise]) {
+    page.line(&title(why));
+    page.note(2, &verdict(shot, settings));
+
+    page.heading(&format!("On p{}'s screen", shot.shooter));
+    let made_us = shot.made.and_then(|made| made.at_us);
+    page.pair("usercmd", &format!("#{}, made at {}", shot.command, known(made_us.map(seconds))));
+    let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
+    page.pair_if("aimed", looks.as_deref());
+    let about = shot.about.as_deref().map(name);
+    let target = about.as_ref().zip(chosen(shot)).map(|(who, by)| format!("{who}: {by}"));
+    page.pair_if("target", target.as_deref());
+    if let Some(who) = &about {
+        let drawn = shot.drawn.as_ref().map(|drawn| {
+            let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
+            let age = drawn.age_us.map_or(String::new(), |age| format!(", {} ago", ms(age)));
+            let category = drawn.category.as_ref().map_or(String::new(), |category| format!(" ({})", name(category)));
+            format!("{}{category}{at}{age}", name(&drawn.how))
+        });
+        page.pair(&format!("drew {}", clipped(who, 8)), &known(drawn));
+    }
+    page.pair_if("made of", shot.drawn_from.as_ref().map(made_of).as_deref());
+    page.pair("came out", &came(&shot.screen));
+
+    page.heading("On the server");
+    let made_us = shot.made.and_then(|made| made.at_us);
+    page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
+    match &shot.judged {
+        Some(judged) => about_judged(page, shot, judged, settings),
+        None => page.pair("ran", "never: the usercmd did not reach it, or ran without firing"),
+    }
+    if let Some(impact) = &shot.impact {
+        page.pair("impact", &came(impact));
+    }
+    if let Some(who) = about.filter(|_| !shot.places.is_empty()) {
+        places(page, shot, &who);
+    }
+    elsewhere(page, shot);
+    picture(page, why);
+    if !otherwise.is_empty() {
+        page.heading("What other settings would have made of it");
+        for other in otherwise {
+            let would_be = other.server.as_ref().map_or("not judged at all".to_owned(), came);
+            page.note(2, &format!("{}: {would_be} ({})", other.what, other.setting));
+        }
+        page.faint(2, &super::what_if_line(hitreg_log::record::WhatIf::Rejudge));
+    }
+}
+
+/// How the target was chosen.
+fn chosen(shot: &Shot) -> Option<&'static str> {
+    match shot.aimed_by.as_deref().filter(|_| !shot.is_impact)? {
+        "hit" => Some("hit on the server"),
+        "predicted_hit" => Some("hit on the shooter's screen"),
+        "nearest" => Some("nothing was hit; drawn nearest to the aim"),
+        _ => None,
+    }
+}
+
+/// The snapshots from which a target was drawn.
+fn made_of(from: &DrawnFrom) -> String {
+    let at = |snapshot: &Received| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
+    match (&from.after, from.fraction) {
+        (Some(after), Some(fraction)) => {
+            format!("snapshots {} and {}, {:.0} % of the way", at(&from.before), at(after), fraction * 100.0)
+        }
+        _ => format!("snapshot {}, the last that it had", at(&from.before)),
+    }
+}
+
+fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
+    let first = if carried.packets > 1 { format!("in {} packets, the first ", carried.packets) } else { String::new() };
+    let waited = made_us.map(|made| carried.sent_us.saturating_sub(made)).filter(|waited| *waited != 0);
+    let waited = waited.map_or(String::new(), |waited| format!(", {} after it was made", ms(waited)));
+    let arrived = match carried.arrived_us {
+        Some(at) => format!("arrived at {}, {} later", seconds(at), ms(at.saturating_sub(carried.sent_us))),
+        None if carried.is_lost => "never arrived".to_owned(),
+        None => "when it arrived is not known".to_owned(),
+    };
+    format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
+}
+
+fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(String, String)]) {
+    let made_us = shot.made.and_then(|made| made.at_us);
+    let after =
+        made_us.zip(judged.at_us).map(|(made, ran)| format!(", {} after it was made", ms(ran.saturating_sub(made))));
+    let tick = judged.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
+    let when = known(judged.at_us.map(seconds));
+    page.pair("ran", &format!("at {when}{tick}{}", after.unwrap_or_default()));
+    let how = judged.ran.as_ref().filter(|(_, how)| how != "run");
+    page.pair_if(
+        "instead",
+        how.map(|(tick, how)| format!("{} in tick {tick}", name(how).replace('_', " "))).as_deref(),
+    );
+    let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
+        (0, _) => "0.0 ms: judged in the present".to_owned(),
+        (rewind, Some(at)) => format!("{}, to {}", ms(rewind), seconds(at.saturating_sub(rewind))),
+        (rewind, None) => ms(rewind),
+    });
+    page.pair("went back", &known(back));
+    page.pair("limited by", &limit(&judged.limit, settings));
+    let error = match (shot.view_error_units, &shot.about) {
+        (Some(error), Some(who)) => {
+            format!("{} units between {1} drawn and {1} judged", measure(error), name(who))
+        }
+        _ if shot.server.reason == "launched" => "none: a projectile is not judged at launch".to_owned(),
+        _ => "not known: no target was drawn, or it spawned or teleported since".to_owned(),
+    };
+    page.pair("view error", &error);
+    page.pair("judged", &came(&shot.server));
+    page.pair_if("recorded", shot.given.as_ref().map(given).as_deref());
+    let covered = judged.in_cover_ms.map(|ms| format!("; in cover on its own screen for {} ms", measure(ms)));
+    let visible = match judged.visible_at_present.as_str() {
+        "yes" => Some("could be seen from the muzzle"),
+        "no" => Some("was out of sight of the muzzle"),
+        _ => None,
+    };
+    page.pair_if("by then", visible.map(|seen| format!("the target {seen}{}", covered.unwrap_or_default())).as_deref());
+}
+
+/// The hit that the recorded server reported for a shot.
+fn given(given: &GivenHit) -> String {
+    let Some(target) = &given.target else { return "the server gave no hit for it".to_owned() };
+    let whom = if target == "?" { "a hit of somebody" } else { target };
+    let damage = given.damage.map_or(String::new(), |damage| format!(" for {}", measure(damage)));
+    let off = match (given.off_units, given.beyond_spread_units) {
+        (Some(off), Some(beyond)) if off > 0.0 => {
+            format!("; judged here it passes {} units beside, {} beyond its spread", measure(off), measure(beyond))
+        }
+        _ => String::new(),
+    };
+    format!("the server gave {whom}{damage}{off}")
+}
+
+/// Adds a note if the server ran the usercmd from another place than the shooter's screen showed.
+fn elsewhere(page: &mut Page, shot: &Shot) {
+    let Some((who, Some(ran))) = &shot.aimed_at else { return };
+    let drawn = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref());
+    let Some(seen) = drawn.map(Off::degrees).filter(|_| shot.about.as_ref() == Some(who)) else { return };
+    let has_height = shot.line.is_some_and(|line| line.has_height);
+    if has_height && (seen - ran).abs() > SAME_DEGREES {
+        let [seen, ran] = [seen, *ran].map(measure);
+        let shooter = shot.shooter;
+        page.note(2, &format!(
+            "the server had p{shooter} elsewhere than p{shooter}'s screen: from there the aim was {ran} degrees off {} as drawn, \
+             and not {seen}; what is off the aim here is off that of the screen",
+            name(who)
+        ));
+    }
+}
+
+/// Two aims at most this far apart count as equal: the aim in the trace's tables and the aim that was judged.
+const SAME_DEGREES: f32 = 0.05;
+
+/// The table of the target's places: drawn, judged and present.
+fn places(page: &mut Page, shot: &Shot, who: &str) {
+    let columns = [("server time", Right), ("off the aim", Right), ("", Left), ("known by", Left)];
+    let row = |place: &Place| -> Vec<Cell> {
+        let off = place.off.as_ref();
+        let distance = off.map(|off| format!("{} units", measure(off.distance_units)));
+        vec![
+            place.which.name().into(),
+            known(place.at_us.map(seconds)).into(),
+            known(distance).into(),
+            off.map_or(String::new(), direction).into(),
+            place.known_by.into(),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = shot.places.iter().map(row).collect();
+    page.section(&format!("Where {who} was"), &columns, &rows);
+    let without_height = shot.line.is_some_and(|line| !line.has_height);
+    if without_height {
+        page.faint(2, "seen from above: the trace does not say how high the eyes are (own.view_ofs_z)");
+    }
+}
+
+/// The direction to the target as seen along the aim: `3.10 left, 2.00 below`.
+fn direction(off: &Off) -> String {
+    let across = format!("{} {}", measure(off.right_units.abs()), off.side());
+    match off.up_units {
+        Some(up) => format!("{across}, {} {}", measure(up.abs()), if up < 0.0 { "below" } else { "above" }),
+        None => across,
+    }
+}
+
+/// A result in words: `hit p3 head 80`.
+fn came(came: &Came) -> String {
+    let mut text = if came.reason.is_empty() { "not known".to_owned() } else { name(&came.reason) };
+    text.extend(came.target.iter().chain(&came.hitgroup).map(|word| format!(" {}", name(word))));
+    text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(" {damage}")));
+    text
+}
+
+fn limit(limit: &str, settings: &[(String, String)]) -> String {
+    let setting = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
+    match limit {
+        "none" => "nothing: it went back to what the screen showed".to_owned(),
+        "off" if setting("lag_compensation.enabled") == Some("false") => "lag compensation is off".to_owned(),
+        "off" => "lag compensation is off, or the shot flies by itself".to_owned(),
+        "max_unlag" => match setting("lag_compensation.max_unlag_ms") {
+            Some(most) => format!("lag_compensation.max_unlag_ms: at most {most} ms"),
+            None => "lag_compensation.max_unlag_ms".to_owned(),
+        },
+        "claim" => "the usercmd's time is not what the measured round trip implies; that counted instead".to_owned(),
+        "oldest" => "the oldest that is remembered".to_owned(),
+        "" => "not known".to_owned(),
+        other => name(other),
+    }
+}
+
+fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
+    let server = came(&shot.server);
+    let shooter = shot.shooter;
+    if shot.is_impact {
+        return format!(
+            "{server}: the projectile of p{shooter}#{} came down there; nobody foretells that.",
+            shot.command
+        );
+    }
+    let who = shot.about.as_deref().map_or("anybody".to_owned(), name);
+    let aim = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
+        format!("the middle of {who} was {} units {} of the aim", measure(off.right_units.abs()), off.side())
+    });
+    let screen = match shot.screen.reason.as_str() {
+        "hit" => came(&shot.screen).replacen("hit", "it hit", 1),
+        "missed" | "hit the world" => match aim {
+            Some(aim) => format!("{aim}, and the shot {}", name(&shot.screen.reason)),
+            None => format!("the shot {}", name(&shot.screen.reason)),
+        },
+        "launched" => "it was launched".to_owned(),
+        "already dead" => "the target was dead already".to_owned(),
+        "not predicted" => "nothing was foretold".to_owned(),
+        _ => "what happened is not known".to_owned(),
+    };
+    let server_words = match &shot.judged {
+        None => "the server never judged it".to_owned(),
+        Some(_) if shot.server.reason == "launched" => "the server launched it, too".to_owned(),
+        Some(judged) => judged_words(shot, judged, settings),
+    };
+    format!("{server}: on p{shooter}'s screen {screen}; {server_words}.")
+}
+
+fn judged_words(shot: &Shot, judged: &Judged, settings: &[(String, String)]) -> String {
+    let Some((who, error)) = shot.about.as_ref().zip(shot.view_error_units) else {
+        return "how far that is from what the server judged is not known".to_owned();
+    };
+    let who = name(who);
+    if error == 0.0 {
+        return format!("the server judged {who} where the screen had {who}, to 0 units");
+    }
+    let apart = format!("the server judged {who} {} units from where the screen had {who}", measure(error));
+    match judged.limit.as_str() {
+        "none" | "" => apart,
+        other => format!("{apart} ({})", limit(other, settings)),
+    }
+}
+
+fn mispredicted(correction: &Correction) -> String {
+    let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", name(&first.field)));
+    let fields = counted(correction.errors.len() as u64, "field");
+    let error = correction.error_units.map(|error| format!("{} units off", measure(error)));
+    format!(
+        "{}: usercmd #{} was predicted {}; {fields} corrected{first}.",
+        name(&correction.cause).replace('_', " "),
+        correction.command,
+        known(error),
+    )
+}
+
+fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
+    page.line(&title(why));
+    page.note(2, &mispredicted(correction));
+    page.blank();
+    let made = known(correction.made_us.map(seconds));
+    page.pair("usercmd", &format!("#{}, made at {made}", correction.command));
+    let took =
+        correction.made_us.zip(correction.at_us).map(|(made, ack)| format!(", {} later", ms(ack.saturating_sub(made))));
+    let acked = known(correction.at_us.map(seconds));
+    page.pair("acked", &format!("at {acked}{}", took.unwrap_or_default()));
+    let with = correction.commands.map(|commands| {
+        let ground = match correction.on_ground {
+            Some(true) => ", the first of them begun on the ground",
+            Some(false) => ", the first of them begun in the air",
+            None => "",
+        };
+        format!("{} since the ack before{ground}", counted(u64::from(commands), "usercmd"))
+    });
+    page.pair("covers", &known(with));
+    page.pair("cause", &name(&correction.cause).replace('_', " "));
+    let evidence = Some(name(&correction.evidence)).filter(|evidence| !evidence.is_empty());
+    page.pair("shown by", &known(evidence));
+    let [place, velocity] = [(correction.error_units, "units"), (correction.velocity_error_units_per_s, "units/s")]
+        .map(|(error, unit)| known(error.map(|error| format!("{} {unit}", measure(error)))));
+    page.pair("error", &format!("{place}; velocity {velocity}; {}", name(&correction.result)));
+    page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
+    let columns = [("predicted", Right), ("came", Right), ("difference", Right)];
+    let rows: Vec<Vec<Cell>> = correction
+        .errors
+        .iter()
+        .take(MOST_FIELDS)
+        .map(|error| {
+            let difference = error.authoritative - error.predicted;
+            let [predicted, came] = [error.predicted, error.authoritative].map(|value| format!("{value}"));
+            vec![name(&error.field).into(), predicted.into(), came.into(), measure(difference).into()]
+        })
+        .collect();
+    if !rows.is_empty() {
+        page.section("field", &columns, &rows);
+    }
+    if correction.errors.len() > MOST_FIELDS {
+        page.note(2, &format!("and {}", counted((correction.errors.len() - MOST_FIELDS) as u64, "more field")));
+    }
+    super::text_diff::body(page, correction);
+    picture(page, why);
+}
+
+const MOST_FIELDS: usize = 16;
+
+fn picture(page: &mut Page, why: &Why) {
+    let Some(scene) = Scene::of(why) else {
+        let reason = match why {
+            Why::Shot(_) => "the trace does not say where target and shooter were",
+            Why::Correction(_) => "from above it was where it was predicted, or the trace has no origin.x and origin.y",
+        };
+        page.blank();
+        return page.faint(2, &format!("no picture: {reason}"));
+    };
+    let side = scene.seen_from_side();
+    let views = [("From above", Some(&scene)), ("From the side", side.as_ref())];
+    for (name, scene) in views.into_iter().filter_map(|(name, scene)| Some((name, scene?))) {
+        page.heading(name);
+        for line in scene.lines() {
+            page.line(&format!("  {line}"));
+        }
+        for line in scene.legend() {
+            page.note(2, &line);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Draws a few places from above and from the side, as characters and as SVG. For a shot: the target's places beside
+//! the shot's line, which runs from left to right. For a correction: the predicted place and the server's place.
+
+use std::fmt::Write;
+
+use super::figures::measure;
+use crate::why::{Correction, Shot, Which, Why};
+
+/// The picture from above. Right is along the aim or +x, and down is to the right of that direction.
+pub(super) struct Scene {
+    points: Vec<Point>,
+    /// The shooter's number, and its distance to the left of the picture's origin, if the shot's line is drawn.
+    shooter: Option<(u32, f32)>,
+    is_from_side: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Point {
+    letter: char,
+    label: &'static str,
+    along: f32,
+    across: f32,
+    /// Height above the picture's origin, if known.
+    up: Option<f32>,
+}
+
+/// The width of the SVG, in pixels.
+const WIDTH: f32 = 800.0;
+/// The height of the SVG, in pixels.
+const HEIGHT: f32 = 400.0;
+/// The width of the text picture, in columns without the margin.
+const COLUMNS: usize = 74;
+/// The greatest height of the text picture, in rows.
+const ROWS: usize = 15;
+/// The height of a character in widths, approximately.
+const ROW_PER_COLUMN: f32 = 2.0;
+
+impl Scene {
+    pub(super) fn of(why: &Why) -> Option<Scene> {
+        let scene = match why {
+            Why::Shot(shot) => of_shot(shot),
+            Why::Correction(correction) => of_correction(correction)?,
+        };
+        Some(scene).filter(|scene| !scene.points.is_empty())
+    }
+
+    /// The same places seen from the side; `None` if a height is unknown or all heights are equal.
+    pub(super) fn seen_from_side(&self) -> Option<Scene> {
+        let side = |point: &Point| Some(Point { across: -point.up?, ..*point });
+        let points: Vec<Point> = self.points.iter().map(side).collect::<Option<_>>()?;
+        let is_flat = points.iter().all(|point| point.across == 0.0);
+        (!is_flat).then_some(Scene { points, shooter: self.shooter, is_from_side: true })
+    }
+
+    /// The lowest and highest coordinate in each direction.
+    fn bounds(&self) -> [(f32, f32); 2] {
+        let bounds = |of: fn(&Point) -> f32| {
+            let values = self.points.iter().map(of);
+            values.fold((f32::MAX, f32::MIN), |(least, most), value| (least.min(value), most.max(value)))
+        };
+        let (top, bottom) = bounds(|point| point.across);
+        // The shot's line is at 0.
+        let (top, bottom) = if self.shooter.is_some() { (top.min(0.0), bottom.max(0.0)) } else { (top, bottom) };
+        [bounds(|point| point.along), (top, bottom)]
+    }
+
+    /// How many units one column shows, so that everything fits. Rounded up to 1, 2 or 5 times a power of ten.
+    fn units_per_column(&self) -> f32 {
+        let [(left, right), (top, bottom)] = self.bounds();
+        let needed = ((right - left) / (COLUMNS - 12) as f32).max((bottom - top) / ROW_PER_COLUMN / (ROWS - 3) as f32);
+        let power = libm::powf(10.0, libm::floorf(libm::log10f(needed.max(0.1))));
+        [1.0, 2.0, 5.0, 10.0].map(|step| step * power).into_iter().find(|units| *units >= needed).unwrap_or(needed)
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let units = self.units_per_column();
+        let [(left, right), (top, bottom)] = self.bounds();
+        let height = ((bottom - top) / (units * ROW_PER_COLUMN)) as usize + 3;
+        let mut grid = vec![vec![' '; COLUMNS]; height.clamp(3, ROWS)];
+        let row = |across: f32| (1.0 + (across - top) / (units * ROW_PER_COLUMN)).round() as usize;
+        let column = |along: f32| (COLUMNS as f32 / 2.0 + (along - (left + right) / 2.0) / units).round() as usize;
+        if self.shooter.is_some()
+            && let Some(line) = grid.get_mut(row(0.0))
+        {
+            line.fill('-');
+            line[COLUMNS - 1] = '>';
+        }
+        for point in &self.points {
+            let Some(line) = grid.get_mut(row(point.across)) else { continue };
+            // Places too close to be separate are drawn side by side.
+            let free = (column(point.along)..COLUMNS).find(|column| matches!(line[*column], ' ' | '-' | '>'));
+            if let Some(free) = free {
+                line[free] = point.letter;
+            }
+        }
+        grid.into_iter().map(|line| line.into_iter().collect::<String>().trim_end().to_owned()).collect()
+    }
+
+    pub(super) fn legend(&self) -> Vec<String> {
+        let points: Vec<String> = self.points.iter().map(|point| format!("{} {}", point.letter, point.label)).collect();
+        let units = measure(self.units_per_column());
+        let mut lines = vec![format!("{}; a column is {units} units, a row twice that", points.join(", "))];
+        match self.shooter {
+            Some((player, distance)) => lines.push(format!(
+                "--> p{player}'s aim, from {} units to the left of D; {}",
+                measure(distance),
+                if self.is_from_side { "up is above it" } else { "down is to the right of it" }
+            )),
+            None if self.is_from_side => lines.push("right is +x, up is +z".to_owned()),
+            None => lines.push("right is +x, up is +y".to_owned()),
+        }
+        lines
+    }
+
+    pub(super) fn svg(&self, title: &str, answer: &str) -> String {
+        let [(left, right), (top, bottom)] = self.bounds();
+        let scale = (500.0 / (right - left).max(1.0)).min(180.0 / (bottom - top).max(1.0)).min(20.0);
+        let x = |along: f32| WIDTH / 2.0 + (along - (left + right) / 2.0) * scale;
+        let y = |across: f32| HEIGHT / 2.0 + (across - (top + bottom) / 2.0) * scale;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
+             font-size=\"14\">\n<title>hitreg why: {}</title>\n<desc>{}</desc>\n\
+             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n",
+            escaped(title),
+            escaped(answer)
+        );
+        let mut text = |x: f32, y: f32, colour: &str, words: &str| {
+            let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{colour}\">{}</text>", escaped(words));
+        };
+        text(16.0, 28.0, "black", title);
+        for (index, line) in wrapped(answer, 100).iter().enumerate() {
+            text(16.0, 52.0 + 18.0 * index as f32, "black", line);
+        }
+        for (index, line) in self.legend().iter().skip(1).enumerate() {
+            text(16.0, HEIGHT - 16.0 - 18.0 * index as f32, "dimgray", line);
+        }
+        for (index, point) in self.points.iter().enumerate() {
+            // The labels are one below the other, so that the labels of close places do not cover each other.
+            text(
+                x(point.along) + 12.0,
+                y(point.across) + 18.0 * index as f32 - 12.0,
+                colour(index),
+                &format!("{} {}", point.letter, point.label),
+            );
+        }
+        if self.shooter.is_some() {
+            let y = y(0.0);
+            let _ = writeln!(
+                svg,
+                "<path d=\"M 0 {y:.1} H {WIDTH} m -9 -5 l 9 5 l -9 5\" fill=\"none\" stroke=\"black\" stroke-dasharray=\"8 4\"/>"
+            );
+        }
+        for (index, point) in self.points.iter().enumerate() {
+            // Rings of different sizes show that places are equal.
+            let (radius, colour) = (4 + 3 * index, colour(index));
+            let (x, y) = (x(point.along), y(point.across));
+            let _ = writeln!(
+                svg,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"none\" stroke=\"{colour}\" \
+                 stroke-width=\"2\"/>"
+            );
+        }
+        let bar = scale * bar_units(scale);
+        let _ = writeln!(
+            svg,
+            "<path d=\"M {:.1} {:.1} h {bar:.1}\" stroke=\"dimgray\" stroke-width=\"2\"/>\n\
+             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"dimgray\" text-anchor=\"end\">{} units</text>\n</svg>",
+            WIDTH - 16.0 - bar,
+            HEIGHT - 36.0,
+            WIDTH - 16.0,
+            HEIGHT - 16.0,
+            measure(bar_units(scale))
+        );
+        svg
+    }
+}
+
+/// The scale bar's length in units, about a hundred pixels.
+fn bar_units(scale: f32) -> f32 {
+    libm::powf(10.0, libm::roundf(libm::log10f(100.0 / scale)))
+}
+
+/// Colours that colour-blind people can distinguish (Okabe and Ito).
+fn colour(index: usize) -> &'static str {
+    ["#0072b2", "#d55e00", "#009e73"][index % 3]
+}
+
+fn of_shot(shot: &Shot) -> Scene {
+    let point = |which: Which, letter, label| {
+        let off = shot.place_of(which)?.off?;
+        Some(Point { letter, label, along: off.ahead_units, across: off.right_units, up: off.up_units })
+    };
+    let points: Vec<Point> =
+        [point(Which::Drawn, 'D', "drawn"), point(Which::Judged, 'J', "judged"), point(Which::Present, 'P', "present")]
+            .into_iter()
+            .flatten()
+            .collect();
+    let shooter = points.first().map(|first| (shot.shooter, first.along));
+    Scene { points, shooter, is_from_side: false }
+}
+
+fn of_correction(correction: &Correction) -> Option<Scene> {
+    let off = |field: &str| {
+        let error = correction.errors.iter().find(|error| error.field == field);
+        error.map(|error| error.authoritative - error.predicted).filter(|off| off.is_finite())
+    };
+    let (x, y) = (off("origin.x"), off("origin.y"));
+    if x.is_none() && y.is_none() && off("origin.z").is_none() {
+        return None;
+    }
+    let predicted = Point { letter: 'A', label: "as predicted", along: 0.0, across: 0.0, up: Some(0.0) };
+    let (along, across, up) = (x.unwrap_or(0.0), -y.unwrap_or(0.0), Some(off("origin.z").unwrap_or(0.0)));
+    let came = Point { letter: 'B', label: "as it came", along, across, up };
+    Some(Scene { points: vec![predicted, came], shooter: None, is_from_side: false })
+}
+
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    textwrap::wrap(text, width).into_iter().map(|line| line.into_owned()).collect()
+}
+
+fn escaped(text: &str) -> String {
+    super::printable::printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

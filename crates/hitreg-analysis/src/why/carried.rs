@@ -1,0 +1,95 @@
+//! What of a shot only the log knows: how its usercmd travelled, and from which snapshots its target was drawn.
+
+use serde::Serialize;
+
+use super::Shot;
+use hitreg_log::record::{Fates, PlayerRecords, Session, SnapshotRecord};
+use hitreg_log::units::{EntityId, Micros};
+
+/// How a usercmd travelled.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Carried {
+    /// When the first packet left that carried it.
+    pub sent_us: i64,
+    /// When the first of them arrived; `None` where none did, or nobody wrote it down.
+    pub arrived_us: Option<i64>,
+    /// Whether all of them were lost, as far as arrivals were written down.
+    pub is_lost: bool,
+    /// How many packets carried it.
+    pub packets: u32,
+}
+
+/// From which snapshots something was drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DrawnFrom {
+    /// The last snapshot that was not after the time that it was drawn at.
+    pub before: Received,
+    /// The first after that, where the client had one already.
+    pub after: Option<Received>,
+    /// How far from the one to the other that time is, 0 to 1.
+    pub fraction: Option<f32>,
+}
+
+/// A snapshot that a client had.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Received {
+    /// Its number.
+    pub seq: u32,
+    /// The tick that it shows.
+    pub tick: u32,
+    /// The server time that it tells.
+    pub server_time_us: i64,
+}
+
+impl Shot {
+    /// Adds what the log says, of whose own settings the trace must be.
+    pub fn know_log(&mut self, session: &Session) {
+        let Some(records) = session.players.get(self.shooter as usize) else { return };
+        self.carried = carried(records, self.command);
+        self.drawn_from = self.drawn_from(records);
+    }
+
+    fn drawn_from(&self, records: &PlayerRecords) -> Option<DrawnFrom> {
+        let entity = EntityId(super::player(self.about.as_deref()?).ok()?.try_into().ok()?);
+        let (drawn_us, made_us) = (self.drawn.as_ref()?.at_us?, self.made?.at_us?);
+        let arrivals = Fates::new(&records.received);
+        let had = |snapshot: &&SnapshotRecord| {
+            let arrived = arrivals.of(snapshot.seq.0).next();
+            arrived.is_some_and(|at| at <= Micros(made_us)) && snapshot.entities.contains(&entity)
+        };
+        let [mut before, mut after]: [Option<&SnapshotRecord>; 2] = [None, None];
+        for snapshot in records.snapshots.iter().filter(had) {
+            if snapshot.server_time.0 <= drawn_us {
+                before = before.into_iter().chain([snapshot]).max_by_key(|snapshot| snapshot.server_time);
+            } else {
+                after = after.into_iter().chain([snapshot]).min_by_key(|snapshot| snapshot.server_time);
+            }
+        }
+        let [before, after] = [before, after].map(|snapshot| snapshot.map(Received::of));
+        let before = before?;
+        let span =
+            after.map(|after| after.server_time_us.saturating_sub(before.server_time_us)).filter(|span| *span > 0);
+        let fraction = span.map(|span| drawn_us.saturating_sub(before.server_time_us) as f32 / span as f32);
+        Some(DrawnFrom { before, after, fraction })
+    }
+}
+
+impl Received {
+    fn of(snapshot: &SnapshotRecord) -> Received {
+        Received { seq: snapshot.seq.0, tick: snapshot.tick.0, server_time_us: snapshot.server_time.0 }
+    }
+}
+
+fn carried(records: &PlayerRecords, command: u32) -> Option<Carried> {
+    let fates = Fates::new(&records.reached);
+    let carries = |newest: u32, count: u8| newest >= command && newest - command < u32::from(count);
+    let with = records.sent.iter().filter(|packet| carries(packet.newest.0, packet.count));
+    let with: Vec<_> = with.collect();
+    let arrived_us = with.iter().filter_map(|packet| fates.of(packet.number).next()).map(|at| at.0).min();
+    Some(Carried {
+        sent_us: with.iter().map(|packet| packet.at.0).min()?,
+        arrived_us,
+        is_lost: arrived_us.is_none() && !records.reached.is_empty(),
+        packets: with.len() as u32,
+    })
+}

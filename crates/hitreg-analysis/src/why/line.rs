@@ -1,0 +1,76 @@
+//! The line of a shot as its player aimed it, and how far places are off it.
+
+use glam::Vec3;
+use serde::Serialize;
+
+use super::measure;
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::frames;
+
+/// Where the shooter stood on its own screen, and where it looked. Pellets spread around it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The shooter's eyes; its origin, where the height of its eyes is not known.
+    pub from: [f32; 3],
+    /// Up and down in degrees, down is positive.
+    pub pitch: f32,
+    /// Round in degrees, counter-clockwise from +x.
+    pub yaw: f32,
+    /// Whether the height of the eyes is known. Without it nothing is said of above and below.
+    pub has_height: bool,
+}
+
+/// Where a place is, seen along a line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Off {
+    /// How far ahead, in units.
+    pub ahead_units: f32,
+    /// How far to the right of the line.
+    pub right_units: f32,
+    /// How far above it, where that is known.
+    pub up_units: Option<f32>,
+    /// Distance from the line; seen from above, where no height is known.
+    pub distance_units: f32,
+}
+
+impl Line {
+    /// That of the usercmd in a row of the `frames` table.
+    pub(super) fn of(frames: &Table, row: usize) -> Option<Line> {
+        let columns = frames::Columns::read(frames);
+        let own = |name: &str| measure(frames.f32s(&format!("own.{name}")), row);
+        let [x, y] = [own("origin.x")?, own("origin.y")?];
+        let has_body = super::cell(columns.has_body, row).is_none_or(|has_body| has_body == 1);
+        let eyes = own("origin.z").zip(own("view_ofs_z")).map(|(z, height)| z + height);
+        has_body.then_some(Line {
+            from: [x, y, eyes.or(own("origin.z")).unwrap_or(0.0)],
+            pitch: measure(columns.pitch, row)?,
+            yaw: measure(columns.yaw, row)?,
+            has_height: eyes.is_some(),
+        })
+    }
+
+    /// Where a place is, seen along this line.
+    pub fn off(&self, place: [f32; 3]) -> Off {
+        let (sin_yaw, cos_yaw) = libm::sincosf(self.yaw.to_radians());
+        let (sin_pitch, cos_pitch) = libm::sincosf(if self.has_height { self.pitch.to_radians() } else { 0.0 });
+        let forward = Vec3::new(cos_pitch * cos_yaw, cos_pitch * sin_yaw, -sin_pitch);
+        let right = Vec3::new(sin_yaw, -cos_yaw, 0.0);
+        let up = Vec3::new(sin_pitch * cos_yaw, sin_pitch * sin_yaw, cos_pitch);
+        let to = Vec3::from(place) - Vec3::from(self.from);
+        let (right_units, up_units) = (to.dot(right), self.has_height.then(|| to.dot(up)));
+        let distance_units = libm::hypotf(right_units, up_units.unwrap_or(0.0));
+        Off { ahead_units: to.dot(forward), right_units, up_units, distance_units }
+    }
+}
+
+impl Off {
+    /// The side of the line on which the place is: `left` or `right`.
+    pub fn side(&self) -> &'static str {
+        if self.right_units < 0.0 { "left" } else { "right" }
+    }
+
+    /// How far off the line's direction it is, in degrees.
+    pub fn degrees(&self) -> f32 {
+        libm::atan2f(self.distance_units, self.ahead_units).to_degrees()
+    }
+}

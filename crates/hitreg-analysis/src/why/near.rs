@@ -1,0 +1,65 @@
+//! The rows of a long trace that one shot is explained by, so that the others need not be in memory.
+
+use std::borrow::Cow;
+
+use super::ShotName;
+use hitreg_log::trace::schema::{bodies, executed, frames, shots, ticks, views};
+use hitreg_log::trace::{Table, Trace, TraceSource, gathered};
+
+/// So long around the time that the server judged by it is looked for where the shooter's client drew the target then. What was drawn
+/// longer before or after does not tell.
+const AROUND_US: i64 = 10_000_000;
+
+/// What of a trace a shot is explained by, or all of a trace that is in memory.
+///
+/// # Errors
+/// In words, what keeps its rows from being read.
+pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, String> {
+    if let Some(trace) = trace.in_memory() {
+        return Ok(Cow::Borrowed(trace));
+    }
+    let is_it =
+        |whose: &[u32], commands: &[u32]| rows(whose.iter().zip(commands), |of| of == (&shot.shooter, &shot.command));
+    let of_shot = gathered(trace, shots::NAME, &[], &|table: &Table| {
+        let table = shots::Columns::read(table);
+        is_it(table.shooter, table.command)
+    })?;
+    let found = shots::Columns::read(&of_shot);
+    let judged_us = found.at_us.iter().zip(found.rewind_us).map(|(at, rewind)| at.saturating_sub(*rewind));
+    let span = judged_us.fold(None, |span: Option<(i64, i64)>, at| {
+        let (first, last) = span.unwrap_or((at, at));
+        Some((first.min(at), last.max(at)))
+    });
+    let span = span.map(|(first, last)| first.saturating_sub(AROUND_US)..=last.saturating_add(AROUND_US));
+    let is_around =
+        |drawn_at_us: Option<&i64>| span.as_ref().zip(drawn_at_us).is_some_and(|(span, at)| span.contains(at));
+    // Its tick, and the one before.
+    let is_its_tick =
+        |tick: &u32| found.tick.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
+    let mut tables = vec![
+        gathered(trace, ticks::NAME, &[], &|table| rows(ticks::Columns::read(table).tick.iter(), is_its_tick))?,
+        gathered(trace, bodies::NAME, &[], &|table| rows(bodies::Columns::read(table).tick.iter(), is_its_tick))?,
+        gathered(trace, executed::NAME, &[], &|table| {
+            let table = executed::Columns::read(table);
+            is_it(table.player, table.command)
+        })?,
+        gathered(trace, frames::NAME, &[], &|table| {
+            let table = frames::Columns::read(table);
+            is_it(table.player, table.command)
+        })?,
+        gathered(trace, views::NAME, &[], &|table| {
+            let table = views::Columns::read(table);
+            let of_row = table.player.iter().zip(table.command).enumerate();
+            rows(of_row, |(row, (player, command))| {
+                *player == shot.shooter && (*command == shot.command || is_around(table.drawn_at_us.get(row)))
+            })
+        })?,
+    ];
+    tables.push(of_shot);
+    Ok(Cow::Owned(Trace { header: trace.header().clone(), tables }))
+}
+
+/// The numbers of those that are kept.
+fn rows<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
+    (0..).zip(all).filter_map(|(row, of)| keep(of).then_some(row)).collect()
+}

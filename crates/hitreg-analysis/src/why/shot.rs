@@ -1,0 +1,306 @@
+//! One shot: what its shooter saw and did, what the server made of it, and the three places of its target.
+
+use serde::Serialize;
+
+use super::line::Line;
+use super::places::{self, Place, Which};
+use super::{Carried, DrawnFrom, Reader, ShotName, cell, measure};
+use hitreg_log::trace::schema::{IMPACT, executed, frames, shots, ticks, views};
+use hitreg_log::trace::{Names, Trace};
+
+/// Positions that agree to this many units are the same: what is not of the same bits went another way to them.
+const SAME_UNITS: f32 = 0.01;
+
+/// A shot, or the impact of a projectile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shot {
+    /// Who shot.
+    pub shooter: u32,
+    /// The usercmd that fired.
+    pub command: u32,
+    /// Which shot of that usercmd; 255 for an impact.
+    pub index: u32,
+    /// Whether it is the impact of a projectile.
+    pub is_impact: bool,
+    /// What it was fired with.
+    pub weapon: String,
+    /// The client frame that made the usercmd.
+    pub made: Option<Made>,
+    /// What became of it on the shooter's screen.
+    pub screen: Came,
+    /// What became of it on the server.
+    pub server: Came,
+    /// How the server judged it; `None` where it never did.
+    pub judged: Option<Judged>,
+    /// What the server that was recorded said of it, where this is another judgement by its rules.
+    pub given: Option<GivenHit>,
+    /// Whether only the recorded server reported it: the replay has no shot to judge.
+    pub is_reported: bool,
+    /// What became of the projectile, where this is its launch.
+    pub impact: Option<Came>,
+    /// The line of the aim, as it was on the shooter's screen.
+    pub line: Option<Line>,
+    /// The target: who was hit on the server, else on the screen, else who was drawn nearest to the line.
+    pub about: Option<String>,
+    /// The target that the trace measured the view error of, and how far off the aim it was drawn, in degrees, as the server ran
+    /// the usercmd.
+    pub aimed_at: Option<(String, Option<f32>)>,
+    /// How that target was chosen: `hit`, `predicted_hit` or `nearest`.
+    pub aimed_by: Option<String>,
+    /// Distance between where the target was drawn and where the server judged it; `None` if the trace has it of another one.
+    pub view_error_units: Option<f32>,
+    /// How its usercmd travelled, as the log has it.
+    pub carried: Option<Carried>,
+    /// How the target was drawn.
+    pub drawn: Option<Drawn>,
+    /// From which snapshots, as the log has them.
+    pub drawn_from: Option<DrawnFrom>,
+    /// Where the target was: drawn, judged, present.
+    pub places: Vec<Place>,
+}
+
+/// A client frame.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Made {
+    /// When it was.
+    pub at_us: Option<i64>,
+    /// The server time that its clock showed.
+    pub server_time_us: Option<i64>,
+    /// How far behind that it drew the others.
+    pub lerp_msec: Option<u32>,
+}
+
+/// What became of a shot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Came {
+    /// `hit`, or why it was none; empty where the trace does not say.
+    pub reason: String,
+    /// Whom it hit.
+    pub target: Option<String>,
+    /// In which part of the body.
+    pub hitgroup: Option<String>,
+    /// For how much.
+    pub damage: Option<i64>,
+}
+
+/// How the server judged a shot.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// When.
+    pub at_us: Option<i64>,
+    /// In which tick.
+    pub tick: Option<u32>,
+    /// The tick that the usercmd was due in, and what the server did about it.
+    pub ran: Option<(u32, String)>,
+    /// How far it went back.
+    pub rewind_us: Option<i64>,
+    /// What bounded that.
+    pub limit: String,
+    /// Whether the target could be seen from the muzzle at present.
+    pub visible_at_present: String,
+    /// For how long the target had been in cover on its own screen.
+    pub in_cover_ms: Option<f32>,
+}
+
+/// The word of the server that was recorded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GivenHit {
+    /// Whom it gave as hit: `p3`, `?` where that was not recorded; `None` where it gave no hit.
+    pub target: Option<String>,
+    /// For how much, where that was recorded.
+    pub damage: Option<f32>,
+    /// How far beside that one the shot passes as it is judged here; and how far beyond what its spread allows.
+    pub off_units: Option<f32>,
+    /// See `off_units`.
+    pub beyond_spread_units: Option<f32>,
+}
+
+/// How a target was drawn.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Drawn {
+    /// The server time that it was drawn at.
+    pub at_us: Option<i64>,
+    /// How old that was when the frame was.
+    pub age_us: Option<i64>,
+    /// `interpolated`, `extrapolated`, `held` or `teleported`.
+    pub how: String,
+    /// By which category, where drawing goes by that.
+    pub category: Option<String>,
+}
+
+/// A name that is one; `none` and nothing are none.
+fn named(names: Names<'_>, row: usize) -> Option<String> {
+    Some(names.get(row)).filter(|name| !matches!(*name, "" | "none")).map(str::to_owned)
+}
+
+impl Shot {
+    /// Its name, as it is asked for.
+    pub fn name(&self) -> ShotName {
+        let index = Some(self.index).filter(|index| *index > 0);
+        ShotName { shooter: self.shooter, command: self.command, index }
+    }
+
+    pub(super) fn read(reader: &Reader<'_>, row: usize) -> Shot {
+        let trace = reader.trace;
+        let shots = shots::Columns::of(trace);
+        let [shooter, command, index] =
+            [shots.shooter, shots.command, shots.index].map(|column| cell(column, row).unwrap_or_default());
+        let frame = reader.frames.at([shooter, 0], command).next();
+        let made = frame.map(|row| made(trace, row));
+        let server = came([shots.reason, shots.target, shots.hitgroup], shots.damage, row);
+        let screen = came(
+            [shots.predicted_reason, shots.predicted_target, shots.predicted_hitgroup],
+            shots.predicted_damage,
+            row,
+        );
+        let aimed_at = named(shots.aimed_at, row);
+        let about = server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone());
+        let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
+        // Nobody aims an impact: its line is its launch's.
+        let line = frame.filter(|_| !is_impact).and_then(|row| Line::of(trace.table(frames::NAME)?, row));
+        let given = shots.given_target.iter().nth(row).map(|_| GivenHit {
+            target: named(shots.given_target, row),
+            damage: measure(shots.given_damage, row),
+            off_units: measure(shots.off_units, row),
+            beyond_spread_units: measure(shots.beyond_spread_units, row),
+        });
+        let is_rewound = cell(shots.rewind_us, row).is_some_and(|rewind_us| rewind_us != 0);
+        let is_rejudged = is_rewound || named(shots.present_target, row).is_some();
+        let is_without_shot = |given: &GivenHit| given.target.is_some() && given.off_units.is_none();
+        let is_reported = !is_impact && !is_rejudged && given.as_ref().is_some_and(is_without_shot);
+        let mut shot = Shot {
+            shooter,
+            command,
+            index,
+            is_impact,
+            weapon: shots.weapon.get(row).to_owned(),
+            made,
+            judged: (server.reason != "not run").then(|| judged(reader, row, is_reported)),
+            given,
+            is_reported,
+            impact: if is_impact { None } else { impact(reader, shooter, command) },
+            line,
+            view_error_units: measure(shots.view_error_units, row).filter(|_| about == aimed_at),
+            about,
+            aimed_by: named(shots.aimed_by, row),
+            aimed_at: aimed_at.map(|name| (name, measure(shots.aim_off_degrees, row))),
+            screen,
+            server,
+            carried: None,
+            drawn: None,
+            drawn_from: None,
+            places: Vec::new(),
+        };
+        if let Some(entity) = shot.about.as_deref().and_then(|name| super::player(name).ok()) {
+            shot.place(reader, entity);
+        }
+        shot
+    }
+
+    /// Says how the target was drawn, and where it was.
+    fn place(&mut self, reader: &Reader<'_>, entity: u32) {
+        let trace = reader.trace;
+        let views = views::Columns::of(trace);
+        let view = places::view(reader, self.shooter, self.command, entity);
+        let frame_us = self.made.and_then(|made| made.at_us);
+        self.drawn = view.map(|row| {
+            let at_us = cell(views.drawn_at_us, row);
+            Drawn {
+                at_us,
+                age_us: frame_us.zip(at_us).map(|(frame, drawn)| frame.saturating_sub(drawn)),
+                how: views.how.get(row).to_owned(),
+                category: named(views.category, row),
+            }
+        });
+        let drawn_us = self.drawn.as_ref().and_then(|drawn| drawn.at_us);
+        let drawn = view.and_then(|row| places::drawn(trace, row));
+        let line = self.line;
+        let place = |which, at_us, origin: Option<_>, known_by| match origin {
+            Some(origin) => Place::of(which, at_us, origin, line.as_ref(), known_by),
+            None => Place::unknown(which, at_us),
+        };
+        let judged = self.judged.clone();
+        let tick = judged.as_ref().and_then(|judged| judged.tick);
+        let present = tick.and_then(|tick| places::body(reader, tick, entity));
+        let present_us = judged.as_ref().and_then(|judged| judged.at_us);
+        let judged_us =
+            present_us.zip(judged.and_then(|judged| judged.rewind_us)).map(|(at, rewind)| at.saturating_sub(rewind));
+
+        // The tables do not have the judged place itself. The view error says how far it is from the drawn one, and a place that
+        // does not fit that is not taken.
+        let error = self.view_error_units;
+        let fits = |origin: &glam::Vec3, within: f32| {
+            drawn.zip(error).is_some_and(|(drawn, error)| (origin.distance(drawn) - error).abs() <= within)
+        };
+        let (judged, known_by) = if error == Some(0.0) {
+            (drawn, "view error 0")
+        } else if judged_us.is_some() && judged_us == present_us {
+            let before = tick.and_then(|tick| places::body(reader, tick.checked_sub(1)?, entity));
+            let bodies = [present, before];
+            (bodies.into_iter().flatten().find(|body| fits(body, SAME_UNITS)), "bodies")
+        } else {
+            let between = judged_us.and_then(|at| places::drawn_at(reader, self.shooter, entity, at));
+            // Between two frames the shooter's client passes a snapshot at most, where the way may bend.
+            (between.filter(|origin| fits(origin, 0.5)), "views, near")
+        };
+        self.places = vec![
+            place(Which::Drawn, drawn_us, drawn, "views"),
+            place(Which::Judged, judged_us, judged, known_by),
+            place(Which::Present, present_us, present, "bodies"),
+        ];
+    }
+
+    /// One of the three places of its target.
+    pub fn place_of(&self, which: Which) -> Option<&Place> {
+        self.places.iter().find(|place| place.which == which)
+    }
+}
+
+fn made(trace: &Trace, row: usize) -> Made {
+    let frames = frames::Columns::of(trace);
+    Made {
+        at_us: cell(frames.at_us, row),
+        server_time_us: cell(frames.server_time_us, row),
+        lerp_msec: cell(frames.lerp_msec, row),
+    }
+}
+
+pub(super) fn came([reason, target, hitgroup]: [Names<'_>; 3], damage: &[i64], row: usize) -> Came {
+    let target = named(target, row);
+    Came {
+        reason: reason.get(row).to_owned(),
+        hitgroup: named(hitgroup, row),
+        damage: cell(damage, row).filter(|_| target.is_some()),
+        target,
+    }
+}
+
+fn impact(reader: &Reader<'_>, shooter: u32, command: u32) -> Option<Came> {
+    let shots = shots::Columns::of(reader.trace);
+    let row = reader.shots.at([shooter, 0], command).find(|row| cell(shots.impact, *row) == Some(1))?;
+    Some(came([shots.reason, shots.target, shots.hitgroup], shots.damage, row))
+}
+
+/// How a shot was judged; what a recorded server only reported has no known rewind.
+fn judged(reader: &Reader<'_>, row: usize, is_reported: bool) -> Judged {
+    let trace = reader.trace;
+    let shots = shots::Columns::of(trace);
+    let executed = executed::Columns::of(trace);
+    let of_it = cell(shots.shooter, row).zip(cell(shots.command, row));
+    let ran = of_it.and_then(|(shooter, command)| reader.executed.at([shooter, 0], command).next());
+    let tick = cell(shots.tick, row);
+    let ticks = ticks::Columns::of(trace);
+    let tick_us = || {
+        let place = ticks.tick.iter().position(|known| Some(*known) == tick)?;
+        cell(ticks.at_us, place)
+    };
+    Judged {
+        at_us: cell(shots.at_us, row).or_else(tick_us),
+        tick,
+        ran: ran.and_then(|ran| Some((cell(executed.tick, ran)?, executed.how.get(ran).to_owned()))),
+        rewind_us: cell(shots.rewind_us, row).filter(|_| !is_reported),
+        limit: if is_reported { String::new() } else { shots.limit.get(row).to_owned() },
+        visible_at_present: shots.visible_at_present.get(row).to_owned(),
+        in_cover_ms: measure(shots.in_cover_ms, row),
+    }
+}

@@ -1,0 +1,231 @@
+//! The state of one entity, as snapshots carry it and prediction advances it. Players, projectiles and props share one
+//! type.
+
+use glam::Vec3;
+
+use super::pmove::{MoveInput, MoveState};
+use super::solid::Hull;
+use super::weapon::WeaponId;
+use hitreg_log::usercmd::Input;
+use hitreg_netcode::game::{Cells, Field, Role, Said, Scope, body, cells};
+
+cells! {
+    /// The kind of an entity. Fields that a kind does not use keep their defaults.
+    pub enum BodyKind {
+        /// A player.
+        Player,
+        /// A rocket in flight. It uses origin, velocity and `teleports`, which distinguishes it from earlier rockets
+        /// with the same entity id. All other fields keep their defaults.
+        Rocket,
+        /// An arrow, whose target is decided at launch.
+        Arrow,
+        /// A tree, which never moves.
+        Tree,
+        /// An apple, which hangs, falls and lies. It hangs when it neither moves nor is on the ground.
+        Apple,
+        /// A bell. Each ringing increments `teleports`.
+        Bell,
+        /// A character that the server moves from post to post.
+        Walker,
+    }
+}
+
+/// A walker's decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The post that it leaves, from 0 in the map's order.
+    pub from: u8,
+    /// The post that it walks to, passing the posts in between.
+    pub to: u8,
+}
+
+cells! {
+    /// The rounds of each weapon.
+    #[derive(Eq)]
+    pub struct Rounds {
+        /// Rounds of the pistol.
+        pub pistol: u16,
+        /// Rounds of the shotgun.
+        ///
+        /// Rounds of the launcher.
+        pub shotgun: u16,
+        /// For the launcher.
+        pub launcher: u16,
+    }
+}
+
+body! {
+    /// A player, a projectile, or a prop.
+    pub struct ArenaBody {
+        /// The kind.
+        Status kind: BodyKind,
+        /// The middle of the hull, in units.
+        Movement origin: Vec3,
+        /// The velocity in units/s.
+        Movement velocity: Vec3,
+        /// Pitch, yaw and roll of the last usercmd, in degrees.
+        Movement viewangles: Vec3,
+        /// Whether it stands on ground or on an object.
+        Movement on_ground: bool,
+        /// Whether it has the small hull.
+        Movement ducked: bool,
+        /// Whether it is ducking but does not have the small hull yet.
+        Movement in_duck: bool,
+        /// The duck timer in ms; runs down from 1,000 when ducking begins.
+        Movement duck_time_ms: u16 as Time,
+        /// Held buttons whose press has already been handled.
+        Movement old_buttons: u16 as Flag,
+        /// Speed downward at the start of the last step in the air, in units/s.
+        Movement fall_velocity: f32 as Velocity,
+        /// The time until the next footstep, in ms.
+        Movement step_time_ms: u16 as Time,
+        /// Whether the next footstep is the left foot's.
+        Movement step_left: bool,
+        /// The height of the eyes above the origin, in units. It is Bernier's example of a client-only field. The
+        /// server computes it too, but no rule reads it.
+        ClientOnly view_ofs_z: f32 as Position,
+        /// The weapon in hand.
+        Weapons weapon: WeaponId,
+        /// The requested weapon. It equals the weapon in hand, except while that one is being holstered.
+        Weapons next_weapon: WeaponId,
+        /// The time until the weapon in hand is holstered or deployed, in ms.
+        Weapons switch_ms: u16 as Time,
+        /// The time until the weapon can fire again, in ms.
+        Weapons next_attack_ms: u16 as Time,
+        /// The time until the clip is full, in ms; 0 when not reloading.
+        Weapons reload_ms: u16 as Time,
+        /// Rounds in the clips.
+        Weapons clip: Rounds,
+        /// Rounds outside the clips.
+        Weapons reserve: Rounds,
+        /// Health points; the player dies at 0.
+        Status health: i32,
+        /// Whether the player is alive.
+        Status alive: bool,
+        /// The time until a dead player respawns, in µs.
+        Status respawn_us: u32 as Time("us"),
+        /// Kills of others, minus suicides.
+        Status frags: i32,
+        /// The number of teleports and respawns. In a projectile, it is the launch id: the player's number in the upper
+        /// 8 bits, the usercmd's number in the others.
+        Movement teleports: u32,
+        /// A walker's last decision.
+        Status decision: Decision,
+        /// The time until the entity's event in µs; negative after it. The event is a walker's decision taking effect,
+        /// an arrow reaching its goal, or a bell starting to ring. For a bell, the negated value is the position in its
+        /// sound; it stays constant at the end.
+        Status event_in_us: i32 as Time("us"),
+        /// The goal of an arrow, in units.
+        Status goal: Vec3 as Position,
+    }
+    role = role;
+}
+
+fn role(field: &Field) -> Role {
+    match field.name.split('.').next().unwrap_or_default() {
+        "on_ground" => Role::Ground,
+        "duck_time_ms" => Role::Style,
+        "old_buttons" => Role::Movement,
+        "step_time_ms" | "step_left" => Role::SubAction,
+        "respawn_us" | "event_in_us" => Role::Event,
+        "decision" => Role::Controller,
+        "goal" => Role::Value,
+        // With "current timestamp into the action": the remaining time.
+        "weapon" | "next_weapon" | "switch_ms" | "next_attack_ms" | "reload_ms" => Role::Action,
+        _ => Role::by_default(field),
+    }
+}
+
+impl ArenaBody {
+    /// Returns the player's hull.
+    pub fn hull(&self) -> Hull {
+        if self.ducked { Hull::Ducked } else { Hull::Standing }
+    }
+
+    /// Returns the origin of this player's bullets and of a bot's view. It uses replicated state only, so that server
+    /// and client agree.
+    pub fn eye(&self) -> Vec3 {
+        self.origin + Vec3::Z * self.move_state().eye_height_units()
+    }
+
+    /// Returns true for a living player, who is solid and can be shot.
+    pub fn is_target(&self) -> bool {
+        self.kind == BodyKind::Player && self.alive
+    }
+
+    pub(crate) fn move_state(&self) -> MoveState {
+        MoveState {
+            origin: self.origin,
+            velocity: self.velocity,
+            on_ground: self.on_ground,
+            ducked: self.ducked,
+            in_duck: self.in_duck,
+            duck_time_ms: self.duck_time_ms,
+            view_ofs_z: self.view_ofs_z,
+            old_buttons: self.old_buttons,
+            fall_velocity: self.fall_velocity,
+            step_time_ms: self.step_time_ms,
+            step_left: self.step_left,
+        }
+    }
+
+    pub(crate) fn set_move_state(&mut self, moved: &MoveState) {
+        self.origin = moved.origin;
+        self.velocity = moved.velocity;
+        self.on_ground = moved.on_ground;
+        self.ducked = moved.ducked;
+        self.in_duck = moved.in_duck;
+        self.duck_time_ms = moved.duck_time_ms;
+        self.view_ofs_z = moved.view_ofs_z;
+        self.old_buttons = moved.old_buttons;
+        self.fall_velocity = moved.fall_velocity;
+        self.step_time_ms = moved.step_time_ms;
+        self.step_left = moved.step_left;
+    }
+}
+
+/// Returns the part of a usercmd that movement uses.
+pub(crate) fn move_input(input: &Input) -> MoveInput {
+    MoveInput {
+        msec: input.msec,
+        viewangles: input.viewangles,
+        forwardmove: input.forwardmove,
+        sidemove: input.sidemove,
+        upmove: input.upmove,
+        buttons: input.buttons,
+    }
+}
+
+impl Rounds {
+    /// Returns the rounds of one weapon.
+    pub fn of(&self, weapon: WeaponId) -> u16 {
+        match weapon {
+            WeaponId::Pistol => self.pistol,
+            WeaponId::Shotgun => self.shotgun,
+            WeaponId::Launcher => self.launcher,
+        }
+    }
+
+    pub(crate) fn of_mut(&mut self, weapon: WeaponId) -> &mut u16 {
+        match weapon {
+            WeaponId::Pistol => &mut self.pistol,
+            WeaponId::Shotgun => &mut self.shotgun,
+            WeaponId::Launcher => &mut self.launcher,
+        }
+    }
+}
+
+/// Encodes a decision as one cell: 256 times `from`, plus `to`.
+impl Cells for Decision {
+    const COUNT: usize = 1;
+    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+        u16::fields(name, scope, said)
+    }
+    fn put(&self, cells: &mut [u32]) {
+        cells[0] = u32::from(u16::from_be_bytes([self.from, self.to]));
+    }
+    fn get(cells: &[u32]) -> Result<Self, u32> {
+        let [from, to] = u16::get(cells)?.to_be_bytes();
+        Ok(Decision { from, to })
+    }
+}

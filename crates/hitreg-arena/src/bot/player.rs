@@ -1,0 +1,35 @@
+//! The arena's bots as players of synthetic sessions.
+
+use super::super::map::BUILT_IN as BUILT_IN_MAPS;
+use super::super::{Arena, ArenaBody, ArenaRules};
+use super::Bot;
+use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg_log::usercmd::Input;
+use hitreg_netcode::game::{Bots, Placed};
+
+impl Bots for Arena {
+    type Bot = Bot;
+
+    const MAPS: &'static [(&'static str, &'static str)] = BUILT_IN_MAPS;
+
+    fn bot(rules: &ArenaRules, seed: Seed, player: PlayerId) -> Bot {
+        Bot::new(seed, player, rules)
+    }
+
+    fn bots(rules: &ArenaRules, seed: Seed, players: u16) -> Vec<Bot> {
+        Bot::crew(seed, players, rules)
+    }
+
+    fn think(
+        bot: &mut Bot,
+        rules: &ArenaRules,
+        own: Option<&ArenaBody>,
+        others: &[(EntityId, Placed<ArenaBody>)],
+        now: Micros,
+        msec: u8,
+    ) -> Input {
+        let Some(own) = own else { return Input { msec, ..Input::default() } };
+        let drawn: Vec<(EntityId, ArenaBody)> = others.iter().map(|(id, placed)| (*id, placed.body)).collect();
+        bot.think(rules, own, own.eye(), &drawn, now, msec)
+    }
+}

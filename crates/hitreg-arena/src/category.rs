@@ -1,0 +1,45 @@
+//! The drawing category of each field of the arena's bodies.
+
+use super::body::{ArenaBody, BodyKind};
+use super::fall::fall;
+use super::rules::ArenaRules;
+use super::solid::{Hull, Solid};
+use super::{apple, arrow};
+use hitreg_log::units::Micros;
+use hitreg_netcode::game::{Category, Field};
+
+pub(crate) fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
+    let variable = field.name.split('.').next().unwrap_or_default();
+    match (body.kind, variable) {
+        (BodyKind::Rocket, "origin") => Category::Simulated,
+        (BodyKind::Player | BodyKind::Rocket, _) => Category::by_default(own, field.scope),
+        (BodyKind::Tree, _) => Category::Constant,
+        (BodyKind::Apple, "origin" | "velocity" | "on_ground") => Category::Simulated,
+        (BodyKind::Bell, "event_in_us") => Category::SelfContained,
+        (BodyKind::Bell, "kind" | "origin") => Category::Constant,
+        (BodyKind::Walker, "origin" | "velocity" | "viewangles" | "on_ground") => Category::DeterministicAi,
+        (BodyKind::Arrow, "origin" | "velocity") => Category::Inverted,
+        (BodyKind::Apple | BodyKind::Bell | BodyKind::Walker | BodyKind::Arrow, _) => Category::Authoritative,
+    }
+}
+
+/// Returns a body after `dt` of physics alone. It supports players too, although no category draws them so. Players
+/// usually stop, turn or jump in the meantime, and a jump shorter than a round trip would never be visible.
+pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
+    match body.kind {
+        BodyKind::Apple => apple::simulate(rules, body, dt),
+        BodyKind::Arrow => arrow::simulate(body, dt),
+        BodyKind::Player if !body.on_ground => fall(rules, body.hull(), body, dt),
+        BodyKind::Player | BodyKind::Rocket => {
+            let to = body.origin + body.velocity * dt.as_s_f64() as f32;
+            let hull = if body.kind == BodyKind::Rocket { Hull::Point } else { body.hull() };
+            ArenaBody { origin: rules.map.solid().sweep(hull, body.origin, to).end, ..*body }
+        }
+        BodyKind::Tree | BodyKind::Bell | BodyKind::Walker => *body,
+    }
+}
+
+pub(crate) fn final_state(body: &ArenaBody) -> Option<(ArenaBody, Micros)> {
+    let left = Micros(i64::from(body.event_in_us.max(0)));
+    (body.kind == BodyKind::Arrow).then(|| (arrow::simulate(body, left), left))
+}

@@ -1,0 +1,73 @@
+//! The effects of hits on the present world: damage, knockback, death.
+
+use glam::Vec3;
+
+use super::arrow;
+use super::body::ArenaBody;
+use super::effect::EffectKind;
+use super::fire::ArenaFire;
+use super::rocket;
+use super::rules::ArenaRules;
+use super::state::{ArenaWorld, Flight};
+use super::weapon::Shot;
+use hitreg_log::units::{EntityId, PlayerId};
+use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{Verdict, WorldSink};
+
+/// Applies a judged shot, or launches it if it is a projectile.
+pub(crate) fn apply(
+    rules: &ArenaRules,
+    world: &mut ArenaWorld,
+    shooter: PlayerId,
+    command: &Usercmd,
+    fire: &ArenaFire,
+    verdict: &Verdict,
+    out: &mut impl WorldSink,
+) {
+    let line = fire.centre();
+    if let (Shot::Rocket { life_ms, .. }, Some(rocket)) = (rules.weapon(fire.weapon).shot, rocket::loose(rules, fire)) {
+        let rocket = ArenaBody { teleports: arrow::launch_of(shooter, command.seq), ..rocket };
+        let life_us = u32::from(life_ms) * 1_000;
+        let flight = Flight { shooter, command: command.seq, weapon: fire.weapon, life_us, target: None };
+        world.launch(flight, rocket);
+        return;
+    }
+    if let Shot::Arrow { .. } = rules.weapon(fire.weapon).shot {
+        arrow::launch(rules, world, fire);
+        return;
+    }
+    for wound in &verdict.wounds {
+        hurt(rules, world, shooter, wound.target, wound.damage, line.direction, out);
+    }
+}
+
+/// Damages and pushes a living player. A kill of another player scores one frag, a suicide costs one.
+pub(crate) fn hurt(
+    rules: &ArenaRules,
+    world: &mut ArenaWorld,
+    shooter: PlayerId,
+    target: EntityId,
+    damage: i32,
+    direction: Vec3,
+    out: &mut impl WorldSink,
+) {
+    let Some(victim) = world.entity_mut(target).filter(|victim| victim.is_target()) else {
+        return;
+    };
+    let push_units_s = (damage as f32 * rules.knockback_units_s).min(rules.knockback_limit_units_s);
+    victim.velocity += direction * push_units_s;
+    victim.health = victim.health.saturating_sub(damage);
+    let (at, dies) = (victim.origin, victim.health <= 0);
+    if dies {
+        victim.alive = false;
+        victim.respawn_us = rules.respawn_ms.saturating_mul(1_000);
+    }
+    out.effect(if dies { EffectKind::Death } else { EffectKind::Pain }.by(target, at));
+    let own = target == shooter.entity();
+    if !own {
+        out.effect(EffectKind::HitTone.by(shooter.entity(), at));
+    }
+    if let Some(killer) = world.entity_mut(shooter.entity()).filter(|_| dies) {
+        killer.frags = killer.frags.saturating_add(if own { -1 } else { 1 });
+    }
+}

@@ -1,0 +1,100 @@
+//! Judges the shots of bullets against the other players.
+
+use glam::Vec3;
+
+use super::body::ArenaBody;
+use super::fire::ArenaFire;
+use super::hitbox::{self, Hitgroup, Ray};
+use super::rules::ArenaRules;
+use super::solid::{Hull, Solid};
+use super::weapon::Shot;
+use hitreg_log::units::EntityId;
+use hitreg_netcode::game::{Reason, Verdict, Wound};
+
+pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
+    let Shot::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {
+        return Verdict::miss(Reason::Launched);
+    };
+    let mut wounds: Vec<Wound> = Vec::new();
+    let mut hit_world = false;
+    for pellet in fire.pellets(rules) {
+        match follow(rules, fire, targets, &pellet, reach_units) {
+            Fate::Met(target, hitgroup) => {
+                let factor = rules.hitgroup_factors[hitgroup as usize];
+                let damage = (damage as f32 * factor) as i32;
+                add_wound(&mut wounds, Wound { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
+            }
+            Fate::HitWorld => hit_world = true,
+            Fate::Missed => {}
+        }
+    }
+    let reason = match (wounds.is_empty(), hit_world) {
+        (false, _) => Reason::Hit,
+        (true, true) => Reason::HitWorld,
+        (true, false) => Reason::Missed,
+    };
+    Verdict { reason, wounds }
+}
+
+/// Returns whether a bullet from `from` could reach the middle or a side of any part of a body. Other players are
+/// ignored.
+pub(crate) fn sees_any_part(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> bool {
+    let towards = (body.origin - from).truncate().normalize_or_zero();
+    let across = Vec3::new(-towards.y, towards.x, 0.0);
+    hitbox::parts(body).any(|(middle, half_width)| {
+        // Slightly inside the part, so that a wall that touches the part hides it only from behind.
+        let edge = across * (half_width - 1.0);
+        [middle, middle + edge, middle - edge].into_iter().any(|to| {
+            let way = rules.map.solid().sweep(Hull::Point, from, to);
+            way.fraction >= 1.0 && !way.all_solid
+        })
+    })
+}
+
+/// The outcome of one pellet.
+enum Fate {
+    Met(EntityId, Hitgroup),
+    /// The map was in the way of a hit.
+    HitWorld,
+    Missed,
+}
+
+fn follow(
+    rules: &ArenaRules,
+    fire: &ArenaFire,
+    targets: &[(EntityId, ArenaBody)],
+    ray: &Ray,
+    reach_units: f32,
+) -> Fate {
+    let mut first: Option<(EntityId, Hitgroup, f32)> = None;
+    for (id, body) in targets {
+        if *id == fire.shooter.entity() || !body.is_target() {
+            continue;
+        }
+        let Some((hitgroup, away)) = ray.first_part(body) else { continue };
+        if away <= reach_units && first.is_none_or(|(.., nearest)| away < nearest) {
+            first = Some((*id, hitgroup, away));
+        }
+    }
+    let Some((target, hitgroup, away)) = first else { return Fate::Missed };
+    // Only the way to the target must be free. The sweep's surface gap before a wall just behind the target must not
+    // count.
+    let way = rules.map.solid().sweep(Hull::Point, ray.from, ray.from + ray.direction * away);
+    if way.fraction < 1.0 || way.all_solid { Fate::HitWorld } else { Fate::Met(target, hitgroup) }
+}
+
+/// Adds a pellet to the wound of its target. The wound's part is that of the most damaging pellet.
+fn add_wound(wounds: &mut Vec<Wound>, new: Wound) {
+    match wounds.binary_search_by_key(&new.target, |wound| wound.target) {
+        Err(at) => wounds.insert(at, new),
+        Ok(at) => {
+            let wound = &mut wounds[at];
+            let share = wound.damage / i32::from(wound.pellets).max(1);
+            if new.damage > share {
+                wound.hitgroup = new.hitgroup;
+            }
+            wound.damage = wound.damage.saturating_add(new.damage);
+            wound.pellets = wound.pellets.saturating_add(1);
+        }
+    }
+}

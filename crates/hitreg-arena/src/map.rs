@@ -1,0 +1,244 @@
+//! A map as the game uses it: solids, spawn points and teleporters.
+
+mod outline;
+mod props;
+mod shape;
+mod text;
+
+use glam::Vec3;
+use serde::{Deserialize, Serialize};
+
+use super::brush::{Brush, BrushError, Facet};
+use super::solid::{Hull, Solid, Touch};
+use super::world::CollisionWorld;
+
+pub use props::{BellPlace, Props};
+pub use shape::ShapeError;
+pub use text::MapError;
+
+/// The built-in maps, as names and texts.
+pub(crate) const BUILT_IN: &[(&str, &str)] =
+    &[("courtyard", include_str!("../maps/courtyard.map")), ("orchard", include_str!("../maps/orchard.map"))];
+
+/// The most brushes of a map, which bounds the time to load a bad file.
+pub(crate) const MOST_BRUSHES: usize = 8_192;
+
+/// The most sides of a brush, for the same reason.
+pub(crate) const MOST_SIDES: usize = 48;
+
+/// A map, ready to play. It is stored as brushes and places; the data for sweeps is prepared on loading.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct ArenaMap {
+    stored: Stored,
+    solid: CollisionWorld,
+}
+
+impl ArenaMap {
+    /// Returns the built-in map `courtyard`: a walled courtyard with cover, a corridor and a hall. It also has stairs
+    /// and a ramp to their roof, a den that players enter by ducking, and a teleporter.
+    pub fn courtyard() -> ArenaMap {
+        ArenaMap::built_in(0)
+    }
+
+    /// Returns the built-in map `orchard`, which has an entity for each rendering category: trees with falling apples,
+    /// a bell, a walker, and arrows for the launcher.
+    pub fn orchard() -> ArenaMap {
+        ArenaMap::built_in(1)
+    }
+
+    fn built_in(number: usize) -> ArenaMap {
+        let (name, text) = BUILT_IN[number];
+        ArenaMap::parse(name, text.as_bytes()).expect("the built-in maps parse: a test holds it")
+    }
+
+    /// Parses the text of a Quake `.map` file, with faces in the classic or the Valve 220 format.
+    ///
+    /// The brushes of `worldspawn`, `func_wall`, `func_detail` and `func_group` are solid. Players spawn at
+    /// `info_player_deathmatch`, or at `info_player_start` if there are none. Its origin is the middle of the standing
+    /// hull; one that is slightly lower, as for Quake's hull, is raised. A `trigger_teleport` leads to the
+    /// `info_teleport_destination` that its `target` names. `info_waypoint` marks places for bots. `prop_tree`,
+    /// `prop_apple`, `prop_bell` (with a `length_ms`) and `prop_post` are its [`Props`]. `"launcher" "arrows"` in
+    /// `worldspawn` loads the launcher with arrows.
+    ///
+    /// # Errors
+    /// See [`MapError`].
+    pub fn parse(name: &str, text: &[u8]) -> Result<ArenaMap, MapError> {
+        text::parse(name, text)
+    }
+
+    /// Returns the map's name.
+    pub fn name(&self) -> &str {
+        &self.stored.name
+    }
+
+    /// Returns all solid brushes, in their order in the file.
+    pub fn brushes(&self) -> &[Brush] {
+        &self.stored.brushes
+    }
+
+    /// Returns the spawn points; there is at least one.
+    pub fn spawn_points(&self) -> &[Place] {
+        &self.stored.spawn_points
+    }
+
+    /// Returns the teleporters.
+    pub fn teleporters(&self) -> &[Teleporter] {
+        &self.stored.teleporters
+    }
+
+    /// Returns the places that bots walk between, in units: the middle of a standing hull.
+    pub fn waypoints(&self) -> &[[f32; 3]] {
+        &self.stored.waypoints
+    }
+
+    /// Returns the props.
+    pub fn props(&self) -> &Props {
+        &self.stored.props
+    }
+
+    /// Returns the collision world.
+    pub fn solid(&self) -> &CollisionWorld {
+        &self.solid
+    }
+
+    fn new(stored: Stored) -> ArenaMap {
+        let solid = CollisionWorld::new(&stored.brushes);
+        ArenaMap { stored, solid }
+    }
+}
+
+impl std::fmt::Debug for ArenaMap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ArenaMap {:?} of {} brushes", self.stored.name, self.stored.brushes.len())
+    }
+}
+
+impl PartialEq for ArenaMap {
+    fn eq(&self, other: &ArenaMap) -> bool {
+        self.stored == other.stored
+    }
+}
+
+/// A spawn point or destination.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// The middle of the standing hull, in units.
+    #[serde(with = "super::vector")]
+    pub origin: Vec3,
+    /// The view direction in degrees, counter-clockwise from +x.
+    pub yaw_deg: f32,
+}
+
+impl Place {
+    /// Raises the place until a standing player fits, by at most the difference between Quake's hull and Half-Life's.
+    fn raised_until_free(self, solid: &CollisionWorld) -> Option<Place> {
+        const MOST_UNITS: u32 = 16;
+        (0..=MOST_UNITS).find_map(|up| {
+            let origin = self.origin + Vec3::Z * up as f32;
+            (solid.inside(Hull::Standing, origin) == Touch::Nothing).then_some(Place { origin, ..self })
+        })
+    }
+}
+
+/// A box that teleports players who touch it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Teleporter {
+    /// The box's lowest corner, in units.
+    #[serde(with = "super::vector")]
+    pub min: Vec3,
+    /// The box's highest corner, in units.
+    #[serde(with = "super::vector")]
+    pub max: Vec3,
+    /// The destination.
+    pub to: Place,
+}
+
+impl Teleporter {
+    /// Returns whether a hull at `origin` reaches into the box.
+    pub fn holds(&self, hull: Hull, origin: Vec3) -> bool {
+        let half = hull.half_extent_units();
+        (origin + half).cmpge(self.min).all() && (origin - half).cmple(self.max).all()
+    }
+}
+
+/// The stored parts of a map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "StoredCells", into = "StoredCells")]
+struct Stored {
+    name: String,
+    brushes: Vec<Brush>,
+    spawn_points: Vec<Place>,
+    teleporters: Vec<Teleporter>,
+    waypoints: Vec<[f32; 3]>,
+    #[serde(default, skip_serializing_if = "Props::is_empty")]
+    props: Props,
+}
+
+impl TryFrom<Stored> for ArenaMap {
+    type Error = MapError;
+    fn try_from(stored: Stored) -> Result<ArenaMap, MapError> {
+        if stored.spawn_points.is_empty() {
+            return Err(MapError::NoSpawnPoint);
+        }
+        if !stored.props.are_few() {
+            return Err(MapError::TooManyProps);
+        }
+        Ok(ArenaMap::new(stored))
+    }
+}
+
+impl From<ArenaMap> for Stored {
+    fn from(map: ArenaMap) -> Stored {
+        map.stored
+    }
+}
+
+/// The stored parts, with each brush as its planes.
+#[derive(Serialize, Deserialize)]
+struct StoredCells {
+    name: String,
+    brushes: Vec<Vec<Facet>>,
+    spawn_points: Vec<Place>,
+    teleporters: Vec<Teleporter>,
+    waypoints: Vec<[f32; 3]>,
+    #[serde(default, skip_serializing_if = "Props::is_empty")]
+    props: Props,
+}
+
+/// The reasons why stored brushes are invalid.
+#[derive(Debug, thiserror::Error)]
+enum StoredError {
+    #[error("{found} brushes; the most is {MOST_BRUSHES}")]
+    TooManyBrushes { found: usize },
+    #[error("brush {brush}: {found} sides; the most is {MOST_SIDES}")]
+    TooManySides { brush: usize, found: usize },
+    #[error("brush {brush}: {source}")]
+    Brush { brush: usize, source: BrushError },
+}
+
+impl TryFrom<StoredCells> for Stored {
+    type Error = StoredError;
+    fn try_from(cells: StoredCells) -> Result<Stored, StoredError> {
+        if cells.brushes.len() > MOST_BRUSHES {
+            return Err(StoredError::TooManyBrushes { found: cells.brushes.len() });
+        }
+        let to_brush = |(brush, facets): (usize, Vec<Facet>)| {
+            if facets.len() > MOST_SIDES {
+                return Err(StoredError::TooManySides { brush, found: facets.len() });
+            }
+            Brush::new(facets).map_err(|source| StoredError::Brush { brush, source })
+        };
+        let brushes = cells.brushes.into_iter().enumerate().map(to_brush).collect::<Result<_, _>>()?;
+        let StoredCells { name, spawn_points, teleporters, waypoints, props, .. } = cells;
+        Ok(Stored { name, brushes, spawn_points, teleporters, waypoints, props })
+    }
+}
+
+impl From<Stored> for StoredCells {
+    fn from(stored: Stored) -> StoredCells {
+        let brushes = stored.brushes.iter().map(|brush| brush.facets().to_vec()).collect();
+        let Stored { name, spawn_points, teleporters, waypoints, props, .. } = stored;
+        StoredCells { name, brushes, spawn_points, teleporters, waypoints, props }
+    }
+}

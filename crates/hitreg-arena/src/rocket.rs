@@ -1,0 +1,152 @@
+//! Rockets. They fly through the present world and hit what they meet there.
+
+use glam::Vec3;
+
+use super::arrow::launch_of;
+use super::body::{ArenaBody, BodyKind};
+use super::effect::EffectKind;
+use super::fire::ArenaFire;
+use super::harm::hurt;
+use super::hitbox::Hitgroup;
+use super::rules::ArenaRules;
+use super::solid::{Hull, Solid, Touch, sweep_box};
+use super::state::{ArenaWorld, Flight};
+use super::weapon::{Shot, WeaponId};
+use hitreg_log::units::{EntityId, Micros};
+use hitreg_netcode::game::{Reason, Verdict, WorldSink, Wound};
+
+/// How far before an obstacle a rocket explodes, in units, so that the surface itself does not shield anyone.
+const BURST_GAP_UNITS: f32 = 1.0;
+
+/// Returns the rocket of a shot at launch; `None` for weapons that shoot no rockets.
+pub(crate) fn loose(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
+    let Shot::Rocket { speed_units_s, .. } = rules.weapon(fire.weapon).shot else { return None };
+    let line = fire.centre();
+    Some(ArenaBody {
+        kind: BodyKind::Rocket,
+        origin: line.from,
+        velocity: line.direction * speed_units_s,
+        viewangles: fire.viewangles,
+        alive: true,
+        teleports: launch_of(fire.shooter, fire.command),
+        ..ArenaBody::default()
+    })
+}
+
+/// Moves all rockets. A rocket explodes when it hits something, or at the end of its lifetime.
+pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
+    let first = world.first_flight();
+    let mut bursts: Vec<(EntityId, Flight, Burst)> = Vec::new();
+    for at in 0..world.flights.len() {
+        let (id, rocket) = world.entities[first + at];
+        let mut flight = world.flights[at];
+        if rocket.kind != BodyKind::Rocket {
+            continue;
+        }
+        let to = rocket.origin + rocket.velocity * dt.as_s_f64() as f32;
+        let (end, met) = advance(rules, world, &rocket, flight, to);
+        flight.life_us = flight.life_us.saturating_sub(u32::try_from(dt.0).unwrap_or(0));
+        world.flights[at] = flight;
+        world.entities[first + at].1.origin = end;
+        if met != Touch::Nothing || flight.life_us == 0 {
+            let centre = end - rocket.velocity.normalize_or_zero() * BURST_GAP_UNITS;
+            bursts.push((id, flight, Burst { centre, met }));
+        }
+    }
+    for (id, flight, burst) in bursts {
+        if let Ok(at) = world.entities.binary_search_by_key(&id, |(id, _)| *id) {
+            world.entities.remove(at);
+            world.flights.remove(at - first);
+        }
+        out.effect(EffectKind::Explosion.by(id, burst.centre));
+        let verdict = burst.hurt_all(rules, world, flight, out);
+        out.impact(flight.shooter, flight.command, flight.weapon.name(), verdict);
+    }
+}
+
+/// Returns how far a rocket flies, and what stops it: the map, or a living player other than its shooter.
+fn advance(rules: &ArenaRules, world: &ArenaWorld, rocket: &ArenaBody, flight: Flight, to: Vec3) -> (Vec3, Touch) {
+    let mut nearest = rules.map.solid().sweep(Hull::Point, rocket.origin, to);
+    for (id, body) in world.player_bodies() {
+        if *id == flight.shooter.entity() || !body.is_target() {
+            continue;
+        }
+        let half = body.hull().half_extent_units();
+        let (min, max) = (body.origin - half, body.origin + half);
+        nearest = nearest.nearer(sweep_box(min, max, Touch::Entity(*id), Hull::Point, rocket.origin, to));
+    }
+    (nearest.end, nearest.touch)
+}
+
+struct Burst {
+    centre: Vec3,
+    met: Touch,
+}
+
+impl Burst {
+    /// Damages every player within the radius. The verdict covers other players; damage to the shooter is not a hit.
+    fn hurt_all(
+        &self,
+        rules: &ArenaRules,
+        world: &mut ArenaWorld,
+        flight: Flight,
+        out: &mut impl WorldSink,
+    ) -> Verdict {
+        let shooter = flight.shooter.entity();
+        let mut verdict = Verdict::miss(Reason::Missed);
+        for number in 0..usize::from(world.players) {
+            let (target, body) = world.entities[number];
+            match self.damage_to(rules, flight.weapon, target, &body) {
+                Harm::None => continue,
+                Harm::Shielded if target == shooter => continue,
+                Harm::Shielded => {
+                    if verdict.wounds.is_empty() {
+                        verdict.reason = Reason::HitWorld;
+                    }
+                }
+                Harm::Takes(damage) => {
+                    let own = target == shooter;
+                    let damage = if own { (damage as f32 * rules.own_burst_factor) as i32 } else { damage };
+                    let direction = (body.origin - self.centre).normalize_or_zero();
+                    hurt(rules, world, flight.shooter, target, damage, direction, out);
+                    if !own {
+                        verdict.reason = Reason::Hit;
+                        verdict.wounds.push(Wound { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 });
+                    }
+                }
+            }
+        }
+        verdict
+    }
+
+    fn damage_to(&self, rules: &ArenaRules, weapon: WeaponId, id: EntityId, body: &ArenaBody) -> Harm {
+        let Shot::Rocket { damage, radius_units, .. } = rules.weapon(weapon).shot else {
+            return Harm::None;
+        };
+        if !body.is_target() {
+            return Harm::None;
+        }
+        if self.met == Touch::Entity(id) {
+            return Harm::Takes(damage);
+        }
+        let half = body.hull().half_extent_units();
+        let nearest = self.centre.clamp(body.origin - half, body.origin + half);
+        let left = 1.0 - nearest.distance(self.centre) / radius_units;
+        let worth = (damage as f32 * left) as i32;
+        if worth <= 0 {
+            return Harm::None;
+        }
+        let sees = |to: Vec3| rules.map.solid().sweep(Hull::Point, self.centre, to).fraction == 1.0;
+        if sees(body.origin) || sees(body.eye()) { Harm::Takes(worth) } else { Harm::Shielded }
+    }
+}
+
+/// The effect of an explosion on one player.
+enum Harm {
+    /// Out of the radius, or dead.
+    None,
+    /// Within the radius, but behind a part of the map.
+    Shielded,
+    /// The damage in health points.
+    Takes(i32),
+}

@@ -1,0 +1,183 @@
+//! The authoritative state: all entities, and the server-only state of each.
+
+use super::body::{ArenaBody, BodyKind};
+use super::prop::PropState;
+use super::weapon::WeaponId;
+use hitreg_log::units::{CommandSeq, EntityId, PlayerId, Seed};
+use hitreg_netcode::game::{BadCells, Body, Cells, FIRST_LOCAL_ENTITY};
+
+/// The world of the arena.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArenaWorld {
+    pub(crate) seed: Seed,
+    pub(crate) players: u16,
+    /// Players, then props, then projectiles, in ascending order of id.
+    pub(crate) entities: Vec<(EntityId, ArenaBody)>,
+    /// The state of each prop, in the order of the props.
+    pub(crate) props: Vec<PropState>,
+    /// The state of each projectile, in the order of the projectiles.
+    pub(crate) flights: Vec<Flight>,
+}
+
+/// The server-only state of a projectile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flight {
+    pub(crate) shooter: PlayerId,
+    pub(crate) command: CommandSeq,
+    pub(crate) weapon: WeaponId,
+    /// The time until a rocket explodes or an arrow that has hit is removed, in µs.
+    pub(crate) life_us: u32,
+    /// The player that an arrow will hit, and that player's life ([`ArenaBody::teleports`]).
+    pub(crate) target: Option<(EntityId, u32)>,
+}
+
+impl ArenaWorld {
+    /// Creates an empty world.
+    pub(crate) fn empty(seed: Seed) -> ArenaWorld {
+        let (entities, props, flights) = (Vec::new(), Vec::new(), Vec::new());
+        ArenaWorld { seed, players: 0, entities, props, flights }
+    }
+
+    /// Returns an entity by id.
+    pub fn entity(&self, id: EntityId) -> Option<&ArenaBody> {
+        let at = self.entities.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&self.entities[at].1)
+    }
+
+    pub(crate) fn entity_mut(&mut self, id: EntityId) -> Option<&mut ArenaBody> {
+        let at = self.entities.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&mut self.entities[at].1)
+    }
+
+    /// Returns the players in order of number. While the world is being filled, returns the players added so far.
+    pub(crate) fn player_bodies(&self) -> &[(EntityId, ArenaBody)] {
+        &self.entities[..usize::from(self.players).min(self.entities.len())]
+    }
+
+    /// Returns the index of the first projectile among the entities.
+    pub(crate) fn first_flight(&self) -> usize {
+        usize::from(self.players) + self.props.len()
+    }
+
+    /// Adds a projectile under the lowest free id. All ids are used only with about 60,000 projectiles in flight.
+    pub(crate) fn launch(&mut self, flight: Flight, body: ArenaBody) {
+        let first = self.first_flight();
+        let flying = &self.entities[first..];
+        let place = flying.iter().zip(first..).take_while(|((id, _), number)| usize::from(id.0) == *number).count();
+        let id = u16::try_from(first + place).ok().filter(|id| *id < FIRST_LOCAL_ENTITY.0);
+        let Some(id) = id else { return };
+        self.entities.insert(first + place, (EntityId(id), body));
+        self.flights.insert(place, flight);
+    }
+
+    /// Removes the projectiles for which `is_over` returns true.
+    pub(crate) fn clear_flights(&mut self, is_over: impl Fn(&ArenaBody, &Flight) -> bool) {
+        for at in (0..self.flights.len()).rev() {
+            let entity = self.first_flight() + at;
+            if is_over(&self.entities[entity].1, &self.flights[at]) {
+                self.entities.remove(entity);
+                self.flights.remove(at);
+            }
+        }
+    }
+
+    pub(crate) fn save(&self, words: &mut Vec<u32>) {
+        words.extend([self.seed.0 as u32, (self.seed.0 >> 32) as u32]);
+        words.extend([u32::from(self.players), self.props.len() as u32, self.entities.len() as u32]);
+        for (id, body) in &self.entities {
+            words.push(u32::from(id.0));
+            let start = words.len();
+            words.resize(start + ArenaBody::CELLS, 0);
+            body.write(&mut words[start..]);
+        }
+        for prop in &self.props {
+            words.extend([prop.wait_us, prop.turn]);
+        }
+        for flight in &self.flights {
+            words.extend([u32::from(flight.shooter.0), flight.command.0, flight.weapon as u32, flight.life_us]);
+            match flight.target {
+                Some((target, life)) => words.extend([1, u32::from(target.0), life]),
+                None => words.push(0),
+            }
+        }
+    }
+
+    pub(crate) fn load(words: &[u32]) -> Result<ArenaWorld, BadCells> {
+        let mut reader = Reader { words };
+        let seed = Seed(u64::from(reader.word("seed")?) | (u64::from(reader.word("seed")?) << 32));
+        let players = reader.narrow("players")?;
+        let props = reader.word("props")?;
+        let count = reader.word("entities")?;
+        let first_flight = u32::from(players).checked_add(props).filter(|first| *first <= count);
+        let first_flight = first_flight.ok_or_else(|| bad("entities", count))?;
+        let mut entities: Vec<(EntityId, ArenaBody)> = Vec::new();
+        for at in 0..count {
+            let id = EntityId(reader.narrow("entity")?);
+            let body = ArenaBody::read(reader.take(ArenaBody::CELLS, "body")?)?;
+            let follows = entities.last().is_none_or(|(before, _)| *before < id);
+            if !follows || (at < first_flight && u32::from(id.0) != at) {
+                return Err(bad("entity", u32::from(id.0)));
+            }
+            let belongs = match body.kind {
+                BodyKind::Player => at < u32::from(players),
+                BodyKind::Rocket | BodyKind::Arrow => at >= first_flight,
+                BodyKind::Tree | BodyKind::Apple | BodyKind::Bell | BodyKind::Walker => {
+                    (u32::from(players)..first_flight).contains(&at)
+                }
+            };
+            if !belongs {
+                return Err(bad("kind", body.kind as u32));
+            }
+            entities.push((id, body));
+        }
+        let mut states = Vec::new();
+        for _ in 0..props {
+            states.push(PropState { wait_us: reader.word("wait_us")?, turn: reader.word("turn")? });
+        }
+        let mut flights = Vec::new();
+        for _ in first_flight..count {
+            let shooter = reader.narrow("shooter")?;
+            if shooter >= players {
+                return Err(bad("shooter", u32::from(shooter)));
+            }
+            let command = CommandSeq(reader.word("command")?);
+            let weapon = WeaponId::get(reader.take(1, "weapon")?).map_err(|found| bad("weapon", found))?;
+            let life_us = reader.word("life_us")?;
+            let target = match reader.word("target")? {
+                0 => None,
+                1 => Some((EntityId(reader.narrow("target")?), reader.word("life of the target")?)),
+                other => return Err(bad("target", other)),
+            };
+            flights.push(Flight { shooter: PlayerId(shooter), command, weapon, life_us, target });
+        }
+        if !reader.words.is_empty() {
+            return Err(bad("words after the world", reader.words.len() as u32));
+        }
+        Ok(ArenaWorld { seed, players, entities, props: states, flights })
+    }
+}
+
+fn bad(what: &str, found: u32) -> BadCells {
+    BadCells { what: what.to_owned(), found }
+}
+
+struct Reader<'a> {
+    words: &'a [u32],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize, what: &str) -> Result<&'a [u32], BadCells> {
+        let missing = || bad(&format!("{what}: words that are left"), self.words.len() as u32);
+        let (taken, rest) = self.words.split_at_checked(count).ok_or_else(missing)?;
+        self.words = rest;
+        Ok(taken)
+    }
+
+    fn word(&mut self, what: &str) -> Result<u32, BadCells> {
+        Ok(self.take(1, what)?[0])
+    }
+
+    fn narrow(&mut self, what: &str) -> Result<u16, BadCells> {
+        u16::get(self.take(1, what)?).map_err(|found| bad(what, found))
+    }
+}

@@ -1,0 +1,220 @@
+//! `hitreg_trace`: writes the trace of a build's replay.
+
+use std::ffi::c_char;
+use std::path::Path;
+
+use super::guard::hitreg_code::{self, HITREG_MISFIT, HITREG_VALUE};
+use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
+use super::hitreg_log;
+use ::hitreg_log::store::{self, Kind, Targets};
+use ::hitreg_log::trace::{Column, Data, Table, Trace, TraceHeader};
+
+/// A trace under construction: a sequence of tables with their columns. One thread at a time.
+pub struct hitreg_trace {
+    trace: Trace,
+}
+
+/// Creates the trace of a log. `mode` is `closed` if the build ran the server, `open` if clients ran on recorded
+/// snapshots.
+///
+/// # Safety
+/// `log` is null or a log, `mode` null or a C string, `trace` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_new(
+    log: *const hitreg_log,
+    mode: *const c_char,
+    trace: *mut *mut hitreg_trace,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        answer(trace, std::ptr::null_mut())?;
+        let (log, mode) = (look(log, "log")?, text(mode, "mode")?);
+        if !matches!(mode, "closed" | "open") {
+            return Err(fail(HITREG_VALUE, format!("the mode of a trace is closed or open, not {mode:?}")));
+        }
+        let header = TraceHeader {
+            game: log.session.header.game.clone(),
+            mode: mode.to_owned(),
+            log_digest: log.digest.to_string(),
+            settings: log.session.header.settings.clone(),
+            part: None,
+        };
+        answer(trace, Box::into_raw(Box::new(hitreg_trace { trace: Trace { header, tables: Vec::new() } })))
+    })
+}
+
+/// Frees a trace; does nothing for null.
+///
+/// # Safety
+/// `trace` is null, or a trace that was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_free(trace: *mut hitreg_trace) {
+    // SAFETY: the caller upholds this function's contract.
+    unsafe { free(trace) }
+}
+
+/// Sets a setting of the replay that differs from the log's, as given by `--set`.
+///
+/// # Safety
+/// `trace` is null or a trace, `key` and `value` null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_setting(
+    trace: *mut hitreg_trace,
+    key: *const c_char,
+    value: *const c_char,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let (key, value) = (text(key, "key")?, text(value, "value")?.to_owned());
+        let settings = &mut handle(trace, "trace")?.trace.header.settings;
+        match settings.iter_mut().find(|(known, _)| known == key) {
+            Some((_, known)) => *known = value,
+            None => settings.push((key.to_owned(), value)),
+        }
+        Ok(())
+    })
+}
+
+/// Starts the next table: one that hitreg defines, such as `ticks` or `bodies`, or a custom one.
+///
+/// # Safety
+/// `trace` is null or a trace, `name` null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_table(trace: *mut hitreg_trace, name: *const c_char) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let name = text(name, "name")?;
+        handle(trace, "trace")?.trace.tables.push(Table::new(name, Vec::new()));
+        Ok(())
+    })
+}
+
+/// Adds a key column to a custom table. The key columns together identify a row; call it once for each.
+///
+/// # Safety
+/// `trace` is null or a trace, `column` null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_key(trace: *mut hitreg_trace, column: *const c_char) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let column = text(column, "column")?.to_owned();
+        table(handle(trace, "trace")?)?.key.push(column);
+        Ok(())
+    })
+}
+
+fn table(trace: &mut hitreg_trace) -> Result<&mut Table, Failure> {
+    trace.trace.tables.last_mut().ok_or_else(|| fail(HITREG_MISFIT, "a column comes before the first table"))
+}
+
+/// # Safety
+/// `trace` is null or a trace, `name` and `unit` null or a C string.
+unsafe fn add(trace: *mut hitreg_trace, name: *const c_char, unit: *const c_char, data: Data) -> Result<(), Failure> {
+    // SAFETY: the caller upholds this function's contract.
+    unsafe {
+        let unit = if unit.is_null() { "" } else { text(unit, "unit")? };
+        let column = Column::new(text(name, "name")?, data).in_unit(unit);
+        table(handle(trace, "trace")?)?.columns.push(column);
+    }
+    Ok(())
+}
+
+/// Adds a column of numbers to the latest table, with one value for each row. `unit` may be null.
+///
+/// # Safety
+/// `trace` is null or a trace, `name` and `unit` null or a C string, `values` null or `rows` values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_u32(
+    trace: *mut hitreg_trace,
+    name: *const c_char,
+    unit: *const c_char,
+    values: *const u32,
+    rows: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe { add(trace, name, unit, Data::U32(array(values, rows, "values")?.to_vec())) })
+}
+
+/// Adds a column of 64-bit hashes; as `hitreg_trace_u32`.
+///
+/// # Safety
+/// As `hitreg_trace_u32`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_u64(
+    trace: *mut hitreg_trace,
+    name: *const c_char,
+    unit: *const c_char,
+    values: *const u64,
+    rows: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe { add(trace, name, unit, Data::U64(array(values, rows, "values")?.to_vec())) })
+}
+
+/// Adds a column of signed numbers or times in µs; as `hitreg_trace_u32`.
+///
+/// # Safety
+/// As `hitreg_trace_u32`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_i64(
+    trace: *mut hitreg_trace,
+    name: *const c_char,
+    unit: *const c_char,
+    values: *const i64,
+    rows: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe { add(trace, name, unit, Data::I64(array(values, rows, "values")?.to_vec())) })
+}
+
+/// Adds a column of floats; as `hitreg_trace_u32`.
+///
+/// # Safety
+/// As `hitreg_trace_u32`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_f32(
+    trace: *mut hitreg_trace,
+    name: *const c_char,
+    unit: *const c_char,
+    values: *const f32,
+    rows: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe { add(trace, name, unit, Data::F32(array(values, rows, "values")?.to_vec())) })
+}
+
+/// Adds a column of names. `codes` has each row's index in the list `names`.
+///
+/// # Safety
+/// As `hitreg_trace_u32`; `names` is null or `count` C strings, `codes` null or `rows` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_names(
+    trace: *mut hitreg_trace,
+    name: *const c_char,
+    names: *const *const c_char,
+    count: usize,
+    codes: *const u32,
+    rows: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let list = array(names, count, "names")?.iter().map(|name| text(*name, "one of the names").map(str::to_owned));
+        let names = list.collect::<Result<Vec<_>, _>>()?;
+        let codes = array(codes, rows, "codes")?.to_vec();
+        add(trace, name, std::ptr::null(), Data::Name { names, codes })
+    })
+}
+
+/// Writes the trace to a file. It replaces an existing trace, but no other file.
+///
+/// # Safety
+/// `trace` is null or a trace, `path` null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_trace_write(trace: *const hitreg_trace, path: *const c_char) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let (trace, path) = (look(trace, "trace")?, text(path, "path")?);
+        let target = Targets::new([], true).file(Path::new(path), Kind::Trace)?;
+        Ok(store::save_trace(&target, &trace.trace)?)
+    })
+}

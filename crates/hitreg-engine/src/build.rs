@@ -1,0 +1,300 @@
+//! Builds: executables that turn a log into a trace. This is the only module that starts child processes.
+//!
+//! The contract is `BUILD replay LOG -o TRACE`. Any failure (a crash, a hang, an invalid trace, a refusal) makes the
+//! build untestable. The result then has the reason and the last lines of the build's stderr. A failure is never a
+//! verdict about the build's behaviour.
+
+mod cache;
+pub mod condition;
+pub mod git;
+mod identity;
+mod process;
+mod stop;
+mod strays;
+mod tail;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+pub use cache::{Cache, CacheError};
+pub use stop::Stop;
+
+use hitreg_log::memory::NeedsMemory;
+use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
+use hitreg_log::trace::{Digest, Trace, TraceSource};
+use hitreg_netcode::replay::ReplayError;
+use identity::Identity;
+use process::Ended;
+
+/// The environment variable with the path of the config file, which holds the defaults of hitreg's commands.
+pub const CONFIG_VARIABLE: &str = "HITREG_CONFIG";
+/// The value of [`CONFIG_VARIABLE`] for "no config file". hitreg sets it for builds, so that a config file cannot
+/// change what they do.
+pub const NO_CONFIG: &str = "none";
+
+/// The default time limit for one log.
+pub const TIME_LIMIT: Duration = Duration::from_secs(300);
+
+/// An executable that replays logs.
+#[derive(Clone, Debug)]
+pub struct Build {
+    path: PathBuf,
+    identity: Identity,
+}
+
+/// The error for a path without a usable build.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The file does not exist.
+    #[error("{}: there is no such build", path.display())]
+    Missing {
+        /// The path that was tried.
+        path: PathBuf,
+    },
+    /// A folder, or a file without permission to execute.
+    #[error("{}: this is {what}; a build is a program that understands `replay LOG -o TRACE`", path.display())]
+    NoProgram {
+        /// The path.
+        path: PathBuf,
+        /// The kind of file that was found.
+        what: &'static str,
+    },
+    /// The file cannot be read.
+    #[error("{}: it cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+}
+
+/// The error for a build without a usable result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[error("{reason}")]
+pub struct Untestable {
+    /// The reason, as a text.
+    pub reason: String,
+    /// The last lines of its stderr; empty if it wrote none.
+    pub last_words: Vec<String>,
+    /// The memory that this program needs for what it gave: that is no fault of the build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_memory: Option<NeedsMemory>,
+}
+
+/// What a build should replay.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The log.
+    pub log: &'a Path,
+    /// The digest of the log's bytes.
+    pub log_digest: Digest,
+    /// Options beyond the contract (`--set`, `--preset`, `--mode`). Only builds made with hitreg need to support them.
+    pub options: &'a [String],
+}
+
+/// Runs builds, each within a time limit, and caches their traces.
+#[derive(Clone, Debug)]
+pub struct Runner {
+    /// The time limit for one replay.
+    pub time_limit: Duration,
+    /// The cache of traces; `None` caches nothing.
+    pub cache: Option<Cache>,
+    /// Stops the running builds.
+    pub stop: Stop,
+}
+
+impl Build {
+    /// Opens the build at a path.
+    ///
+    /// # Errors
+    /// When the file does not exist, cannot be read or may not be executed.
+    pub fn at(path: &Path) -> Result<Build, BuildError> {
+        let fail = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => BuildError::Missing { path: path.into() },
+            _ => BuildError::Unreadable { path: path.into(), source },
+        };
+        let meta = std::fs::metadata(path).map_err(fail)?;
+        if meta.is_dir() {
+            return Err(BuildError::NoProgram { path: path.into(), what: "a folder" });
+        }
+        if !process::may_be_run(&meta) {
+            return Err(BuildError::NoProgram { path: path.into(), what: "a file without the right to be run" });
+        }
+        let identity = Identity::of(path).map_err(fail)?;
+        // An absolute path, because a bare name would be searched in PATH and a relative path depends on the child's
+        // folder.
+        let path = std::path::absolute(path).map_err(fail)?;
+        Ok(Build { path, identity })
+    }
+
+    /// The absolute path of the executable.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Untestable {
+    pub(crate) fn because(reason: impl Into<String>) -> Untestable {
+        Untestable { reason: reason.into(), last_words: Vec::new(), needs_memory: None }
+    }
+
+    /// The same, with the end of what the build said.
+    pub(crate) fn saying(self, last_words: Vec<String>) -> Untestable {
+        Untestable { last_words, ..self }
+    }
+
+    /// A log that this build does not replay, for this reason.
+    pub(crate) fn not_replayed(error: &ReplayError) -> Untestable {
+        let needs_memory = if let ReplayError::NeedsMemory(needs) = error { Some(*needs) } else { None };
+        Untestable { needs_memory, ..Untestable::because(error.to_string()) }
+    }
+
+    pub(crate) fn because_of(error: impl std::error::Error) -> Untestable {
+        Untestable::because(error.to_string())
+    }
+}
+
+impl Runner {
+    /// Returns a build's trace of a log, from the cache or by running the build.
+    ///
+    /// # Errors
+    /// When the build gives no readable trace.
+    pub fn trace(&self, build: &Build, request: &Request<'_>) -> Result<Trace, Untestable> {
+        Ok(self.made(build, request, store::read_regular_trace)?.0)
+    }
+
+    /// The same as [`Runner::trace`], but the trace stays in its file. If the file is not in the cache, the result
+    /// includes its temporary folder.
+    ///
+    /// # Errors
+    /// Under the conditions of [`Runner::trace`].
+    pub fn trace_file(
+        &self,
+        build: &Build,
+        request: &Request<'_>,
+    ) -> Result<(TraceFile, Option<TemporaryFolder>), Untestable> {
+        self.made(build, request, TraceFile::open)
+    }
+
+    fn made<T: TraceSource>(
+        &self,
+        build: &Build,
+        request: &Request<'_>,
+        take: impl Fn(&Path) -> Result<T, StoreError>,
+    ) -> Result<(T, Option<TemporaryFolder>), Untestable> {
+        let slot = self.cache.as_ref().and_then(|cache| Some((cache, key(build, request)?)));
+        // A cached trace that cannot be read is made again.
+        if let Some(trace) = slot.as_ref().and_then(|(cache, key)| take(cache.file(*key).path()).ok()) {
+            return Ok((trace, None));
+        }
+        let folder = store::temporary_folder().map_err(no_folder)?;
+        let target = folder.file("trace.hittrace");
+        let path = target.path();
+        let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
+        let trace = read(path, take).and_then(|trace| check_log(trace, request.log_digest));
+        let trace = trace.map_err(|untestable| untestable.saying(words))?;
+        if let Some((cache, key)) = slot {
+            cache.put(key, path);
+        }
+        Ok((trace, Some(folder)))
+    }
+
+    /// Writes a build's own run of a log to `to`, as a log: what its server sends for the recorded input.
+    ///
+    /// # Errors
+    /// When the build gives no readable log.
+    pub fn rerecord(&self, build: &Build, request: &Request<'_>, to: &Path) -> Result<(), Untestable> {
+        let words = self.run(build, "replay", request, &[OsStr::new("--record"), to.as_os_str()])?;
+        let read = store::read_log(to).map(drop);
+        read.map_err(|error| unreadable("the log that it recorded", &error).saying(words))
+    }
+
+    /// Runs one of a build's commands beyond the contract, and returns what it writes:
+    /// `BUILD COMMAND LOG OPTIONS -o FILE`.
+    ///
+    /// # Errors
+    /// When the build fails, for example because it does not know the command, or writes no file.
+    pub fn answer(&self, build: &Build, command: &str, request: &Request<'_>) -> Result<Vec<u8>, Untestable> {
+        let folder = tempfile::tempdir().map_err(no_folder)?;
+        let path = folder.path().join("answer");
+        let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
+        let bytes = store::read_regular(&path);
+        bytes.map_err(|error| unreadable("its answer", &error).saying(words))
+    }
+
+    /// Runs `BUILD COMMAND LOG OUTPUT OPTIONS`, and returns the last lines of its stderr on success.
+    fn run(
+        &self,
+        build: &Build,
+        what: &str,
+        request: &Request<'_>,
+        output: &[&OsStr],
+    ) -> Result<Vec<String>, Untestable> {
+        let log = std::path::absolute(request.log).map_err(no_folder)?;
+        let mut command = Command::new(&build.path);
+        command.env(CONFIG_VARIABLE, NO_CONFIG);
+        command.arg(what).arg(log).args(output).args(request.options);
+        let ran = process::run(command, self.time_limit, &self.stop);
+        let ran = ran.map_err(|error| Untestable::because(format!("it cannot be started: {error}")))?;
+        match why_untestable(&ran.ended) {
+            Some(reason) => Err(Untestable::because(reason).saying(ran.last_words)),
+            None => Ok(ran.last_words),
+        }
+    }
+}
+
+/// Why the end of a process makes a build untestable; `None` on success.
+fn why_untestable(ended: &Ended) -> Option<String> {
+    match ended {
+        Ended::Exit(0) => None,
+        Ended::Exit(code @ (125 | 128)) => Some(format!("it cannot play this log (exit code {code})")),
+        Ended::Exit(code) => Some(format!("it failed (exit code {code})")),
+        Ended::Signal(signal) => Some(format!("it crashed ({})", process::signal_name(*signal))),
+        Ended::TimeLimit(limit) => Some(format!("it was still running after {} s", limit.as_secs_f64())),
+        Ended::Stopped => Some("it was stopped".to_owned()),
+    }
+}
+
+fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, Untestable> {
+    if !path.exists() {
+        return Err(Untestable::because("it ended well, but wrote no trace"));
+    }
+    take(path).map_err(|error| unreadable("what it wrote is no trace", &error))
+}
+
+/// A file of a build that cannot be read.
+fn unreadable(what: &str, error: &StoreError) -> Untestable {
+    Untestable { needs_memory: error.needs_memory(), ..Untestable::because(format!("{what}: {error}")) }
+}
+
+/// Rejects a trace that names another log. Builds in other languages may leave the log's digest empty.
+fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, Untestable> {
+    match &trace.header().log_digest[..] {
+        "" => Ok(trace),
+        says if *says == log.to_string() => Ok(trace),
+        says => {
+            let what = format!("what it wrote is the trace of another log: of {says}, and not of {log}");
+            Err(Untestable::because(what))
+        }
+    }
+}
+
+fn no_folder(error: impl std::fmt::Display) -> Untestable {
+    Untestable::because(format!("there is no place to run it in: {error}"))
+}
+
+/// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build
+/// cannot be cached.
+fn key(build: &Build, request: &Request<'_>) -> Option<Digest> {
+    let Identity::Content(content) = build.identity else { return None };
+    let name = build.path.file_name().map(OsString::from).unwrap_or_default();
+    let mut text = format!("trace\0{content}\0{}\0{}\0", name.display(), request.log_digest);
+    for option in request.options {
+        text.push_str(option);
+        text.push('\0');
+    }
+    Some(Digest::of_bytes(text.as_bytes()))
+}

@@ -1,0 +1,124 @@
+//! A user's command that says whether a log still shows a problem.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::process::{self, Ended};
+use super::{Stop, Untestable};
+
+/// A shell command in which `{}` is replaced by a log and `{build}` by a build.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    template: String,
+    time_limit: Duration,
+    stop: Stop,
+}
+
+/// The answer of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The log still shows the problem (exit code 1).
+    Shows,
+    /// The log does not show the problem (exit code 0).
+    Gone,
+    /// The command could not decide (exit code 125 and others, a crash, the time limit).
+    Unknown(Untestable),
+}
+
+/// The error for a command that cannot be run, so that its exit codes mean nothing.
+#[derive(Debug, thiserror::Error)]
+#[error("`{command}` cannot be run: {reason}")]
+pub struct BadCondition {
+    command: String,
+    reason: String,
+}
+
+impl Condition {
+    /// Creates a condition from the user's command.
+    pub fn new(template: &str, time_limit: Duration, stop: Stop) -> Condition {
+        Condition { template: template.to_owned(), time_limit, stop }
+    }
+
+    /// The same command with another [`Stop`].
+    #[must_use]
+    pub fn under(&self, stop: Stop) -> Condition {
+        Condition { stop, ..self.clone() }
+    }
+
+    /// Whether the command contains the build.
+    pub fn names_build(&self) -> bool {
+        self.template.contains("{build}") || self.template.contains("HITREG_BUILD")
+    }
+
+    /// Asks about a log and a build. The command's environment also has the build's path, in `HITREG_BUILD`.
+    ///
+    /// # Errors
+    /// When the command does not exist or reports a failure (exit code 126 and above).
+    pub fn ask(&self, log: &Path, build: Option<&Path>) -> Result<Answer, BadCondition> {
+        let mut text = self.template.replace("{}", &quoted(log));
+        let mut command = Command::new("sh");
+        if let Some(build) = build {
+            text = text.replace("{build}", &quoted(build));
+            command.env("HITREG_BUILD", build);
+        }
+        let bad = |reason: String| BadCondition { command: self.template.clone(), reason };
+        command.arg("-c").arg(&text);
+        let ran = process::run(command, self.time_limit, &self.stop);
+        let ran = ran.map_err(|e| bad(e.to_string()))?;
+        let last_words = ran.last_words;
+        let unknown = |reason: String, last_words| Ok(Answer::Unknown(Untestable::because(reason).saying(last_words)));
+        match ran.ended {
+            Ended::Exit(0) => Ok(Answer::Gone),
+            Ended::Exit(1) => Ok(Answer::Shows),
+            Ended::Exit(125) => unknown("the command cannot tell (exit code 125)".into(), last_words),
+            Ended::Exit(code @ 2..=124) => unknown(format!("the command failed (exit code {code})"), last_words),
+            Ended::Exit(code) => Err(bad(format!("exit code {code}{}", said(&last_words)))),
+            Ended::Signal(n) => unknown(format!("the command crashed ({})", process::signal_name(n)), last_words),
+            Ended::TimeLimit(limit) => {
+                unknown(format!("the command was still running after {} s", limit.as_secs_f64()), last_words)
+            }
+            Ended::Stopped => unknown("the command was stopped".into(), last_words),
+        }
+    }
+}
+
+fn said(last_words: &[String]) -> String {
+    last_words.last().map(|line| format!(" ({line})")).unwrap_or_default()
+}
+
+/// Quotes a path as one word of a shell.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn ask(command: &str) -> Result<Answer, BadCondition> {
+        Condition::new(command, Duration::from_secs(20), Stop::default())
+            .ask(Path::new("a log's.hitlog"), Some(Path::new("/b")))
+    }
+
+    #[test]
+    fn exit_codes_are_answers() {
+        assert_eq!(ask("exit 0").unwrap(), Answer::Gone);
+        assert_eq!(ask("exit 1").unwrap(), Answer::Shows);
+        for code in ["125", "2", "77"] {
+            assert!(matches!(ask(&format!("exit {code}")).unwrap(), Answer::Unknown(_)), "{code}");
+        }
+        let missing = ask("no-such-command-at-all {}").unwrap_err().to_string();
+        assert!(missing.contains("exit code 127") && missing.contains("not found"), "{missing}");
+    }
+
+    #[test]
+    fn paths_are_one_word_each() {
+        assert_eq!(
+            ask(r#"test {} = "a log's.hitlog" || exit 9; test {build} = $HITREG_BUILD && exit 1"#).unwrap(),
+            Answer::Shows
+        );
+    }
+}

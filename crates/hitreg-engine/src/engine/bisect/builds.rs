@@ -1,0 +1,181 @@
+//! The first of a line of builds that plays a log otherwise.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::Steps;
+use super::ahead::Ahead;
+use super::found::{Found, Verdict};
+use super::judge::{Answer, Judge};
+use super::search::Line;
+use crate::build::{Build, Stop, Untestable};
+use crate::engine::{EngineError, check};
+use hitreg_log::trace::Trace;
+
+/// A search in a line of builds, of which the first is taken for good and the last for bad.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildSearch<'a> {
+    /// At least two builds, oldest first.
+    pub builds: &'a [PathBuf],
+    /// Try the first and the last build before anything else; without this, an end is tried only if the answer rests on it.
+    pub verify_ends: bool,
+    /// How many builds run at the same time: the one that the search waits for, and those that it may need next.
+    pub jobs: usize,
+}
+
+impl BuildSearch<'_> {
+    /// Searches, and tells `steps` of each build that was judged.
+    ///
+    /// # Errors
+    /// When a build is not there, the judge's command cannot be run, or it was stopped. What builds cannot play is no error.
+    pub fn run(&self, judge: &Judge<'_>, steps: &Steps<'_>) -> Result<Found, EngineError> {
+        let builds: Vec<Build> = self.builds.iter().map(|path| Build::at(path)).collect::<Result<_, _>>()?;
+        let probe = |at: &usize, stop: &Stop, _| probe(&judge.under(stop), &builds[*at]);
+        std::thread::scope(|scope| {
+            let ahead = Ahead::new(scope, &probe, judge.stop(), self.jobs);
+            let (line, traces) = (Line::new(builds.len()), BTreeMap::new());
+            let tried = Vec::new();
+            Bisection { search: self, builds: &builds, judge, ahead, line, traces, tried, asked: 0, steps }.run()
+        })
+    }
+}
+
+/// What is known of one build.
+enum Probed {
+    /// What it makes of the log; the search compares it.
+    Trace(Result<Trace, Untestable>),
+    /// What a command says of it.
+    Answer(Answer),
+}
+
+fn probe(judge: &Judge<'_>, build: &Build) -> Result<Probed, EngineError> {
+    Ok(match judge.ask(build.path())? {
+        Some(answer) => Probed::Answer(answer),
+        None => Probed::Trace(judge.trace(build)?),
+    })
+}
+
+struct Bisection<'a, 'scope, 'env> {
+    search: &'a BuildSearch<'a>,
+    builds: &'a [Build],
+    judge: &'a Judge<'a>,
+    ahead: Ahead<'scope, 'env, usize, Result<Probed, EngineError>>,
+    line: Line,
+    /// The traces that the search has asked for, of those that are still needed.
+    traces: BTreeMap<usize, Result<Trace, Untestable>>,
+    tried: Vec<(String, Answer)>,
+    /// How many builds the search has asked for, the first one among them, with which others are compared.
+    asked: usize,
+    steps: &'a Steps<'a>,
+}
+
+impl Bisection<'_, '_, '_> {
+    fn run(mut self) -> Result<Found, EngineError> {
+        let last = self.builds.len() - 1;
+        if self.judge.compares() {
+            self.probe(0)?;
+            if let Some(Err(untestable)) = self.traces.get(&0) {
+                let found = self.so_far(Verdict::Untestable);
+                return Ok(found.rests_on(&self.name(0), "with which all others are compared", untestable));
+            }
+        }
+        if self.search.verify_ends {
+            for (end, expected) in [(0, Answer::Good), (last, Answer::Bad)] {
+                let answer = self.answer(end)?;
+                if answer != expected {
+                    return Ok(self.end_is_otherwise(end, &answer));
+                }
+            }
+        }
+        let (mut tried, most) = (0, u64::from(self.builds.len().ilog2()));
+        while let Some(at) = self.line.next() {
+            match self.answer(at)? {
+                Answer::Good => self.line.good(at),
+                Answer::Bad => self.line.bad(at),
+                Answer::Untestable(_) => self.line.skip(at),
+            }
+            let ends = [0, self.line.last_good(), self.line.first_bad()];
+            self.traces.retain(|held, _| ends.contains(held));
+            tried += 1;
+            (self.steps)(tried, most);
+        }
+        if !self.search.verify_ends {
+            // An end that nobody has looked at is no answer.
+            for (end, expected) in [(self.line.last_good(), Answer::Good), (self.line.first_bad(), Answer::Bad)] {
+                let unseen = (end == 0 && !self.judge.compares()) || end == last;
+                let answer = if unseen { self.answer(end)? } else { expected.clone() };
+                if answer != expected {
+                    return Ok(self.end_is_otherwise(end, &answer));
+                }
+            }
+        }
+        self.found()
+    }
+
+    fn answer(&mut self, at: usize) -> Result<Answer, EngineError> {
+        let answer = match self.probe(at)? {
+            Some(answer) => answer,
+            None => match (self.traces.get(&0), self.traces.get(&at)) {
+                (Some(Ok(good)), Some(Ok(trace))) => self.judge.compare(good, trace)?,
+                (Some(Err(untestable)), _) | (_, Some(Err(untestable))) => Answer::Untestable(untestable.clone()),
+                (None, _) | (_, None) => Answer::Untestable(Untestable::because("there is no trace of it")),
+            },
+        };
+        self.tried.push((self.name(at), answer.clone()));
+        Ok(answer)
+    }
+
+    /// Waits for one build, while others that may be needed next run beside it. Its answer, or `None` when its trace is to be
+    /// compared.
+    fn probe(&mut self, at: usize) -> Result<Option<Answer>, EngineError> {
+        if self.traces.contains_key(&at) {
+            return Ok(None);
+        }
+        // What is known already needs no place.
+        let next = self.line.ahead(self.search.jobs + self.ahead.waiting());
+        let probed = self.ahead.get(&at, &next);
+        self.asked += 1;
+        check(self.judge.stop())?;
+        match probed? {
+            Probed::Answer(answer) => Ok(Some(answer)),
+            Probed::Trace(trace) => {
+                self.traces.insert(at, trace);
+                Ok(None)
+            }
+        }
+    }
+
+    fn found(mut self) -> Result<Found, EngineError> {
+        let candidates: Vec<String> = self.line.candidates().map(|at| self.name(at)).collect();
+        let verdict = if candidates.len() == 1 { Verdict::Found } else { Verdict::Range };
+        let (good, bad) = (self.line.last_good(), self.line.first_bad());
+        let mut trace = |at| self.traces.remove(&at).map_or_else(|| self.judge.trace(&self.builds[at]), Ok);
+        let traces = [trace(good)?, trace(bad)?];
+        check(self.judge.stop())?;
+        let (first_bad, last_good) = (Some(self.name(bad)), Some(self.name(good)));
+        let mut found = Found { first_bad, last_good, candidates, ..self.so_far(verdict) };
+        if let [Ok(good), Ok(bad)] = &traces {
+            found.compare(good, bad);
+        }
+        Ok(found)
+    }
+
+    fn end_is_otherwise(&self, end: usize, answer: &Answer) -> Found {
+        match answer {
+            Answer::Good => Found { last_good: Some(self.name(end)), ..self.so_far(Verdict::NoneIsBad) },
+            Answer::Bad => Found { first_bad: Some(self.name(end)), ..self.so_far(Verdict::AllAreBad) },
+            Answer::Untestable(why) => {
+                self.so_far(Verdict::Untestable).rests_on(&self.name(end), "on which the answer rests", why)
+            }
+        }
+    }
+
+    fn so_far(&self, verdict: Verdict) -> Found {
+        let in_vain = self.ahead.begun().saturating_sub(self.asked);
+        Found { speculative: Some(in_vain), ..Found::of(verdict, &self.tried) }
+    }
+
+    fn name(&self, at: usize) -> String {
+        self.search.builds[at].display().to_string()
+    }
+}

@@ -1,0 +1,234 @@
+//! The commit that made a game play a log otherwise.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::Steps;
+use super::ahead::Ahead;
+use super::found::{Found, Verdict};
+use super::judge::{Answer, Judge};
+use super::search::choose;
+use super::state::State;
+use super::workshop::{Probed, Workshop};
+use crate::build::git::Repository;
+use crate::build::{Stop, Untestable};
+use crate::engine::{EngineError, check};
+use hitreg_log::trace::Trace;
+
+/// A search in a range of commits, whose good end is taken for good and whose bad end for bad. Commits are built in worktrees
+/// beside the user's own; a search that was stopped goes on where it was when it is run again.
+#[derive(Clone, Copy, Debug)]
+pub struct GitSearch<'a> {
+    /// A folder of the repository.
+    pub repository: &'a Path,
+    /// `GOOD..BAD`.
+    pub range: &'a str,
+    /// The shell command that builds a commit, at the top of a worktree.
+    pub build_cmd: &'a str,
+    /// Where the build is then, from the top of the worktree.
+    pub artifact: &'a Path,
+    /// A build command that takes longer makes the commit untestable.
+    pub build_time_limit: Duration,
+    /// How many commits are built at the same time, in a worktree each.
+    pub jobs: usize,
+    /// Where worktrees, traces and answers are kept until the search has come to its end.
+    pub folder: &'a Path,
+    /// Forget what an earlier run of this search had found.
+    pub restart: bool,
+    /// What is being looked for, in words that tell one search from another.
+    pub sought: &'a str,
+}
+
+impl GitSearch<'_> {
+    /// Searches, and tells `steps` of each commit that was judged.
+    ///
+    /// # Errors
+    /// When git, the folder or the judge's command is in trouble, or it was stopped. What does not build is no error.
+    pub fn run(&self, judge: &Judge<'_>, steps: &Steps<'_>) -> Result<Found, EngineError> {
+        if self.artifact.is_absolute() {
+            return Err(EngineError::AbsoluteArtifact);
+        }
+        let repository = Repository::at(self.repository)?;
+        let (good, bad) = repository.range(self.range)?;
+        let mut state = State::open(self.folder, &self.words(judge, &repository, &good, &bad), self.restart)?;
+        let resumed = state.answers().len();
+        let commits = repository.candidates(&bad, std::slice::from_ref(&good))?.len() as u64;
+        let most = u64::from((commits + 1).ilog2()) + 1;
+        let workshop = Workshop {
+            repository: &repository,
+            judge,
+            folder: state.folder().to_owned(),
+            build_cmd: self.build_cmd,
+            artifact: self.artifact,
+            time_limit: self.build_time_limit,
+            git: Mutex::default(),
+        };
+        let probe = |commit: &String, stop: &Stop, place: usize| workshop.probe(commit, stop, place);
+        let found = std::thread::scope(|scope| {
+            let ahead = Ahead::new(scope, &probe, judge.stop(), self.jobs);
+            let (workshop, state, jobs) = (&workshop, &mut state, self.jobs);
+            Bisection { workshop, state, ahead, jobs, asked: 0, good, bad, reference: None, steps, most }.run()
+        });
+        // Whatever git or a build said after it was stopped, it said because of that.
+        check(judge.stop()).map_err(|_| EngineError::Stopped { resumes: true })?;
+        let mut found = found?;
+        let ends = found.first_bad.iter().chain(&found.last_good);
+        let named = ends.chain(&found.candidates).chain(found.skipped.iter().map(|skipped| &skipped.name));
+        let subject = |commit: &String| Ok((commit.clone(), repository.subject(commit)?));
+        found.subjects = named.map(subject).collect::<Result<_, EngineError>>()?;
+        found.subject = found.first_bad.as_ref().and_then(|bad| found.subjects.get(bad)).cloned();
+        found.resumed = (resumed > 0).then_some(resumed);
+        state.forget()?;
+        repository.forget_missing_worktrees()?;
+        Ok(found)
+    }
+
+    fn words(&self, judge: &Judge<'_>, repository: &Repository, good: &str, bad: &str) -> String {
+        format!(
+            "{} {good}..{bad} with {:?} giving {} on log {}, looking for {}",
+            repository.folder().display(),
+            self.build_cmd,
+            self.artifact.display(),
+            judge.log_digest(),
+            self.sought,
+        )
+    }
+}
+
+struct Bisection<'a, 'scope, 'env> {
+    workshop: &'a Workshop<'a>,
+    state: &'a mut State,
+    ahead: Ahead<'scope, 'env, String, Result<Probed, EngineError>>,
+    jobs: usize,
+    /// How many commits the search has asked for.
+    asked: usize,
+    good: String,
+    bad: String,
+    /// The good end's trace.
+    reference: Option<Trace>,
+    steps: &'a Steps<'a>,
+    /// About how many steps it takes.
+    most: u64,
+}
+
+impl Bisection<'_, '_, '_> {
+    fn run(mut self) -> Result<Found, EngineError> {
+        if self.workshop.judge.compares() {
+            let next = self.next(&self.bad)?;
+            match self.probe(&self.good.clone(), &next)? {
+                Probed::Trace(Ok(trace)) => self.reference = Some(trace),
+                Probed::Trace(Err(untestable)) | Probed::Answer(Answer::Untestable(untestable)) => {
+                    let found = self.so_far(Verdict::Untestable);
+                    return Ok(found.rests_on(&self.good, "with which all others are compared", &untestable));
+                }
+                Probed::Answer(Answer::Good | Answer::Bad) => {}
+            }
+        }
+        let mut bad = self.bad.clone();
+        let mut tried = 0;
+        let candidates = loop {
+            let next = self.next(&bad)?;
+            let Some(commit) = next.first() else { break self.candidates(&bad, &self.goods())? };
+            if self.answer(commit, &next)? == Answer::Bad {
+                bad = commit.clone();
+            }
+            tried += 1;
+            (self.steps)(tried, self.most);
+        };
+        if bad == self.bad {
+            // An end that nobody has looked at is no answer.
+            match self.answer(&bad, &[])? {
+                Answer::Bad => {}
+                Answer::Good => return Ok(Found { last_good: Some(bad), ..self.so_far(Verdict::NoneIsBad) }),
+                Answer::Untestable(why) => {
+                    return Ok(self.so_far(Verdict::Untestable).rests_on(&bad, "on which the answer rests", &why));
+                }
+            }
+        }
+        self.found(&bad, candidates)
+    }
+
+    /// The commit to try next, then those that may be tried after it, as many as can run at the same time.
+    fn next(&self, bad: &str) -> Result<Vec<String>, EngineError> {
+        let most = self.jobs + self.ahead.waiting();
+        let mut next: Vec<String> = Vec::new();
+        let mut ranges = VecDeque::from([(bad.to_owned(), self.goods())]);
+        while next.len() < most {
+            let Some((bad, goods)) = ranges.pop_front() else { break };
+            let mut left = self.candidates(&bad, &goods)?;
+            let between = left.len();
+            left.retain(|commit| self.state.answer_of(commit).is_none());
+            let Some(commit) = choose(&left, between - left.len()) else { continue };
+            ranges.push_back((commit.clone(), goods.clone()));
+            ranges.push_back((bad, goods.into_iter().chain([commit.clone()]).collect()));
+            if !next.contains(commit) {
+                next.push(commit.clone());
+            }
+        }
+        Ok(next)
+    }
+
+    fn candidates(&self, bad: &str, goods: &[String]) -> Result<Vec<String>, EngineError> {
+        Ok(self.workshop.repository.candidates(bad, goods)?)
+    }
+
+    /// All commits that are known to be good.
+    fn goods(&self) -> Vec<String> {
+        let good = self.state.answers().iter().filter(|(_, answer)| *answer == Answer::Good);
+        [&self.good].into_iter().chain(good.map(|(commit, _)| commit)).cloned().collect()
+    }
+
+    fn found(&mut self, bad: &str, skipped: Vec<String>) -> Result<Found, EngineError> {
+        let verdict = if skipped.is_empty() { Verdict::Found } else { Verdict::Range };
+        let repository = self.workshop.repository;
+        let parent = repository.parent(bad)?;
+        let goods = self.goods();
+        // Where what leads to the first bad commit could not be judged, the last of the others is the last good one.
+        let good = match parent.filter(|parent| goods.contains(parent)) {
+            Some(parent) => parent,
+            None => repository.newest(&goods)?.unwrap_or_else(|| self.good.clone()),
+        };
+        let mut found = Found {
+            first_bad: Some(bad.to_owned()),
+            last_good: Some(good.clone()),
+            candidates: skipped.into_iter().chain([bad.to_owned()]).collect(),
+            ..self.so_far(verdict)
+        };
+        // Nothing that still runs ahead may be in the way.
+        self.ahead.end();
+        if let (Ok(good), Ok(bad)) = (self.workshop.trace_of(&good)?, self.workshop.trace_of(bad)?) {
+            found.compare(&good, &bad);
+        }
+        Ok(found)
+    }
+
+    fn answer(&mut self, commit: &str, next: &[String]) -> Result<Answer, EngineError> {
+        if let Some(answer) = self.state.answer_of(commit) {
+            return Ok(answer.clone());
+        }
+        let answer = match (self.probe(commit, next)?, &self.reference) {
+            (Probed::Answer(answer), _) => answer,
+            (Probed::Trace(Ok(trace)), Some(good)) => self.workshop.judge.compare(good, &trace)?,
+            (Probed::Trace(Err(untestable)), _) => Answer::Untestable(untestable),
+            (Probed::Trace(Ok(_)), None) => Answer::Untestable(Untestable::because("there is nothing to judge it by")),
+        };
+        self.state.remember(commit, answer.clone())?;
+        Ok(answer)
+    }
+
+    /// Waits for one commit, while others that may be needed next are built beside it.
+    fn probe(&mut self, commit: &str, next: &[String]) -> Result<Probed, EngineError> {
+        let probed = self.ahead.get(&commit.to_owned(), next);
+        self.asked += 1;
+        // What was cut off says nothing, and is not to be remembered.
+        check(self.workshop.judge.stop())?;
+        probed
+    }
+
+    fn so_far(&self, verdict: Verdict) -> Found {
+        let in_vain = self.ahead.begun().saturating_sub(self.asked);
+        Found { speculative: Some(in_vain), ..Found::of(verdict, self.state.answers()) }
+    }
+}

@@ -1,0 +1,118 @@
+//! What makes a build a bad one: it plays the log otherwise than the good one does, or a command says so.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::build::condition::{self, Condition};
+use crate::build::{Build, Request, Runner, Stop, Untestable};
+use crate::engine::EngineError;
+use hitreg_analysis::diff::{DiffOptions, Verdict, diff};
+use hitreg_log::trace::{Digest, Trace};
+
+/// What a build is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It plays as the good one does.
+    Good,
+    /// It does not.
+    Bad,
+    /// It cannot be judged.
+    Untestable(Untestable),
+}
+
+/// Judges builds.
+#[derive(Clone, Debug)]
+pub struct Judge<'a> {
+    condition: Option<Condition>,
+    options: DiffOptions,
+    runner: Runner,
+    request: Request<'a>,
+}
+
+impl<'a> Judge<'a> {
+    /// A judge of how builds play a log: by a command if there is one, else by comparing traces.
+    ///
+    /// # Errors
+    /// When the command never names the build.
+    pub fn new(
+        condition: Option<Condition>,
+        options: DiffOptions,
+        runner: Runner,
+        request: Request<'a>,
+    ) -> Result<Judge<'a>, EngineError> {
+        match condition.as_ref().is_some_and(|condition| !condition.names_build()) {
+            true => Err(EngineError::NamesNoBuild),
+            false => Ok(Judge { condition, options, runner, request }),
+        }
+    }
+}
+
+impl Judge<'_> {
+    /// What ends everything that judges run.
+    pub(super) fn stop(&self) -> &Stop {
+        &self.runner.stop
+    }
+
+    /// Identifies the log that builds are judged by.
+    pub(super) fn log_digest(&self) -> Digest {
+        self.request.log_digest
+    }
+
+    /// A judge like this one, whom another hand stops.
+    pub(super) fn under(&self, stop: &Stop) -> Self {
+        Judge {
+            condition: self.condition.as_ref().map(|condition| condition.under(stop.clone())),
+            runner: Runner { stop: stop.clone(), ..self.runner.clone() },
+            ..self.clone()
+        }
+    }
+
+    /// Whether builds are compared with the good one, so that its trace is needed.
+    pub(super) fn compares(&self) -> bool {
+        self.condition.is_none()
+    }
+
+    pub(super) fn trace(&self, build: &Build) -> Result<Result<Trace, Untestable>, EngineError> {
+        let made = self.runner.trace(build, &self.request);
+        if let Err(untestable) = &made {
+            EngineError::check_memory(build.path(), untestable)?;
+        }
+        Ok(made)
+    }
+
+    /// What a build is, when its trace is compared with the good one's.
+    pub(super) fn compare(&self, good: &Trace, trace: &Trace) -> Result<Answer, EngineError> {
+        let found = diff(good, trace, &self.options)?;
+        Ok(match found.verdict {
+            Verdict::Same => Answer::Good,
+            Verdict::Differs => Answer::Bad,
+            Verdict::Untestable => {
+                let reason = found.untestable.unwrap_or_else(|| "its trace cannot be compared".to_owned());
+                Answer::Untestable(Untestable::because(reason))
+            }
+        })
+    }
+
+    /// What a build is, when a command says it. `None` when there is no command.
+    pub(super) fn ask(&self, build: &Path) -> Result<Option<Answer>, EngineError> {
+        let Some(condition) = &self.condition else { return Ok(None) };
+        let answer = condition.ask(self.request.log, Some(build));
+        Ok(Some(match answer? {
+            condition::Answer::Gone => Answer::Good,
+            condition::Answer::Shows => Answer::Bad,
+            condition::Answer::Unknown(untestable) => Answer::Untestable(untestable),
+        }))
+    }
+}
+
+impl Answer {
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Answer::Good => "good",
+            Answer::Bad => "bad",
+            Answer::Untestable(_) => "untestable",
+        }
+    }
+}

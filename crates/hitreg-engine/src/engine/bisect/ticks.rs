@@ -1,0 +1,94 @@
+//! The first tick, entity and field in which two runs part, and why.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::step::{answer, arguments, cells, named};
+use crate::build::{Build, Request, Runner};
+use crate::engine::{Bodies, Engine, EngineError, LogFile, Missing, Sides, Traces, check};
+use hitreg_analysis::bisect::{self, Rerun, Step, TickBisection};
+use hitreg_analysis::diff::{DiffOptions, Named, Side};
+use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
+
+/// What a bisection of ticks found, and in what.
+#[derive(Debug, Serialize)]
+pub struct Bisected {
+    /// What side A is, for people.
+    pub a: String,
+    /// What side B is.
+    pub b: String,
+    /// What was found.
+    #[serde(flatten)]
+    pub found: TickBisection,
+}
+
+/// Bisects the ticks of both sides' traces; `None` in place of the result where a side has none. Where both sides replay one
+/// log, the usercmds of the first tick that differs are run again in both builds from the last common state.
+///
+/// # Errors
+/// As [`Sides::traces`], and when the traces cannot be compared as asked.
+pub fn bisect_ticks(
+    engine: &Engine<'_>,
+    sides: &Sides,
+    runner: &Runner,
+    options: &DiffOptions,
+) -> Result<Result<Bisected, Missing>, EngineError> {
+    let Traces { names: [name_a, name_b], made, overlap_only } = sides.traces(engine, runner)?;
+    let [a, b] = match made {
+        Ok(traces) => traces,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, ..options.clone() };
+    let again = match sides.one_log() {
+        Some((path, builds)) => {
+            let log = Engine::new(engine.games).read_log(path)?;
+            Some(Again { engine, runner, path, log, builds })
+        }
+        None => None,
+    };
+    let mut rerun = again.as_ref().map(|again| |side: Side, step: &Step<'_>| again.step(side, step));
+    let rerun = rerun.as_mut().map(|rerun| rerun as &mut Rerun<'_>);
+    let found = bisect::bisect_ticks(&a, &b, &options, rerun)?;
+    check(&runner.stop)?;
+    Ok(Ok(Bisected { a: name_a, b: name_b, found }))
+}
+
+/// Runs single usercmds of a log again, in the builds of both sides.
+struct Again<'a> {
+    engine: &'a Engine<'a>,
+    runner: &'a Runner,
+    path: &'a Path,
+    log: LogFile,
+    builds: [Option<&'a Path>; 2],
+}
+
+impl Again<'_> {
+    fn step(&self, side: Side, step: &Step<'_>) -> Result<Vec<Named>, String> {
+        let fields = &self.log.session.header.body_fields();
+        let entity = |entity: &u32| u16::try_from(*entity).map(EntityId).map_err(|error| error.to_string());
+        let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
+        let entities = all.collect::<Result<Bodies, String>>()?;
+        let (player, command) = (step.command.player, step.command.command);
+        let build = match side {
+            Side::A => self.builds[0],
+            Side::B => self.builds[1],
+        };
+        let after = match build {
+            None => {
+                let player = PlayerId(u16::try_from(player).map_err(|error| error.to_string())?);
+                let game = self.engine.games.of(&self.log.session).map_err(|error| error.to_string())?;
+                game.step(&self.log.session, player, CommandSeq(command), &entities)
+                    .map_err(|error| error.to_string())?
+            }
+            Some(path) => {
+                let options = arguments(player, command, &entities);
+                let request = Request { log: self.path, log_digest: self.log.digest, options: &options };
+                let build = Build::at(path).map_err(|error| error.to_string())?;
+                let bytes = self.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;
+                answer(&bytes)?
+            }
+        };
+        named(fields, &after)
+    }
+}

@@ -1,0 +1,106 @@
+//! Where commits are built: worktrees beside the user's own, and the traces of what came out of them.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::judge::{Answer, Judge};
+use crate::build::git::{GitError, Repository, make};
+use crate::build::{Build, Stop, Untestable};
+use crate::engine::EngineError;
+use hitreg_log::store::{self, OwnFolder, Target};
+use hitreg_log::trace::Trace;
+
+/// Builds commits and judges what they build, several at a time in a worktree each.
+pub(super) struct Workshop<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) judge: &'a Judge<'a>,
+    /// Where worktrees and traces are kept until the search has come to its end.
+    pub(super) folder: OwnFolder,
+    pub(super) build_cmd: &'a str,
+    pub(super) artifact: &'a Path,
+    pub(super) time_limit: Duration,
+    /// Git changes one worktree at a time.
+    pub(super) git: Mutex<()>,
+}
+
+/// What is known of one commit.
+pub(super) enum Probed {
+    /// What it makes of the log; the search compares it.
+    Trace(Result<Trace, Untestable>),
+    /// What a command says of it.
+    Answer(Answer),
+}
+
+impl Workshop<'_> {
+    /// Builds a commit in the worktree of this number, and finds out about it.
+    pub(super) fn probe(&self, commit: &str, stop: &Stop, worktree: usize) -> Result<Probed, EngineError> {
+        let judge = self.judge.under(stop);
+        if judge.compares() {
+            return Ok(Probed::Trace(self.trace(&judge, commit, worktree)?));
+        }
+        let build = match self.build(&judge, commit, worktree)? {
+            Ok(build) => build,
+            Err(untestable) => return Ok(Probed::Answer(Answer::Untestable(untestable))),
+        };
+        let answer = judge.ask(build.path())?;
+        // Its trace shows in the end what changed; a build that gives none may still be asked.
+        if let Ok(trace) = judge.trace(&build)? {
+            self.keep_trace(commit, &trace)?;
+        }
+        let nothing = || Answer::Untestable(Untestable::because("there is nothing to judge it by"));
+        Ok(Probed::Answer(answer.unwrap_or_else(nothing)))
+    }
+
+    /// A commit's trace: an earlier one, or by building it when nothing else is being built.
+    pub(super) fn trace_of(&self, commit: &str) -> Result<Result<Trace, Untestable>, EngineError> {
+        self.trace(self.judge, commit, 0)
+    }
+
+    fn trace(
+        &self,
+        judge: &Judge<'_>,
+        commit: &str,
+        worktree: usize,
+    ) -> Result<Result<Trace, Untestable>, EngineError> {
+        if let Ok(trace) = store::read_trace(self.trace_file(commit).path()) {
+            return Ok(Ok(trace));
+        }
+        let made = match self.build(judge, commit, worktree)? {
+            Ok(build) => judge.trace(&build)?,
+            Err(untestable) => Err(untestable),
+        };
+        if let Ok(trace) = &made {
+            self.keep_trace(commit, trace)?;
+        }
+        Ok(made)
+    }
+
+    fn build(
+        &self,
+        judge: &Judge<'_>,
+        commit: &str,
+        worktree: usize,
+    ) -> Result<Result<Build, Untestable>, EngineError> {
+        let worktree = self.folder.path().join(format!("worktree-{worktree}"));
+        let artifact = worktree.join(self.artifact);
+        self.check_out(&worktree, &artifact, commit)?;
+        if let Err(untestable) = make(&worktree, self.build_cmd, self.time_limit, judge.stop()) {
+            return Ok(Err(untestable));
+        }
+        Ok(Build::at(&artifact).map_err(|error| Untestable::because(format!("after the build command: {error}"))))
+    }
+
+    fn check_out(&self, worktree: &Path, artifact: &Path, commit: &str) -> Result<(), GitError> {
+        let _alone = self.git.lock().unwrap_or_else(PoisonError::into_inner);
+        self.repository.check_out(worktree, commit, artifact)
+    }
+
+    fn keep_trace(&self, commit: &str, trace: &Trace) -> Result<(), EngineError> {
+        Ok(store::save_trace(&self.trace_file(commit), trace)?)
+    }
+
+    fn trace_file(&self, commit: &str) -> Target {
+        self.folder.file(&format!("{commit}.hittrace"))
+    }
+}

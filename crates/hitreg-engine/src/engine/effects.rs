@@ -1,0 +1,48 @@
+//! Which of several settings that differ made no difference: each is tried alone, on both sides.
+
+use rayon::prelude::*;
+
+use super::{Engine, EngineError, Held, Sides, check};
+use crate::build::Runner;
+use hitreg_analysis::diff::{
+    ChangedSetting, DiffOptions, Side, TraceDiff, Verdict, diff_sources, settings_that_differ,
+};
+use hitreg_log::trace::TraceSource;
+
+/// Adds to a comparison of two replays of one log the settings that change nothing, neither A when they alone become what
+/// they are in B, nor B when they alone become what they are in A. A single setting needs no trial.
+///
+/// # Errors
+/// When it was stopped, or the log or a build is no longer to be had.
+pub fn look_for_effects(
+    engine: &Engine<'_>,
+    sides: &Sides,
+    runner: &Runner,
+    [a, b]: [&dyn TraceSource; 2],
+    options: &DiffOptions,
+    found: &mut TraceDiff,
+) -> Result<(), EngineError> {
+    let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
+    if found.verdict != Verdict::Differs || changed.len() < 2 || sides.one_log().is_none() {
+        return Ok(());
+    }
+    let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
+        for (side, trace, value) in [(Side::A, a, &setting.b), (Side::B, b, &setting.a)] {
+            check(&runner.stop)?;
+            let pair = format!("{}={value}", setting.key);
+            let same = |other: &Held| {
+                diff_sources(trace, other.source(), options).is_ok_and(|found| found.verdict == Verdict::Same)
+            };
+            if !sides.with_setting(engine, runner, side, pair)?.as_ref().is_some_and(same) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    let changed_nothing: Vec<bool> = changed.par_iter().map(tried).collect::<Result<_, _>>()?;
+    check(&runner.stop)?;
+    for (setting, _) in changed.into_iter().zip(changed_nothing).filter(|(_, nothing)| *nothing) {
+        found.changed_nothing(setting, options);
+    }
+    Ok(())
+}

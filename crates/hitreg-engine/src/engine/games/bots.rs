@@ -1,0 +1,207 @@
+//! What a build does with a game that can play itself: sessions in virtual time, over sockets, served and joined.
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::{MakeRules, MapFile, RulesError};
+use hitreg_live::{Joined, Joining, Limits, LiveError, LiveReport, LiveSink};
+use hitreg_log::record::{Header, Record, Session};
+use hitreg_log::units::Seed;
+use hitreg_netcode::game::{Bots, Game};
+use hitreg_netcode::pipeline::Netcode;
+use hitreg_netcode::replay::{self, ReplayError, Replayed};
+use hitreg_netcode::session::scenario::Scenario;
+use hitreg_netcode::session::{RecordSink, Recorder, SynthError, record_synthetic_while};
+use hitreg_netcode::settings::Settings;
+
+/// A synthetic session that is ready to be run.
+pub trait ReadySession {
+    /// What its log begins with.
+    fn header(&self) -> &Header;
+
+    /// Runs it, record by record.
+    ///
+    /// # Errors
+    /// When the scenario is out of bounds.
+    fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError>;
+
+    /// What its log begins with when it is run live.
+    ///
+    /// # Errors
+    /// When the scenario is out of bounds.
+    fn live_header(&self) -> Result<Header, LiveError>;
+
+    /// Runs it live, over UDP.
+    ///
+    /// # Errors
+    /// When there are no sockets, or the log cannot be kept.
+    fn run_live(&self, port: u16, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError>;
+
+    /// Serves it, for clients elsewhere.
+    ///
+    /// # Errors
+    /// When nothing can listen there, or the log cannot be kept.
+    fn serve(
+        &self,
+        at: SocketAddr,
+        limits: Limits,
+        stop: &AtomicBool,
+        sink: &mut dyn LiveSink,
+    ) -> Result<LiveReport, LiveError>;
+}
+
+/// What a game can do that has bots.
+pub trait PlaysItself: Send + Sync {
+    /// A map of the game's own.
+    ///
+    /// # Errors
+    /// When it has none of that name.
+    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
+
+    /// Gets a synthetic session ready to be run.
+    ///
+    /// # Errors
+    /// When the scenario is out of bounds, or the map gives no rules.
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError>;
+
+    /// Bots play a recorded session anew: [`replay::play_anew`].
+    ///
+    /// # Errors
+    /// When the log is not one that this build can replay closed loop.
+    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError>;
+
+    /// Plays as a bot on a server.
+    ///
+    /// # Errors
+    /// When the map gives no rules, or the session ends otherwise than it should.
+    fn join(
+        &self,
+        map: Option<&MapFile<'_>>,
+        joining: &Joining<'_>,
+        sink: &mut dyn LiveSink,
+    ) -> Result<Joined, JoinError>;
+}
+
+/// A game with bots, and how its rules are made.
+pub(super) struct WithBots<G: Game> {
+    pub(super) rules: MakeRules<G>,
+}
+
+impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
+    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
+        let found = G::MAPS.iter().find(|(known, _)| *known == name);
+        let known = || G::MAPS.iter().map(|(known, _)| *known).collect();
+        match found {
+            Some((path, text)) => Ok(MapFile { path, bytes: text.as_bytes() }),
+            None => Err(SetupError::NoMap { name: name.to_owned(), known: known() }),
+        }
+    }
+
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError> {
+        scenario.check().map_err(SynthError::from)?;
+        let named = match (map, &scenario.map) {
+            (None, Some(name)) => Some(self.map(name)?),
+            _ => None,
+        };
+        let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(SetupError::Rules)?);
+        let header = scenario.header::<G>(&rules)?;
+        Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
+    }
+
+    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError> {
+        replay::play_anew::<G>(session, settings, seed)
+    }
+
+    fn join(
+        &self,
+        map: Option<&MapFile<'_>>,
+        joining: &Joining<'_>,
+        sink: &mut dyn LiveSink,
+    ) -> Result<Joined, JoinError> {
+        let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
+        Ok(hitreg_live::join::<G>(joining, &rules, sink)?)
+    }
+}
+
+/// Why a synthetic session could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// There is no such map.
+    #[error("{name}: there is no such file, and {}", built_in(known))]
+    NoMap {
+        /// The name that was asked for.
+        name: String,
+        /// Those that are built in.
+        known: Vec<&'static str>,
+    },
+    /// The map file gives no rules.
+    #[error("no rules can be made from this map: {0}")]
+    Rules(RulesError),
+    /// The scenario cannot be run.
+    #[error(transparent)]
+    Scenario(#[from] SynthError),
+}
+
+fn built_in(known: &[&str]) -> String {
+    match known {
+        [] => "this game has no map built in".to_owned(),
+        known => format!("no such map is built in: there are {}", known.join(", ")),
+    }
+}
+
+/// Why a client could not join, or had to leave.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The game cannot be played here.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The session.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+}
+
+/// A session of one game that is ready to be run.
+struct Ready<G: Game> {
+    scenario: Scenario,
+    rules: Arc<G::Rules>,
+    header: Header,
+}
+
+impl<G: Bots + Netcode> ReadySession for Ready<G> {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError> {
+        let mut sink = Passed(sink);
+        record_synthetic_while::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink), goes_on)
+    }
+
+    fn live_header(&self) -> Result<Header, LiveError> {
+        hitreg_live::live_header::<G>(&self.scenario, &self.rules)
+    }
+
+    fn run_live(&self, port: u16, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError> {
+        hitreg_live::record_live::<G>(&self.scenario, &self.rules, port, stop, sink)
+    }
+
+    fn serve(
+        &self,
+        at: SocketAddr,
+        limits: Limits,
+        stop: &AtomicBool,
+        sink: &mut dyn LiveSink,
+    ) -> Result<LiveReport, LiveError> {
+        hitreg_live::serve::<G>(&self.scenario, &self.rules, at, limits, stop, sink)
+    }
+}
+
+/// A sink that is known by its face alone.
+struct Passed<'a>(&'a mut dyn RecordSink);
+
+impl RecordSink for Passed<'_> {
+    fn record(&mut self, record: Record) {
+        self.0.record(record);
+    }
+}

@@ -1,0 +1,106 @@
+//! Logs and traces as files that something is done with.
+
+use std::io::Read;
+use std::path::Path;
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::{Engine, EngineError};
+use hitreg_log::log::{self, FileKind, LogError};
+use hitreg_log::record::Session;
+use hitreg_log::store;
+use hitreg_log::trace::{Digest, Trace};
+
+/// A log in memory.
+#[derive(Debug)]
+pub struct LogFile {
+    /// What it holds.
+    pub session: Session,
+    /// Identifies the very file, in the headers of traces.
+    pub digest: Digest,
+}
+
+/// What is in a file.
+#[derive(Debug)]
+pub(super) enum LogOrTrace {
+    Log(Box<LogFile>),
+    Trace(Trace),
+}
+
+impl Engine<'_> {
+    /// Reads a log that must be whole.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not one.
+    pub fn read_log(&self, path: &Path) -> Result<LogFile, EngineError> {
+        self.log_in(path, store::open(path)?)
+    }
+
+    /// The same of a log that may have been told of.
+    pub(super) fn read_log_quietly(&self, path: &Path, told: bool) -> Result<LogFile, EngineError> {
+        match told {
+            true => LogFile::read(store::open(path)?).map_err(|source| EngineError::content(path, source)),
+            false => self.read_log(path),
+        }
+    }
+
+    /// What is in a file that is one side of a comparison.
+    pub(super) fn read_either(&self, path: &Path) -> Result<LogOrTrace, EngineError> {
+        let (kind, file) = store::open_either(path)?;
+        match kind {
+            FileKind::Trace => {
+                let trace = log::read_trace(file).map_err(|source| EngineError::content(path, source))?;
+                Ok(LogOrTrace::Trace(trace))
+            }
+            // Whoever reads logs says best what is wrong with a file that is none.
+            FileKind::Log | FileKind::Other => {
+                let log = self.log_in(path, file)?;
+                Ok(LogOrTrace::Log(Box::new(log)))
+            }
+        }
+    }
+
+    fn log_in(&self, path: &Path, from: impl Read) -> Result<LogFile, EngineError> {
+        let log = LogFile::read(from).map_err(|source| EngineError::content(path, source))?;
+        (self.read)(path, &log.session.header);
+        Ok(log)
+    }
+}
+
+impl LogFile {
+    /// Reads a log that must be whole, as it comes.
+    ///
+    /// # Errors
+    /// When it is not a sound log.
+    pub fn read(from: impl Read) -> Result<LogFile, LogError> {
+        let mut read = Digested::new(from);
+        // Its end is what its reader looks at last.
+        let session = log::read_session(&mut read)?;
+        Ok(LogFile { session, digest: read.digest() })
+    }
+}
+
+/// A reader that digests what it reads.
+pub(super) struct Digested<R> {
+    from: R,
+    hasher: Xxh3Default,
+}
+
+impl<R> Digested<R> {
+    pub(super) fn new(from: R) -> Digested<R> {
+        Digested { from, hasher: Xxh3Default::new() }
+    }
+
+    /// The digest of what has been read.
+    pub(super) fn digest(&self) -> Digest {
+        Digest(self.hasher.digest128())
+    }
+}
+
+impl<R: Read> Read for Digested<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
+        Ok(read)
+    }
+}

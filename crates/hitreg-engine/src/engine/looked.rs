@@ -1,0 +1,43 @@
+//! A file that is looked at: its trace, and what of its log a trace does not have.
+
+use std::path::Path;
+
+use super::log_file::{LogFile, LogOrTrace};
+use super::{Engine, EngineError};
+use hitreg_log::recorded::as_said;
+use hitreg_log::trace::Trace;
+use hitreg_netcode::game::Wall;
+
+/// A trace or a log.
+#[derive(Debug)]
+pub enum Looked {
+    /// A trace.
+    Trace(Trace),
+    /// A log of a game that is played here, with the walls of its map, if the game says where they are.
+    Log(Box<LogFile>, Vec<Wall>),
+    /// A log of another game: what it says itself, and why it cannot be replayed.
+    Unknown(Box<LogFile>, Trace, String),
+}
+
+impl Engine<'_> {
+    /// Looks at a file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn look(&self, path: &Path) -> Result<Looked, EngineError> {
+        let log = match self.read_either(path)? {
+            LogOrTrace::Trace(trace) => return Ok(Looked::Trace(trace)),
+            LogOrTrace::Log(log) => log,
+        };
+        Ok(match self.games.of(&log.session) {
+            Ok(game) => {
+                let walls = game.outline(&log.session);
+                Looked::Log(log, walls)
+            }
+            Err(unknown) => {
+                let says = as_said(&log.session);
+                Looked::Unknown(log, says, unknown.to_string())
+            }
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! The shots of a session under other rules: the other way about lag compensation, and without the limit that some of them met.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::log_file::LogOrTrace;
+use super::{Engine, EngineError, Playable, Sides, Way};
+use hitreg_analysis::why::{Rejudged, Rules};
+use hitreg_log::record::{Header, Session};
+use hitreg_log::trace::Trace;
+use hitreg_log::trace::schema::{TableSet, shots};
+use hitreg_netcode::replay::{Options, ReplayError, own_settings};
+use hitreg_netcode::settings::SettingError;
+
+/// Why shots could not be judged again.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRejudged {
+    /// The log cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// Its settings are none of this build's.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+}
+
+/// What other rules make of the shots of `trace`, which is the session's replay with these options. Nothing where no shot of it was
+/// judged.
+///
+/// # Errors
+/// When the session cannot be replayed, which its trace shows that it can.
+pub fn rejudged(
+    game: &dyn Playable,
+    session: &Session,
+    options: &Options,
+    trace: &Trace,
+) -> Result<Vec<Rejudged>, NotRejudged> {
+    rejudged_by(&session.header, options, trace, |options| Ok(game.replay(session, options, &mut |_| {})?.trace))
+}
+
+/// The same of a log with this header, which `replay` makes traces of.
+pub(super) fn rejudged_by<E: From<SettingError> + Send>(
+    header: &Header,
+    options: &Options,
+    trace: &Trace,
+    replay: impl Fn(&Options) -> Result<Trace, E> + Sync,
+) -> Result<Vec<Rejudged>, E> {
+    let table = shots::Columns::of(trace);
+    if table.rows == 0 {
+        return Ok(Vec::new());
+    }
+    let own = own_settings(header)?;
+    let under = options.judged_under.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
+    let is_on = under.lag_compensation.enabled;
+    let what = if is_on { "without lag compensation" } else { "with lag compensation" };
+    let mut asked = vec![(what, format!("lag_compensation.enabled={}", !is_on), None)];
+    if is_on && (0..table.rows).any(|row| table.limit.get(row) == MAX_UNLAG) {
+        let setting = "lag_compensation.max_unlag_ms=1000".to_owned();
+        asked.push(("going back as far as it takes", setting, Some(MAX_UNLAG)));
+    }
+    let tables = TableSet::named([shots::NAME]);
+    let judge = |(what, setting, limit): (&'static str, String, Option<&'static str>)| {
+        let mut other = under.clone();
+        other.set_pair(&setting)?;
+        let replayed = replay(&Options { judged_under: Some(other), tables, ..options.clone() })?;
+        Ok(Rejudged::of(Rules { what, setting, limit }, &replayed))
+    };
+    asked.into_par_iter().map(judge).collect()
+}
+
+/// The limit that shots met which would have had to go back further.
+const MAX_UNLAG: &str = "max_unlag";
+
+/// What other rules make of the shots of one side's trace, or why that is not known.
+pub type OfSide = Result<Vec<Rejudged>, NotRejudged>;
+
+impl Sides {
+    /// What other rules make of the shots of each side that has a trace; nothing where a side is a trace, or another build's.
+    ///
+    /// # Errors
+    /// When a file cannot be read any more.
+    pub fn rejudged(&self, engine: &Engine<'_>, traces: &[Trace]) -> Result<Vec<OfSide>, EngineError> {
+        let second = self.second.as_deref().unwrap_or(&self.first);
+        let ways = [(&self.ways.a, self.first.as_path()), (&self.ways.b, second)];
+        let of = |((way, path), trace): ((&Way, &Path), &Trace)| match (&self.across, &way.build) {
+            (None, None) => way.rejudged(engine, path, trace),
+            _ => Ok(Ok(Vec::new())),
+        };
+        ways.into_iter().zip(traces).map(of).collect()
+    }
+}
+
+impl Way {
+    fn rejudged(&self, engine: &Engine<'_>, path: &Path, trace: &Trace) -> Result<OfSide, EngineError> {
+        let LogOrTrace::Log(log) = engine.read_either(path)? else { return Ok(Ok(Vec::new())) };
+        let options = self.replay_options(engine, &log.session.header)?;
+        // What is not played here has no shots here either.
+        let game = engine.games.of(&log.session).ok();
+        Ok(game.map_or_else(|| Ok(Vec::new()), |game| rejudged(game, &log.session, &options, trace)))
+    }
+}

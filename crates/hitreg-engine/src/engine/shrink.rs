@@ -1,0 +1,174 @@
+//! What a shrunk log must still show, and the shrinking.
+
+use std::path::Path;
+
+use super::{Engine, EngineError, Playable, Ways, check};
+use crate::build::condition::{Answer, Condition};
+use crate::build::{Build, Request, Runner, Stop};
+use crate::shrink::{ShrinkError, Shrunk, Step, shrink_by};
+use hitreg_analysis::diff::{DiffOptions, TraceDiff, Verdict, diff};
+use hitreg_log::log::Options as LogOptions;
+use hitreg_log::record::Session;
+use hitreg_log::store;
+use hitreg_log::trace::Digest;
+
+/// What a session must still show.
+#[derive(Debug)]
+pub enum Property<'a> {
+    /// A command says whether it does.
+    Asked(Condition, Stop),
+    /// Both sides play it otherwise, and the same table and field is the first to differ.
+    Differs {
+        /// How the sides replay it.
+        ways: &'a Ways,
+        /// What runs their builds.
+        runner: Runner,
+        /// What counts as a difference.
+        options: DiffOptions,
+        /// The table and the field.
+        sought: String,
+    },
+}
+
+impl<'a> Property<'a> {
+    /// What the two sides of a log differ in first.
+    ///
+    /// # Errors
+    /// When they do not, or one of them has no trace.
+    pub fn first_difference(
+        engine: &Engine<'_>,
+        log: &Path,
+        ways: &'a Ways,
+        runner: Runner,
+        options: DiffOptions,
+    ) -> Result<Property<'a>, EngineError> {
+        // Every candidate is another log: nothing of it would ever be wanted again.
+        let runner = Runner { cache: None, ..runner };
+        let found = compare(engine, ways, &runner, &options, log);
+        check(&runner.stop)?;
+        let sought = found?.as_ref().and_then(first_in).ok_or_else(|| EngineError::Alike { path: log.to_owned() })?;
+        Ok(Property::Differs { ways, runner, options, sought })
+    }
+
+    /// The table and field that must be the first to differ; `None` where a command is asked.
+    pub fn sought(&self) -> Option<&str> {
+        match self {
+            Property::Asked(..) => None,
+            Property::Differs { sought, .. } => Some(sought),
+        }
+    }
+
+    fn stop(&self) -> &Stop {
+        match self {
+            Property::Asked(_, stop) => stop,
+            Property::Differs { runner, .. } => &runner.stop,
+        }
+    }
+
+    fn shows(&self, engine: &Engine<'_>, session: &Session) -> Result<bool, EngineError> {
+        check(self.stop())?;
+        let folder = store::temporary_folder()?;
+        let target = folder.file("candidate.hitlog");
+        store::save_log(&target, session, LogOptions::whole())?;
+        let path = target.path();
+        match self {
+            Property::Asked(condition, stop) => {
+                let answer = condition.ask(path, None);
+                check(stop)?;
+                Ok(answer? == Answer::Shows)
+            }
+            Property::Differs { ways, runner, options, sought } => {
+                let found = compare(engine, ways, runner, options, path)?;
+                Ok(found.as_ref().and_then(first_in).is_some_and(|shown| shown == *sought))
+            }
+        }
+    }
+}
+
+/// Who records what is left of a session anew.
+#[derive(Clone, Copy)]
+pub enum Recorder<'a> {
+    /// A game of this build.
+    Game(&'a dyn Playable),
+    /// A build. One that does not understand `replay LOG --record LOG` judges what is left as it is.
+    Build(&'a Build, &'a Runner),
+}
+
+/// A build's own run of a candidate; `None` where it makes nothing of it.
+fn recorded_by(
+    engine: &Engine<'_>,
+    build: &Build,
+    runner: &Runner,
+    session: &Session,
+) -> Result<Option<Session>, EngineError> {
+    let folder = store::temporary_folder()?;
+    let (candidate, again) = (folder.file("candidate.hitlog"), folder.file("again.hitlog"));
+    store::save_log(&candidate, session, LogOptions::whole())?;
+    let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
+    let request = Request { log: candidate.path(), log_digest, options: &[] };
+    let recorded = runner.rerecord(build, &request, again.path());
+    check(&runner.stop)?;
+    match recorded {
+        Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// A candidate as it is, without the hashes, which are of the session that it was.
+fn unrecorded(session: &Session) -> Session {
+    let mut session = session.clone();
+    for tick in &mut session.ticks {
+        tick.hash = None;
+    }
+    session
+}
+
+/// The smallest session that still shows it. `progress` is told of each step.
+///
+/// # Errors
+/// When the session does not show it, cannot be replayed, or whether it shows it cannot be told.
+pub fn shrink(
+    engine: &Engine<'_>,
+    recorder: Recorder<'_>,
+    session: &Session,
+    property: &Property<'_>,
+    progress: &mut dyn FnMut(&Step),
+) -> Result<Shrunk, ShrinkError<EngineError>> {
+    let still = |session: &Session| property.shows(engine, session);
+    let shrunk = match recorder {
+        Recorder::Game(game) => game.shrink(session, &still, progress),
+        Recorder::Build(build, runner) => {
+            let records = recorded_by(engine, build, runner, session).map_err(ShrinkError::Property)?.is_some();
+            let record = |session: &Session| match records {
+                true => recorded_by(engine, build, runner, session).map_err(ShrinkError::Property),
+                false => Ok(Some(unrecorded(session))),
+            };
+            shrink_by(session, &record, &still, progress)
+        }
+    };
+    match shrunk {
+        // Whatever could not be told after that could not because of it.
+        Err(ShrinkError::Property(error)) => Err(ShrinkError::Property(check(property.stop()).err().unwrap_or(error))),
+        other => other,
+    }
+}
+
+/// The comparison of both sides' traces of a log; `None` when one side has none.
+fn compare(
+    engine: &Engine<'_>,
+    ways: &Ways,
+    runner: &Runner,
+    options: &DiffOptions,
+    log: &Path,
+) -> Result<Option<TraceDiff>, EngineError> {
+    match ways.traces(engine, runner, log)?.made {
+        Ok([a, b]) => Ok(Some(diff(&a, &b, options)?)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// What differs first: the table and the field, wherever it does.
+fn first_in(found: &TraceDiff) -> Option<String> {
+    let first = found.first.as_ref().filter(|_| found.verdict == Verdict::Differs)?;
+    Some(format!("{} {}", first.table, first.field.as_deref().unwrap_or("rows")))
+}

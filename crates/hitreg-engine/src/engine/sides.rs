@@ -1,0 +1,403 @@
+//! The two sides of a comparison: where each one's trace comes from.
+
+mod alone;
+mod asked;
+mod held;
+mod source;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::log_file::LogFile;
+use super::{Engine, EngineError, check};
+use crate::build::{Build, Request, Runner, Untestable};
+pub use held::Held;
+use hitreg_analysis::diff::Side;
+use hitreg_log::log::Options as LogOptions;
+use hitreg_log::record::Header;
+use hitreg_log::store::{self, Target, TraceFile};
+use hitreg_log::trace::Trace;
+use hitreg_log::trace::schema::{TableSet, packets, snapshots};
+use hitreg_netcode::replay::{Mode, Options, Part, WhatIf, own_settings};
+use hitreg_netcode::settings::Settings;
+use source::{Kept, Source};
+
+/// What is compared with what.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    /// A trace, or a log to be replayed.
+    pub first: PathBuf,
+    /// The trace or log of side B; `None` for the same log.
+    pub second: Option<PathBuf>,
+    /// How each side replays its log.
+    pub ways: Ways,
+    /// A client on another build's server; `None` where both sides replay by themselves.
+    pub across: Option<Across>,
+}
+
+/// A client on another build's server, the way a patched client meets an old server.
+#[derive(Clone, Debug)]
+pub struct Across {
+    /// The build whose server runs; `None` for this one.
+    pub server: Option<PathBuf>,
+    /// Side B's client; `None` for this one. Side A's is side A's build, or the server's own.
+    pub client: Option<PathBuf>,
+}
+
+/// How both sides replay one log.
+#[derive(Clone, Debug, Default)]
+pub struct Ways {
+    /// Side A.
+    pub a: Way,
+    /// Side B.
+    pub b: Way,
+}
+
+/// How one side replays its log.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    /// The build that replays it; `None` for this one.
+    pub build: Option<PathBuf>,
+    /// A preset in place of the log's settings.
+    pub preset: Option<String>,
+    /// Settings to change, as `key=value`.
+    pub set: Vec<String>,
+    /// Clients alone, on the recorded snapshots.
+    pub open: bool,
+    /// Preset and settings judge the recorded shots, and change nothing else: [`WhatIf::Rejudge`].
+    pub rejudge: bool,
+    /// The tables that a replay by this program has; a build's has all that it writes.
+    pub tables: TableSet,
+    /// The part of the log of which this program puts out rows: that of the trace on the other side.
+    pub part: Option<Part>,
+}
+
+/// The two traces, or which side has none.
+#[derive(Debug)]
+pub struct Traces<T = Trace> {
+    /// What the sides are, for people.
+    pub names: [String; 2],
+    /// The traces.
+    pub made: Result<[T; 2], Missing>,
+    /// One side is what the log itself says, which is less than a replay.
+    pub overlap_only: bool,
+}
+
+/// A side without a trace.
+#[derive(Debug, Serialize)]
+pub struct Missing {
+    verdict: &'static str,
+    /// `a` or `b`.
+    side: &'static str,
+    /// Which build it was.
+    build: String,
+    #[serde(rename = "untestable")]
+    reason: String,
+    last_words: Vec<String>,
+}
+
+impl Sides {
+    /// Makes both sides' traces, at the same time.
+    ///
+    /// # Errors
+    /// When a file, a setting or a build is not available, or it was stopped. What a build cannot play is no error.
+    pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
+        self.held(engine, runner)?.in_memory(&self.first)
+    }
+
+    /// The same, without what is long in memory: it stays in files, or goes into some as it is replayed.
+    ///
+    /// # Errors
+    /// As [`Sides::traces`].
+    pub fn held(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
+        self.made(engine, runner, |engine, path, ways| match Source::long(engine, path, ways)? {
+            Some(source) => Ok(source),
+            None => Source::read(engine, path, ways),
+        })
+    }
+
+    fn made<'a>(
+        &'a self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        read: impl Fn(&Engine<'_>, &'a Path, &[&Way]) -> Result<Source<'a>, EngineError>,
+    ) -> Result<Traces<Held>, EngineError> {
+        if let Some(across) = &self.across {
+            return self.across(across, engine, runner);
+        }
+        let Ways { a: way_a, b: way_b } = &self.ways;
+        if self.is_single() {
+            let a = Source::read(engine, &self.first, &[])?;
+            way_a.check(engine, &a)?;
+            return alone::against_itself(engine, runner, &a);
+        }
+        let of_a = [way_a, way_b];
+        let of_a = if self.second.is_some() { &of_a[..1] } else { &of_a };
+        let mut a = read(engine, &self.first, of_a)?;
+        let mut b = self.second.as_deref().map(|path| read(engine, path, &[way_b])).transpose()?;
+        way_a.check(engine, &a)?;
+        way_b.check(engine, b.as_ref().unwrap_or(&a))?;
+        let mut ways = self.ways.clone();
+        if let Some(b) = &mut b {
+            ways.a.part = b.part();
+            ways.b.part = a.part();
+            for (source, way) in [(&mut a, &ways.a), (b, &ways.b)] {
+                // Not all that can be replayed as it is read can be in part.
+                if way.part.is_some() && matches!(source.holds, Kept::LongLog(_)) {
+                    *source = read(engine, source.path, &[way])?;
+                }
+            }
+        }
+        ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
+    }
+
+    /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
+    fn across(&self, across: &Across, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
+        if self.second.is_some() {
+            return Err(EngineError::TwoFiles);
+        }
+        let source = Source::read(engine, &self.first, &[])?;
+        let Kept::Log(log) = &source.holds else {
+            return Err(EngineError::NoServer { path: self.first.clone() });
+        };
+        let server = Way { build: across.server.clone(), open: false, ..self.ways.a.clone() };
+        for build in [&server.build, &across.client].into_iter().flatten() {
+            Build::at(build)?;
+        }
+        let folder = store::temporary_folder()?;
+        let between = folder.file("server.hitlog");
+        let rerecorded = server.rerecord(engine, runner, &self.first, log, &between)?;
+        check(&runner.stop)?;
+        if let Err(untestable) = rerecorded {
+            EngineError::check_memory(&self.first, &untestable)?;
+            let reason = format!("as the server, {}", untestable.reason);
+            let missing = Missing::new("a", build_name(server.build.as_deref()), Untestable { reason, ..untestable });
+            let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
+            return Ok(Traces { names, made: Err(missing), overlap_only: false });
+        }
+        let sent = Source::read(engine, between.path(), &[])?;
+        let a = Way { build: self.ways.a.build.clone().or(server.build.clone()), open: true, ..self.ways.a.clone() };
+        let b = Way { build: across.client.clone(), open: true, ..self.ways.b.clone() };
+        let name = |way: &Way| {
+            let (client, server) = (build_name(way.build.as_deref()), build_name(server.build.as_deref()));
+            format!("the client of {client} on the server of {server}, {}", self.first.display())
+        };
+        let names = [name(&a), name(&b)];
+        Ok(Traces { names, ..Ways { a, b }.both(engine, runner, [&sent, &sent])? })
+    }
+
+    /// One side's trace of the log that both sides replay, with one setting changed; `None` when it has none then.
+    pub(super) fn with_setting(
+        &self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        side: Side,
+        pair: String,
+    ) -> Result<Option<Held>, EngineError> {
+        let (way, name) = match side {
+            Side::A => (&self.ways.a, "a"),
+            Side::B => (&self.ways.b, "b"),
+        };
+        let mut way = way.clone();
+        way.set.push(pair);
+        let source = match Source::long(engine, &self.first, &[&way])? {
+            Some(source) => source,
+            None => Source::read(engine, &self.first, &[])?,
+        };
+        Ok(way.trace(engine, runner, &source, name)?.ok())
+    }
+
+    /// Whether there is one file to be looked at, and nothing that it is to be held against.
+    pub fn is_single(&self) -> bool {
+        self.across.is_none() && self.second.is_none() && self.ways.are_plain()
+    }
+
+    /// What is asked of other settings than the log's; `None` where no side has any.
+    pub fn what_if(&self) -> Option<WhatIf> {
+        let sides = [&self.ways.a, &self.ways.b];
+        let rejudged = sides.iter().any(|way| way.rejudge);
+        let has_settings = sides.iter().any(|way| way.preset.is_some() || !way.set.is_empty());
+        has_settings.then_some(if rejudged { WhatIf::Rejudge } else { WhatIf::Replay })
+    }
+
+    /// The log that both sides replay, and each one's build; `None` when they do not, or one of them is no replay.
+    pub fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
+        let replays = !(self.across.is_some() || self.second.is_some() || self.ways.are_plain());
+        replays.then_some((self.first.as_path(), [self.ways.a.build.as_deref(), self.ways.b.build.as_deref()]))
+    }
+}
+
+impl Ways {
+    /// Both sides' replays by this program have these tables alone.
+    pub fn ask_for(&mut self, tables: TableSet) {
+        (self.a.tables, self.b.tables) = (tables, tables);
+    }
+
+    /// Whether both sides are the same: this build, under the log's own settings.
+    pub fn are_plain(&self) -> bool {
+        self.a.is_plain() && self.b.is_plain()
+    }
+
+    /// Both sides' traces of one log.
+    ///
+    /// # Errors
+    /// As [`Sides::traces`].
+    pub fn traces(&self, engine: &Engine<'_>, runner: &Runner, path: &Path) -> Result<Traces, EngineError> {
+        let source = Source::read(engine, path, &[])?;
+        self.a.check(engine, &source)?;
+        self.b.check(engine, &source)?;
+        self.both(engine, runner, [&source, &source])?.in_memory(path)
+    }
+
+    fn both(&self, engine: &Engine<'_>, runner: &Runner, of: [&Source<'_>; 2]) -> Result<Traces<Held>, EngineError> {
+        let (a, b) =
+            rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
+        check(&runner.stop)?;
+        let (a, b) = (a?, b?);
+        let names = [self.a.name(of[0]), self.b.name(of[1])];
+        Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false })
+    }
+}
+
+impl Way {
+    fn is_plain(&self) -> bool {
+        self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
+    }
+
+    /// Says what nobody can do before anything is run.
+    fn check(&self, engine: &Engine<'_>, source: &Source<'_>) -> Result<(), EngineError> {
+        match source.log() {
+            None if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
+            None => Ok(()),
+            Some((header, _)) => {
+                self.settings(engine, header)?;
+                if let Some(build) = &self.build {
+                    Build::at(build)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn name(&self, source: &Source<'_>) -> String {
+        let path = source.path.display();
+        if source.log().is_none() {
+            return path.to_string();
+        }
+        let preset = self.preset.as_ref().map(|name| format!(" --preset {name}")).unwrap_or_default();
+        let set: String = self.set.iter().map(|pair| format!(" --set {pair}")).collect();
+        format!("{path} by {}{preset}{set}", build_name(self.build.as_deref()))
+    }
+
+    fn trace(
+        &self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        source: &Source<'_>,
+        side: &'static str,
+    ) -> Result<Result<Held, Missing>, EngineError> {
+        let made = match (&source.holds, &self.build, source.log()) {
+            (Kept::Trace(trace), ..) => return Ok(Ok(Held::Memory(trace.clone()))),
+            (Kept::LongTrace(trace), ..) => return Ok(Ok(Held::File(TraceFile::clone(trace), None))),
+            (_, Some(build), Some((header, log_digest))) => {
+                let (options, build) = (self.options(), Build::at(build)?);
+                let request = Request { log: source.path, log_digest, options: &options };
+                let made = match &source.holds {
+                    Kept::LongLog(_) => {
+                        runner.trace_file(&build, &request).map(|(trace, folder)| Held::File(trace, folder))
+                    }
+                    _ => runner.trace(&build, &request).map(Held::Memory),
+                };
+                match made {
+                    Ok(held) => self.as_asked(engine, header, held)?,
+                    Err(untestable) => Err(untestable),
+                }
+            }
+            (Kept::Log(log), ..) => self.in_process(engine, log)?.map(Held::Memory),
+            (Kept::LongLog(log), ..) => self.in_file(engine, log)?,
+        };
+        if let Err(untestable) = &made {
+            EngineError::check_memory(source.path, untestable)?;
+        }
+        Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build.as_deref()), untestable)))
+    }
+
+    fn rerecord(
+        &self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        path: &Path,
+        log: &LogFile,
+        to: &Target,
+    ) -> Result<Result<(), Untestable>, EngineError> {
+        let Some(build) = &self.build else {
+            let settings = self.settings(engine, &log.session.header)?;
+            let again = engine.games.of(&log.session).map_err(Untestable::because_of);
+            let again = again.and_then(|game| {
+                game.rerecord(&log.session, settings.as_ref()).map_err(|error| Untestable::not_replayed(&error))
+            });
+            return match again {
+                Ok(again) => Ok(Ok(store::save_log(to, &again, LogOptions::whole())?)),
+                Err(untestable) => Ok(Err(untestable)),
+            };
+        };
+        let options = self.options();
+        let request = Request { log: path, log_digest: log.digest, options: &options };
+        Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
+    }
+
+    /// How this program replays a log on this side.
+    pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &Header) -> Result<Options, EngineError> {
+        let mode = if self.open { Mode::Open } else { Mode::Auto };
+        let settings = self.settings(engine, log)?;
+        let tables = self.tables;
+        let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
+        Ok(Options { mode, network, tables, part: self.part, ..Options::default() }.under(settings, self.rejudge))
+    }
+
+    /// The settings of this side, where they are not the log's own; without those that are for its build alone to know.
+    fn settings(&self, engine: &Engine<'_>, log: &Header) -> Result<Option<Settings>, EngineError> {
+        if self.preset.is_none() && self.set.is_empty() {
+            return Ok(None);
+        }
+        let recorded = own_settings(log)?;
+        let mut settings = match &self.preset {
+            Some(name) => recorded.under_preset(name)?,
+            None => recorded,
+        };
+        for pair in &self.set {
+            match pair.split_once('=') {
+                Some((key, _)) if self.is_builds_own(engine, log, key.trim()) => {}
+                _ => settings.set_pair(pair)?,
+            }
+        }
+        Ok(Some(settings))
+    }
+}
+
+impl Missing {
+    fn new(side: &'static str, build: String, untestable: Untestable) -> Missing {
+        let Untestable { reason, last_words, .. } = untestable;
+        Missing { verdict: "untestable", side, build, reason, last_words }
+    }
+
+    /// Why, in one line.
+    pub fn line(&self) -> String {
+        format!("untestable: {}", self.who_and_why())
+    }
+
+    /// Which build, and why.
+    pub fn who_and_why(&self) -> String {
+        format!("{}: {}", self.build, self.reason)
+    }
+
+    /// The end of what the build said on stderr.
+    pub fn last_words(&self) -> &[String] {
+        &self.last_words
+    }
+}
+
+fn build_name(build: Option<&Path>) -> String {
+    build.map_or("this build".to_owned(), |path| path.display().to_string())
+}

@@ -1,0 +1,47 @@
+//! A log alone: what it says happened, against this build's replay of it.
+
+use super::{Held, Kept, Source, Traces, Way};
+use crate::build::Runner;
+use crate::engine::{Engine, EngineError};
+use hitreg_analysis::bisect::{Predicted, predicted};
+use hitreg_log::record::Holds;
+use hitreg_log::recorded::recorded;
+
+/// The server's states of a whole session, or, of what clients recorded, the server's word on their usercmds.
+pub(super) fn against_itself(
+    engine: &Engine<'_>,
+    runner: &Runner,
+    source: &Source<'_>,
+) -> Result<Traces<Held>, EngineError> {
+    let Kept::Log(log) = &source.holds else { return Err(EngineError::SingleTrace) };
+    let (path, plain) = (source.path, Way::default());
+    let of_build = plain.name(source);
+    if log.session.header.holds() == Holds::Clients {
+        let replayed = plain.trace(engine, runner, source, "b")?;
+        let made = match replayed {
+            Ok(replayed) => Ok(predicted(&*replayed.trace()?)),
+            Err(missing) => Err(missing),
+        };
+        let of_build = made.as_ref().map_or(of_build.clone(), |made| format!("{of_build}: {}", tally(made)));
+        let names = [format!("{}, what the server said", path.display()), of_build];
+        return Ok(Traces {
+            names,
+            made: made.map(|made| [made.said, made.predicted].map(Held::Memory)),
+            overlap_only: true,
+        });
+    }
+    let no_states = |source| EngineError::NoStates { path: path.to_owned(), source };
+    let says = recorded(&log.session).map_err(no_states)?;
+    let names = [format!("{}, as recorded", path.display()), of_build];
+    let replayed = plain.trace(engine, runner, source, "b")?;
+    Ok(Traces { names, made: replayed.map(|replayed| [Held::Memory(says), replayed]), overlap_only: true })
+}
+
+fn tally(made: &Predicted) -> String {
+    let Predicted { checked, misses, .. } = made;
+    match made.misses - made.explained {
+        _ if made.misses == 0 => format!("none of {checked} predictions missed"),
+        0 => format!("{misses} of {checked} predictions missed, each with a cause"),
+        without => format!("{misses} of {checked} predictions missed, {without} without a cause"),
+    }
+}

@@ -1,0 +1,125 @@
+//! A log with keyframes in legs, each replayed by itself: it begins in the state of a keyframe, and is held against those that it
+//! comes to. So where each leg comes to what the log has there, the next begins where this one ends.
+
+use std::ops::Range;
+
+use super::keyframes::{StandsThere, find};
+use super::{StreamError, SurveyedLog};
+use crate::engine::Playable;
+use hitreg_log::log::Sought;
+use hitreg_log::record::{Keyframe, Stretch};
+use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
+use hitreg_log::trace::{Table, TraceHeader};
+use hitreg_log::units::{Micros, Tick};
+use hitreg_netcode::replay::{Options, Part, Ran, ReplayError, Source, Start};
+
+/// From one keyframe of a log to a later one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::engine) struct Leg {
+    /// The keyframe that its replay begins with; `None` for the beginning of the log.
+    from: Option<usize>,
+    /// The keyframes that it comes to.
+    to: Range<usize>,
+    /// Whose rows it puts out; what comes before them its rows may ask for.
+    part: Part,
+}
+
+impl Leg {
+    /// How many keyframes it comes to.
+    pub(in crate::engine) fn keyframes(&self) -> usize {
+        self.to.len()
+    }
+}
+
+/// How many legs there are to be at least, where a log has keyframes for as many.
+const LEGS: usize = 8;
+/// How many keyframes a leg comes to. It runs what is before its own part, too, so it is not to be short.
+const KEYFRAMES: std::ops::RangeInclusive<usize> = 4..=12;
+/// The tables of what a log says itself, and those by which it is told what was exercised.
+const TABLES: [&str; 6] = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME, corrections::NAME, shots::NAME];
+
+impl SurveyedLog {
+    /// Its legs, in order; none where it has no keyframes, or they are not in order.
+    pub(in crate::engine) fn legs(&self) -> Vec<Leg> {
+        let in_order = |pair: &[StandsThere]| pair[0].tick < pair[1].tick && pair[0].at < pair[1].at;
+        if self.keyframes.is_empty() || !self.keyframes.windows(2).all(in_order) {
+            return Vec::new();
+        }
+        let last = self.survey.played().map_or(Micros::ZERO, |(_, last)| last);
+        legs(&self.keyframes.iter().map(|keyframe| keyframe.at).collect::<Vec<_>>(), last)
+    }
+
+    /// Replays a leg as it is read, and says the first tick after which a keyframe of the log is not the state that
+    /// this replay has there. `None` where datagrams may have made a difference.
+    ///
+    /// # Errors
+    /// When it cannot be read again, or its first keyframe is none that this build can go on from.
+    pub(in crate::engine) fn run_leg(
+        &self,
+        game: &dyn Playable,
+        leg: &Leg,
+        seen: &mut dyn FnMut(&Stretch),
+        to: &mut dyn FnMut(&TraceHeader, Table),
+    ) -> Result<Option<(Ran, Option<Tick>)>, StreamError> {
+        let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
+        let said = &self.keyframes[leg.to.clone()];
+        let source = Source { start: start.as_ref(), ..self.source() };
+        let options = Options { part: Some(leg.part), tables: TableSet::named(TABLES), ..Options::default() };
+        self.run_beside(said, game, &source, (&options, false), seen, to)
+    }
+
+    /// The keyframe that stands there, to be gone on from.
+    fn start_at(&self, there: &StandsThere) -> Result<Start, StreamError> {
+        let found = find(&self.path, Sought::At(there.at))?;
+        let found = found.filter(|found| (found.keyframe.tick, found.keyframe.at) == (there.tick, there.at));
+        let keyframe = found.ok_or(ReplayError::NoKeyframe)?.keyframe;
+        Ok(Start::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header)?)
+    }
+}
+
+/// The legs of a log with keyframes at these times that ends at `last`.
+fn legs(keyframes: &[Micros], last: Micros) -> Vec<Leg> {
+    let each = (keyframes.len() / LEGS).clamp(*KEYFRAMES.start(), *KEYFRAMES.end());
+    let ends = (0..keyframes.len()).skip(each - 1).step_by(each).filter(|end| keyframes[*end] < last);
+    let bounds: Vec<Option<usize>> = std::iter::once(None).chain(ends.map(Some)).chain([None]).collect();
+    let leg = |bounds: &[Option<usize>]| {
+        let [begin, end] = [bounds[0], bounds[1]];
+        let from = begin.map_or(Part::WHOLE.from, |begin| keyframes[begin]);
+        // Its rows ask for what came before them.
+        let since = Part::needs_from(from);
+        Leg {
+            from: begin.and_then(|_| keyframes.partition_point(|at| *at <= since).checked_sub(1)),
+            to: begin.map_or(0, |begin| begin + 1)..end.map_or(keyframes.len(), |end| end + 1),
+            part: Part { from, to: end.map_or(Part::WHOLE.to, |end| keyframes[end]) },
+        }
+    };
+    bounds.windows(2).map(leg).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_leg_begins_at_a_keyframe_that_one_before_it_came_to() {
+        for (count, every_s) in [(1, 10), (3, 10), (4, 10), (5, 2), (29, 10), (359, 10), (900, 1)] {
+            let keyframes: Vec<Micros> = (1..=count).map(|n| Micros::from_s(n * every_s)).collect();
+            let legs = legs(&keyframes, Micros::from_s(count * every_s + 5));
+            let come_to = legs.iter().flat_map(|leg| leg.to.clone());
+            assert!(come_to.eq(0..keyframes.len()), "each is held against once");
+            assert_eq!((legs[0].from, legs[0].part.from), (None, Part::WHOLE.from));
+            assert_eq!(legs[legs.len() - 1].part.to, Part::WHOLE.to);
+            for (before, leg) in legs.iter().zip(&legs[1..]) {
+                assert_eq!(before.part.to, leg.part.from);
+                assert_eq!(keyframes[leg.to.start - 1], leg.part.from, "it ends with the keyframe that it goes up to");
+                let Some(from) = leg.from else { continue };
+                assert!(from < leg.to.start && keyframes[from] <= Part::needs_from(leg.part.from));
+                assert!(keyframes[from + 1] > Part::needs_from(leg.part.from), "no sooner than it must");
+            }
+            assert!(count < 300 || legs.len() >= 2 * LEGS, "{} legs", legs.len());
+        }
+        // Behind a keyframe at the very end there is nothing.
+        let keyframes = [10, 20, 30, 40].map(Micros::from_s);
+        assert_eq!(legs(&keyframes, Micros::from_s(40)).len(), 1);
+    }
+}

@@ -1,0 +1,244 @@
+//! The golden beside a log: read, held against, written anew, or proposed to be reviewed.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::engine::EngineError;
+use crate::verify::{Verdict, Verified, Why};
+use hitreg_analysis::golden;
+use hitreg_analysis::text_diff::TextDiff;
+use hitreg_log::log::Options as LogOptions;
+use hitreg_log::record::Session;
+use hitreg_log::store::{self, Kind, Target, Targets};
+
+/// What is done where something else comes out than the golden has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// It is said.
+    #[default]
+    Nothing,
+    /// It becomes the golden. With `rerecord` a log whose recorded states are of the old behaviour is recorded anew, too.
+    Accept {
+        /// Whether logs may be recorded anew.
+        rerecord: bool,
+    },
+    /// It is put beside the golden, for a review.
+    Propose {
+        /// Whether logs may be recorded anew.
+        rerecord: bool,
+    },
+}
+
+/// What was done with the golden.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Golden {
+    /// There is none.
+    None,
+    /// The replay was compared with it.
+    Compared,
+    /// It was written.
+    Accepted,
+    /// It was written, and the log with it.
+    Rerecorded,
+    /// What came out stands beside it, for a review.
+    Proposed,
+}
+
+/// A log's golden, and where a new one may go.
+pub(super) struct Goldens {
+    path: PathBuf,
+    keep: Keep,
+    golden: Option<Target>,
+    log: Option<Target>,
+}
+
+/// A log that was recorded anew, and what verifying it comes to.
+pub(super) struct Anew {
+    /// `None` where it could not be recorded.
+    pub(super) session: Option<Session>,
+    pub(super) verified: Verified,
+}
+
+/// What stands beside a golden to be reviewed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Proposal {
+    /// The golden that it would become.
+    #[serde(serialize_with = "hitreg_log::store::shown::path")]
+    pub golden: PathBuf,
+    /// The log that would be replaced along with it, where that has to be recorded anew.
+    #[serde(serialize_with = "hitreg_log::store::shown::path_if")]
+    pub log: Option<PathBuf>,
+    /// How it differs from the golden; `None` where there is no golden yet, or nothing differs.
+    pub difference: Option<TextDiff>,
+}
+
+impl Keep {
+    pub(super) fn writes(self) -> bool {
+        self != Keep::Nothing
+    }
+
+    pub(super) fn rerecords(self) -> bool {
+        matches!(self, Keep::Accept { rerecord: true } | Keep::Propose { rerecord: true })
+    }
+}
+
+impl Goldens {
+    /// Finds the places of what may be written.
+    pub(super) fn of(log: &Path, keep: Keep, targets: &Targets) -> Result<Goldens, EngineError> {
+        let path = log.with_extension("golden");
+        let (golden, recorded) = match keep {
+            Keep::Nothing => (None, None),
+            Keep::Accept { rerecord } => (
+                Some(targets.file(&path, Kind::Golden)?),
+                rerecord.then(|| targets.file_anew(log, Kind::Log)).transpose()?,
+            ),
+            Keep::Propose { rerecord } => (
+                Some(targets.file(&new(&path), Kind::Golden)?),
+                rerecord.then(|| targets.file_made_again(&new(log), Kind::Log)).transpose()?,
+            ),
+        };
+        Ok(Goldens { path, keep, golden, log: recorded })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The golden's text, where there is one.
+    pub(super) fn accepted(&self) -> Result<Option<String>, EngineError> {
+        read(&self.path)
+    }
+
+    /// Writes what is to be written, and says what was done.
+    pub(super) fn settle(&self, verified: Verified, anew: Option<Anew>) -> Result<(Verified, Golden), EngineError> {
+        let as_before = if verified.golden_compared { Golden::Compared } else { Golden::None };
+        let Some(target) = &self.golden else { return Ok((verified, as_before)) };
+        match (&verified.golden, verified.why) {
+            // Nothing that differs from its own log, or exercised nothing, is worth accepting.
+            (Some(text), None | Some(Why::Golden | Why::NeedsGolden))
+                if verified.why.is_some() || !verified.golden_compared =>
+            {
+                store::save_bytes(target, text.as_bytes())?;
+                Ok(self.settled(verified, Golden::Accepted))
+            }
+            (_, Some(Why::RecordedState)) => self.settle_anew(target, verified, anew),
+            _ => Ok((verified, as_before)),
+        }
+    }
+
+    fn settle_anew(
+        &self,
+        target: &Target,
+        verified: Verified,
+        anew: Option<Anew>,
+    ) -> Result<(Verified, Golden), EngineError> {
+        let before = verified.detail.clone().unwrap_or_default();
+        let as_before = if verified.golden_compared { Golden::Compared } else { Golden::None };
+        let Some(anew) = anew else {
+            let detail = format!(
+                "{before}. The log holds what was recorded before the game changed; where that is meant, --rerecord runs its \
+                 input and links anew and writes log and golden together"
+            );
+            return Ok((verified.but(Verdict::Differs, Why::RecordedState, detail), as_before));
+        };
+        let (Some(session), Some(text), Some(log), None | Some(Why::Golden | Why::NeedsGolden)) =
+            (&anew.session, &anew.verified.golden, &self.log, anew.verified.why)
+        else {
+            let why = anew.verified.detail.unwrap_or_default();
+            let detail = format!("{before}. Recorded anew, it cannot be accepted: {why}");
+            return Ok((verified.but(Verdict::Differs, Why::RecordedState, detail), as_before));
+        };
+        // Both are whole before either is put in place. Whichever is there alone after a crash is whole, too, and the same
+        // command goes on from it.
+        let log =
+            store::prepare(log, |out| hitreg_log::log::write_session(out, session, LogOptions::whole()).map(drop))?;
+        let golden = store::prepare(target, |out| Ok(out.write_all(text.as_bytes())?))?;
+        log.put()?;
+        golden.put()?;
+        let (settled, done) = self.settled(anew.verified, Golden::Rerecorded);
+        Ok((Verified { detail: Some(format!("before: {before}")), ..settled }, done))
+    }
+
+    fn settled(&self, verified: Verified, done: Golden) -> (Verified, Golden) {
+        match self.keep {
+            Keep::Propose { .. } => {
+                let detail = format!("what comes out is in {}, for `review`", new(&self.path).display());
+                (verified.but(Verdict::Differs, Why::Golden, detail), Golden::Proposed)
+            }
+            Keep::Accept { .. } | Keep::Nothing => {
+                // Only a golden was missing.
+                let held = verified.why == Some(Why::NeedsGolden);
+                let (why, detail) = if held { (None, None) } else { (verified.why, verified.detail) };
+                (Verified { verdict: Verdict::Accepted, why, detail, ..verified }, done)
+            }
+        }
+    }
+}
+
+/// The goldens below a folder, or beside a log, that wait to be reviewed.
+///
+/// # Errors
+/// When a folder or golden cannot be read.
+pub fn proposals_below(paths: &[PathBuf]) -> Result<Vec<Proposal>, EngineError> {
+    let mut waiting = Vec::new();
+    for path in paths {
+        match path.is_dir() {
+            true => waiting.extend(store::files_below(path, "golden.new")?),
+            false => waiting.extend(Some(new(&path.with_extension("golden"))).filter(|path| path.exists())),
+        }
+    }
+    waiting.iter().map(|path| Proposal::read(path)).collect()
+}
+
+impl Proposal {
+    fn read(proposed: &Path) -> Result<Proposal, EngineError> {
+        let golden = proposed.with_extension("");
+        let log = golden.with_extension("hitlog");
+        let text = read(proposed)?.unwrap_or_default();
+        let difference = read(&golden)?.and_then(|accepted| golden::difference(&accepted, &text));
+        Ok(Proposal { log: new(&log).exists().then_some(log), golden, difference })
+    }
+
+    /// Makes it the golden, and the log that was recorded anew the log.
+    ///
+    /// # Errors
+    /// When one of them cannot be written.
+    pub fn accept(&self) -> Result<(), EngineError> {
+        let targets = Targets::default();
+        if let Some(log) = &self.log {
+            store::move_to(&new(log), &targets.file_made_again(log, Kind::Log)?)?;
+        }
+        Ok(store::move_to(&new(&self.golden), &targets.file(&self.golden, Kind::Golden)?)?)
+    }
+
+    /// Takes it away, so that the golden stays as it is.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn reject(&self) -> Result<(), EngineError> {
+        let targets = Targets::default();
+        if let Some(log) = &self.log {
+            store::remove(&targets.file_made_again(&new(log), Kind::Log)?)?;
+        }
+        Ok(store::remove(&targets.file(&new(&self.golden), Kind::Golden)?)?)
+    }
+}
+
+/// `duel.golden.new`, beside `duel.golden`.
+fn new(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+/// A golden's text; git may have given its lines other ends.
+fn read(path: &Path) -> Result<Option<String>, EngineError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = String::from_utf8(store::read_regular(path)?);
+    let text = text.map_err(|_| EngineError::GoldenText { path: path.to_owned() })?;
+    Ok(Some(text.replace("\r\n", "\n")))
+}

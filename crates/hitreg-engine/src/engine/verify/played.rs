@@ -1,0 +1,277 @@
+//! Who plays a log that is verified: this build, or any other.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use rayon::prelude::*;
+
+use super::said::{self, Said};
+use super::thread_pool;
+use crate::build::{Build, Request, Runner, Untestable};
+use crate::engine::{Engine, EngineError, LogFile, Playable, StreamError, SurveyedLog, check, until_whole};
+use crate::verify::{Played, THREADS, Verdict, Verified, Why};
+use hitreg_analysis::diff::{self, DiffOptions, diff};
+use hitreg_analysis::golden::Gist;
+use hitreg_log::log::Options as LogOptions;
+use hitreg_log::record::{Session, Stretch};
+use hitreg_log::recorded::recorded;
+use hitreg_log::store;
+use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
+use hitreg_log::units::Tick;
+use hitreg_netcode::replay::{Options, ReplayError, Replayed, held_against};
+
+/// Who plays a log.
+pub enum Player<'a> {
+    /// This build's games.
+    Own,
+    /// Any program that understands `replay LOG -o TRACE`.
+    Build(&'a Build, &'a Runner),
+}
+
+type Replays = Result<Vec<Replayed>, String>;
+
+impl Player<'_> {
+    /// All replays of a log; or why there are none.
+    pub(super) fn replays(
+        &self,
+        engine: &Engine<'_>,
+        path: &Path,
+        log: &LogFile,
+        rollback_every: Option<u32>,
+    ) -> Result<Replays, EngineError> {
+        match self {
+            Player::Own => own(engine, path, &log.session, rollback_every),
+            Player::Build(build, runner) => built(build, runner, path, log.digest, &log.session),
+        }
+    }
+
+    /// The same for a session that is no file yet.
+    pub(super) fn replays_of(
+        &self,
+        engine: &Engine<'_>,
+        path: &Path,
+        session: &Session,
+        rollback_every: Option<u32>,
+    ) -> Result<Replays, EngineError> {
+        let Player::Build(build, runner) = self else { return own(engine, path, session, rollback_every) };
+        let folder = store::temporary_folder()?;
+        let target = folder.file("anew.hitlog");
+        store::save_log(&target, session, LogOptions::whole())?;
+        let digest = Digest::of_bytes(&store::read_bytes(target.path())?);
+        built(build, runner, target.path(), digest, session)
+    }
+
+    /// The log's input and links run again, as a new session; or why that cannot be.
+    pub(super) fn rerecord(
+        &self,
+        engine: &Engine<'_>,
+        path: &Path,
+        log: &LogFile,
+    ) -> Result<Result<Session, String>, EngineError> {
+        let Player::Build(build, runner) = self else {
+            let game = engine.games.of(&log.session).map_err(|error| error.to_string());
+            return Ok(game.and_then(|game| game.rerecord(&log.session, None).map_err(|error| error.to_string())));
+        };
+        let folder = store::temporary_folder()?;
+        let target = folder.file("anew.hitlog");
+        let request = Request { log: path, log_digest: log.digest, options: &[] };
+        let made = runner.rerecord(build, &request, target.path());
+        check(&runner.stop)?;
+        match made {
+            Ok(()) => Ok(Ok(engine.read_log(target.path())?.session)),
+            Err(untestable) => {
+                EngineError::check_memory(path, &untestable)?;
+                Ok(Err(in_words(&untestable)))
+            }
+        }
+    }
+}
+
+fn own(
+    engine: &Engine<'_>,
+    path: &Path,
+    session: &Session,
+    rollback_every: Option<u32>,
+) -> Result<Replays, EngineError> {
+    let game = match engine.games.of(session) {
+        Ok(game) => game,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let options = Options { rollback_every, ..Options::default() };
+    let mut replays = Vec::with_capacity(THREADS.len());
+    for threads in THREADS {
+        replays.push(thread_pool(threads)?.install(|| game.replay(session, &options, &mut |_| {})));
+    }
+    match replays.into_iter().collect::<Result<_, _>>() {
+        Err(ReplayError::NeedsMemory(source)) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
+        played => Ok(played.map_err(|error| error.to_string())),
+    }
+}
+
+/// A build's traces; it is run as often as this one replays, and never out of the cache.
+fn built(
+    build: &Build,
+    runner: &Runner,
+    path: &Path,
+    digest: Digest,
+    session: &Session,
+) -> Result<Replays, EngineError> {
+    let runner = Runner { cache: None, ..runner.clone() };
+    let request = Request { log: path, log_digest: digest, options: &[] };
+    let made: Result<Vec<Trace>, Untestable> = THREADS.iter().map(|_| runner.trace(build, &request)).collect();
+    check(&runner.stop)?;
+    if let Err(untestable) = &made {
+        EngineError::check_memory(path, untestable)?;
+    }
+    let held = |trace| held_against(session, trace);
+    Ok(made.map(|traces| traces.into_iter().map(held).collect()).map_err(|untestable| in_words(&untestable)))
+}
+
+fn in_words(untestable: &Untestable) -> String {
+    match untestable.last_words.last() {
+        Some(last) => format!("{}; it said last: {last}", untestable.reason),
+        None => untestable.reason.clone(),
+    }
+}
+
+/// Where a log whose state hashes are those of the replay says something else about the same ticks: one of the two is made up.
+pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<Contradicts> {
+    if replayed.hashes_compared == 0 {
+        return None;
+    }
+    contradicts(&recorded(session).ok()?, &replayed.trace)
+}
+
+/// Where a log and its replay differ although their state hashes agree: `` in `ticks`, first in tick 5: at_us``.
+pub(super) struct Contradicts(String);
+
+impl Contradicts {
+    /// The verdict on a log that `player` replayed. This program replays by the log's own rules, so the log is broken. Another
+    /// build makes its rows itself, so the build differs.
+    pub(super) fn judge(&self, player: &Player<'_>, verified: Verified) -> Verified {
+        let Contradicts(place) = self;
+        match player {
+            Player::Own => {
+                let detail = format!(
+                    "it contradicts itself: its state hashes are those of the replay, but not what it says {place}"
+                );
+                verified.but(Verdict::Broken, Why::Contradiction, detail)
+            }
+            Player::Build(build, _) => {
+                let detail = format!(
+                    "the build {} differs from the log {place}; the state hashes agree",
+                    build.path().display()
+                );
+                verified.but(Verdict::Differs, Why::RecordedState, detail)
+            }
+        }
+    }
+}
+
+/// The first difference of what a log says and what its replay has of the same.
+pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
+    let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+    let found = diff(says, played, &options).ok()?;
+    let first = found.first.filter(|_| found.verdict == diff::Verdict::Differs)?;
+    let at = first.place.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
+    let field = first.field.as_deref().unwrap_or("a row");
+    Some(Contradicts(format!("in `{}`, first{at}: {field}", first.table)))
+}
+
+/// What came of replays, and what in the log is not as they have it; or why there are none.
+type Streamed = Result<(Vec<Played>, Unlike), String>;
+
+/// What in a log is not as its replays have it.
+#[derive(Default)]
+pub(super) struct Unlike {
+    /// What contradicts the first of them although the state hashes are its.
+    pub(super) contradicts: Option<Contradicts>,
+    /// The tick that a keyframe follows which is another than the last of them has there.
+    pub(super) keyframe: Option<Tick>,
+}
+
+impl Unlike {
+    /// What is found about a log that is the same otherwise.
+    pub(super) fn judge(self, verified: Verified) -> Verified {
+        match self {
+            Unlike { contradicts: Some(contradicts), .. } => contradicts.judge(&Player::Own, verified),
+            Unlike { keyframe: Some(tick), .. } => {
+                let detail = format!("the keyframe after tick {tick} is not the state that its replay has there");
+                verified.but(Verdict::Differs, Why::RecordedState, detail)
+            }
+            Unlike { contradicts: None, keyframe: None } => verified,
+        }
+    }
+}
+
+/// Replays of this build of a log that is read meanwhile, and what in the log is not as they have it; or why there are none.
+/// All run at once where `at_once`.
+pub(super) fn streamed(
+    engine: &Engine<'_>,
+    log: &SurveyedLog,
+    rollback_every: Option<u32>,
+    golden: bool,
+    at_once: bool,
+) -> Result<Streamed, EngineError> {
+    let game = match engine.games.of_header(&log.header) {
+        Ok(game) => game,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let options = Options { rollback_every, ..Options::default() };
+    // What one replay found out about datagrams is so in the others.
+    let encoded = AtomicBool::new(false);
+    // A log without a server says nothing that its clients' replay could contradict.
+    let has_server = log.streams_closed(&options);
+    let play = |(number, threads): (usize, usize)| {
+        let attempt = |encoded| match number {
+            0 if has_server => beside_records(game, log, (&options, encoded), golden),
+            number => beside_keyframes(game, log, (&options, encoded), golden && number == 0),
+        };
+        thread_pool(threads)?.install(|| until_whole(&encoded, attempt))
+    };
+    let made: Vec<Result<_, StreamError>> = match at_once {
+        true => THREADS.into_par_iter().enumerate().map(play).collect(),
+        false => THREADS.into_iter().enumerate().map(play).collect(),
+    };
+    let (mut all, mut unlike) = (Vec::new(), Unlike::default());
+    for made in made {
+        match made {
+            Ok((played, found)) => {
+                let contradicts = found.contradicts.filter(|_| played.ran.hashes_compared > 0);
+                unlike.contradicts = unlike.contradicts.or(contradicts);
+                unlike.keyframe = unlike.keyframe.or(found.keyframe);
+                all.push(played);
+            }
+            Err(StreamError::Replay(error)) => return Ok(Err(error.to_string())),
+            Err(StreamError::Read(error)) => return Err(error),
+        }
+    }
+    Ok(Ok((all, unlike)))
+}
+
+type Attempt = Result<Option<(Played, Unlike)>, StreamError>;
+
+/// A replay that the log's records are held against, and a golden may be.
+fn beside_records(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
+    let mut gist: Option<Gist> = None;
+    let said = Said::new(&log.header, &log.survey.hidden);
+    let (ran, contradicts) = said::meanwhile(said, |said| {
+        let mut seen = |chunk: &Stretch| said.chunk(chunk);
+        let mut rows = |header: &TraceHeader, rows: Table| {
+            gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
+            said.rows(rows);
+        };
+        log.attempt(game, options, &mut seen, &mut rows, &mut |_| {})
+    })?;
+    Ok(ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, Unlike { contradicts, keyframe: None })))
+}
+
+/// A replay that the log's keyframes are held against, and a golden may be.
+fn beside_keyframes(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
+    let mut gist: Option<Gist> = None;
+    let mut rows = |header: &TraceHeader, rows: Table| {
+        gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
+    };
+    let ran = log.attempt_beside_keyframes(game, options, &mut rows)?;
+    Ok(ran.zip(gist).map(|((ran, keyframe), gist)| (Played { gist, ran }, Unlike { contradicts: None, keyframe })))
+}

@@ -1,0 +1,144 @@
+//! What a log says of its ticks, held against the replay of it while both go on: where the state hashes are those of the replay,
+//! but not the rest, one of the two is made up.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use super::played::{Contradicts, contradicts};
+use crate::engine::EngineError;
+use hitreg_log::record::{Header, Session, Stretch, When};
+use hitreg_log::recorded::said_but;
+use hitreg_log::trace::schema::{bodies, executed, frames, ticks};
+use hitreg_log::trace::{Table, Trace};
+use hitreg_log::units::{Micros, Tick};
+
+/// The chunks of a log that have not been compared, and the rows that they are compared with.
+pub(super) struct Said<'a> {
+    header: &'a Header,
+    hidden: &'a BTreeSet<String>,
+    chunks: VecDeque<Stretch>,
+    /// The rows between the last ticks but one and the last, and those since.
+    before: Vec<Table>,
+    rows: Vec<Table>,
+    /// The last tick of which all rows are there.
+    reached: Option<(Tick, Micros)>,
+    /// The first contradiction.
+    found: Option<Contradicts>,
+}
+
+/// A chunk of the log, before the replay uses it, or rows of the replay.
+enum Heard {
+    Chunk(Box<Stretch>),
+    Rows(Table),
+}
+
+/// Whoever replays a log tells of it here.
+pub(super) struct Telling(SyncSender<Heard>);
+
+impl Telling {
+    pub(super) fn chunk(&self, chunk: &Stretch) {
+        self.tell(Heard::Chunk(Box::new(chunk.clone())));
+    }
+
+    pub(super) fn rows(&self, rows: Table) {
+        if [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
+            self.tell(Heard::Rows(rows));
+        }
+    }
+
+    fn tell(&self, heard: Heard) {
+        // A listener that has stopped has panicked, which goes on where it is waited for.
+        let _ = self.0.send(heard);
+    }
+}
+
+/// How many chunks and rows may wait to be compared.
+const WAITING: usize = 16;
+
+/// Replays, and compares on another thread meanwhile; what came of both.
+pub(super) fn meanwhile<T, E: From<EngineError>>(
+    mut said: Said<'_>,
+    replay: impl FnOnce(&Telling) -> Result<T, E>,
+) -> Result<(T, Option<Contradicts>), E> {
+    let (telling, waiting) = sync_channel(WAITING);
+    std::thread::scope(|scope| {
+        let listen = move || {
+            waiting.into_iter().for_each(|heard| said.hear(heard));
+            said
+        };
+        let listener = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, listen);
+        let listener = listener.map_err(EngineError::NoThread)?;
+        let telling = Telling(telling);
+        let made = replay(&telling);
+        drop(telling);
+        match listener.join() {
+            Ok(said) => Ok((made?, said.end())),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn new(header: &'a Header, hidden: &'a BTreeSet<String>) -> Said<'a> {
+        let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
+        Said { header, hidden, chunks, before, rows, reached: None, found: None }
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        if self.found.is_some() {
+            return;
+        }
+        match heard {
+            Heard::Chunk(chunk) => self.chunks.push_back(*chunk),
+            Heard::Rows(rows) => self.rows(rows),
+        }
+    }
+
+    /// Rows of the replay. With those of `ticks` all is there that was before them.
+    fn rows(&mut self, rows: Table) {
+        if rows.name == ticks::NAME {
+            if let Some((tick, at)) = self.reached {
+                let is_there = |chunk: &Stretch| is_before(chunk, tick, at);
+                let ready = self.chunks.iter().take_while(|chunk| is_there(chunk)).count();
+                self.compare(ready);
+            }
+            let of_rows = ticks::Columns::read(&rows);
+            let last = of_rows.tick.last().zip(of_rows.at_us.last());
+            self.reached = last.map(|(tick, at)| (Tick(*tick), Micros(*at))).or(self.reached);
+        }
+        self.rows.push(rows);
+    }
+
+    /// What contradicts the replay, when all chunks and rows are there.
+    fn end(mut self) -> Option<Contradicts> {
+        self.compare(self.chunks.len());
+        self.found
+    }
+
+    /// Compares the first chunks.
+    fn compare(&mut self, chunks: usize) {
+        let mut session = Session::new(self.header.clone());
+        self.chunks.drain(..chunks).for_each(|chunk| session.append(chunk));
+        session.put_in_order();
+        let mut played = Trace::default();
+        for rows in self.before.iter().chain(&self.rows) {
+            // Rows of one replay have the same columns.
+            played.append(rows.clone()).unwrap_or_default();
+        }
+        self.found = self.found.take().or_else(|| contradicts(&said_but(&session, self.hidden), &played));
+        self.before = std::mem::take(&mut self.rows);
+    }
+}
+
+/// Whether all of a chunk is of what was up to a tick and its time.
+fn is_before(chunk: &Stretch, tick: Tick, at: Micros) -> bool {
+    let is_early = |when: Option<When>| match when {
+        Some(When::At(then)) => then <= at,
+        Some(When::In(then)) => then <= tick,
+        None => true,
+    };
+    let frames = chunk.players.iter().all(|player| is_early(player.frames.last().map(|frame| When::At(frame.at))));
+    let executed = chunk.players.iter().all(|player| player.executed.iter().all(|done| done.tick <= tick));
+    let ticks = chunk.ticks.last().is_none_or(|last| last.tick <= tick);
+    frames && executed && ticks && chunk.states.keys().iter().all(|key| key.tick <= tick)
+}

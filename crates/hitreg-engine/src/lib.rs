@@ -1,0 +1,8 @@
+//! What runs things: the games of a program behind one trait ([`engine::Playable`]), other builds as processes ([`build`]),
+//! [`verify`], [`shrink`], [`sweep`], and the searches of bisect.
+
+pub mod build;
+pub mod engine;
+pub mod shrink;
+pub mod sweep;
+pub mod verify;

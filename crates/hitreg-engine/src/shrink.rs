@@ -1,0 +1,179 @@
+//! Finds the smallest session that still shows a property. It applies delta debugging to every part of a session
+//! (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
+//!
+//! The search removes chunks. If no chunk can be removed, it halves the chunk size, until no single thing can be
+//! removed. Of ddmin's two reductions it uses the reduction to complements, which alone ensures that the result is
+//! minimal. Every candidate is recorded again before it is tested, so it is a valid log whatever was removed.
+
+mod cost;
+mod edit;
+mod search;
+
+use serde::Serialize;
+
+pub use cost::Counts;
+pub use edit::{Direction, Key, Thing, things, without};
+
+use hitreg_log::record::Session;
+use hitreg_netcode::replay::ReplayError;
+use hitreg_netcode::{pipeline::Netcode, replay};
+use search::Search;
+
+/// What a session can be reduced by, in order of importance. A session with fewer players is the smaller one, whatever
+/// its other counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Players. The numbers of later players move down by one.
+    Players,
+    /// Ticks, each with the time span that it ends. Everything after a removed tick moves to an earlier time.
+    Ticks,
+    /// Usercmds with any input. A removed usercmd stays as an idle one, with its angles and its duration.
+    Usercmds,
+    /// Lost packets. A removed loss makes the packet arrive, as late as the packet before it. A packet that no later
+    /// packet overtook does not count, because it may be in flight at the session's end.
+    Losses,
+    /// Packets that arrived twice. A removed duplicate arrives once.
+    Duplicates,
+    /// Packets whose delay differs from the median of their direction. A removed delay becomes the median. Packets that
+    /// would then arrive after the session's end do not count.
+    Delays,
+    /// Pressed buttons, and impulses.
+    Buttons,
+    /// Usercmds with view angles other than zero.
+    Angles,
+    /// Forward, side and up moves that are not zero.
+    Moves,
+}
+
+impl Kind {
+    /// All kinds, in order of importance.
+    pub const ALL: [Kind; 9] = [
+        Kind::Players,
+        Kind::Ticks,
+        Kind::Usercmds,
+        Kind::Losses,
+        Kind::Duplicates,
+        Kind::Delays,
+        Kind::Buttons,
+        Kind::Angles,
+        Kind::Moves,
+    ];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Players => "players",
+            Kind::Ticks => "ticks",
+            Kind::Usercmds => "usercmds",
+            Kind::Losses => "lost packets",
+            Kind::Duplicates => "duplicated packets",
+            Kind::Delays => "uneven delays",
+            Kind::Buttons => "buttons",
+            Kind::Angles => "angles",
+            Kind::Moves => "moves",
+        }
+    }
+}
+
+/// The result of a search.
+#[derive(Clone, Debug)]
+pub struct Shrunk {
+    /// The smallest session. It shows the property, and no single thing can be removed.
+    pub session: Session,
+    /// The counts of each kind before and after, in the order of [`Kind::ALL`].
+    pub removed: Vec<Removed>,
+    /// How many candidates were tested. Candidates that other threads tested in vain do not count, so the number does
+    /// not depend on the number of threads.
+    pub probes: u64,
+}
+
+/// How much of one kind was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Removed {
+    /// The kind.
+    pub kind: Kind,
+    /// The count in the original session.
+    pub before: usize,
+    /// The count in the smallest session.
+    pub after: usize,
+}
+
+/// The progress of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The kind that the search is removing.
+    pub kind: Kind,
+    /// Whether the last round made the session smaller.
+    pub smaller: bool,
+    /// The counts of the smallest session so far.
+    pub left: Counts,
+    /// How many candidates have been tested so far.
+    pub probes: u64,
+}
+
+/// The error for a session that cannot be shrunk.
+#[derive(Debug, thiserror::Error)]
+pub enum ShrinkError<E: std::error::Error + 'static> {
+    /// The build cannot replay the session.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The property could not be evaluated.
+    #[error("whether a session still shows it cannot be said: {0}")]
+    Property(#[source] E),
+    /// The session does not show the property.
+    #[error("the session does not show it, so there is nothing to shrink")]
+    NotShown,
+    /// The recording shows the property, but a replay of its input by this build does not.
+    #[error(
+        "the session shows it, but not when its input is recorded again with this build: shrink with the build that recorded it"
+    )]
+    NotReproduced,
+}
+
+/// Shrinks a session as long as `still` finds the property in it.
+///
+/// `still` receives sessions that `G` recorded. It must give the same answer for the same session, and may be called
+/// from several threads at once. `progress` is called after each round of candidates.
+///
+/// # Errors
+/// When the session does not show the property, `G` cannot replay it closed loop, or `still` fails.
+pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
+    session: &Session,
+    still: &Still<'_, E>,
+    progress: &mut dyn FnMut(&Step),
+) -> Result<Shrunk, ShrinkError<E>> {
+    shrink_by(session, &|session| Ok(Some(replay::rerecord::<G>(session, None)?)), still, progress)
+}
+
+/// Records a candidate's input and links again; `None` if the candidate cannot be replayed.
+pub type Record<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError<E>> + Sync + 'a;
+
+/// Whether a session still shows the property.
+pub type Still<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
+
+/// Shrinks like [`shrink()`], with the caller's `record` in place of a game type.
+///
+/// # Errors
+/// Under the conditions of [`shrink()`].
+pub fn shrink_by<E: std::error::Error + Send + 'static>(
+    session: &Session,
+    record: &Record<'_, E>,
+    still: &Still<'_, E>,
+    progress: &mut dyn FnMut(&Step),
+) -> Result<Shrunk, ShrinkError<E>> {
+    if !still(session).map_err(ShrinkError::Property)? {
+        return Err(ShrinkError::NotShown);
+    }
+    let again = record(session)?.ok_or(ShrinkError::NotReproduced)?;
+    if again != *session && !still(&again).map_err(ShrinkError::Property)? {
+        return Err(ShrinkError::NotReproduced);
+    }
+    let before = Counts::of(&again);
+    let mut search = Search::new(again, record, still, progress);
+    search.run()?;
+    let (session, probes) = search.finish();
+    let after = Counts::of(&session);
+    let removed = Kind::ALL.map(|kind| Removed { kind, before: before.of_kind(kind), after: after.of_kind(kind) });
+    Ok(Shrunk { session, removed: removed.to_vec(), probes })
+}

@@ -1,0 +1,127 @@
+//! The things that can be removed from a session, and sessions without them.
+
+mod beginning;
+mod hands;
+mod links;
+mod time;
+
+use std::collections::BTreeSet;
+
+use super::Kind;
+use hitreg_log::record::{PlayerRecords, Session, SnapshotRecord};
+use hitreg_netcode::settings::without_players;
+
+/// One thing that can be removed. Players and usercmds are named by their indices in the session's lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Thing {
+    /// A player.
+    Player(usize),
+    /// A tick, by its index.
+    Tick(usize),
+    /// A player's input in a client frame.
+    Usercmd(usize, usize),
+    /// The loss of a packet: player, direction and packet number.
+    Loss(usize, Direction, u32),
+    /// The second arrival of a packet.
+    Duplicate(usize, Direction, u32),
+    /// The difference of a packet's delay from the median.
+    Delay(usize, Direction, u32),
+    /// A key that a player pressed in a client frame.
+    Button(usize, usize, Key),
+    /// A player's view angles in a client frame.
+    Angles(usize, usize),
+    /// A player's move in a client frame: 0 is forward, 1 sideways, 2 up.
+    Move(usize, usize, usize),
+}
+
+/// The direction of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the client to the server.
+    Up,
+    /// From the server to the client.
+    Down,
+}
+
+/// A button or impulse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// The button with this bit.
+    Bit(u8),
+    /// The impulse, whatever its number.
+    Impulse,
+}
+
+/// All things of one kind, in the order in which they are tried: ticks from the end, everything else from the
+/// beginning.
+pub fn things(session: &Session, kind: Kind) -> Vec<Thing> {
+    match kind {
+        Kind::Players => (0..session.players.len()).map(Thing::Player).collect(),
+        Kind::Ticks => (0..session.ticks.len()).rev().map(Thing::Tick).collect(),
+        Kind::Usercmds | Kind::Buttons | Kind::Angles | Kind::Moves => hands::things(session, kind),
+        Kind::Losses | Kind::Duplicates | Kind::Delays => links::things(session, kind),
+    }
+}
+
+/// The input of a session without some of its things, from which [`rerecord`](hitreg_netcode::replay::rerecord) makes a session.
+/// At least one player and one tick should remain.
+///
+/// Without its first ticks, a session begins with the last recorded states of the players before the first remaining
+/// tick.
+pub fn without(session: &Session, things: &[Thing]) -> Session {
+    let mut edited = Session { states: beginning::states(session, things), ..inputs_of(session) };
+    let (mut players, mut ticks) = (BTreeSet::new(), BTreeSet::new());
+    for thing in things {
+        match *thing {
+            Thing::Player(player) => {
+                players.insert(player);
+            }
+            Thing::Tick(tick) => {
+                ticks.insert(tick);
+            }
+            Thing::Usercmd(..) | Thing::Button(..) | Thing::Angles(..) | Thing::Move(..) => {
+                hands::remove(&mut edited, *thing);
+            }
+            Thing::Loss(..) | Thing::Duplicate(..) | Thing::Delay(..) => {}
+        }
+    }
+    links::remove(&mut edited, things);
+    time::remove(&mut edited, &ticks);
+    remove_players(&mut edited, &players);
+    edited
+}
+
+/// A copy of a session that holds only what its replay depends on.
+fn inputs_of(session: &Session) -> Session {
+    let snapshot = |s: &SnapshotRecord| SnapshotRecord {
+        entities: Vec::new(),
+        effects: Vec::new(),
+        extra: Vec::new(),
+        timing: None,
+        ..*s
+    };
+    let player = |p: &PlayerRecords| PlayerRecords {
+        frames: p.frames.clone(),
+        sent: p.sent.clone(),
+        reached: p.reached.clone(),
+        heard: p.heard.clone(),
+        snapshots: p.snapshots.iter().map(snapshot).collect(),
+        received: p.received.clone(),
+        // Needed by builds that run usercmds in the ticks in which they were recorded.
+        executed: p.executed.clone(),
+        ..PlayerRecords::default()
+    };
+    let mut inputs = Session::new(session.header.clone());
+    inputs.players = session.players.iter().map(player).collect();
+    inputs.ticks.clone_from(&session.ticks);
+    inputs
+}
+
+fn remove_players(session: &mut Session, removed: &BTreeSet<usize>) {
+    beginning::remove_players(&mut session.states, removed);
+    without_players(&mut session.header.settings, removed);
+    let mut place = 0..;
+    session.header.players.retain(|_| place.next().is_none_or(|p| !removed.contains(&p)));
+    let mut place = 0..;
+    session.players.retain(|_| place.next().is_none_or(|p| !removed.contains(&p)));
+}

@@ -1,0 +1,194 @@
+//! The search: the order of its steps, and the best session so far.
+
+mod probe;
+
+use std::collections::BTreeSet;
+
+use super::{Counts, Kind, Record, ShrinkError, Step, Still, Thing, things, without};
+use hitreg_log::record::Session;
+use hitreg_log::trace::Digest;
+use hitreg_log::units::Micros;
+
+/// The order in which kinds are reduced. Coarse kinds come first, because they make every later step cheaper.
+const ORDER: [Kind; 9] = [
+    Kind::Players,
+    Kind::Ticks,
+    Kind::Losses,
+    Kind::Duplicates,
+    Kind::Delays,
+    Kind::Usercmds,
+    Kind::Buttons,
+    Kind::Moves,
+    Kind::Angles,
+];
+
+/// A session this short is not searched for a shorter window.
+const SHORT: Micros = Micros::from_s(2);
+
+/// The shortest window that is tested, in ticks.
+const SHORTEST_WINDOW: usize = 32;
+
+pub(super) struct Search<'a, E: std::error::Error + 'static> {
+    record: &'a Record<'a, E>,
+    still: &'a Still<'a, E>,
+    progress: &'a mut dyn FnMut(&Step),
+    /// The smallest session so far that shows the property.
+    current: Session,
+    counts: Counts,
+    /// Digests of inputs that do not show the property.
+    failed: BTreeSet<Digest>,
+    probes: u64,
+    /// Whether the game can begin elsewhere than at its spawn.
+    can_begin: bool,
+}
+
+impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
+    pub(super) fn new(
+        session: Session,
+        record: &'a Record<'a, E>,
+        still: &'a Still<'a, E>,
+        progress: &'a mut dyn FnMut(&Step),
+    ) -> Search<'a, E> {
+        let counts = Counts::of(&session);
+        let can_begin = can_begin(&session, record);
+        let failed = BTreeSet::new();
+        Search { record, still, progress, current: session, counts, failed, probes: 0, can_begin }
+    }
+
+    /// Shrinks until no single thing can be removed.
+    pub(super) fn run(&mut self) -> Result<(), ShrinkError<E>> {
+        if self.can_begin {
+            // Time comes first: the remaining players then begin at their recorded places, whichever players are
+            // removed later.
+            self.shorten()?;
+        } else {
+            // Removing a player changes everything after the spawn, and the whole session gives the most chances that
+            // it still shows the property.
+            self.minimise(Kind::Players)?;
+            self.shorten()?;
+        }
+        loop {
+            for kind in ORDER {
+                self.minimise(kind)?;
+            }
+            let mut went = false;
+            for kind in ORDER {
+                went |= self.pass(kind, 1)?;
+            }
+            if !went {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The result, and the number of tested candidates.
+    pub(super) fn finish(self) -> (Session, u64) {
+        (self.current, self.probes)
+    }
+
+    /// Removes chunks of one kind and halves their size, until no single thing can be removed.
+    fn minimise(&mut self, kind: Kind) -> Result<(), ShrinkError<E>> {
+        let mut chunk = self.counts.of_kind(kind).max(1);
+        loop {
+            let went = self.pass(kind, chunk)?;
+            match (chunk, went) {
+                (1, false) => return Ok(()),
+                (1, true) => {}
+                _ => chunk = chunk.div_ceil(2),
+            }
+        }
+    }
+
+    /// Tries to remove every chunk of one kind, one after the other. Returns whether any was removed.
+    fn pass(&mut self, kind: Kind, chunk: usize) -> Result<bool, ShrinkError<E>> {
+        let (mut begin, mut went) = (0, false);
+        loop {
+            let things = things(&self.current, kind);
+            let chunks: Vec<&[Thing]> = things.get(begin..).unwrap_or_default().chunks(chunk).collect();
+            let taken = self.take_first(kind, chunks.len(), &|session, index| without(session, chunks[index]))?;
+            match taken {
+                // The things after the removed chunk have moved to its place.
+                Some(index) => begin += index * chunk,
+                None => return Ok(went),
+            }
+            went = true;
+        }
+    }
+
+    /// Finds a short part of the session that shows the property on its own.
+    fn shorten(&mut self) -> Result<(), ShrinkError<E>> {
+        let whole = (self.current.clone(), self.counts);
+        self.cut_the_end()?;
+        self.cut_the_beginning()?;
+        if self.current.duration() <= SHORT {
+            return Ok(());
+        }
+        // Without its beginning, this part starts from other places. Another part may still show the property in fewer
+        // ticks.
+        let ended = (std::mem::replace(&mut self.current, whole.0), std::mem::replace(&mut self.counts, whole.1));
+        if !self.find_a_window(ended.1.of_kind(Kind::Ticks))? {
+            (self.current, self.counts) = ended;
+        }
+        Ok(())
+    }
+
+    /// Cuts off the end, as close as possible after the property first shows. The interval search assumes that the
+    /// property keeps showing once it has shown. If it does not, the result is still a valid cut.
+    fn cut_the_end(&mut self) -> Result<(), ShrinkError<E>> {
+        let mut too_few = 0;
+        loop {
+            let all = self.current.ticks.len();
+            let span = all - too_few;
+            let lengths: Vec<usize> = [too_few + span / 3, too_few + 2 * span / 3]
+                .into_iter()
+                .filter(|length| (too_few + 1..all).contains(length))
+                .collect();
+            let cut = |session: &Session, index: usize| keep_ticks(session, 0, lengths[index]);
+            match (self.take_first(Kind::Ticks, lengths.len(), &cut)?, lengths.last()) {
+                (Some(0), _) => {}
+                (Some(index), _) => too_few = lengths[index - 1],
+                (None, Some(last)) => too_few = *last,
+                (None, None) => return Ok(()),
+            }
+        }
+    }
+
+    /// Keeps the shortest end that shows the property, among lengths that are powers of two.
+    fn cut_the_beginning(&mut self) -> Result<(), ShrinkError<E>> {
+        let all = self.current.ticks.len();
+        let lengths: Vec<usize> = (0..).map(|power| 1 << power).take_while(|length| *length < all).collect();
+        let cut = |session: &Session, index: usize| keep_ticks(session, all - lengths[index], all);
+        self.take_first(Kind::Ticks, lengths.len(), &cut)?;
+        Ok(())
+    }
+
+    /// Keeps one of the shortest windows that show the property and have fewer than `below` ticks. Returns false if no
+    /// window shows it.
+    fn find_a_window(&mut self, below: usize) -> Result<bool, ShrinkError<E>> {
+        let all = self.current.ticks.len();
+        let mut windows = Vec::new();
+        let mut length = SHORTEST_WINDOW;
+        while length < below {
+            windows.extend((0..all).step_by(length / 2).map(|begin| (begin, (begin + length).min(all))));
+            length *= 2;
+        }
+        let cut = |session: &Session, index: usize| keep_ticks(session, windows[index].0, windows[index].1);
+        Ok(self.take_first(Kind::Ticks, windows.len(), &cut)?.is_some())
+    }
+}
+
+/// Whether the session can be replayed from its second tick on.
+fn can_begin<E>(session: &Session, record: &Record<'_, E>) -> bool
+where
+    E: std::error::Error + 'static,
+{
+    let mut cut = keep_ticks(session, 1, session.ticks.len());
+    cut.ticks.truncate(1);
+    !cut.states.is_empty() && record(&cut).is_ok_and(|recorded| recorded.is_some())
+}
+
+/// A session with a range of its ticks.
+fn keep_ticks(session: &Session, begin: usize, end: usize) -> Session {
+    let outside = (0..begin).chain(end..session.ticks.len());
+    without(session, &outside.map(Thing::Tick).collect::<Vec<_>>())
+}

@@ -1,0 +1,223 @@
+//! Runs the same sessions under every combination of one or two settings and presets, with a row of figures for each
+//! combination.
+
+mod axis;
+mod figures;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+pub use axis::PRESET;
+pub use axis::{Axis, AxisError};
+
+use figures::Gathered;
+pub use hitreg_analysis::swept::{Cell, Figures, Row, Sweep, Table, figure_names};
+use hitreg_log::record::Session;
+use hitreg_log::stats::confidence_95;
+use hitreg_netcode::replay::{ReplayError, Replayed, WhatIf, own_settings};
+use hitreg_netcode::settings::{SettingError, Settings};
+
+/// The limit on the number of combinations in one sweep.
+pub const POINTS_MAX: usize = 10_000;
+
+/// The default number of seeds when bots play again.
+pub const SEEDS: u16 = 16;
+
+/// The plan of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    axes: Vec<Axis>,
+    what_if: WhatIf,
+    seeds: u16,
+}
+
+/// The error for axes that cannot be combined.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// No axis is given.
+    #[error("nothing to sweep: give a setting and its values, such as interpolation.lerp_ms=0..200:50")]
+    Nothing,
+    /// A setting is given twice.
+    #[error("`{key}` is given twice; give all its values in one list")]
+    Twice {
+        /// The setting's key.
+        key: String,
+    },
+    /// More settings than a table can show.
+    #[error("{count} settings are given; a sweep takes one or two, and presets")]
+    TooManySettings {
+        /// The number of settings.
+        count: usize,
+    },
+    /// Too few seeds for a confidence interval.
+    #[error("{seeds} seeds have no confidence interval: give at least 2")]
+    TooFewSeeds {
+        /// The number of seeds.
+        seeds: u16,
+    },
+    /// More combinations than [`POINTS_MAX`].
+    #[error("that makes {points} combinations; the most is {POINTS_MAX}")]
+    TooManyPoints {
+        /// The number of combinations.
+        points: usize,
+    },
+}
+
+/// The error for a session that cannot be swept.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The log's own settings are not valid in this build.
+    #[error("log {}: {source}", .log + 1)]
+    Settings {
+        /// The index of the log, from 0.
+        log: usize,
+        /// The reason.
+        source: SettingError,
+    },
+    /// The session could not be run.
+    #[error("log {}: {source}", .log + 1)]
+    Run {
+        /// The index of the log, from 0.
+        log: usize,
+        /// The reason.
+        source: ReplayError,
+    },
+}
+
+/// The result of a sweep: a row for each combination, in the order of the axes' values. The last axis changes fastest.
+/// How the runs were made, which decides what the counts of hits mean.
+/// How often each session was run at each point.
+/// The key of each axis: `PRESET` or a setting's key.
+/// The rows.
+
+/// The figures of one combination.
+/// The value of each of [`Sweep::keys`].
+/// The figures of all sessions together.
+
+impl Plan {
+    /// Creates a plan with these axes. Presets become the first axis.
+    ///
+    /// # Errors
+    /// When there is no axis, more than two settings, two axes of one setting, or too many combinations.
+    pub fn new(mut axes: Vec<Axis>) -> Result<Plan, PlanError> {
+        axes.sort_by_key(|axis| axis.key() != PRESET);
+        if axes.is_empty() {
+            return Err(PlanError::Nothing);
+        }
+        for (place, axis) in axes.iter().enumerate() {
+            if axes[..place].iter().any(|before| before.key() == axis.key()) {
+                return Err(PlanError::Twice { key: axis.key().to_owned() });
+            }
+        }
+        let count = axes.iter().filter(|axis| axis.key() != PRESET).count();
+        if count > 2 {
+            return Err(PlanError::TooManySettings { count });
+        }
+        let points = axes.iter().fold(1usize, |points, axis| points.saturating_mul(axis.values().len()));
+        if points > POINTS_MAX {
+            return Err(PlanError::TooManyPoints { points });
+        }
+        Ok(Plan { axes, what_if: WhatIf::Replay, seeds: SEEDS })
+    }
+
+    /// Sets how the runs are made, in place of [`WhatIf::Replay`].
+    #[must_use]
+    pub fn asking(self, what_if: WhatIf) -> Plan {
+        Plan { what_if, ..self }
+    }
+
+    /// Sets the number of seeds for sweeps in which bots play again, in place of [`SEEDS`].
+    ///
+    /// # Errors
+    /// When there are fewer than two seeds, because they give no confidence interval.
+    pub fn with_seeds(self, seeds: u16) -> Result<Plan, PlanError> {
+        if seeds < 2 { Err(PlanError::TooFewSeeds { seeds }) } else { Ok(Plan { seeds, ..self }) }
+    }
+
+    /// How the runs are made.
+    pub fn what_if(&self) -> WhatIf {
+        self.what_if
+    }
+
+    /// How often each session runs at each point: once for each seed if bots play again, else once.
+    pub fn repeats(&self) -> u16 {
+        if self.what_if == WhatIf::Rerecord { self.seeds } else { 1 }
+    }
+
+    /// How many runs each session has.
+    pub fn runs(&self) -> usize {
+        self.points().len() * usize::from(self.repeats())
+    }
+
+    /// Every combination, as a value for each axis.
+    pub fn points(&self) -> Vec<Vec<&str>> {
+        let mut points: Vec<Vec<&str>> = vec![Vec::new()];
+        for axis in &self.axes {
+            let longer = points.iter().flat_map(|point| {
+                axis.values().iter().map(move |value| point.iter().copied().chain([value.as_str()]).collect())
+            });
+            points = longer.collect();
+        }
+        points
+    }
+
+    /// A session's settings at one point: the preset's settings if presets are swept, else its own settings.
+    fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
+        let mut settings = own_settings(&session.header)?;
+        for (axis, value) in self.axes.iter().zip(point) {
+            match axis.key() {
+                PRESET => settings = settings.under_preset(value)?,
+                key => settings.set(key, value)?,
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// Makes the trace of a session under settings. The number is the index of the repetition, from 0.
+pub type Run<'a> = dyn Fn(&Session, Settings, u16) -> Result<Replayed, ReplayError> + Sync + 'a;
+
+/// Runs every session at every point, `plan.repeats()` times each, in parallel. The figures of a point combine all
+/// sessions. `done` is called at the end of each run; each session has [`Plan::runs`] of them.
+///
+/// # Errors
+/// When this build cannot run a session.
+pub fn sweep(
+    sessions: &[Session],
+    plan: &Plan,
+    (run, at_once): (&Run<'_>, usize),
+    done: &(dyn Fn() + Sync),
+) -> Result<Sweep, SweepError> {
+    let points = plan.points();
+    let one = |(point, log, repeat): (usize, usize, u16)| -> Result<Gathered, SweepError> {
+        let session = &sessions[log];
+        let settings = plan.settings(session, &points[point]).map_err(|source| SweepError::Settings { log, source })?;
+        let replayed = run(session, settings, repeat).map_err(|source| SweepError::Run { log, source })?;
+        done();
+        Ok(Gathered::of(session, &replayed))
+    };
+    let runs_of = |point| (0..sessions.len()).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
+    let runs: Vec<(usize, usize, u16)> = (0..points.len()).flat_map(runs_of).collect();
+    let next = AtomicUsize::new(0);
+    let some = |_| -> Vec<(usize, Result<Gathered, SweepError>)> {
+        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+        numbers.map_while(|number| Some((number, one(*runs.get(number)?)))).collect()
+    };
+    let mut made: Vec<_> = (0..at_once.max(1)).into_par_iter().with_max_len(1).flat_map_iter(some).collect();
+    made.sort_by_key(|(number, _)| *number);
+    let gathered: Vec<Gathered> = made.into_iter().map(|(_, made)| made).collect::<Result<_, _>>()?;
+    let of_each = sessions.len() * usize::from(plan.repeats());
+    let mut gathered = gathered.into_iter();
+    let row = |values: &Vec<&str>| {
+        let of_point: Vec<Gathered> = gathered.by_ref().take(of_each).collect();
+        let hit_shares: Vec<f64> = of_point.iter().filter_map(Gathered::hit_share).collect();
+        let together = of_point.into_iter().fold(Gathered::default(), Gathered::plus);
+        let hit_share_ci95 = (plan.what_if == WhatIf::Rerecord).then(|| confidence_95(&hit_shares)).flatten();
+        let figures = Figures { hit_share_ci95, ..together.figures() };
+        Row { values: values.iter().map(|v| (*v).to_owned()).collect(), figures }
+    };
+    let rows = points.iter().map(row).collect();
+    let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();
+    Ok(Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows })
+}

@@ -1,0 +1,182 @@
+//! The axes of a sweep: `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`.
+
+use hitreg_netcode::settings::{KEYS, Kind, SettingError, Settings};
+
+/// The key of an axis of presets.
+pub const PRESET: &str = "preset";
+
+/// The limit on the number of values of one axis.
+const VALUES_MAX: i64 = 1_000;
+
+/// A setting, or the preset, with the values to try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    key: String,
+    values: Vec<String>,
+}
+
+/// The error for text that is not a valid axis.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AxisError {
+    /// The setting, value or preset is not available.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// There are no values.
+    #[error("`{text}` has no values: give a range, such as {key}=0..100:25, or a list, such as {key}=0,50,100")]
+    NoValues {
+        /// The given text.
+        text: String,
+        /// The key in it.
+        key: String,
+    },
+    /// The parts of a range are not numbers.
+    #[error("`{range}` is not a range of `{key}`: it is written lo..hi:step in whole numbers, such as 0..100:25")]
+    BadRange {
+        /// The setting.
+        key: String,
+        /// The given range.
+        range: String,
+    },
+    /// A range for a setting without numeric values.
+    #[error("`{key}` has no ranges, for it takes {takes}: give a list, such as {key}=a,b")]
+    NotANumber {
+        /// The setting.
+        key: String,
+        /// The values that the setting accepts.
+        takes: String,
+    },
+    /// The range has no values.
+    #[error("`{range}` of `{key}` is empty: it goes up from the first number to the second in steps of at least 1")]
+    EmptyRange {
+        /// The setting.
+        key: String,
+        /// The given range.
+        range: String,
+    },
+    /// The range has too many values.
+    #[error("`{range}` of `{key}` has {values} values; the most is {VALUES_MAX}: take a greater step")]
+    TooManyValues {
+        /// The setting.
+        key: String,
+        /// The given range.
+        range: String,
+        /// The number of values.
+        values: i64,
+    },
+    /// A value is given twice.
+    #[error("`{key}` is given the value {value} twice")]
+    Twice {
+        /// The setting.
+        key: String,
+        /// The value.
+        value: String,
+    },
+}
+
+impl Axis {
+    /// Reads `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`. Ranges are whole numbers, and the default step is 1. `hi`
+    /// is included if a step reaches it. Every value is checked.
+    ///
+    /// # Errors
+    /// When the text is not a valid axis; the error describes the correct form.
+    pub fn parse(text: &str) -> Result<Axis, AxisError> {
+        let (key, given) = Settings::pair(text)?;
+        let key = key.to_owned();
+        if given.is_empty() {
+            return Err(AxisError::NoValues { text: text.to_owned(), key });
+        }
+        let mut settings = Settings::default();
+        let values: Vec<String> = match given.split_once("..") {
+            Some((low, rest)) if key != PRESET => range(&key, given, low, rest)?,
+            _ => given.split(',').map(|value| value.trim().to_owned()).collect(),
+        };
+        for (place, value) in values.iter().enumerate() {
+            match key.as_str() {
+                PRESET => settings.apply_preset(value)?,
+                key => settings.set(key, value)?,
+            }
+            if values[..place].contains(value) {
+                return Err(AxisError::Twice { key, value: value.clone() });
+            }
+        }
+        Ok(Axis { key, values })
+    }
+
+    /// `PRESET`, or the setting's key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The values, in the order given; at least one.
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+}
+
+fn range(key: &str, range: &str, low: &str, rest: &str) -> Result<Vec<String>, AxisError> {
+    let bad = || AxisError::BadRange { key: key.to_owned(), range: range.to_owned() };
+    match KEYS.iter().find(|k| k.name == key).map(|k| k.kind) {
+        Some(kind @ (Kind::Flag | Kind::Choice(_))) => {
+            return Err(AxisError::NotANumber { key: key.to_owned(), takes: kind.takes() });
+        }
+        Some(Kind::Number { .. } | Kind::Rate { .. }) => {}
+        // The check of the setting's name, later, reports an unknown key together with the nearest known key.
+        None => return Ok(vec![low.to_owned()]),
+    }
+    let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
+    let number = |text: &str| text.trim().parse::<i32>().map(i64::from).map_err(|_| bad());
+    let (low, high, step) = (number(low)?, number(high)?, number(step)?);
+    if step < 1 || low > high {
+        return Err(AxisError::EmptyRange { key: key.to_owned(), range: range.to_owned() });
+    }
+    let values = (high - low) / step + 1;
+    if values > VALUES_MAX {
+        return Err(AxisError::TooManyValues { key: key.to_owned(), range: range.to_owned(), values });
+    }
+    Ok((0..values).map(|n| (low + n * step).to_string()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<String> {
+        Axis::parse(text).expect(text).values
+    }
+
+    fn error(text: &str) -> String {
+        Axis::parse(text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn ranges_and_lists_are_read() {
+        assert_eq!(values("interpolation.lerp_ms=0..100:25"), ["0", "25", "50", "75", "100"]);
+        assert_eq!(values("interpolation.lerp_ms=0..99:50"), ["0", "50"]);
+        assert_eq!(values("client.redundancy=1..3"), ["1", "2", "3"]);
+        assert_eq!(values("prediction.push_latency_ms=-100..0:50"), ["-100", "-50", "0"]);
+        assert_eq!(values(" interpolation.mode = history, off "), ["history", "off"]);
+        assert_eq!(values("lag_compensation.enabled=true,false"), ["true", "false"]);
+        assert_eq!(values("server.tick_hz=30"), ["30"]);
+        assert_eq!(values("preset=half-life,quake3"), ["half-life", "quake3"]);
+    }
+
+    #[test]
+    fn wrong_axes_are_told_what_would_be_right() {
+        for (text, said) in [
+            ("interpolation.lerp_ms", "key=value"),
+            ("interpolation.lerp_ms=", "has no values"),
+            ("interpolation.lerp=0..100:5", "did you mean `interpolation.lerp_ms`?"),
+            ("interpolation.lerp_ms=0..2000:1000", "from 0 to 1000"),
+            ("interpolation.lerp_ms=a..b", "lo..hi:step"),
+            ("interpolation.lerp_ms=0..100:0", "steps of at least 1"),
+            ("interpolation.lerp_ms=100..0:10", "steps of at least 1"),
+            ("server.rate_bytes_per_s=500..9000000", "take a greater step"),
+            ("interpolation.mode=off..history", "give a list"),
+            ("interpolation.mode=off,linear", "one of off"),
+            ("interpolation.lerp_ms=50,50", "twice"),
+            ("preset=halflife", "did you mean `half-life`?"),
+        ] {
+            assert!(error(text).contains(said), "{text}: {}", error(text));
+        }
+    }
+}

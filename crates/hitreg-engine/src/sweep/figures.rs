@@ -1,0 +1,156 @@
+//! The figures of one combination of settings, gathered from the traces of its replays.
+
+use hitreg_analysis::summary::{Summary, is_relocation};
+use hitreg_analysis::swept::Figures;
+use hitreg_log::record::Session;
+use hitreg_log::stats::Spread;
+use hitreg_log::trace::schema::{corrections, shots};
+use hitreg_netcode::replay::Replayed;
+
+/// The figures of all replays under one combination of settings.
+/// The number of usercmds.
+/// Shots that the server judged.
+/// Shots and projectiles that hit a target.
+/// Half the width of the 95 % confidence interval around the share of shots that hit. Only if bots played again
+/// with several seeds.
+/// Shots that hit on the shooter's screen but not on the server; `None` if no client predicts its shots.
+/// Distance between where the shooter's client drew a target and where the server judged it, in units.
+/// Hits on a target that was in cover at its place on the server; `None` if the game does not report cover.
+/// For how long these targets had been in cover on their own screens, in milliseconds.
+/// How far these targets had moved in cover, in units.
+/// Predictions that were compared with the server's state.
+/// Predictions that were corrected.
+/// Size of the corrections, in units.
+/// Average bytes/s from the server to one client; `None` in open loop.
+/// Average bytes/s from one client to the server.
+
+/// The sums from which the figures are computed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gathered {
+    usercmds: u64,
+    shots: u64,
+    hits: u64,
+    predicted_shots: u64,
+    missed_on_target: u64,
+    view_errors: Vec<f32>,
+    /// Hits for which the game reports whether the target was in cover.
+    known_covers: u64,
+    hits_in_cover: u64,
+    in_cover_ms: Vec<f32>,
+    in_cover_units: Vec<f32>,
+    checked: u64,
+    corrections: u64,
+    correction_units: Vec<f32>,
+    traffic: Option<Traffic>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Traffic {
+    down_bytes: u64,
+    up_bytes: u64,
+    /// The sum of all players' times in the sessions, in seconds.
+    player_seconds: f64,
+}
+
+impl Gathered {
+    pub(super) fn of(session: &Session, replayed: &Replayed) -> Gathered {
+        let trace = &replayed.trace;
+        let summary = Summary::of(trace);
+        let shots = shots::Columns::of(trace);
+        let mut gathered = Gathered {
+            usercmds: summary.exercised.usercmds,
+            shots: summary.shots.fired,
+            hits: summary.shots.hit,
+            view_errors: shots.view_error_units.to_vec(),
+            checked: summary.prediction.checked,
+            traffic: replayed.traffic.map(|traffic| Traffic {
+                down_bytes: traffic.down_bytes,
+                up_bytes: traffic.up_bytes,
+                player_seconds: session.duration().as_s_f64() * session.players.len() as f64,
+            }),
+            ..Gathered::default()
+        };
+        gathered.add_shots(&shots);
+        let corrections = corrections::Columns::of(trace);
+        for (row, cause) in corrections.cause.iter().enumerate().filter(|(_, cause)| *cause != "none") {
+            gathered.corrections += 1;
+            if !is_relocation(cause) {
+                gathered.correction_units.extend(corrections.error_units.get(row));
+            }
+        }
+        gathered
+    }
+
+    fn add_shots(&mut self, shots: &shots::Columns<'_>) {
+        let screens: Vec<&str> = shots.predicted_reason.iter().collect();
+        for (row, reason) in shots.reason.iter().enumerate() {
+            if reason == "not run" || shots.impact.get(row) == Some(&1) {
+                continue;
+            }
+            let screen = screens.get(row).copied().unwrap_or("not predicted");
+            self.predicted_shots += u64::from(screen != "not predicted");
+            self.missed_on_target += u64::from(screen == "hit" && reason != "hit");
+            if reason != "hit" {
+                continue;
+            }
+            match shots.visible_at_present.get(row) {
+                "yes" => self.known_covers += 1,
+                "no" => {
+                    self.known_covers += 1;
+                    self.hits_in_cover += 1;
+                    self.in_cover_ms.extend(shots.in_cover_ms.get(row));
+                    self.in_cover_units.extend(shots.in_cover_units.get(row));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The share of shots that hit; `None` without shots.
+    pub(super) fn hit_share(&self) -> Option<f64> {
+        (self.shots > 0).then(|| self.hits as f64 / self.shots as f64)
+    }
+
+    pub(super) fn plus(mut self, other: Gathered) -> Gathered {
+        self.usercmds += other.usercmds;
+        self.shots += other.shots;
+        self.hits += other.hits;
+        self.predicted_shots += other.predicted_shots;
+        self.missed_on_target += other.missed_on_target;
+        self.view_errors.extend(other.view_errors);
+        self.known_covers += other.known_covers;
+        self.hits_in_cover += other.hits_in_cover;
+        self.in_cover_ms.extend(other.in_cover_ms);
+        self.in_cover_units.extend(other.in_cover_units);
+        self.checked += other.checked;
+        self.corrections += other.corrections;
+        self.correction_units.extend(other.correction_units);
+        if let Some(more) = other.traffic {
+            let traffic = self.traffic.get_or_insert_default();
+            traffic.down_bytes += more.down_bytes;
+            traffic.up_bytes += more.up_bytes;
+            traffic.player_seconds += more.player_seconds;
+        }
+        self
+    }
+
+    pub(super) fn figures(self) -> Figures {
+        let traffic = self.traffic.filter(|traffic| traffic.player_seconds > 0.0);
+        Figures {
+            usercmds: self.usercmds,
+            shots: self.shots,
+            hits: self.hits,
+            hit_share_ci95: None,
+            missed_on_target: (self.predicted_shots > 0).then_some(self.missed_on_target),
+            view_error_units: Spread::of(self.view_errors),
+            hits_in_cover: (self.known_covers > 0).then_some(self.hits_in_cover),
+            in_cover_ms: Spread::of(self.in_cover_ms),
+            in_cover_units: Spread::of(self.in_cover_units),
+            checked: self.checked,
+            corrections: self.corrections,
+            correction_units: Spread::of(self.correction_units),
+            down_bytes_per_s: traffic.map(|t| t.down_bytes as f64 / t.player_seconds),
+            up_bytes_per_s: traffic.map(|t| t.up_bytes as f64 / t.player_seconds),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The errors of live sessions.
+
+use std::net::SocketAddr;
+
+use hitreg_netcode::session::SynthError;
+use hitreg_netcode::wire::Refusal;
+
+/// The reason why a live session could not start or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The scenario cannot be run.
+    #[error(transparent)]
+    Scenario(#[from] SynthError),
+    /// A live session measures real datagrams, so it cannot use nominal sizes.
+    #[error("wire.sizes cannot be nominal in a live session: what is sent is what counts")]
+    NominalSizes,
+    /// The link is invalid.
+    #[error("{0}")]
+    Link(String),
+    /// The session that a proxy observed does not match the request.
+    #[error("{0}")]
+    Session(String),
+    /// Another program uses the port.
+    #[error("UDP port {} is taken: choose another, or stop the program that uses it", address.port())]
+    PortTaken {
+        /// The requested address.
+        address: SocketAddr,
+    },
+    /// The address is not available.
+    #[error("no UDP socket can be opened on {address}: {source}")]
+    Bind {
+        /// The requested address.
+        address: SocketAddr,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The socket failed.
+    #[error("the UDP socket cannot be used: {0}")]
+    Socket(#[source] std::io::Error),
+    /// The system refused to start a thread.
+    #[error("no thread can be started: {0}")]
+    Thread(#[source] std::io::Error),
+    /// A thread ended before the session.
+    #[error("a thread of the session ended before its time")]
+    ThreadGone,
+    /// The server refused the client.
+    #[error("{server} does not let this client in: {why}")]
+    Refused {
+        /// The server.
+        server: SocketAddr,
+        /// The reason.
+        why: Refusal,
+    },
+    /// The server does not answer.
+    #[error("nobody answers at {server}: is a server running there?")]
+    Silent {
+        /// The server.
+        server: SocketAddr,
+    },
+    /// The name is not a valid server address.
+    #[error("`{name}` is no address of a server ({why}): write HOST:PORT")]
+    NoAddress {
+        /// The name.
+        name: String,
+        /// The reason.
+        why: String,
+    },
+    /// The client cannot play by the server's welcome.
+    #[error(transparent)]
+    Welcome(#[from] super::WelcomeError),
+    /// The client's settings cannot be requested.
+    #[error(transparent)]
+    Ask(#[from] super::AskError),
+    /// The server stopped waiting for players.
+    #[error("the server at {server} ended the session before it began")]
+    NeverBegan {
+        /// The server.
+        server: SocketAddr,
+    },
+    /// The server has fallen silent.
+    #[error("the server at {server} is gone: it has not been heard for 5 seconds")]
+    ServerGone {
+        /// The server.
+        server: SocketAddr,
+    },
+}

@@ -1,0 +1,156 @@
+//! The settings that a client requests for itself, and the server's limits on them. Bernier (2001) lets each user
+//! choose the update rate "within some limit".
+
+use std::collections::BTreeMap;
+
+use hitreg_log::units::{Hz, PlayerId};
+use hitreg_netcode::settings::{SettingError, Settings};
+use hitreg_netcode::wire::ASKED_BYTES_MAX;
+
+/// The highest rates that a server grants. A client never gets more than one snapshot per tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The most snapshots per second.
+    pub update_hz: Option<Hz>,
+    /// The most bytes per second.
+    pub rate_bytes_per_s: Option<i64>,
+}
+
+/// One player's own settings, as requested or granted: pairs of a key without the player, and a value.
+pub type OwnSettings = Vec<(String, String)>;
+
+/// Encodes the requested settings for a confirm.
+///
+/// # Errors
+/// When a setting is unknown, has an invalid value or cannot be set per player, or when the request does not fit into a
+/// datagram.
+pub(super) fn encode(asked: &OwnSettings) -> Result<Vec<u8>, AskError> {
+    let mut checked = Settings::default();
+    for (key, value) in asked {
+        checked.set(&format!("p0.{key}"), value)?;
+    }
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bytes = rmp_serde::to_vec(asked)?;
+    if bytes.len() <= ASKED_BYTES_MAX { Ok(bytes) } else { Err(AskError::TooMuch) }
+}
+
+/// Returns the part of a request that the server grants to a player. Skips invalid settings and clamps values that are
+/// out of bounds. The request is untrusted.
+pub(super) fn grant(asked: &[u8], player: PlayerId, settings: &Settings, limits: Limits) -> OwnSettings {
+    let asked: OwnSettings = hitreg_log::serial::from_msgpack(asked).unwrap_or_default();
+    let mut granted = BTreeMap::new();
+    let mut settings = settings.clone();
+    let ticks = settings.server.tick_hz;
+    let limits = Limits { update_hz: Some(limits.update_hz.map_or(ticks, |most| most.min(ticks))), ..limits };
+    for (key, value) in asked {
+        let Some(value) = Settings::nearest(&key, &within(&key, value, limits)) else { continue };
+        if settings.set(&format!("p{player}.{key}"), &value).is_ok() {
+            granted.insert(key, value);
+        }
+    }
+    granted.into_iter().collect()
+}
+
+/// The reasons why a client cannot request its settings.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// A setting is unknown or invalid.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The settings do not fit into a datagram.
+    #[error("so many settings of one's own have no room in a datagram: ask for fewer")]
+    TooMuch,
+    /// The settings cannot be serialised.
+    #[error("what is asked of the server cannot be written: {0}")]
+    Unwritable(#[from] rmp_serde::encode::Error),
+}
+
+fn within(key: &str, value: String, limits: Limits) -> String {
+    let most = match key {
+        "server.update_hz" => limits.update_hz.map(|most| most.to_string()),
+        "server.rate_bytes_per_s" => limits.rate_bytes_per_s.map(|most| most.to_string()),
+        _ => None,
+    };
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let is_more = |most: &String| number(&value) > number(most);
+    most.filter(is_more).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { update_hz: Hz::from_milli(50_000), rate_bytes_per_s: Some(50_000) };
+
+    fn pairs(pairs: &[(&str, &str)]) -> OwnSettings {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn granted(asked: &[(&str, &str)]) -> OwnSettings {
+        let bytes = rmp_serde::to_vec(&pairs(asked)).expect("it can be written");
+        grant(&bytes, PlayerId(1), &Settings::default(), LIMITS)
+    }
+
+    #[test]
+    fn what_can_be_had_is_granted() {
+        let asked = pairs(&[("interpolation.lerp_ms", "50"), ("server.update_hz", "31.25")]);
+        let bytes = encode(&asked).expect("a player's own");
+        assert_eq!(grant(&bytes, PlayerId(0), &Settings::default(), LIMITS), asked);
+        assert!(encode(&Vec::new()).expect("nothing").is_empty(), "who asks for nothing says nothing");
+        assert!(grant(&[], PlayerId(0), &Settings::default(), LIMITS).is_empty());
+    }
+
+    #[test]
+    fn beyond_bounds_is_the_bound() {
+        let cases = [
+            ("server.update_hz", "500", "50"),
+            ("server.update_hz", "1e300", "50"),
+            ("server.update_hz", "0", "1"),
+            ("server.update_hz", "-3", "1"),
+            ("server.update_hz", "0.0001", "1"),
+            ("server.rate_bytes_per_s", "60000", "50000"),
+            ("server.rate_bytes_per_s", "9223372036854775807", "50000"),
+            ("server.rate_bytes_per_s", "-9223372036854775808", "500"),
+            ("interpolation.lerp_ms", "5000", "1000"),
+            ("client.cmd_hz", "100000", "1000"),
+        ];
+        for (key, asked, given) in cases {
+            assert_eq!(granted(&[(key, asked)]), pairs(&[(key, given)]), "{key}={asked}");
+        }
+    }
+
+    #[test]
+    fn nobody_gets_more_than_a_snapshot_a_tick() {
+        let bytes = encode(&pairs(&[("server.update_hz", "200")])).expect("a player's own");
+        let of = |limits| grant(&bytes, PlayerId(0), &Settings::default(), limits);
+        assert_eq!(of(Limits::default()), pairs(&[("server.update_hz", "64")]));
+        assert_eq!(of(Limits { update_hz: Hz::from_milli(100_000), ..LIMITS }), pairs(&[("server.update_hz", "64")]));
+    }
+
+    #[test]
+    fn what_means_nothing_is_passed_over() {
+        for value in ["NaN", "inf", "-inf", "1e999", "", "many", "20 ", "0x20", "\u{0}"] {
+            assert_eq!(granted(&[("server.update_hz", value)]), [], "{value}");
+            assert_eq!(granted(&[("interpolation.lerp_ms", value)]), [], "{value}");
+            assert_eq!(granted(&[("interpolation.mode", value)]), [], "{value}");
+        }
+        for key in ["server.tick_hz", "lag_compensation.enabled", "p0.server.update_hz", "p7.client.cmd_hz", "", "."] {
+            assert_eq!(granted(&[(key, "20"), (key, "true")]), [], "{key}");
+        }
+        let twice = [("server.update_hz", "20"), ("server.update_hz", "30"), ("client.cmd_hz", "NaN")];
+        assert_eq!(granted(&twice), pairs(&[("server.update_hz", "30")]), "the last word counts");
+        for bytes in [&[0x93, 1][..], &[0xDF, 0xFF, 0xFF, 0xFF, 0xFF], &[0xC1; 1024]] {
+            assert_eq!(grant(bytes, PlayerId(0), &Settings::default(), LIMITS), [], "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_player_has_is_not_asked_for() {
+        let refused = |key, value| encode(&pairs(&[(key, value)])).expect_err(key).to_string();
+        assert!(refused("server.tick_hz", "20").contains("is the same for all players"));
+        assert!(refused("server.update_hz", "0").contains("it takes a number of Hz from 1 to 1000"));
+        assert!(refused("server.updates", "20").contains("no setting is called"));
+    }
+}

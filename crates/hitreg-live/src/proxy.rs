@@ -1,0 +1,235 @@
+//! A recording proxy between real clients and a real server. It forwards datagrams unchanged, immediately or after the
+//! delay of a modelled link, and records their contents.
+//!
+//! One thread only forwards datagrams. It hands a copy of each to the recording thread and never waits for it.
+//! Datagrams that the recording thread is too slow for are forwarded unrecorded, and counted.
+
+mod forward;
+
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::clock::Clock;
+use super::report::{Lateness, LiveSink, Rates};
+use super::socket::open;
+use super::threads::spawn;
+use super::{LiveError, Traffic};
+use forward::{Forwarding, Passed, Seen};
+use hitreg_log::record::{Record, When};
+use hitreg_log::units::{Micros, Seed};
+use hitreg_netcode::link::LinkModel;
+use hitreg_netcode::protocol::{Direction, Heard, Listen, Passing};
+
+/// The most datagrams that may wait for the recording thread.
+const WAITING: usize = 1 << 15;
+const SHOW_EVERY: Micros = Micros::from_ms(100);
+const SAVE_EVERY: Micros = Micros::from_s(1);
+
+/// The parameters of a proxy.
+#[derive(Clone, Debug)]
+pub struct ProxyOptions {
+    /// The address on which clients connect.
+    pub listen: SocketAddr,
+    /// The address of the server.
+    pub upstream: SocketAddr,
+    /// The modelled link of every client, for each direction.
+    pub link: LinkModel,
+    /// The random seed.
+    pub seed: Seed,
+    /// The recording time, starting when the session is identified; `None` records until the proxy is stopped.
+    pub length: Option<Micros>,
+}
+
+/// The final report of a proxied session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProxyReport {
+    /// The session as the listener decoded it.
+    #[serde(flatten)]
+    pub heard: Heard,
+    /// The number of client addresses.
+    pub clients: u64,
+    /// Traffic from the clients.
+    pub up: Traffic,
+    /// Traffic from the server.
+    pub down: Traffic,
+    /// Datagrams that the modelled link dropped.
+    pub lost_on_purpose: u64,
+    /// Datagrams that were forwarded unrecorded, because the recording thread was too slow.
+    pub unrecorded: u64,
+    /// Datagrams that were not forwarded, because there were too many clients or delayed datagrams.
+    pub refused: u64,
+    /// Whether the forwarding threads have real-time priority.
+    pub at_once: bool,
+    /// How much later than due the datagrams were forwarded.
+    pub added: Option<Lateness>,
+}
+
+/// Forwards datagrams until `stop` is set or the time is over, and records what `listener` decodes from them.
+///
+/// # Errors
+/// When a socket or a thread is not available, or the session does not match the request.
+pub fn proxy(
+    options: &ProxyOptions,
+    listener: &mut dyn Listen,
+    stop: &AtomicBool,
+    sink: &mut dyn LiveSink,
+) -> Result<ProxyReport, LiveError> {
+    options.link.check().map_err(|error| LiveError::Link(error.to_string()))?;
+    let front = Arc::new(open(options.listen)?);
+    sink.listening(front.local_addr().map_err(LiveError::Socket)?);
+    let clock = Clock::start();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (seen, to_hear) = sync_channel(WAITING);
+        let forwarding = Forwarding::new(clock, &front, options, &over, seen);
+        let thread = spawn(scope, "forward", || forwarding.run(scope))?;
+        let mut hearing = Hearing { clock, listener, sink, began: None, ahead: Vec::new() };
+        let heard = hearing.run(&to_hear, options.length, stop);
+        over.store(true, Ordering::Relaxed);
+        // Datagrams that still wait for decoding belong to the session.
+        let passed = thread.join().unwrap_or(Err(LiveError::ThreadGone))?;
+        heard?;
+        hearing.rest(&to_hear);
+        Ok(report(hearing.listener.heard(), passed))
+    })
+}
+
+fn report(heard: Heard, passed: Passed) -> ProxyReport {
+    ProxyReport {
+        heard,
+        clients: passed.clients,
+        up: passed.up,
+        down: passed.down,
+        lost_on_purpose: passed.lost_on_purpose,
+        unrecorded: passed.unrecorded,
+        refused: passed.refused,
+        at_once: passed.at_once,
+        added: Lateness::of(passed.added_us),
+    }
+}
+
+/// Decodes forwarded datagrams into records.
+struct Hearing<'a> {
+    clock: Clock,
+    listener: &'a mut dyn Listen,
+    sink: &'a mut dyn LiveSink,
+    /// The time at which the session was identified.
+    began: Option<Micros>,
+    /// Records of datagrams that are still in transit, sorted by time.
+    ahead: Vec<(Micros, Record)>,
+}
+
+impl Hearing<'_> {
+    fn run(&mut self, to_hear: &Receiver<Seen>, length: Option<Micros>, stop: &AtomicBool) -> Result<(), LiveError> {
+        let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
+        let mut traffic = (0_u64, 0_u64);
+        let mut kept = ControlFlow::Continue(());
+        while kept.is_continue() && !stop.load(Ordering::Relaxed) {
+            match to_hear.recv_timeout(Duration::from_millis(50)) {
+                Ok(seen) => {
+                    traffic = (traffic.0 + 1, traffic.1 + seen.bytes.len() as u64);
+                    kept = self.hear(&seen)?;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            let now = self.clock.now();
+            if now >= show_at {
+                show_at = now + SHOW_EVERY;
+                self.sink.show(&self.rates(now, traffic));
+            }
+            if now >= save_at && kept.is_continue() {
+                save_at = now + SAVE_EVERY;
+                kept = self.sink.every_second();
+            }
+            if let (Some(began), Some(length)) = (self.began, length)
+                && now - began >= length
+            {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn rates(&self, now: Micros, (datagrams, bytes): (u64, u64)) -> Rates {
+        let heard = self.listener.heard();
+        let seconds = self.began.map_or(now, |began| now - began).as_s_f64().max(0.1);
+        Rates {
+            at: self.began.map(|began| now - began),
+            ready: heard.players,
+            places: 0,
+            usercmds_per_s: heard.usercmds as f64 / seconds,
+            ticks_per_s: 0.0,
+            datagrams_per_s: datagrams as f64 / seconds,
+            bytes_per_s: bytes as f64 / seconds,
+        }
+    }
+
+    fn hear(&mut self, seen: &Seen) -> Result<ControlFlow<()>, LiveError> {
+        let Seen { at, client, direction, bytes, released } = seen;
+        let passing = Passing { at: *at, client: *client, direction: *direction, bytes, released: *released };
+        let mut made = Vec::new();
+        self.listener.hear(&passing, &mut |record| made.push(record));
+        if let Some(header) = self.listener.header() {
+            let header = header.map_err(LiveError::Session)?;
+            self.began = Some(*at);
+            if self.sink.begin(&header).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        let due = self.ahead.partition_point(|(when, _)| when <= at);
+        for (_, record) in self.ahead.drain(..due) {
+            if self.sink.record(&record).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        for record in made {
+            match record.when() {
+                When::At(when) if when > *at => {
+                    let place = self.ahead.partition_point(|(other, _)| *other <= when);
+                    self.ahead.insert(place, (when, record));
+                }
+                When::At(_) | When::In(_) => {
+                    if self.sink.record(&record).is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Records the datagrams that were forwarded before the end, including those still in transit.
+    fn rest(&mut self, to_hear: &Receiver<Seen>) {
+        while let Ok(seen) = to_hear.try_recv() {
+            // The sink keeps errors of the log. Errors of the session were reported when it began.
+            if !matches!(self.hear(&seen), Ok(ControlFlow::Continue(()))) {
+                return;
+            }
+        }
+        let Hearing { listener, sink, ahead, began, .. } = self;
+        if began.is_none() {
+            return;
+        }
+        listener.finish(&mut |record| {
+            let _ = sink.record(&record);
+        });
+        for (_, record) in ahead.drain(..) {
+            let _ = sink.record(&record);
+        }
+    }
+}
+
+/// Returns one direction of the traffic.
+fn way(traffic: &mut (Traffic, Traffic), direction: Direction) -> &mut Traffic {
+    match direction {
+        Direction::Up => &mut traffic.0,
+        Direction::Down => &mut traffic.1,
+    }
+}

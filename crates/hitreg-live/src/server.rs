@@ -1,0 +1,345 @@
+//! The server of a live session. One thread passes datagrams and ticks to the server pipeline, each with a unique time,
+//! and records these inputs.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use super::LiveError;
+use super::clock::{Clock, Schedule};
+use super::counters::{Counters, RecordSender};
+use super::own::{self, Limits, OwnSettings};
+use super::socket::Datagram;
+use super::transit::{Direction, Outbound};
+use super::welcome::{Welcome, WelcomeError, with_own};
+use hitreg_log::units::{Micros, PlayerId, Seed};
+use hitreg_netcode::game::Body;
+use hitreg_netcode::packet::{HeardPacket, Snapshot};
+use hitreg_netcode::pipeline::{Netcode, ServerPipeline, Setup};
+use hitreg_netcode::session::sequence::{self, ServerEnds};
+use hitreg_netcode::session::{Packed, Recorder};
+use hitreg_netcode::settings::Settings;
+use hitreg_netcode::wire::{
+    Endpoint, EndpointOptions, Incoming, Key, Leaving, Notice, Request, ServerConnection, ServerEvent, Waiting, What,
+};
+
+/// A client that is silent for this long counts as gone.
+const TIMEOUT: Micros = Micros::from_s(10);
+/// The interval at which the server checks whether to stop.
+const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
+
+/// The parameters of a server.
+pub(super) struct Serving<'a> {
+    /// The number of players that it waits for.
+    pub(super) places: u16,
+    pub(super) seed: Seed,
+    /// Whether the server records the packets that it receives. True when some clients may not provide a log.
+    pub(super) hears: bool,
+    pub(super) settings: Arc<Settings>,
+    pub(super) clock: Clock,
+    pub(super) outbound: Outbound,
+    pub(super) inbox: Receiver<Datagram>,
+    pub(super) records: RecordSender,
+    pub(super) counters: &'a Counters,
+    /// The length of the session.
+    pub(super) length: Micros,
+    /// Set when the session is to end.
+    pub(super) stop: &'a AtomicBool,
+    /// The settings for remote clients; `None` when all clients run in this process.
+    pub(super) joins: Option<Joins>,
+}
+
+/// The welcome and the limits for remote clients.
+pub(super) struct Joins {
+    pub(super) welcome: Welcome,
+    pub(super) limits: Limits,
+    /// Receives the session's settings when it begins, including each player's own settings.
+    pub(super) begins: SyncSender<Settings>,
+}
+
+/// The lateness of each tick in µs.
+pub(super) type Lateness = Vec<u32>;
+
+/// Waits for all players, runs the session to its end, and sends farewells.
+pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Result<Lateness, LiveError> {
+    let Serving { places, clock, inbox, counters, .. } = serving;
+    let common = serving.joins.as_ref().map_or(Ok(Vec::new()), |joins| joins.welcome.encode())?;
+    let options = EndpointOptions {
+        game: G::NAME.to_owned(),
+        places,
+        welcome: common,
+        unready_per_host: (places / 2).max(2),
+        secret: super::secret(),
+    };
+    let mut ends = Ends {
+        endpoint: Endpoint::new(options),
+        connections: (0..places).map(|_| None).collect(),
+        is_ready: vec![false; usize::from(places)],
+        own: vec![OwnSettings::new(); usize::from(places)],
+        message_max_bytes: serving.settings.wire.message_max_bytes.unsigned_abs() as usize,
+        settings: serving.settings,
+        joins: serving.joins,
+        outbound: serving.outbound,
+        counters,
+        running: false,
+    };
+    let is_over = || serving.stop.load(Ordering::Relaxed);
+    counters.places.set(places.into());
+    while !is_over() && ends.ready() < places {
+        if let Some((from, bytes)) = hear(&inbox, LOOK_UP_EVERY)? {
+            ends.handle_datagram(clock.stamp(), from, &bytes);
+        }
+        ends.expire(clock.now());
+    }
+    let settings = ends.begin_session()?;
+    let tick_hz = settings.server.tick_hz;
+    let mut records = serving.records;
+    let heard = (0..places).map(PlayerId).filter(|_| serving.hears);
+    let mut server = Server::<G> {
+        clock,
+        server: G::Server::new(Setup { rules, settings, seed: serving.seed }, places),
+        recorder: Recorder::new(&mut records).hearing(heard),
+        lateness: Vec::new(),
+        ends,
+    };
+    let begins = clock.now();
+    counters.began_at.get_or_init(|| begins);
+    let mut schedule = Schedule::new(begins, tick_hz);
+    let has_players = |ends: &Ends<'_, G::Body>| ends.endpoint.players().next().is_some();
+    while !is_over() && schedule.due() - begins <= serving.length && has_players(&server.ends) {
+        let due = schedule.due();
+        if clock.now() >= due {
+            server.tick(due);
+            counters.ticks_left_out.add(schedule.advance(clock.now()));
+        } else if let Some((from, bytes)) = hear(&inbox, clock.until(due).min(LOOK_UP_EVERY))? {
+            server.handle_datagram(from, &bytes);
+        }
+    }
+    server.ends.say_farewell(clock.now());
+    Ok(server.lateness)
+}
+
+/// Waits up to `wait` for a datagram.
+fn hear(inbox: &Receiver<Datagram>, wait: Duration) -> Result<Option<Datagram>, LiveError> {
+    match inbox.recv_timeout(wait) {
+        Ok(datagram) => Ok(Some(datagram)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => Err(LiveError::ThreadGone),
+    }
+}
+
+struct Server<'a, G: Netcode> {
+    clock: Clock,
+    server: G::Server,
+    recorder: Recorder<'a, RecordSender, G>,
+    lateness: Lateness,
+    ends: Ends<'a, G::Body>,
+}
+
+/// The server's ends of all connections, with their socket.
+struct Ends<'a, B> {
+    endpoint: Endpoint,
+    /// The connections by player; `None` until a player joins. A player who has left keeps the connection, so that the
+    /// log still holds the snapshots made for it.
+    connections: Vec<Option<ServerConnection<B>>>,
+    /// Whether each player has confirmed that it is ready.
+    is_ready: Vec<bool>,
+    /// Each player's own settings.
+    own: Vec<OwnSettings>,
+    settings: Arc<Settings>,
+    joins: Option<Joins>,
+    message_max_bytes: usize,
+    outbound: Outbound,
+    counters: &'a Counters,
+    /// False until all players are ready.
+    running: bool,
+}
+
+impl<G: Netcode> Server<'_, G> {
+    fn handle_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
+        let at = self.clock.stamp();
+        if let Some((player, heard)) = self.ends.handle_datagram(at, from, bytes) {
+            self.ends.counters.up_arrived.add(1);
+            sequence::packet_reached::<G>(&mut self.server, at, player, heard, &mut self.recorder);
+        }
+    }
+
+    fn tick(&mut self, due: Micros) {
+        let at = self.clock.stamp();
+        self.lateness.push(u32::try_from((at - due).0).unwrap_or(u32::MAX));
+        sequence::tick::<G>(&mut self.server, &mut self.ends, at, &mut self.recorder);
+        self.ends.counters.ticks.add(1);
+        // A player who has left gets no more datagrams; its body stays in the world.
+        self.ends.expire(self.clock.now());
+    }
+}
+
+impl<B: Body> Ends<'_, B> {
+    /// Takes a datagram. Returns the packet that it carries for the server's pipeline; the caller ignores it before the
+    /// session begins.
+    fn handle_datagram(&mut self, at: Micros, from: SocketAddr, bytes: &[u8]) -> Option<(PlayerId, HeardPacket)> {
+        match self.endpoint.handle_datagram(at, from, bytes) {
+            Incoming::Reply(reply) => self.outbound.send(from, &reply),
+            Incoming::Joined { player, key, asked, reply, .. } => {
+                self.begin(at, player, key);
+                let own = self.grant(player, &asked);
+                self.outbound.send(from, &own.unwrap_or(reply));
+            }
+            Incoming::Connection(player) => match self.hear_from(at, player, bytes)? {
+                ServerEvent::Packet(heard) => return Some((player, heard)).filter(|_| self.running),
+                ServerEvent::Waiting(said) => self.handle_waiting(player, said),
+                ServerEvent::Left(_) => self.endpoint.free(at, player),
+                ServerEvent::Request(request) => self.answer(player, request),
+                ServerEvent::AskedAgain => {}
+            },
+            Incoming::Ignored(_) => self.counters.refused.add(1),
+        }
+        None
+    }
+
+    /// Grants a player's requested settings within the server's limits, and returns the acceptance that says so. If the
+    /// acceptance does not fit into a datagram, the player gets the common settings.
+    fn grant(&mut self, player: PlayerId, asked: &[u8]) -> Option<Vec<u8>> {
+        let joins = self.joins.as_ref()?;
+        let granted = own::grant(asked, player, &self.settings, joins.limits);
+        let welcome = joins.welcome.granting(&self.settings, player, granted.clone()).ok()?.encode().ok()?;
+        let reply = self.endpoint.welcome(player, welcome)?;
+        self.own[usize::from(player.0)] = granted;
+        Some(reply)
+    }
+
+    /// Stops admitting clients and returns the settings of the session.
+    fn begin_session(&mut self) -> Result<Arc<Settings>, LiveError> {
+        self.running = true;
+        self.endpoint.close();
+        let mut settings = (*self.settings).clone();
+        for (player, own) in (0..).map(PlayerId).zip(&self.own) {
+            settings = with_own(&settings, player, own).map_err(WelcomeError::from)?;
+        }
+        if let Some(joins) = &self.joins {
+            // If the receiver has ended, the session is over.
+            let _ = joins.begins.send(settings.clone());
+        }
+        Ok(Arc::new(settings))
+    }
+
+    fn begin(&mut self, now: Micros, player: PlayerId, key: Key) {
+        let mut connection = ServerConnection::new(key, player, self.connections.len() as u16, now);
+        connection.limit_messages(self.message_max_bytes);
+        self.connections[usize::from(player.0)] = Some(connection);
+        self.is_ready[usize::from(player.0)] = false;
+        self.own[usize::from(player.0)].clear();
+    }
+
+    fn hear_from(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
+        let connection = self.connections[usize::from(player.0)].as_mut()?;
+        connection.handle_datagram(now, bytes).inspect_err(|_| self.counters.refused.add(1)).ok()
+    }
+
+    /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.
+    fn handle_waiting(&mut self, player: PlayerId, said: Waiting) {
+        self.is_ready[usize::from(player.0)] = said.ready > 0;
+        if said.ready > 0 {
+            self.endpoint.keep(player);
+        }
+        let waiting = Waiting { ready: self.ready(), places: self.connections.len() as u16 };
+        if let Some(connection) = self.connections[usize::from(player.0)].as_mut().filter(|_| !self.running) {
+            connection.send_waiting(waiting);
+            self.transmit(player);
+        }
+    }
+
+    /// Handles a client's request and acks it. Chat goes to all players, including the speaker.
+    fn answer(&mut self, player: PlayerId, Request { number, what }: Request) {
+        let said = match what {
+            What::ChatOoc { channel, text } => Some(Notice::ChatOoc { sender: player.0 + 1, channel, text }),
+            What::ChatIc { style, language, text } => {
+                Some(Notice::ChatIc { entity: player.entity(), style, language, text })
+            }
+            // The games of live sessions define no requests.
+            What::Game { .. } => None,
+        };
+        let answer = Notice::RequestAck { request: number, answer: Vec::new() };
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            let answer = (index == usize::from(player.0)).then_some(&answer);
+            for notice in said.iter().chain(answer) {
+                // The queue is full only when a client has not acked anything for long.
+                let is_taken = connection.tell(notice.clone()).is_ok();
+                self.counters.notices_lost.add(u64::from(!is_taken));
+            }
+        }
+    }
+
+    /// Returns the number of players who have a slot and are ready.
+    fn ready(&self) -> u16 {
+        let ready = self.endpoint.players().filter(|player| self.is_ready[usize::from(player.0)]).count() as u16;
+        self.counters.ready.set(ready.into());
+        ready
+    }
+
+    /// Frees the slots of players who have been silent for too long.
+    fn expire(&mut self, now: Micros) {
+        let is_silent = |player: &PlayerId| {
+            let connection = self.connections[usize::from(player.0)].as_ref();
+            connection.is_some_and(|connection| connection.silent_for(now) > TIMEOUT)
+        };
+        let silent: Vec<PlayerId> = self.endpoint.players().filter(is_silent).collect();
+        for player in silent {
+            self.endpoint.free(now, player);
+        }
+    }
+
+    fn say_farewell(&mut self, now: Micros) {
+        let players: Vec<PlayerId> = self.endpoint.players().collect();
+        for player in players {
+            if let Some(connection) = &mut self.connections[usize::from(player.0)] {
+                connection.send_disconnect(Leaving::Done);
+            }
+            self.transmit(player);
+            self.endpoint.free(now, player);
+        }
+    }
+
+    /// Sends the connection's queued datagrams that have no recorded time.
+    fn transmit(&mut self, player: PlayerId) {
+        let Some(connection) = &mut self.connections[usize::from(player.0)] else { return };
+        let address = self.endpoint.address(player);
+        while let Some(datagram) = connection.poll_transmit() {
+            if let Some(to) = address {
+                self.outbound.send(to, &datagram);
+            }
+        }
+    }
+}
+
+impl<B: Body> ServerEnds<B> for Ends<'_, B> {
+    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed> {
+        let connection = self.connections[usize::from(player.0)].as_mut()?;
+        // A snapshot that cannot be sent is recorded with a size of 0 bytes, and never arrives.
+        let Ok(sent) = connection.send_snapshot(snapshot) else { return Some(Packed::default()) };
+        let counters = self.counters;
+        if let Some(is_right) = sent.saw_avatar_right {
+            counters.perceived.add(1);
+            counters.perceived_right.add(u64::from(is_right));
+        }
+        counters.snapshots.add(1);
+        counters.snapshots_whole.add(u64::from(sent.is_whole));
+        counters.snapshots_in_fragments.add(u64::from(sent.datagrams > 1));
+        Some(Packed::of(&sent))
+    }
+
+    fn send(&mut self, at: Micros, player: PlayerId, _snapshot: Snapshot<B>) {
+        let Some(connection) = &mut self.connections[usize::from(player.0)] else { return };
+        let address = self.endpoint.address(player);
+        while let Some(datagram) = connection.poll_transmit() {
+            if let Some(to) = address {
+                self.counters.down_datagrams.add(1);
+                self.counters.down_bytes.add(datagram.len() as u64);
+                self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Modelled links between sockets. A datagram waits here for its modelled delay. The thread then sends it through the
+//! intended socket, or passes it to its reader.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
+use std::time::Duration;
+
+use super::clock::Clock;
+use super::socket::Datagram;
+use hitreg_log::units::{Micros, PlayerId, Seed};
+use hitreg_netcode::link::{Link, LinkModel, ModelledLink};
+use hitreg_netcode::wire::{MessageType, message_type};
+
+/// The most datagrams that may wait for the delaying thread.
+pub(super) const WAITING_IN_TRANSIT: usize = 8192;
+
+/// A direction of a player's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
+/// Sends datagrams through a socket, either immediately or through modelled links.
+#[derive(Clone, Debug)]
+pub(super) struct Outbound {
+    socket: Arc<UdpSocket>,
+    delays: Option<SyncSender<InTransit>>,
+}
+
+/// A datagram in transit.
+#[derive(Clone, Debug)]
+pub(super) struct InTransit {
+    to: To,
+    bytes: Vec<u8>,
+    sent_at: Micros,
+    /// The index of the modelled connection that it takes.
+    line: usize,
+    direction: Direction,
+}
+
+/// The destination of a datagram.
+#[derive(Clone, Debug)]
+enum To {
+    /// Outgoing, to this address.
+    Address(Arc<UdpSocket>, SocketAddr),
+    /// Incoming, to this reader; the datagram came from this address.
+    Inbox(SyncSender<Datagram>, SocketAddr),
+}
+
+impl Outbound {
+    pub(super) fn new(socket: Arc<UdpSocket>, delays: Option<SyncSender<InTransit>>) -> Outbound {
+        Outbound { socket, delays }
+    }
+
+    /// Sends a datagram immediately. A datagram that the system refuses counts as lost in transit.
+    pub(super) fn send(&self, to: SocketAddr, bytes: &[u8]) {
+        let _ = self.socket.send_to(bytes, to);
+    }
+
+    /// Sends a datagram of a connection, through its modelled link if there is one.
+    pub(super) fn send_on(&self, line: usize, direction: Direction, sent_at: Micros, to: SocketAddr, bytes: Vec<u8>) {
+        match &self.delays {
+            None => self.send(to, &bytes),
+            Some(delays) => {
+                let to = To::Address(Arc::clone(&self.socket), to);
+                // The receiving thread ends only after the session.
+                let _ = delays.send(InTransit { to, bytes, sent_at, line, direction });
+            }
+        }
+    }
+}
+
+/// Passes received datagrams to their reader, either immediately or through modelled links.
+#[derive(Clone, Debug)]
+pub(super) struct Inbound {
+    reader: SyncSender<Datagram>,
+    delays: Option<(Clock, SyncSender<InTransit>)>,
+}
+
+impl Inbound {
+    pub(super) fn new(reader: SyncSender<Datagram>, delays: Option<(Clock, SyncSender<InTransit>)>) -> Inbound {
+        Inbound { reader, delays }
+    }
+
+    /// Takes a received datagram. Breaks when the reader has ended. Handshake and farewell datagrams are not delayed.
+    pub(super) fn take(&self, from: SocketAddr, bytes: Vec<u8>) -> ControlFlow<()> {
+        let is_frame =
+            matches!(message_type(&bytes), Ok(MessageType::LiveFromServer | MessageType::FragmentFromServer));
+        let is_over = match &self.delays {
+            Some((clock, delays)) if is_frame => {
+                let to = To::Inbox(self.reader.clone(), from);
+                let posted = InTransit { to, bytes, sent_at: clock.now(), line: 0, direction: Direction::Down };
+                delays.send(posted).is_err()
+            }
+            Some(_) | None => matches!(self.reader.try_send((from, bytes)), Err(TrySendError::Disconnected(_))),
+        };
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The two links of one player.
+#[derive(Clone, Debug)]
+pub(super) struct ModelledLinks {
+    pub(super) up: ModelledLink,
+    pub(super) down: ModelledLink,
+}
+
+impl ModelledLinks {
+    /// Creates the same links that a synthetic session has for this player.
+    pub(super) fn new(model: &LinkModel, seed: Seed, player: PlayerId) -> ModelledLinks {
+        let link = |direction: u64| {
+            let stream = 0x6c69_6e6b_0000_0000 | (u64::from(player.0) << 1) | direction;
+            ModelledLink::new(model.clone(), seed, stream)
+        };
+        ModelledLinks { up: link(0), down: link(1) }
+    }
+}
+
+/// Delays datagrams until all senders have ended. Datagrams still in transit at that time are lost.
+pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Receiver<InTransit>) {
+    let mut waiting: BinaryHeap<Reverse<(Micros, u64)>> = BinaryHeap::new();
+    let mut held: std::collections::BTreeMap<u64, InTransit> = std::collections::BTreeMap::new();
+    let mut posted = 0;
+    loop {
+        while let Some(Reverse((due, number))) = waiting.peek().copied() {
+            if due > clock.now() {
+                break;
+            }
+            waiting.pop();
+            if let Some(post) = held.remove(&number) {
+                post.arrive();
+            }
+        }
+        let wait = waiting.peek().map_or(Duration::from_secs(1), |Reverse((due, _))| clock.until(*due));
+        let post = match posts.recv_timeout(wait) {
+            Ok(post) => post,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let Some(links) = links.get_mut(post.line) else { continue };
+        let link = match post.direction {
+            Direction::Up => &mut links.up,
+            Direction::Down => &mut links.down,
+        };
+        let fate = link.send(post.sent_at, post.bytes.len().min(usize::from(u16::MAX)) as u16);
+        for due in fate.arrivals() {
+            waiting.push(Reverse((due, posted)));
+            held.insert(posted, post.clone());
+            posted += 1;
+        }
+    }
+}
+
+impl InTransit {
+    /// Delivers the datagram. It is lost when the destination refuses it.
+    fn arrive(self) {
+        match self.to {
+            To::Address(socket, to) => drop(socket.send_to(&self.bytes, to)),
+            To::Inbox(reader, from) => drop(reader.try_send((from, self.bytes))),
+        }
+    }
+}

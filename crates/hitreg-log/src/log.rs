@@ -1,0 +1,56 @@
+//! Logs and traces as bytes: encoding, decoding, and saving what can be saved of damaged ones.
+//!
+//! Nothing here touches a file. The layout is written down in `docs/format.md`.
+//!
+//! A build whose game is its own reads its log and writes its trace so; [`trace`](crate::trace) has the other half:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use hitreg_log::record::Execution;
+//!
+//! # let file: &[u8] = include_bytes!("../../../fixtures/compat/log-v2.0.hitlog");
+//! let session = hitreg_log::log::read_session(file)?;
+//! let mut places = vec![0.0; session.players.len()];
+//! for (player, place) in session.players.iter().zip(&mut places) {
+//!     for ran in player.executed.iter().filter(|ran| ran.how == Execution::Run) {
+//!         // Usercmds are in the order of their numbers.
+//!         if let Ok(row) = player.frames.binary_search_by_key(&ran.command, |frame| frame.command.seq) {
+//!             let input = player.frames[row].command.input;
+//!             *place += input.forwardmove * f32::from(input.msec) / 1000.0;
+//!         }
+//!     }
+//! }
+//! assert!(places.iter().any(|place| *place != 0.0));
+//! # Ok(())
+//! # }
+//! ```
+
+mod chunk;
+mod chunks;
+mod column;
+mod container;
+mod error;
+mod frames;
+mod header;
+mod keyframes;
+mod kinds;
+mod limits;
+mod looks_like;
+mod reader;
+mod recover;
+mod schema;
+mod timeline;
+mod trace_file;
+mod version;
+mod writer;
+
+pub use error::{LogError, Torn, WriteError};
+pub use header::{FileKind, kind_of, version_of};
+pub use keyframes::{Found, RewriteError, Sought, find_keyframe, keyframes_of, write_keyframes};
+pub use limits::MAX_PLAYERS;
+pub(crate) use limits::MAX_RECORD_BYTES;
+pub use reader::{LogReader, read_header, read_prefix, read_session};
+pub use recover::{Damage, Hole, recover};
+pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
+pub use version::{Readable, TRACE_FORMAT, Unreadable, Version, check_readable_by};
+pub use writer::{BackgroundLogWriter, LogWriter, Options, StretchWriter, WhenFull, write_session};

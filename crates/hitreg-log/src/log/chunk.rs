@@ -1,0 +1,183 @@
+//! One chunk of a log: a stretch of a session, laid out by column, that decodes without any other chunk.
+
+mod bucket;
+mod context;
+mod heard;
+mod map;
+mod outline;
+mod part;
+mod snapshots;
+mod states;
+mod table;
+mod unknown;
+
+pub(crate) use bucket::Bucket;
+pub(super) use context::Context;
+pub(super) use heard::{put_lists as put_lists_of_heard, take_lists as take_lists_of_heard};
+pub(crate) use map::{Place, encode_end, to_messagepack};
+pub(crate) use outline::outline;
+pub(crate) use part::Part;
+pub(super) use snapshots::{put_lists as put_lists_of_snapshots, take_lists as take_lists_of_snapshots};
+pub(super) use table::{Columns, Rows};
+
+use serde_bytes::ByteBuf;
+
+use map::Tables;
+use table::{LookUp, Table};
+
+use super::container::Chain;
+use super::error::WriteError;
+use super::kinds::{Layout, named_by};
+use super::limits::{Budget, MAX_CHUNK_MEMORY};
+use super::schema::Schema;
+use crate::record::{
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, HeardRecord, PacketRecord,
+    PresenceRecord, ShotRecord, SnapshotRecord, Stretch, TickRecord, each_stream,
+};
+
+/// Which records are read besides the states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kinds {
+    All,
+    /// What clients did and were shown.
+    OfClients,
+}
+
+impl Kinds {
+    fn has(self, kind: &str) -> bool {
+        self == Kinds::All || ["frames", "snapshots", "received"].contains(&kind)
+    }
+}
+
+/// One kind of record of all players, or of the session: series by number.
+pub(super) type Parts<'a, T> = Vec<(u32, &'a [T])>;
+
+macro_rules! code {
+    (
+        players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
+        session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
+    ) => {
+        /// Lays a part of a session out.
+        pub(crate) fn encode<H>(
+            part: &Part<'_, H>,
+            header: &Header,
+            (index, before): (u32, Chain),
+        ) -> Result<Vec<u8>, WriteError> {
+            let context = Context::new(part.state_keys());
+            let mut tables = Tables::default();
+            let mut kinds = 0..;
+            $( {
+                let kind = kinds.next().unwrap_or_default();
+                let parts = part.of_players(kind, |records| &records.$field);
+                tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, &context, header));
+            } )*
+            let mut kinds = 0..;
+            $( {
+                let kind = kinds.next().unwrap_or_default();
+                let parts: Parts<'_, $own_type> = vec![(0, &part.session.$own_field[part.own[kind].clone()])];
+                tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
+            } )*
+            states::encode(part, header, &mut tables);
+            unknown::encode(part, header, &mut tables);
+            map::encode(&tables, (index, before))
+        }
+
+        /// Reads a chunk of a log with this header, in so much memory.
+        pub(crate) fn decode_within(
+            memory: usize,
+            content: &[u8],
+            (header, kinds): (&Header, Kinds),
+            schema: &Schema,
+        ) -> Result<Stretch, String> {
+            let tables = map::decode(content, schema, header.classes.len())?;
+            let mut budget = Budget::new(memory);
+            let mut stretch = Stretch::of(header);
+            states::decode(&tables, schema, header, &mut stretch, &mut budget)?;
+            let context = Context::new(stretch.states.keys());
+            $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {
+                let name = stringify!($field);
+                let mut columns = Columns::new(name, schema.columns(name).unwrap_or_default(), table);
+                let records = decode_kind::<$type>(&mut columns, &context, &mut budget, &stretch)?;
+                unknown::decode_columns::<$type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
+                columns.deal(records, &mut stretch.players, |player| &mut player.$field)?;
+            } )*
+            $( if let Some(table) = tables.of(stringify!($own_field)).filter(|_| kinds.has(stringify!($own_field))) {
+                let name = stringify!($own_field);
+                let mut columns = Columns::new(name, schema.columns(name).unwrap_or_default(), table);
+                let records = decode_kind::<$own_type>(&mut columns, &context, &mut budget, &stretch)?;
+                unknown::decode_columns::<$own_type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
+                stretch.$own_field = records;
+            } )*
+            if kinds == Kinds::All {
+                unknown::decode_kinds(&tables, schema, header, &mut stretch.unknown, &mut budget)?;
+            }
+            Ok(stretch)
+        }
+
+        /// The times of a player's records of one kind, each with what other kinds name it by.
+        fn named<H>(part: &Part<'_, H>, player: usize, kind: &str) -> LookUp {
+            let mut kinds = 0..;
+            $( {
+                let index = kinds.next().unwrap_or_default();
+                if kind == stringify!($field) {
+                    return LookUp::of(part.of_player(player, index, |records| &records.$field));
+                }
+            } )*
+            LookUp::of::<FrameRecord>(&[])
+        }
+    };
+}
+each_stream!(code);
+
+/// Reads a chunk of a log with this header.
+pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result<Stretch, String> {
+    decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
+}
+
+fn encode_kind<T: Layout, H>(
+    name: &'static str,
+    parts: Parts<'_, T>,
+    part: &Part<'_, H>,
+    context: &Context,
+    header: &Header,
+) -> Option<Table<ByteBuf>> {
+    let mut rows = Rows::new(parts);
+    if rows.is_empty() {
+        return None;
+    }
+    let base = named_by(name);
+    rows.put::<_>(|keys, row_counts| {
+        let mut times = Vec::with_capacity(keys.len());
+        let mut keys = keys.iter();
+        for &(id, count) in row_counts {
+            let mut named = named(part, id as usize, base.unwrap_or_default());
+            times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
+        }
+        times
+    });
+    T::put_lists(&mut rows, context);
+    unknown::encode_columns(name, &mut rows, part, header);
+    Some(rows.finish())
+}
+
+fn decode_kind<T: Layout>(
+    columns: &mut Columns<'_>,
+    context: &Context,
+    budget: &mut Budget,
+    so_far: &Stretch,
+) -> Result<Vec<T>, String> {
+    budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
+    let base = named_by(columns.name).unwrap_or_default();
+    let whole = Part::whole(so_far);
+    let mut records = columns.take::<T>(|keys, row_counts| {
+        let mut times = Vec::with_capacity(keys.len());
+        let mut keys = keys.iter();
+        for &(id, count) in row_counts {
+            let mut named = named(&whole, id as usize, base);
+            times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
+        }
+        times
+    })?;
+    T::take_lists(&mut records, columns, context, budget)?;
+    Ok(records)
+}

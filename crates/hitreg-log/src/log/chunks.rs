@@ -1,0 +1,196 @@
+//! Goes through a file chunk by chunk, and holds everything about it against everything else: numbers, digests, sizes.
+
+use std::io::Read;
+
+use super::chunk::Place;
+use super::container::{Chain, SEEK_FOOTER_MAGIC, SeekTable, ZSTD_MAGIC};
+use super::error::{LogError, Torn};
+use super::frames::{Frame, FrameError, FrameKind, Frames, Unpacker};
+use super::looks_like::{START_BYTES, looks_like};
+
+/// One chunk's content.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) offset: u64,
+    pub(super) index: u32,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Content {
+    /// What to say when the content is not what it should be although its checksum holds.
+    pub(super) fn corrupt(&self, what: String) -> LogError {
+        corrupt_chunk(self.offset, self.index, what)
+    }
+}
+
+/// The chunks of a file, in order.
+pub(super) struct Chunks<R> {
+    frames: Frames<R>,
+    unpacker: Unpacker,
+    sealed: bool,
+    table: SeekTable,
+    chain: Chain,
+    /// Where the chunk before the next one begins.
+    before_offset: u64,
+    ended: bool,
+}
+
+impl<R: Read> Chunks<R> {
+    /// Opens a file. `decode` reads its first chunk: the header, and whether the file is sealed.
+    pub(super) fn open<H>(
+        from: R,
+        decode: impl FnOnce(&[u8]) -> Result<(H, bool), LogError>,
+    ) -> Result<(Self, H), LogError> {
+        let mut frames = Frames::new(from, 0);
+        let frame = first_frame(&mut frames)?;
+        let mut unpacker = Unpacker::default();
+        let content = unpacker.unpack(&frame).map_err(|what| corrupt(0, "the header", what))?;
+        let (header, sealed) = decode(&content)?;
+        let (table, chain) = (SeekTable::default(), Chain::default());
+        let mut chunks = Chunks { frames, unpacker, sealed, table, chain, before_offset: 0, ended: false };
+        chunks.count(&frame);
+        Ok((chunks, header))
+    }
+
+    /// What follows a chunk of a sealed file, which begins at `before_offset`: with the sizes and the digest of all up to it.
+    pub(super) fn within(from: R, offset: u64, before_offset: u64, (table, chain): (SeekTable, Chain)) -> Chunks<R> {
+        let (frames, unpacker) = (Frames::new(from, offset), Unpacker::default());
+        Chunks { frames, unpacker, sealed: true, table, chain, before_offset, ended: false }
+    }
+
+    pub(super) fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
+    /// Where the next chunk begins.
+    pub(super) fn offset(&self) -> u64 {
+        self.frames.offset()
+    }
+
+    /// The next chunk; `None` after the last, when the end of the file is as it should be too.
+    pub(super) fn next(&mut self) -> Result<Option<Content>, LogError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let (offset, index) = (self.frames.offset(), self.table.len());
+        let frame = self.next_frame(index)?;
+        let bytes = self.unpacker.unpack(&frame).map_err(|what| corrupt_chunk(offset, index, what))?;
+        let content = Content { offset, index, bytes };
+        let place = place(&content.bytes).map_err(|what| content.corrupt(what))?;
+        self.check_place(place, &content)?;
+        self.count(&frame);
+        self.before_offset = offset;
+        if place.end {
+            self.ended = true;
+            self.check_tail()?;
+            return Ok(None);
+        }
+        Ok(Some(content))
+    }
+
+    fn next_frame(&mut self, index: u32) -> Result<Frame, LogError> {
+        let at_offset = self.frames.offset();
+        match self.frames.next() {
+            Ok(Some(frame)) if frame.kind == FrameKind::Tail => {
+                Err(corrupt_chunk(at_offset, index, "the end of the file comes before its last chunk".into()))
+            }
+            Ok(Some(frame)) => Ok(frame),
+            Ok(None) => Err(LogError::Torn(Torn { at_offset, lost_bytes: 0 })),
+            Err(FrameError::Cut { last, .. }) if last == SEEK_FOOTER_MAGIC => {
+                Err(corrupt_chunk(at_offset, index, "its zstd blocks do not end where it ends".into()))
+            }
+            Err(FrameError::Cut { bytes, .. }) => Err(LogError::Torn(Torn { at_offset, lost_bytes: bytes })),
+            Err(FrameError::Bad { offset, what, .. }) => Err(corrupt_chunk(offset, index, what)),
+            Err(FrameError::Io(error)) => Err(error.into()),
+        }
+    }
+
+    fn check_place(&self, place: Place, content: &Content) -> Result<(), LogError> {
+        if place.index != content.index {
+            return Err(content.corrupt(format!("chunk {} stands in its place", place.index)));
+        }
+        match place.before {
+            Some(before) if self.sealed && before != self.chain.0 => {
+                let what = "its bytes are not those that were written, although it unpacks";
+                Err(corrupt_chunk(self.before_offset, content.index - 1, what.into()))
+            }
+            None if self.sealed => Err(content.corrupt("it does not say what came before it".into())),
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&mut self, frame: &Frame) {
+        if let FrameKind::Chunk { content_bytes } = frame.kind {
+            self.table.add(frame.bytes.len(), content_bytes);
+            self.chain.add(&frame.bytes);
+        }
+    }
+
+    /// What follows the last chunk: exactly the seal and the seek table. A foreign writer may leave both out.
+    fn check_tail(&mut self) -> Result<(), LogError> {
+        let expected = self.table.tail(self.chain);
+        let start = self.frames.offset();
+        let found = self.frames.rest(expected.len() + 1)?;
+        if !self.sealed && found.is_empty() {
+            return Ok(());
+        }
+        if expected.len() > found.len() && expected.starts_with(&found) {
+            return Err(LogError::Torn(Torn { at_offset: start, lost_bytes: found.len() as u64 }));
+        }
+        let Some(place) = first_difference(&expected, &found) else { return Ok(()) };
+        Err(match place {
+            16..24 => corrupt(self.before_offset, "the last chunk or the seal after it", "they do not agree".into()),
+            _ if place == expected.len() => {
+                corrupt(start + place as u64, "the end", "something follows the seek table".into())
+            }
+            _ => corrupt(start + place as u64, "the seek table", "it does not agree with the chunks".into()),
+        })
+    }
+}
+
+/// Where two byte strings differ first; the end of the shorter if that is all.
+fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
+    let common = a.iter().zip(b).position(|(a, b)| a != b);
+    common.or_else(|| (a.len() != b.len()).then(|| a.len().min(b.len())))
+}
+
+/// Reads what every chunk begins with.
+pub(super) fn place(content: &[u8]) -> Result<Place, String> {
+    crate::serial::from_msgpack(content).map_err(|error| format!("it is not a chunk's map ({error})"))
+}
+
+/// The first frame, or what its absence says about the file.
+pub(super) fn first_frame<R: Read>(frames: &mut Frames<R>) -> Result<Frame, LogError> {
+    let strange = |what: String| LogError::NotHitreg { what };
+    match frames.next() {
+        Ok(Some(frame)) if frame.kind == FrameKind::Tail => Err(strange("it begins with a seek table".into())),
+        Ok(Some(frame)) => Ok(frame),
+        Ok(None) => Err(strange("it is empty".into())),
+        Err(FrameError::Cut { start, bytes, last }) => {
+            let magic = ZSTD_MAGIC.to_le_bytes();
+            match &start[..] {
+                _ if last == SEEK_FOOTER_MAGIC => {
+                    Err(corrupt(0, "the header", "its zstd blocks do not end where it ends".into()))
+                }
+                start if start.starts_with(&magic) || magic.starts_with(start) => Err(LogError::HeaderTorn { bytes }),
+                _ => Err(strange(format!("it has only {bytes} bytes"))),
+            }
+        }
+        Err(FrameError::Bad { start, what, .. }) if start == ZSTD_MAGIC.to_le_bytes() => {
+            Err(corrupt(0, "the header", what))
+        }
+        Err(FrameError::Bad { mut start, what, .. }) => {
+            start.extend(frames.rest(START_BYTES - start.len())?);
+            Err(strange(looks_like(&start).map_or_else(|| format!("at its start, {what}"), str::to_owned)))
+        }
+        Err(FrameError::Io(error)) => Err(error.into()),
+    }
+}
+
+fn corrupt(offset: u64, part: &str, what: String) -> LogError {
+    LogError::Corrupt { offset, part: part.into(), what }
+}
+
+fn corrupt_chunk(offset: u64, index: u32, what: String) -> LogError {
+    LogError::Corrupt { offset, part: if index == 0 { "the header".into() } else { format!("chunk {index}") }, what }
+}

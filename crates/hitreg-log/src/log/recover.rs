@@ -1,0 +1,342 @@
+//! Saves what is whole of a damaged log. Chunks are independent, so what follows a damaged one can still be read.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::chunk;
+use super::chunks::{first_frame, place};
+use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
+use super::error::{LogError, Torn};
+use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
+use super::header::decode_log;
+use super::schema::Schema;
+use crate::memory::MemoryLimit;
+use crate::record::{GapCause, GapRecord, Session, Stretch};
+use crate::units::Micros;
+
+/// What was wrong with a log that was recovered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// How many chunks of records were read.
+    pub chunks: u32,
+    /// How many keyframes were read: they are not saved, and can be made anew.
+    pub keyframes: u32,
+    /// What could not be read, or is not as it was written, in the order of offsets.
+    pub holes: Vec<Hole>,
+    /// Where the log is cut off, if it is.
+    pub torn: Option<Torn>,
+}
+
+impl Damage {
+    /// Whether the log was sound.
+    pub fn is_none(&self) -> bool {
+        self.holes.is_empty() && self.torn.is_none()
+    }
+}
+
+/// A part of a log that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes were passed over; 0 when nothing was lost but the bytes are not those that were written.
+    pub bytes: u64,
+    /// How many chunks of records are missing from the session here.
+    pub chunks: u32,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Hole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "offset {}: {} bytes, {} chunks lost: {}", self.offset, self.bytes, self.chunks, self.what)
+    }
+}
+
+/// Reads every chunk of a log that is whole.
+///
+/// # Errors
+/// When nothing can be read: the bytes are no log, or the header itself is damaged.
+pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
+    recover_within(MemoryLimit::current(), bytes)
+}
+
+pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, Damage), LogError> {
+    let frame = first_frame(&mut Frames::new(bytes, 0))?;
+    let content = unpack(&frame);
+    let content = content.map_err(|what| LogError::Corrupt { offset: 0, part: "the header".into(), what })?;
+    let (header, schema, sealed) = decode_log(&content)?;
+    let mut recovery = Recovery {
+        bytes,
+        sealed,
+        chunk_bytes: schema.empty_chunk_bytes(&header),
+        schema,
+        session: Session::new(header),
+        damage: Damage::default(),
+        looks: LOOKS_LEAST.saturating_add(bytes.len().saturating_mul(LOOKS_PER_BYTE)),
+        latest: None,
+        limit,
+        used: 0,
+        chain: Chain::default(),
+        table: SeekTable::default(),
+        next_index: 1,
+        last_offset: 0,
+        lost_chunks: false,
+        lost: Vec::new(),
+    };
+    recovery.count(&frame);
+    recovery.run(frame.bytes.len())?;
+    limit.check(recovery.used)?;
+    recovery.session.put_in_order();
+    Ok((recovery.session, recovery.damage))
+}
+
+/// Where a chunk is damaged, every place in it that looks like the beginning of one is tried, and each may go on for long:
+/// that many bytes are looked at for each of the file's, and so many in any file.
+const LOOKS_PER_BYTE: usize = 8;
+const LOOKS_LEAST: usize = 64 << 20;
+
+struct Recovery<'a> {
+    bytes: &'a [u8],
+    sealed: bool,
+    schema: Schema,
+    session: Session,
+    damage: Damage,
+    /// How many bytes may still be looked at where chunks were to begin and none does.
+    looks: usize,
+    /// The latest time so far.
+    latest: Option<Micros>,
+    limit: MemoryLimit,
+    /// How many bytes of memory the session takes.
+    used: usize,
+    /// What each chunk takes of it even when it is empty.
+    chunk_bytes: usize,
+    chain: Chain,
+    table: SeekTable,
+    next_index: u32,
+    last_offset: u64,
+    /// Whether chunks are missing before the next one that has records.
+    lost_chunks: bool,
+    /// The chunks that are missing.
+    lost: Vec<Lost>,
+}
+
+/// Chunks that are missing in one place.
+struct Lost {
+    /// Which place of the damage it is.
+    hole: usize,
+    chunks: Range<u32>,
+    /// The gap in the session that comes of it.
+    gap: Option<usize>,
+}
+
+/// A chunk that can be trusted: zstd's checksum holds, its number is due, its columns decode.
+struct Found {
+    frame: Frame,
+    index: u32,
+    before: Option<u64>,
+    /// Its records; `None` for the last chunk.
+    records: Option<Stretch>,
+    is_keyframe: bool,
+    /// Of the last chunk, in which chunks keyframes stood.
+    keyframes: Vec<u32>,
+}
+
+/// What a chunk may hold besides records: a keyframe, or, the last one, where keyframes stand (time, tick, number of the chunk).
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Besides {
+    keyframe: Option<IgnoredAny>,
+    keyframes: Vec<(i64, u32, u32)>,
+}
+
+impl Recovery<'_> {
+    fn run(&mut self, mut at: usize) -> Result<(), LogError> {
+        loop {
+            if at == self.bytes.len() {
+                self.damage.torn = Some(Torn { at_offset: at as u64, lost_bytes: 0 });
+                return Ok(());
+            }
+            let start = at;
+            let mut why = None;
+            let found = loop {
+                match self.chunk_at(at) {
+                    Ok(found) => break Some(found),
+                    Err(what) => {
+                        why.get_or_insert(what);
+                    }
+                }
+                match self.next_candidate(at + 1) {
+                    Some(next) if self.looks > 0 => at = next,
+                    Some(_) => {
+                        why = Some("too many places in it look like chunks and are none".into());
+                        break None;
+                    }
+                    None => break None,
+                }
+            };
+            let Some(found) = found else {
+                self.lost_to_the_end(start, why);
+                return Ok(());
+            };
+            self.note_gap(start, at, found.index, why);
+            self.note_changed_bytes(&found);
+            at += found.frame.bytes.len();
+            if self.accept(found)? {
+                self.check_tail(at);
+                return Ok(());
+            }
+        }
+    }
+
+    fn chunk_at(&mut self, at: usize) -> Result<Found, String> {
+        let mut frames = Frames::new(&self.bytes[at..], at as u64);
+        let next = frames.next();
+        let content_bytes = match &next {
+            Ok(Some(Frame { kind: FrameKind::Chunk { content_bytes }, .. })) => *content_bytes,
+            _ => 0,
+        };
+        let looked_at = (frames.offset() as usize - at).saturating_add(content_bytes);
+        let found = self.chunk_in(next);
+        if found.is_err() {
+            self.looks = self.looks.saturating_sub(looked_at);
+        }
+        found
+    }
+
+    fn chunk_in(&self, frame: Result<Option<Frame>, FrameError>) -> Result<Found, String> {
+        let frame = match frame {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Err("nothing follows".into()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let content = unpack(&frame)?;
+        let place = place(&content)?;
+        if place.index < self.next_index {
+            return Err(format!("chunk {} stands here a second time", place.index));
+        }
+        let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
+        let Besides { keyframe, keyframes } = crate::serial::from_msgpack(&content).unwrap_or_default();
+        let keyframes = keyframes.into_iter().map(|(_, _, chunk)| chunk).collect();
+        let is_keyframe = keyframe.is_some();
+        Ok(Found { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
+    }
+
+    /// The next place where a chunk may begin.
+    fn next_candidate(&self, from: usize) -> Option<usize> {
+        let magic = ZSTD_MAGIC.to_le_bytes();
+        let rest = self.bytes.get(from..)?;
+        rest.windows(magic.len()).position(|window| window == magic).map(|place| from + place)
+    }
+
+    /// Nothing more could be read from `start` on. What was being written when the log was cut off ends with the file;
+    /// anything else is damage.
+    fn lost_to_the_end(&mut self, start: usize, why: Option<String>) {
+        let lost = &self.bytes[start..];
+        let lost_bytes = lost.len() as u64;
+        let has_tail = [SEAL_MAGIC, SEEK_TABLE_MAGIC]
+            .iter()
+            .any(|magic| lost.windows(4).any(|window| window == magic.to_le_bytes()));
+        let cut = matches!(Frames::new(lost, start as u64).next(), Err(FrameError::Cut { .. }));
+        if cut && !has_tail {
+            self.damage.torn = Some(Torn { at_offset: start as u64, lost_bytes });
+        } else {
+            let what = why.unwrap_or_default();
+            self.damage.holes.push(Hole { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
+        }
+    }
+
+    fn note_gap(&mut self, start: usize, at: usize, index: u32, why: Option<String>) {
+        let chunks = index - self.next_index;
+        self.lost_chunks |= chunks > 0;
+        if at > start || chunks > 0 {
+            let what = why.unwrap_or_else(|| "chunks were taken out".into());
+            let bytes = (at - start) as u64;
+            let lost = Lost { hole: self.damage.holes.len(), chunks: self.next_index..index, gap: None };
+            self.lost.extend((chunks > 0).then_some(lost));
+            self.damage.holes.push(Hole { offset: start as u64, bytes, chunks, what });
+        }
+    }
+
+    /// The chunk before may unpack to what was written although its bytes have changed; say so, and keep it.
+    fn note_changed_bytes(&mut self, found: &Found) {
+        let follows = found.index == self.next_index && self.damage.holes.is_empty();
+        if follows && self.sealed && found.before != Some(self.chain.0) {
+            let what = "its bytes have changed, but what it holds is whole".into();
+            self.damage.holes.push(Hole { offset: self.last_offset, bytes: 0, chunks: 0, what });
+        }
+    }
+
+    /// Takes a chunk over; true when it is the last.
+    fn accept(&mut self, found: Found) -> Result<bool, LogError> {
+        self.count(&found.frame);
+        self.last_offset = found.frame.offset;
+        self.next_index = found.index.saturating_add(1);
+        let Some(chunk) = found.records else {
+            self.leave_keyframes_out(&found.keyframes);
+            return Ok(true);
+        };
+        let before = self.latest;
+        self.latest = before.max(chunk.times().max());
+        // A keyframe has no time: what is missing is missing until the next records.
+        if self.lost_chunks
+            && let Some(to) = chunk.times().min()
+        {
+            self.lost_chunks = false;
+            if let Some(from) = before {
+                let gap = self.session.gaps.len();
+                self.lost.iter_mut().rev().take_while(|lost| lost.gap.is_none()).for_each(|lost| lost.gap = Some(gap));
+                self.session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Damaged });
+            }
+        }
+        self.used = self.used.saturating_add(self.chunk_bytes + chunk.bytes());
+        if self.limit.check(self.used).is_ok() {
+            self.session.append(chunk);
+        }
+        let read = if found.is_keyframe { &mut self.damage.keyframes } else { &mut self.damage.chunks };
+        *read += 1;
+        Ok(false)
+    }
+
+    /// Where all that is missing are keyframes, nothing of the session is.
+    fn leave_keyframes_out(&mut self, keyframes: &[u32]) {
+        let keyframes: BTreeSet<u32> = keyframes.iter().copied().collect();
+        let are_keyframes = |lost: &Lost| lost.chunks.clone().all(|chunk| keyframes.contains(&chunk));
+        let (kept, gone): (Vec<Lost>, Vec<Lost>) = self.lost.drain(..).partition(|lost| !are_keyframes(lost));
+        for lost in &gone {
+            let hole = &mut self.damage.holes[lost.hole];
+            hole.chunks = 0;
+            hole.what = format!("{}: a keyframe stood there, and no record is lost", hole.what);
+        }
+        let is_open = |gap: usize| kept.iter().any(|lost| lost.gap == Some(gap));
+        let mut closed: Vec<usize> = gone.iter().filter_map(|lost| lost.gap).filter(|gap| !is_open(*gap)).collect();
+        closed.dedup();
+        for gap in closed.into_iter().rev() {
+            self.session.gaps.remove(gap);
+        }
+    }
+
+    fn count(&mut self, frame: &Frame) {
+        if let FrameKind::Chunk { content_bytes } = frame.kind {
+            self.chain.add(&frame.bytes);
+            self.table.add(frame.bytes.len(), content_bytes);
+        }
+    }
+
+    fn check_tail(&mut self, at: usize) {
+        let (expected, found) = (self.table.tail(self.chain), &self.bytes[at..]);
+        if !self.damage.holes.is_empty() || found == expected || (found.is_empty() && !self.sealed) {
+            return;
+        }
+        let lost_bytes = found.len() as u64;
+        if expected.starts_with(found) {
+            self.damage.torn = Some(Torn { at_offset: at as u64, lost_bytes });
+        } else {
+            let what = "the seal and the seek table do not agree with the chunks; no record is lost".into();
+            self.damage.holes.push(Hole { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
+        }
+    }
+}

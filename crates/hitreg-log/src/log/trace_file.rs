@@ -1,0 +1,327 @@
+//! Traces in the same container: each chunk holds rows of one table. Foreign builds write the plain layout; ours packs
+//! the columns, predicting each row from the row before it of the same entity.
+
+mod drawn;
+mod index;
+mod layout;
+mod past;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+
+use super::chunk::encode_end;
+use super::chunks::Chunks;
+use super::container::ChunkSink;
+use super::error::{LogError, WriteError};
+use super::header::{self, FileKind, Opening};
+use super::version::Version;
+use crate::memory::MemoryLimit;
+use crate::trace::schema::shots;
+use crate::trace::{Data, Table, Trace, TraceHeader};
+pub use index::TraceIndex;
+use past::Past;
+
+/// Bytes of columns in memory that one chunk holds at most; a row that is larger is a chunk of its own.
+const CHUNK_BYTES: usize = 2 << 20;
+/// zstd's level for traces.
+const LEVEL: i32 = 3;
+
+/// Writes a trace.
+///
+/// # Errors
+/// When it could not be written, or a table's columns do not fit together.
+pub fn write_trace<W: Write>(out: W, trace: &Trace) -> Result<W, WriteError> {
+    let mut writer = TraceWriter { forgets: false, ..TraceWriter::new(out, &trace.header)? };
+    for (place, table) in trace.tables.iter().enumerate() {
+        if trace.tables[..place].iter().any(|other| other.name == table.name) {
+            let what = "there are two tables of this name".into();
+            return Err(WriteError::BadTable { table: table.name.clone(), what });
+        }
+        writer.rows(table)?;
+    }
+    writer.finish()
+}
+
+/// Writes a trace rows by rows.
+pub struct TraceWriter<W> {
+    sink: ChunkSink<W>,
+    /// The tables of which something has been written.
+    tables: BTreeSet<String>,
+    /// What views are packed against.
+    past: Past,
+    /// Whether what was long ago is forgotten.
+    forgets: bool,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Begins a trace: writes its header.
+    ///
+    /// # Errors
+    /// When that could not be written.
+    pub fn new(out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
+        let mut sink = ChunkSink::new(out, LEVEL)?;
+        sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
+        Ok(TraceWriter { sink, tables: BTreeSet::new(), past: Past::default(), forgets: true })
+    }
+
+    /// Writes a table, or more rows of one. Tables have the order in which they come first, with rows or without.
+    ///
+    /// # Errors
+    /// When they could not be written, or the columns do not fit together.
+    pub fn rows(&mut self, table: &Table) -> Result<(), WriteError> {
+        layout::check(table)?;
+        let (rows, step) = (table.rows(), layout::rows_per_chunk(table, CHUNK_BYTES));
+        if rows == 0 && self.tables.contains(&table.name) {
+            return Ok(());
+        }
+        self.tables.insert(table.name.clone());
+        self.past.add(table);
+        if self.forgets {
+            self.past.forget();
+        }
+        for start in (0..rows.max(1)).step_by(step) {
+            let content = layout::encode(table, start..rows.min(start + step), &self.past, self.sink.next())?;
+            self.sink.chunk("a stretch of rows", &content)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        let end = encode_end(self.sink.next())?;
+        self.sink.chunk("the end", &end)?;
+        self.sink.finish()
+    }
+}
+
+/// So many parts of tables may wait to be written.
+const WAITING: usize = 4;
+
+/// Writes a trace whose header and rows `make` gives out, while it goes on: laying out, compressing and writing happen on another
+/// thread. Gives back what `make` does.
+///
+/// # Errors
+/// When it could not be written, or the columns of a table do not fit together.
+pub fn write_trace_meanwhile<W: Write + Send, T>(
+    out: W,
+    make: impl FnOnce(&mut dyn FnMut(&TraceHeader, Table)) -> T,
+) -> Result<T, WriteError> {
+    let (jobs, waiting) = std::sync::mpsc::sync_channel::<(Option<TraceHeader>, Table)>(WAITING);
+    let work = move || -> Result<(), WriteError> {
+        let mut out = Some(out);
+        let mut writer: Option<TraceWriter<W>> = None;
+        for (header, table) in waiting {
+            if let (Some(header), Some(out)) = (header, out.take_if(|_| writer.is_none())) {
+                writer = Some(TraceWriter::new(out, &header)?);
+            }
+            writer.as_mut().map_or(Ok(()), |writer| writer.rows(&table))?;
+        }
+        writer.map_or(Ok(()), |writer| writer.finish().map(drop))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("trace writer".into()).spawn_scoped(scope, work)?;
+        let mut begun = false;
+        let made = make(&mut |header, table| {
+            let header = (!std::mem::replace(&mut begun, true)).then(|| header.clone());
+            // A writer that has stopped says why when it is asked.
+            let _ = jobs.send((header, table));
+        });
+        drop(jobs);
+        match thread.join() {
+            Ok(written) => written.map(|()| made),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Reads a trace chunk by chunk, however long it is.
+pub struct TraceReader<R> {
+    chunks: Chunks<R>,
+    header: TraceHeader,
+    format: Version,
+}
+
+impl<R: Read> TraceReader<R> {
+    /// Opens a trace and reads its header. Reads are small: give it a buffered reader.
+    ///
+    /// # Errors
+    /// When it is not a trace, or not one that this build reads, or its header is damaged.
+    pub fn new(from: R) -> Result<TraceReader<R>, LogError> {
+        let (chunks, (header, format)) = Chunks::open(from, |content| {
+            let Opening { header, format, sealed } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
+            Ok(((header, format), sealed))
+        })?;
+        Ok(TraceReader { chunks, header, format })
+    }
+
+    /// The trace's header.
+    pub fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    /// The version of its format.
+    pub fn format(&self) -> Version {
+        self.format
+    }
+
+    /// The next rows of some table; `None` at the end of a trace that is whole and sound.
+    ///
+    /// # Errors
+    /// When the trace is torn or damaged here. What was given out before is good.
+    pub fn next_rows(&mut self) -> Result<Option<Table>, LogError> {
+        self.next_rows_of(&|_| true)
+    }
+
+    /// The next rows of a table that is wanted; those of others are passed over.
+    ///
+    /// # Errors
+    /// As [`TraceReader::next_rows`].
+    pub fn next_rows_of(&mut self, wanted: &dyn Fn(&str) -> bool) -> Result<Option<Table>, LogError> {
+        while let Some(content) = self.chunks.next()? {
+            let (shape, _) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
+            if !wanted(&shape.name) {
+                continue;
+            }
+            let mut rows = layout::decode(&content.bytes, &[]).map_err(|what| content.corrupt(what))?;
+            if self.format < MISSES_NAMED_ANEW {
+                name_misses_anew(&mut rows);
+            }
+            return Ok(Some(rows));
+        }
+        Ok(None)
+    }
+
+    /// Which tables there are: each with its columns and none of its rows, and how many rows it has. Nothing is unpacked for
+    /// that, and the trace is read to its end.
+    ///
+    /// # Errors
+    /// When the trace is torn or damaged.
+    pub fn shapes(mut self) -> Result<Vec<(Table, u64)>, LogError> {
+        let mut shapes: Vec<(Table, u64)> = Vec::new();
+        while let Some(content) = self.chunks.next()? {
+            let (table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
+            match shapes.iter_mut().find(|(known, _)| known.name == table.name) {
+                Some((known, before)) => {
+                    if rows > 0 {
+                        known.widen(table, *before == 0);
+                    }
+                    *before += rows;
+                }
+                None => shapes.push((table, rows)),
+            }
+        }
+        Ok(shapes)
+    }
+}
+
+/// The format since which a shot that met nobody is `missed`, and one that ended in the map `hit the world`.
+const MISSES_NAMED_ANEW: Version = Version { major: 1, minor: 3 };
+
+/// What became of shots, in today's words: they were `wide` and `blocked` before.
+fn name_misses_anew(rows: &mut Table) {
+    if rows.name != shots::NAME {
+        return;
+    }
+    let columns = rows.columns.iter_mut().filter(|column| ["reason", "predicted_reason"].contains(&&*column.name));
+    for column in columns {
+        let Data::Name { names, .. } = &mut column.data else { continue };
+        for name in names {
+            match name.as_str() {
+                "wide" => *name = "missed".to_owned(),
+                "blocked" => *name = "hit the world".to_owned(),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Reads a whole trace.
+///
+/// # Errors
+/// When the bytes are no trace that this build reads, when a bit of them has changed anywhere, when they stop early,
+/// or when they need more memory than the limit ([`MemoryLimit`]).
+pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
+    read_trace_within(MemoryLimit::current(), from)
+}
+
+fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, LogError> {
+    let mut reader = TraceReader::new(from)?;
+    let mut trace = Trace { header: reader.header.clone(), tables: Vec::new() };
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    // What each table takes: a stretch with other columns makes all rows of its table wider.
+    let mut used: Vec<usize> = Vec::new();
+    loop {
+        let offset = reader.chunks.offset();
+        let Some(rows) = reader.next_rows()? else { return Ok(trace) };
+        match places.get(&rows.name) {
+            Some(&place) => used[place] = layout::memory_together(&trace.tables[place], &rows),
+            None => used.push(layout::memory(&rows)),
+        }
+        let needed_bytes = used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table));
+        limit.check(needed_bytes)?;
+        match places.get(&rows.name) {
+            Some(&place) => trace.tables[place].append(rows).map_err(|what| LogError::Corrupt {
+                offset,
+                part: "a stretch of rows".into(),
+                what,
+            })?,
+            None => {
+                places.insert(rows.name.clone(), trace.tables.len());
+                trace.tables.push(rows);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Column;
+
+    /// A stretch with many columns makes all rows of its table as wide, whichever of them come first.
+    #[test]
+    fn rows_that_are_made_wider_count() {
+        let table = |columns: usize, rows: usize| {
+            Table::new("wide", (0..columns).map(|n| Column::new(format!("c{n}"), Data::U32(vec![0; rows]))).collect())
+        };
+        for order in [[(4_000, 1), (4, 16_000)], [(4, 16_000), (4_000, 1)]] {
+            let mut writer = TraceWriter::new(Vec::new(), &TraceHeader::default()).unwrap();
+            order.iter().for_each(|(columns, rows)| writer.rows(&table(*columns, *rows)).unwrap());
+            let file = writer.finish().unwrap();
+            assert!(file.len() < 1 << 20, "{}", file.len());
+            let read = read_trace_within(MemoryLimit::of_bytes(40 << 20), &file[..]);
+            assert!(matches!(read, Err(LogError::NeedsMemory(_))), "{read:?}");
+        }
+    }
+
+    #[test]
+    fn two_columns_of_one_name_are_refused() {
+        let table = |names: [&str; 2]| Table::new("t", names.map(|name| Column::new(name, Data::U32(vec![7]))).into());
+        let before = crate::log::container::Chain::default();
+        let chunk = |names| layout::encode(&table(names), 0..1, &Past::default(), (1, before)).unwrap();
+        assert!(layout::decode(&chunk(["a", "b"]), &[]).is_ok() && layout::shape(&chunk(["a", "b"])).is_ok());
+        let twice = chunk(["a", "a"]);
+        assert_eq!(layout::decode(&twice, &[]), Err("there are two columns \"a\"".to_owned()));
+        assert!(layout::shape(&twice).is_err());
+    }
+
+    #[test]
+    fn misses_have_their_present_names() {
+        let names = |names: [&str; 3]| Data::Name { names: names.map(str::to_owned).to_vec(), codes: vec![0, 1, 2] };
+        let table = |name: &str, of: [&str; 3]| {
+            let columns = ["reason", "predicted_reason", "weapon"].map(|column| Column::new(column, names(of)));
+            Table::new(name, columns.into())
+        };
+        let (old, new) = (["hit", "blocked", "wide"], ["hit", "hit the world", "missed"]);
+        let mut shots = table("shots", old);
+        name_misses_anew(&mut shots);
+        let now = |column: usize| shots.columns[column].data.clone();
+        assert_eq!([now(0), now(1), now(2)], [names(new), names(new), names(old)]);
+        let mut other = table("effects", old);
+        name_misses_anew(&mut other);
+        assert_eq!(other, table("effects", old), "another table's names are its own");
+    }
+}

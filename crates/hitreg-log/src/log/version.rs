@@ -1,0 +1,113 @@
+//! The format's version, and which reader reads which file.
+
+use serde::{Deserialize, Serialize};
+
+/// A format version. Files store it as `[major, minor]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "(u16, u16)", into = "(u16, u16)")]
+pub struct Version {
+    /// Changes when an older reader would misread the file.
+    pub major: u16,
+    /// Changes when something was added that an older reader may leave out.
+    pub minor: u16,
+}
+
+/// What this build writes of logs without keyframes.
+pub(crate) const LOG_FORMAT: Version = Version { major: 2, minor: 1 };
+/// What it reads, and what it writes of those with keyframes.
+pub(crate) const KEYFRAMES_SINCE: Version = Version { major: 2, minor: 2 };
+
+/// What it writes of traces. A minor version may add tables, and columns to a table, see
+/// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).
+pub const TRACE_FORMAT: Version = Version { major: 3, minor: 0 };
+
+impl From<(u16, u16)> for Version {
+    fn from((major, minor): (u16, u16)) -> Version {
+        Version { major, minor }
+    }
+}
+
+impl From<Version> for (u16, u16) {
+    fn from(version: Version) -> (u16, u16) {
+        (version.major, version.minor)
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// How much of a file a reader understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readable {
+    /// All of it.
+    Fully,
+    /// All that the reader's own version has; what a newer minor version added is passed over.
+    WithoutAdditions,
+}
+
+/// A file that a reader must not try to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Its layout is newer.
+    #[error("it has format {file}, and this build reads up to {reader}: use a newer hitreg")]
+    Newer {
+        /// The file's.
+        file: Version,
+        /// The reader's.
+        reader: Version,
+    },
+    /// There has never been such a version.
+    #[error("it claims format {file}, which no hitreg ever wrote")]
+    Never {
+        /// The file's.
+        file: Version,
+    },
+}
+
+/// Whether a reader of version `reader` reads a file of version `file`.
+///
+/// The same major version: always. An older one: yes, every reader keeps the decoders of all versions before its own.
+/// A newer one: never.
+///
+/// # Errors
+/// Says why not.
+pub fn check_readable_by(file: Version, reader: Version) -> Result<Readable, Unreadable> {
+    if file.major == 0 {
+        Err(Unreadable::Never { file })
+    } else if file.major > reader.major {
+        Err(Unreadable::Newer { file, reader })
+    } else if file.major == reader.major && file.minor > reader.minor {
+        Ok(Readable::WithoutAdditions)
+    } else {
+        Ok(Readable::Fully)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compatibility_table_of_the_format_page() {
+        let v = |major, minor| Version { major, minor };
+        let cases = [
+            (v(1, 0), v(1, 0), Ok(Readable::Fully)),
+            (v(1, 0), v(1, 3), Ok(Readable::Fully)),
+            (v(1, 3), v(1, 0), Ok(Readable::WithoutAdditions)),
+            (v(1, 9), v(2, 0), Ok(Readable::Fully)),
+            (v(2, 0), v(1, 9), Err(Unreadable::Newer { file: v(2, 0), reader: v(1, 9) })),
+            (v(0, 1), v(1, 0), Err(Unreadable::Never { file: v(0, 1) })),
+        ];
+        for (file, reader, answer) in cases {
+            assert_eq!(check_readable_by(file, reader), answer, "file {file}, reader {reader}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_stored_as_a_pair() {
+        assert_eq!(rmp_serde::to_vec_named(&LOG_FORMAT).unwrap(), [0x92, 2, 1]);
+    }
+}

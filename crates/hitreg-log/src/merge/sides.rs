@@ -1,0 +1,126 @@
+//! Assigns logs to sides and selects the records that each contributes to the merged session.
+
+use super::MergeError;
+use crate::record::player_of;
+use crate::record::{By, Header, PlayerRecords, Stretch};
+use crate::units::{Micros, PlayerId};
+
+/// The most that times may differ from zero, in µs. Sums of three such times do not overflow.
+const TIME_MAX: i64 = 1 << 60;
+
+/// Returns whether a time is within `TIME_MAX` of zero.
+pub(super) fn is_in_time(at: Micros) -> bool {
+    (-TIME_MAX..=TIME_MAX).contains(&at.0)
+}
+
+/// The logs of a session, by their indices in the caller's list.
+#[derive(Clone, Debug)]
+pub(super) struct Sides {
+    pub(super) server: usize,
+    /// Log of each player's client, if there is one.
+    pub(super) clients: Vec<Option<usize>>,
+}
+
+impl Sides {
+    /// Finds the server's log and each client's, and checks that all belong to one session with the same rules.
+    pub(super) fn of(headers: &[&Header]) -> Result<Sides, MergeError> {
+        let mut server: Option<usize> = None;
+        let mut sides = Vec::new();
+        for (log, header) in headers.iter().enumerate() {
+            let side = header.side.ok_or(MergeError::NotASide { log })?;
+            match (side.player, server) {
+                (Some(player), _) => sides.push((player, log)),
+                (None, None) => server = Some(log),
+                (None, Some(first)) => return Err(MergeError::TwoServers { first, log }),
+            }
+        }
+        let server = server.ok_or(MergeError::NoServer)?;
+        let players = headers[server].players.len();
+        for (player, log) in &sides {
+            check_header(headers[server], headers[*log], *log)?;
+            if usize::from(player.0) >= players {
+                return Err(MergeError::OtherBuild { log: *log, what: "number of players" });
+            }
+        }
+        sides.sort_unstable();
+        if let Some(pair) = sides.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(MergeError::SamePlayer { first: pair[0].1, log: pair[1].1, player: pair[0].0 });
+        }
+        let mut clients = vec![None; players];
+        sides.into_iter().for_each(|(player, log)| clients[usize::from(player.0)] = Some(log));
+        Ok(Sides { server, clients })
+    }
+
+    /// Returns an error if a player has no log and the server did not record what it heard. `is_heard` tells the
+    /// latter.
+    pub(super) fn check_missing(&self, is_heard: impl Fn(usize) -> bool) -> Result<(), MergeError> {
+        let is_missing = |(player, log): &(usize, &Option<usize>)| log.is_none() && !is_heard(*player);
+        let missing = self.clients.iter().enumerate().filter(is_missing);
+        let players: Vec<PlayerId> = missing.map(|(player, _)| PlayerId(player as u16)).collect();
+        if players.is_empty() { Ok(()) } else { Err(MergeError::Missing { players, all: self.clients.len() }) }
+    }
+
+    /// Returns the player whose log it is; `None` for the server's.
+    pub(super) fn player_of(&self, log: usize) -> Option<usize> {
+        self.clients.iter().position(|of| *of == Some(log))
+    }
+
+    /// Returns the header of the merged session.
+    pub(super) fn header(&self, server: &Header) -> Header {
+        let mut header = Header { side: None, ..server.clone() };
+        for (player, log) in header.players.iter_mut().zip(&self.clients) {
+            player.recorded |= log.is_some();
+        }
+        header
+    }
+
+    /// Returns the part of a stretch that goes into the merged session. Of entirely unknown kinds the clock is unknown:
+    /// the merge keeps the server's rows and drops the clients'.
+    pub(super) fn share(&self, log: usize, mut stretch: Stretch) -> Stretch {
+        let mut taken: Vec<PlayerRecords> = self.clients.iter().map(|_| PlayerRecords::default()).collect();
+        match self.player_of(log) {
+            Some(player) => {
+                let records = stretch.players.get_mut(player).map(std::mem::take).unwrap_or_default();
+                taken[player].take(By::Client, records);
+                let known = stretch.unknown.into_iter().filter(super::is_of_clients).collect();
+                Stretch { players: taken, unknown: known, ..Stretch::default() }
+            }
+            None => {
+                for ((taken, log), records) in taken.iter_mut().zip(&self.clients).zip(stretch.players) {
+                    match log {
+                        Some(_) => taken.take(By::Server, PlayerRecords { heard: Vec::new(), ..records }),
+                        None => *taken = records,
+                    }
+                }
+                Stretch { players: taken, ..stretch }
+            }
+        }
+    }
+}
+
+/// Checks that a client's log belongs to the server's session and has the same rules.
+fn check_header(server: &Header, client: &Header, log: usize) -> Result<(), MergeError> {
+    let session = |header: &Header| header.side.map(|side| side.session);
+    // A client need not know the settings of other players.
+    let own = client.side.and_then(|side| side.player);
+    let shared = |header: &Header| -> Vec<(String, String)> {
+        let is_shared = |(key, _): &&(String, String)| player_of(key).is_none_or(|player| Some(player) == own);
+        header.settings.iter().filter(is_shared).cloned().collect()
+    };
+    if session(server) != session(client) {
+        return Err(MergeError::OtherSession { log });
+    }
+    let same = [
+        ("game", server.game == client.game),
+        ("rules", server.rules == client.rules),
+        ("seed", server.seed == client.seed),
+        ("settings", shared(server) == shared(client)),
+        ("kinds of records", server.unknown == client.unknown),
+        ("number of players", server.players.len() == client.players.len()),
+        ("classes of entities", server.classes == client.classes),
+    ];
+    match same.into_iter().find(|(_, is_same)| !is_same) {
+        Some((what, _)) => Err(MergeError::OtherBuild { log, what }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,51 @@
+//! The record types of a session, independent of any game's types and of the storage format.
+//!
+//! A game's own data is opaque here: its rules are bytes, and its entity states are rows of 32-bit cells whose names
+//! are in the header. All times are session times unless a field says otherwise.
+
+mod cause;
+mod client;
+mod event;
+mod fate;
+mod header;
+mod heard;
+mod kept;
+mod keyframe;
+mod outline;
+mod own_setting;
+mod rules;
+mod schema;
+mod server;
+mod session;
+mod side;
+mod state;
+mod stream;
+mod unknown;
+mod wall;
+mod what_if;
+
+pub use cause::Cause;
+pub use client::{ArrivalRecord, FrameRecord, PacketRecord};
+pub use event::{DamageRecord, Effect, GapCause, GapRecord, Presence, PresenceRecord, Reason, ShotRecord};
+pub use fate::Fates;
+pub use header::{Header, Origin, PlayerInfo};
+pub use heard::{HEARD_COMMANDS_MAX, HeardRecord};
+pub use kept::{KeptStates, KnowsStates};
+pub use keyframe::Keyframe;
+pub(crate) use outline::lowest_and_highest;
+pub use outline::{Outline, OutlineOfPlayer};
+pub use own_setting::{player_of, split_of_player};
+pub use rules::StoredRules;
+pub use schema::{CellKind, Class, ClassId, Field, Meaning, Scope, usercmd_fields};
+pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, TickRecord, Timing};
+pub use session::{Misfit, Session, Stretch};
+pub use side::{Holds, SessionId, Side};
+pub use state::sent_differently;
+pub use state::{StateKey, StateRecord, States};
+pub(crate) use stream::OF_SESSION;
+pub use stream::{By, OF_PLAYERS, PlayerRecords, Record, Recorded, Stream, When};
+pub use stream::{each_stream, state_bytes};
+pub(crate) use unknown::OwnRow;
+pub use unknown::{UnknownColumn, UnknownKind, UnknownRecords, Value};
+pub use wall::Wall;
+pub use what_if::{REJUDGED, WhatIf};

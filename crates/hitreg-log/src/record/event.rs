@@ -1,0 +1,191 @@
+//! Events of a session besides input and snapshots: players who join and leave, shots, damage, effects, and gaps in the
+//! recording.
+
+use glam::Vec3;
+
+use super::Recorded;
+use super::stream::When;
+use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick, named};
+
+/// A player joined or left the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PresenceRecord {
+    /// The first tick with the player, or the first without.
+    pub tick: Tick,
+    /// Time of the change.
+    pub at: Micros,
+    /// Whether the player joined or left.
+    pub change: Presence,
+}
+
+/// Whether a player joined or left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Presence {
+    /// The player joined.
+    #[default]
+    Joined,
+    /// The player left.
+    Left,
+}
+
+named!(Presence {
+    Joined = "joined",
+    Left = "left",
+});
+
+/// A shot, as the shooter's client predicted it or as the server judged it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShotRecord {
+    /// The usercmd that fired it.
+    pub command: CommandSeq,
+    /// Time of the client frame, or of the server's tick.
+    pub at: Micros,
+    /// Index among the shots of that usercmd, from 0.
+    pub index: u8,
+    /// The result.
+    pub reason: Reason,
+    /// The entity that was hit, or that took the most damage; `None` for a miss.
+    pub target: Option<EntityId>,
+    /// The part of the body that was hit, in the game's numbering.
+    pub hitgroup: u8,
+    /// Damage of the hit, in health points.
+    pub damage: i32,
+    /// How far the server rewound the targets for this shot; zero for a prediction.
+    pub rewound: Micros,
+}
+
+/// The result of a shot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It hit a target.
+    Hit,
+    /// The map blocked a shot that would have hit a target.
+    HitWorld,
+    /// Its line meets no target.
+    #[default]
+    Missed,
+    /// It hit a target that is already dead at present; no damage.
+    AlreadyDead,
+    /// It launched a projectile; the impact has its own record.
+    Launched,
+}
+
+named!(Reason {
+    Hit = "hit",
+    HitWorld = "hit the world",
+    Missed = "missed",
+    AlreadyDead = "already dead",
+    Launched = "launched",
+});
+
+impl Reason {
+    /// Returns the name in traces and reports.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// An entity lost health.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DamageRecord {
+    /// The tick of the damage.
+    pub tick: Tick,
+    /// Time of that tick.
+    pub at: Micros,
+    /// The entity that lost health.
+    pub victim: EntityId,
+    /// The player who caused it; `None` for other causes, such as a fall.
+    pub attacker: Option<PlayerId>,
+    /// Lost health points.
+    pub amount: i32,
+}
+
+/// A span with missing records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GapRecord {
+    /// Time of the last record before the gap.
+    pub from: Micros,
+    /// Time of the first record after the gap.
+    pub to: Micros,
+    /// The player whose records are missing; `None` when any player's may be.
+    pub player: Option<PlayerId>,
+    /// The cause of the gap.
+    pub why: GapCause,
+}
+
+/// The cause of missing records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GapCause {
+    /// Part of the file was damaged.
+    #[default]
+    Damaged,
+    /// The recorder was too slow.
+    Overrun,
+    /// Recording was paused on purpose.
+    Paused,
+    /// The recorder was disconnected.
+    Disconnected,
+}
+
+named!(GapCause {
+    Damaged = "damaged",
+    Overrun = "overrun",
+    Paused = "paused",
+    Disconnected = "disconnected",
+});
+
+/// A one-shot sound or visual effect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// Number of the effect in the game's numbering; [`Simulate::effect_name`](hitreg_netcode::game::Simulate::effect_name)
+    /// names it.
+    pub kind: u8,
+    /// The entity that causes it. The server does not send a client that predicts effects the
+    /// [predictable](Effect::predictable) ones of its own entity.
+    pub entity: EntityId,
+    /// Position, in units.
+    pub at: Vec3,
+    /// Whether shared code causes the effect, so that its player's client can predict it.
+    pub predictable: bool,
+}
+
+impl Recorded for PresenceRecord {
+    fn when(&self) -> When {
+        When::At(self.at)
+    }
+
+    fn move_by(&mut self, by: Micros) {
+        self.at += by;
+    }
+}
+
+impl Recorded for ShotRecord {
+    fn when(&self) -> When {
+        When::At(self.at)
+    }
+
+    fn move_by(&mut self, by: Micros) {
+        self.at += by;
+    }
+}
+
+impl Recorded for DamageRecord {
+    fn when(&self) -> When {
+        When::At(self.at)
+    }
+
+    fn move_by(&mut self, by: Micros) {
+        self.at += by;
+    }
+}
+
+impl Recorded for GapRecord {
+    fn when(&self) -> When {
+        When::At(self.to)
+    }
+
+    fn move_by(&mut self, by: Micros) {
+        self.from += by;
+        self.to += by;
+    }
+}

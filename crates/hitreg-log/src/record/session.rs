@@ -1,0 +1,303 @@
+//! A session in memory, or a stretch of it.
+
+use super::{
+    By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream, TickRecord,
+    UnknownColumn, UnknownKind, UnknownRecords, Value, When,
+};
+use crate::units::{Micros, PlayerId, Tick};
+
+/// A session in memory. Without a header (`Session<()>`) it is a [`Stretch`], such as the content of one chunk of a
+/// log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Session<H = Header> {
+    /// The data known before the first record.
+    pub header: H,
+    /// The records of each player, in the order of [`Header::players`].
+    pub players: Vec<PlayerRecords>,
+    /// Entity states in the order of their keys.
+    pub states: States,
+    /// The server's ticks in order.
+    pub ticks: Vec<TickRecord>,
+    /// Damage to entities.
+    pub damage: Vec<DamageRecord>,
+    /// Spans with missing records.
+    pub gaps: Vec<GapRecord>,
+    /// Records of custom and unknown kinds; [`Header::unknown`] declares them.
+    pub unknown: Vec<UnknownRecords>,
+}
+
+/// Consecutive records of a session, without a header.
+pub type Stretch = Session<()>;
+
+impl Session {
+    /// Returns a session without records.
+    pub fn new(header: Header) -> Session {
+        let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
+        let Stretch { states, ticks, damage, gaps, unknown, .. } = Stretch::default();
+        Session { header, players, states, ticks, damage, gaps, unknown }
+    }
+
+    /// Adds a record if it fits the header: its player and its class must exist, and a state needs one cell for each
+    /// field.
+    ///
+    /// # Errors
+    /// When the record does not fit the header. The session is then unchanged.
+    pub fn push(&mut self, record: Record) -> Result<(), Misfit> {
+        record.check(&self.header)?;
+        self.put(&record);
+        Ok(())
+    }
+
+    /// Returns one player's records.
+    pub fn of(&mut self, player: PlayerId) -> Option<&mut PlayerRecords> {
+        self.players.get_mut(usize::from(player.0))
+    }
+
+    /// Returns the time between the first and the last client frame, snapshot arrival or tick.
+    pub fn duration(&self) -> Micros {
+        self.played().map_or(Micros::ZERO, |(first, last)| last - first)
+    }
+
+    /// Returns the times of the first and the last client frame, snapshot arrival or tick.
+    pub fn played(&self) -> Option<(Micros, Micros)> {
+        let frames = self.players.iter().flat_map(|p| [p.frames.first(), p.frames.last()]).flatten().map(|f| f.at);
+        let arrivals =
+            self.players.iter().flat_map(|p| [p.received.first(), p.received.last()]).flatten().map(|a| a.at);
+        let ticks = [self.ticks.first(), self.ticks.last()].into_iter().flatten().map(|t| t.at);
+        let (mut first, mut last) = (Micros(i64::MAX), Micros(i64::MIN));
+        for at in frames.chain(arrivals).chain(ticks) {
+            first = first.min(at);
+            last = last.max(at);
+        }
+        (first <= last).then_some((first, last))
+    }
+
+    /// Returns the first gap that ends after the first tick. A replay is unreliable from there on. Gaps before the
+    /// first tick are outside the session.
+    pub fn first_hole(&self) -> Option<&GapRecord> {
+        let first = self.ticks.first().map_or(Micros(i64::MIN), |tick| tick.at);
+        self.gaps.iter().filter(|gap| gap.to > first).min_by_key(|gap| gap.from)
+    }
+
+    /// Sorts the states by key. In a client's log it also sorts the snapshots by number, because the client records
+    /// them in the order of arrival. Readers of logs call this.
+    pub fn put_in_order(&mut self) {
+        if self.header.side.is_some_and(|side| side.player.is_some()) {
+            for player in &mut self.players {
+                player.snapshots.sort_by_key(|snapshot| snapshot.seq);
+            }
+        }
+        let kinds = std::mem::take(&mut self.header.unknown);
+        self.put_in_order_of(&kinds);
+        self.header.unknown = kinds;
+    }
+
+    /// Removes everything after a tick and its time.
+    pub fn end_at(&mut self, tick: Tick, at: Micros) {
+        let kinds = std::mem::take(&mut self.header.unknown);
+        self.end_at_of(&kinds, tick, at);
+        self.header.unknown = kinds;
+    }
+}
+
+impl<H> Session<H> {
+    /// Sorts the states by key, and the records of unknown kinds by time.
+    pub(crate) fn put_in_order_of(&mut self, kinds: &[UnknownKind]) {
+        self.states.put_in_order();
+        for records in &mut self.unknown {
+            if let Some(kind) = kinds.iter().find(|kind| kind.name == records.kind) {
+                records.put_in_order(kind);
+            }
+        }
+    }
+
+    /// Removes everything after a tick and its time.
+    pub(crate) fn end_at_of(&mut self, kinds: &[UnknownKind], tick: Tick, at: Micros) {
+        let keep = |when: When| match when {
+            When::At(then) => then <= at,
+            When::In(then) => then <= tick,
+        };
+        for player in &mut self.players {
+            player.streams_mut().into_iter().for_each(|stream| stream.retain(&keep));
+            player.snapshots.retain(|snapshot| snapshot.tick <= tick);
+        }
+        self.streams_mut().into_iter().for_each(|stream| stream.retain(&keep));
+        self.ticks.retain(|kept| kept.tick <= tick);
+        self.states.retain(|key| key.tick <= tick);
+        for records in &mut self.unknown {
+            if let Some(kind) = kinds.iter().find(|kind| kind.name == records.kind) {
+                records.end_at(kind, at);
+            }
+        }
+    }
+
+    /// Appends later records.
+    pub fn append(&mut self, mut later: Stretch) {
+        self.append_own(&mut later);
+        for (player, later) in self.players.iter_mut().zip(later.players) {
+            player.append(later);
+        }
+        self.states.append(&later.states);
+        later.unknown.into_iter().for_each(|records| self.append_unknown(records));
+    }
+
+    /// Appends records of an unknown kind.
+    pub(crate) fn append_unknown(&mut self, records: UnknownRecords) {
+        match self.unknown.iter_mut().find(|known| known.kind == records.kind) {
+            Some(known) => known.append(records),
+            None => self.unknown.push(records),
+        }
+    }
+
+    /// Returns the times of all records that have one of their own.
+    pub fn times(&self) -> impl Iterator<Item = Micros> + '_ {
+        let streams = self.players.iter().flat_map(PlayerRecords::streams).chain(self.streams());
+        let whens = streams.flat_map(|stream| (0..stream.len()).filter_map(|index| stream.when(index)));
+        whens.filter_map(|when| if let When::At(at) = when { Some(at) } else { None })
+    }
+
+    /// Returns whether there are no records.
+    pub fn is_empty(&self) -> bool {
+        let is_empty = |stream: &dyn Stream| stream.len() == 0;
+        self.players.iter().all(|player| player.streams().into_iter().all(is_empty))
+            && self.streams().into_iter().all(is_empty)
+            && self.states.is_empty()
+            && self.unknown.iter().all(UnknownRecords::is_empty)
+    }
+
+    /// Returns the size of the records in memory, in bytes.
+    pub fn bytes(&self) -> usize {
+        let of = |stream: &dyn Stream| stream.bytes(0..stream.len());
+        let players = self.players.iter().flat_map(PlayerRecords::streams).map(of).sum::<usize>();
+        let unknown = self.unknown.iter().map(UnknownRecords::bytes).sum::<usize>();
+        players + self.streams().into_iter().map(of).sum::<usize>() + self.states.bytes() + unknown
+    }
+
+    /// Removes all records and keeps the allocated memory.
+    pub(crate) fn clear(&mut self) {
+        for player in &mut self.players {
+            player.streams_mut().into_iter().for_each(|stream| stream.clear());
+        }
+        self.streams_mut().into_iter().for_each(|stream| stream.clear());
+        self.states.clear();
+        self.unknown.clear();
+    }
+}
+
+impl Stretch {
+    /// Returns an empty stretch of a session with this header.
+    pub(crate) fn of(header: &Header) -> Stretch {
+        Stretch { players: header.players.iter().map(|_| PlayerRecords::default()).collect(), ..Stretch::default() }
+    }
+
+    /// Adds a row of a kind that only the header declares.
+    pub(crate) fn push_row(&mut self, row: &OwnRow, header: &Header) {
+        let Some(kind) = header.unknown.get(row.kind) else { return };
+        let records = match self.unknown.iter_mut().position(|known| known.kind == kind.name) {
+            Some(place) => &mut self.unknown[place],
+            None => {
+                let columns = row.values.iter().map(|_| UnknownColumn::default()).collect();
+                self.unknown.push(UnknownRecords { kind: kind.name.clone(), columns, ..UnknownRecords::default() });
+                let last = self.unknown.len() - 1;
+                &mut self.unknown[last]
+            }
+        };
+        records.series.push(row.series);
+        records.keys.push(row.key);
+        for (column, value) in records.columns.iter_mut().zip(&row.values) {
+            column.is_float |= matches!(value, Value::Float(_));
+            column.values.push(value.cell());
+        }
+    }
+
+    /// Adds a record of a session with this header.
+    ///
+    /// # Errors
+    /// When the record does not fit the header. The stretch is then unchanged.
+    pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), Misfit> {
+        record.check(header)?;
+        self.put(record);
+        Ok(())
+    }
+}
+
+impl Record {
+    /// Checks that the record fits a session.
+    pub(crate) fn check(&self, header: &Header) -> Result<(), Misfit> {
+        let players = header.players.len();
+        if let Some(id) = self.player().filter(|id| usize::from(id.0) >= players) {
+            return Err(Misfit::Player { id, players });
+        }
+        match self {
+            Record::State(state) => state.key().check(state.cells.len(), header),
+            Record::Heard(_, heard) if !heard.is_sound() => Err(Misfit::Heard { number: heard.number }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl StateKey {
+    /// Checks that a state with this many cells fits a session.
+    pub(crate) fn check(&self, found: usize, header: &Header) -> Result<(), Misfit> {
+        let (players, classes, class) = (header.players.len(), header.classes.len(), self.class.0);
+        if let Some(id) = self.viewer.filter(|id| usize::from(id.0) >= players) {
+            return Err(Misfit::Player { id, players });
+        }
+        match header.classes.get(usize::from(class)).map(|class| class.fields.len()) {
+            None => Err(Misfit::Class { class, classes }),
+            Some(fields) if fields != found => Err(Misfit::Cells { found, class, fields }),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+impl PlayerRecords {
+    /// Shifts the times of the records that one side made.
+    pub fn move_by(&mut self, side: By, by: Micros) {
+        for (stream, (_, of)) in self.streams_mut().into_iter().zip(super::OF_PLAYERS) {
+            if of == side {
+                stream.move_by(by);
+            }
+        }
+    }
+}
+
+/// Why a record does not fit the session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// No player has this number.
+    #[error("a record of player {id}, but the session has {players} players")]
+    Player {
+        /// The player's number.
+        id: PlayerId,
+        /// Number of players in the session.
+        players: usize,
+    },
+    /// A packet has too many usercmds or usercmd numbers that are not consecutive.
+    #[error(
+        "packet {number} was heard with more than {max} usercmds, or with some between them left out",
+        max = super::HEARD_COMMANDS_MAX
+    )]
+    Heard {
+        /// The packet's number.
+        number: u32,
+    },
+    /// The class does not exist.
+    #[error("a state of class {class}, but the session has {classes} classes")]
+    Class {
+        /// The class's number.
+        class: u16,
+        /// Number of classes in the session.
+        classes: usize,
+    },
+    /// The number of cells differs from the number of fields.
+    #[error("a state of {found} cells, but class {class} has {fields} fields")]
+    Cells {
+        /// Number of cells of the state.
+        found: usize,
+        /// The class's number.
+        class: u16,
+        /// Number of fields of the class.
+        fields: usize,
+    },
+}

@@ -1,0 +1,235 @@
+//! Entity states: which state of an entity the server sent to which viewer after which tick.
+
+use std::collections::BTreeSet;
+
+use super::{Class, ClassId, Field};
+use crate::units::{EntityId, PlayerId, Tick};
+
+/// The state of an entity after a tick.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StateRecord {
+    /// The tick; in an imported recording, the number of the snapshot.
+    pub tick: Tick,
+    /// The only client who was sent this state; `None` for a state that all viewers of the entity share.
+    pub viewer: Option<PlayerId>,
+    /// The entity.
+    pub entity: EntityId,
+    /// The class, which defines the cells.
+    pub class: ClassId,
+    /// The cells, one for each field of the class. Fields that only clients know are 0.
+    pub cells: Vec<u32>,
+}
+
+impl StateRecord {
+    /// Returns a state of class 0 that all viewers share.
+    pub fn shared(tick: Tick, entity: EntityId, cells: Vec<u32>) -> StateRecord {
+        StateRecord { tick, entity, cells, ..StateRecord::default() }
+    }
+
+    /// Returns the key of the state.
+    pub fn key(&self) -> StateKey {
+        StateKey { tick: self.tick, viewer: self.viewer, entity: self.entity, class: self.class }
+    }
+}
+
+/// The key of a state in a session.
+///
+/// Ticks count from 1. A session that was cut out of another begins with states of tick 0, one for each player. Without
+/// them it begins with the states that the game spawns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateKey {
+    /// The tick.
+    pub tick: Tick,
+    /// The only client who was sent the state; `None` (shared by all viewers) sorts first.
+    pub viewer: Option<PlayerId>,
+    /// The entity.
+    pub entity: EntityId,
+    /// The class.
+    pub class: ClassId,
+}
+
+/// Entity states in flat arrays, in the order of their keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct States {
+    keys: Vec<StateKey>,
+    /// End of each row's cells in `cells`.
+    ends: Vec<u32>,
+    cells: Vec<u32>,
+}
+
+impl States {
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Returns the keys of all rows, sorted once [`States::put_in_order`] was called.
+    pub fn keys(&self) -> &[StateKey] {
+        &self.keys
+    }
+
+    /// Returns the cells of all rows, concatenated.
+    pub fn cells(&self) -> &[u32] {
+        &self.cells
+    }
+
+    /// Returns the cells of all rows for changes in place.
+    pub fn cells_mut(&mut self) -> &mut [u32] {
+        &mut self.cells
+    }
+
+    /// Returns the cells of a row by its index; empty if there is no such row.
+    pub fn cells_of(&self, index: usize) -> &[u32] {
+        let begin = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.get(index).copied().unwrap_or(begin);
+        &self.cells[begin as usize..end as usize]
+    }
+
+    /// Iterates over all rows.
+    pub fn iter(&self) -> impl Iterator<Item = (StateKey, &[u32])> {
+        self.keys.iter().enumerate().map(|(index, key)| (*key, self.cells_of(index)))
+    }
+
+    /// Appends a row. Rows may be pushed in any order, but lookups need them [in order](States::put_in_order).
+    pub fn push(&mut self, key: StateKey, cells: &[u32]) {
+        self.keys.push(key);
+        self.cells.extend_from_slice(cells);
+        self.ends.push(self.cells.len() as u32);
+    }
+
+    /// Appends the rows of another table.
+    pub fn append(&mut self, later: &States) {
+        let begin = self.cells.len() as u32;
+        self.keys.extend_from_slice(&later.keys);
+        self.ends.extend(later.ends.iter().map(|end| begin + end));
+        self.cells.extend_from_slice(&later.cells);
+    }
+
+    /// Removes all rows and keeps the allocated memory.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.ends.clear();
+        self.cells.clear();
+    }
+
+    /// Returns the states of one entity that the server sent a viewer for a tick: the viewer's own states first, then
+    /// the shared ones. There are several if the server sent states of several classes.
+    pub fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+        self.own(tick, viewer, entity).chain(self.shared(tick, entity))
+    }
+
+    /// Returns the states of one entity and tick that only this viewer was sent.
+    pub fn own(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+        self.at(tick, Some(viewer), entity)
+    }
+
+    /// Returns the states of one entity and tick that all viewers of the entity share.
+    pub fn shared(&self, tick: Tick, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+        self.at(tick, None, entity)
+    }
+
+    fn at(&self, tick: Tick, viewer: Option<PlayerId>, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+        let first = StateKey { tick, viewer, entity, class: ClassId(0) };
+        let begin = self.keys.partition_point(|key| *key < first);
+        let of = move |key: &&StateKey| (key.tick, key.viewer, key.entity) == (tick, viewer, entity);
+        let keys = self.keys[begin..].iter().take_while(of).enumerate();
+        keys.map(move |(place, key)| (key.class, self.cells_of(begin + place)))
+    }
+
+    /// Returns the first of the states that [`States::sent`] returns.
+    pub fn row(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> Option<(ClassId, &[u32])> {
+        self.sent(tick, viewer, entity).next()
+    }
+
+    /// Returns the states of a tick.
+    pub fn of_tick(&self, tick: Tick) -> impl Iterator<Item = (StateKey, &[u32])> {
+        let begin = self.keys.partition_point(|key| key.tick < tick);
+        let keys = self.keys[begin..].iter().take_while(move |key| key.tick == tick).enumerate();
+        keys.map(move |(place, key)| (*key, self.cells_of(begin + place)))
+    }
+
+    /// Sorts the rows by key; the sort is stable.
+    pub fn put_in_order(&mut self) {
+        if self.keys.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|&row| self.keys[row]);
+        let mut sorted = States::default();
+        for row in order {
+            sorted.push(self.keys[row], self.cells_of(row));
+        }
+        *self = sorted;
+    }
+
+    /// Removes the first rows.
+    pub(crate) fn drop_first(&mut self, rows: usize) {
+        let Some(last) = rows.checked_sub(1).and_then(|last| self.ends.get(last)).copied() else { return };
+        self.keys.drain(..rows);
+        self.ends.drain(..rows);
+        self.ends.iter_mut().for_each(|end| *end -= last);
+        self.cells.drain(..last as usize);
+    }
+
+    /// Keeps only the rows whose keys satisfy `keep`.
+    pub fn retain(&mut self, keep: impl Fn(&StateKey) -> bool) {
+        let was = std::mem::take(self);
+        was.iter().filter(|(key, _)| keep(key)).for_each(|(key, cells)| self.push(key, cells));
+    }
+
+    /// Returns the size of the rows in memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.keys[..]) + size_of_val(&self.ends[..]) + size_of_val(&self.cells[..])
+    }
+}
+
+/// Returns the names of the fields whose values differed between one viewer's state and the shared state of the same
+/// entity and tick. For these fields the shared value need not be the server's state.
+pub fn sent_differently<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&'c str> {
+    let fields = |class: ClassId| classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
+    let mut apart = BTreeSet::new();
+    for (key, cells) in states.iter().filter(|(key, _)| key.viewer.is_some()) {
+        for (class, shared) in states.shared(key.tick, key.entity) {
+            let same = |field: &Field| fields(class).iter().position(|other| other.is_same_cell(field));
+            let differs =
+                |(field, cell): &(&Field, &u32)| same(field).is_some_and(|place| shared.get(place) != Some(*cell));
+            let differing = fields(key.class).iter().zip(cells).filter(differs);
+            apart.extend(differing.map(|(field, _)| field.name.as_str()));
+        }
+    }
+    apart
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_viewer_is_shown_its_own_states_before_everyones() {
+        let key = |tick, viewer: Option<u16>, entity, class| StateKey {
+            tick: Tick(tick),
+            viewer: viewer.map(PlayerId),
+            entity: EntityId(entity),
+            class: ClassId(class),
+        };
+        let mut states = States::default();
+        states.push(key(2, None, 0, 1), &[20, 21]);
+        states.push(key(1, None, 0, 1), &[10, 11]);
+        states.push(key(2, Some(1), 0, 0), &[7]);
+        states.push(key(2, None, 3, 1), &[30, 31]);
+        states.put_in_order();
+        let row = |viewer, entity| states.row(Tick(2), PlayerId(viewer), EntityId(entity));
+        assert_eq!(row(0, 0), Some((ClassId(1), &[20, 21][..])));
+        assert_eq!(row(1, 0), Some((ClassId(0), &[7][..])));
+        assert_eq!(states.sent(Tick(2), PlayerId(1), EntityId(0)).count(), 2, "playerState and entityState");
+        assert_eq!((row(1, 3), row(1, 2)), (Some((ClassId(1), &[30, 31][..])), None));
+        assert_eq!(states.of_tick(Tick(2)).count(), 3);
+        states.retain(|key| key.tick == Tick(2));
+        assert_eq!((states.len(), states.cells_of(2)), (3, &[7][..]));
+    }
+}

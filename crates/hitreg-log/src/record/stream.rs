@@ -1,0 +1,252 @@
+//! The kinds of records. [`each_stream!`] is the only list of them: storage, reading, cutting and counting derive from
+//! it. A new kind is one line here, plus the columns of its record in the log.
+
+use super::{
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PresenceRecord,
+    Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord,
+};
+use crate::units::{Micros, PlayerId, Tick};
+
+/// When an event happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At a time of the session.
+    At(Micros),
+    /// In a tick.
+    In(Tick),
+}
+
+/// The operations that every kind of record supports.
+pub trait Recorded: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// Returns when it happened.
+    fn when(&self) -> When;
+    /// Shifts its times, if it has times of its own.
+    fn move_by(&mut self, _by: Micros) {}
+    /// Returns its heap memory, in bytes.
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The clock of a kind's times. Until a merge, the log of that side holds the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The client's clock.
+    Client,
+    /// The server's clock.
+    Server,
+}
+
+/// The records of one kind, independent of their type.
+pub trait Stream {
+    /// Returns the number of records.
+    fn len(&self) -> usize;
+    /// Returns whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Returns when the record at `index` happened.
+    fn when(&self, index: usize) -> Option<When>;
+    /// Returns the size of a range of records in memory, in bytes.
+    fn bytes(&self, range: std::ops::Range<usize>) -> usize;
+    /// Removes all records and keeps the allocated memory.
+    fn clear(&mut self);
+    /// Removes the first `count` records.
+    fn drop_first(&mut self, count: usize);
+    /// Keeps only the records whose time satisfies `keep`.
+    fn retain(&mut self, keep: &dyn Fn(When) -> bool);
+    /// Shifts the times of all records.
+    fn move_by(&mut self, by: Micros);
+}
+
+impl<T: Recorded> Stream for Vec<T> {
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn when(&self, index: usize) -> Option<When> {
+        self.get(index).map(Recorded::when)
+    }
+
+    fn bytes(&self, range: std::ops::Range<usize>) -> usize {
+        let records = self.get(range).unwrap_or_default();
+        size_of_val(records) + records.iter().map(Recorded::heap_bytes).sum::<usize>()
+    }
+
+    fn clear(&mut self) {
+        Vec::clear(self);
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        self.drain(..count.min(Vec::len(self)));
+    }
+
+    fn retain(&mut self, keep: &dyn Fn(When) -> bool) {
+        Vec::retain(self, |record| keep(record.when()));
+    }
+
+    fn move_by(&mut self, by: Micros) {
+        self.iter_mut().for_each(|record| record.move_by(by));
+    }
+}
+
+/// Passes the list of kinds to a macro: the kinds of each player, then those of the session. Records with equal times
+/// are written in this order.
+#[macro_export]
+macro_rules! each_stream {
+    ($then:ident) => {
+        $then! {
+            players {
+                /// Client frames, each with its usercmd.
+                Client Frame frames FrameRecord;
+                /// Shots as the client predicted them.
+                Client Predicted predicted ShotRecord;
+                /// Packets that the client sent.
+                Client Sent sent PacketRecord;
+                /// Arrivals of those packets at the server, in the order of arrival.
+                Server Reached reached ArrivalRecord;
+                /// Content of those packets as the server received it, in logs of the server's side.
+                Server Heard heard HeardRecord;
+                /// How the server handled each usercmd, in the order of handling.
+                Server Executed executed ExecutionRecord;
+                /// Shots as the server judged them.
+                Server Judged judged ShotRecord;
+                /// When the player joined and left.
+                Server Presence presence PresenceRecord;
+                /// Snapshots sent to the client.
+                Server Snapshot snapshots SnapshotRecord;
+                /// Arrivals of those snapshots at the client, in the order of arrival.
+                Client Received received ArrivalRecord;
+            }
+            session {
+                /// The server's ticks.
+                Tick ticks TickRecord;
+                /// Damage to entities.
+                Damage damage DamageRecord;
+                /// Spans with missing records.
+                Gap gaps GapRecord;
+            }
+        }
+    };
+}
+pub use crate::each_stream;
+
+macro_rules! declare {
+    (
+        players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
+        session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
+    ) => {
+        /// One record of a session. The records of one player, and those of the server, come in the order of their
+        /// times.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Record {
+            $( $(#[$doc])* $variant(PlayerId, $type), )*
+            $( $(#[$own_doc])* $own($own_type), )*
+            /// An entity's state after a tick.
+            State(StateRecord),
+        }
+
+        /// The records of one player.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct PlayerRecords {
+            $( $(#[$doc])* pub $field: Vec<$type>, )*
+        }
+
+        /// Kinds of records that each player has: name and clock.
+        pub const OF_PLAYERS: [(&str, By); OF_PLAYERS_COUNT] = [$( (stringify!($field), By::$by) ),*];
+        const OF_PLAYERS_COUNT: usize = [$( stringify!($field) ),*].len();
+        /// Names of the kinds of records of the whole session, except entity states.
+        pub(crate) const OF_SESSION: [&str; OF_SESSION_COUNT] = [$( stringify!($own_field) ),*];
+        const OF_SESSION_COUNT: usize = [$( stringify!($own_field) ),*].len();
+
+        impl PlayerRecords {
+            /// Returns the records by kind, in the order of [`OF_PLAYERS`].
+            pub fn streams(&self) -> [&dyn Stream; OF_PLAYERS_COUNT] {
+                [$( &self.$field ),*]
+            }
+
+            /// Returns whether the player's input is known only from packets that the server received.
+            pub fn is_heard_only(&self) -> bool {
+                self.frames.is_empty() && !self.heard.is_empty()
+            }
+
+            /// Returns the records by kind for changes, in the order of [`OF_PLAYERS`].
+            pub fn streams_mut(&mut self) -> [&mut dyn Stream; OF_PLAYERS_COUNT] {
+                [$( &mut self.$field ),*]
+            }
+
+            /// Appends later records.
+            pub(crate) fn append(&mut self, mut later: PlayerRecords) {
+                $( self.$field.append(&mut later.$field); )*
+            }
+
+            /// Replaces the kinds that are on clock `by` with those of `from`.
+            pub fn take(&mut self, by: By, from: PlayerRecords) {
+                $( if by == By::$by { self.$field = from.$field; } )*
+            }
+        }
+
+        impl<H> Session<H> {
+            /// Returns the session's own records by kind, in the order of `OF_SESSION`.
+            pub fn streams(&self) -> [&dyn Stream; OF_SESSION_COUNT] {
+                [$( &self.$own_field ),*]
+            }
+
+            /// Returns the session's own records by kind for changes, in the order of `OF_SESSION`.
+            pub fn streams_mut(&mut self) -> [&mut dyn Stream; OF_SESSION_COUNT] {
+                [$( &mut self.$own_field ),*]
+            }
+
+            pub(super) fn append_own(&mut self, later: &mut Session<()>) {
+                $( self.$own_field.append(&mut later.$own_field); )*
+            }
+
+            /// Adds a checked record; `None` if the player does not exist.
+            pub(super) fn put(&mut self, record: &Record) -> Option<()> {
+                match record {
+                    $( Record::$variant(id, record) => {
+                        self.players.get_mut(usize::from(id.0))?.$field.push(record.clone());
+                    } )*
+                    $( Record::$own(record) => self.$own_field.push(record.clone()), )*
+                    Record::State(record) => self.states.push(record.key(), &record.cells),
+                }
+                Some(())
+            }
+        }
+
+        impl Record {
+            /// Returns when it happened; a state's time is its tick.
+            pub fn when(&self) -> When {
+                match self {
+                    $( Record::$variant(_, record) => record.when(), )*
+                    $( Record::$own(record) => record.when(), )*
+                    Record::State(record) => When::In(record.tick),
+                }
+            }
+
+            /// Returns its size in memory, in bytes.
+            pub(crate) fn bytes(&self) -> usize {
+                match self {
+                    $( Record::$variant(_, record) => size_of::<$type>() + record.heap_bytes(), )*
+                    $( Record::$own(record) => size_of::<$own_type>() + record.heap_bytes(), )*
+                    Record::State(record) => state_bytes(record.cells.len()),
+                }
+            }
+
+            /// Returns its player; `None` for records of the whole session.
+            pub fn player(&self) -> Option<PlayerId> {
+                match self {
+                    $( Record::$variant(id, _) => Some(*id), )*
+                    $( Record::$own(_) => None, )*
+                    Record::State(_) => None,
+                }
+            }
+        }
+    };
+}
+each_stream!(declare);
+
+/// Returns the size in memory of a state with this many cells, in bytes.
+pub fn state_bytes(cells: usize) -> usize {
+    16 + 4 * cells
+}

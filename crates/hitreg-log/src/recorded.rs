@@ -1,0 +1,140 @@
+//! Converts a session's own records into the tables of a trace. With them hitreg compares a replay with its log, and
+//! makes traces for builds that record what they replay.
+
+mod own;
+mod shots;
+
+use std::collections::BTreeSet;
+
+use crate::record::{CellKind, Class, Field, Holds, Scope, Session, StateKey, sent_differently};
+use crate::trace::schema::{Role, bodies, executed, frames, ticks};
+use crate::trace::{Column, Data, Table, Trace, TraceHeader};
+use crate::units::PlayerId;
+
+/// The error for a log that does not hold the server's state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an imported recording, or one side of a session, does not hold the server and its clients: compare two of its replays, or merge all sides first"
+)]
+pub struct NoStates;
+
+/// Returns the tables of a log's own records: `ticks` with the recorded hashes, `bodies` with the sent states,
+/// `executed`, and `frames` with the players' input. They lack everything that the server did not send. Compare them
+/// with [`DiffOptions::overlap_only`](hitreg_analysis::diff::DiffOptions::overlap_only).
+///
+/// # Errors When the log is an imported client recording, which has no server ticks, or holds one side of a session.
+pub fn recorded(session: &Session) -> Result<Trace, NoStates> {
+    (session.header.holds() == Holds::Whole).then(|| as_said(session)).ok_or(NoStates)
+}
+
+/// Returns the same tables for any log, including logs that hold only clients' views of the state.
+pub fn as_said(session: &Session) -> Trace {
+    let hidden = sent_differently(&session.header.classes, &session.states);
+    said_but(session, &hidden.into_iter().map(str::to_owned).collect())
+}
+
+/// Returns the same tables for part of a log, without the `hidden` fields: the viewers of the log received different
+/// values of them.
+pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
+    let header = TraceHeader {
+        game: session.header.game.clone(),
+        mode: "closed".to_owned(),
+        log_digest: String::new(),
+        settings: session.header.settings.clone(),
+        part: None,
+    };
+    Trace { header, tables: vec![ticks(session), bodies(session, hidden), executed(session), frames(session)] }
+}
+
+/// Returns all tables from the records of a build that replays a session: the tables of [`recorded`], shots, damage,
+/// and one table for each custom kind.
+pub fn played(session: &Session) -> Vec<Table> {
+    let hidden = sent_differently(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect();
+    let mut tables = vec![all_ticks(session), bodies(session, &hidden), executed(session), frames(session)];
+    tables.extend(shots::shots(session));
+    tables.extend(shots::damage(session));
+    own::add(session, &mut tables);
+    tables
+}
+
+/// Returns the ticks with their hashes, or without the `hash` column if no tick has one.
+fn all_ticks(session: &Session) -> Table {
+    if session.ticks.iter().any(|tick| tick.hash.is_some()) {
+        return ticks(session);
+    }
+    let mut ticks = ticks::Writer::default();
+    for tick in &session.ticks {
+        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash: 0 });
+    }
+    let mut table = ticks.finish(Vec::new());
+    table.columns.retain(|column| column.name != "hash");
+    table
+}
+
+fn ticks(session: &Session) -> Table {
+    let mut ticks = ticks::Writer::default();
+    for (tick, hash) in session.ticks.iter().filter_map(|tick| Some((tick, tick.hash?))) {
+        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash });
+    }
+    ticks.finish(Vec::new())
+}
+
+fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
+    let rows: Vec<_> = session.states.iter().filter(|(key, _)| key.viewer.is_none()).collect();
+    let classes = &session.header.classes;
+    let fields = session.header.body_fields();
+    let mut keys = bodies::Writer::default();
+    for (key, _) in &rows {
+        keys.push(bodies::Row { tick: key.tick.0, entity: key.entity.0.into() });
+    }
+    let is_known = |field: &&Field| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
+    let known = fields.iter().filter(is_known);
+    let column = |field: &Field| {
+        let place = |class: &Class| class.fields.iter().position(|of_class| of_class.is_same_cell(field));
+        let places: Vec<Option<usize>> = classes.iter().map(place).collect();
+        // Fields that a class lacks are 0, as in a body.
+        let cell = |(key, cells): &(StateKey, &[u32])| {
+            places
+                .get(usize::from(key.class.0))
+                .copied()
+                .flatten()
+                .and_then(|place| cells.get(place))
+                .copied()
+                .unwrap_or(0)
+        };
+        let cells = rows.iter().map(cell);
+        let data = match field.kind {
+            CellKind::F32 => Data::F32(cells.map(f32::from_bits).collect()),
+            CellKind::I32 => Data::I64(cells.map(|cell| i64::from(cell as i32)).collect()),
+            CellKind::U32 => Data::U32(cells.collect()),
+        };
+        Column::new(field.name.as_str(), data).in_unit(field.unit())
+    };
+    keys.finish(known.map(column).collect())
+}
+
+fn executed(session: &Session) -> Table {
+    let mut executed = executed::Writer::default();
+    for (player, records) in (0..).zip(&session.players) {
+        for record in &records.executed {
+            let (command, tick, how) = (record.command.0, record.tick.0, record.how as u8);
+            executed.push(executed::Row { player, command, tick, how });
+        }
+    }
+    executed.finish(Vec::new())
+}
+
+/// Returns the input of every client frame. Logs do not record what the client made of it.
+fn frames(session: &Session) -> Table {
+    let mut frames = frames::Writer::default();
+    for (player, records) in (0..).map(PlayerId).zip(&session.players) {
+        for record in &records.frames {
+            frames.push(frames::Row::of_usercmd(player, record.at, &record.command));
+        }
+    }
+    let mut table = frames.finish(Vec::new());
+    let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(Role::Input));
+    let recorded: Vec<&str> = recorded.collect();
+    table.columns.retain(|column| recorded.contains(&column.name.as_str()));
+    table
+}

@@ -1,0 +1,246 @@
+//! The API that an engine calls to record a session. A [`Description`] declares the session, a [`Recorder`] writes the
+//! log, and each thread of the engine pushes records into its own [`Stream`]. The recorder needs no game type and no
+//! pipelines: an engine calls it from its own netcode.
+//!
+//! ```
+//! use hitreg_log::record::{CellKind, Class, ClassId, Field, Meaning, Scope};
+//! use hitreg_log::recorder::{Description, Options, Recorder};
+//! use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+//! use hitreg_log::usercmd::Usercmd;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("duel.hitlog");
+//! let x = Field::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+//! let about = Description::new("mygame").tick_hz(60).class(Class::new("player", vec![x])).player("p0");
+//! let recorder = Recorder::create(&path, about, Options::default())?;
+//! let mut server = recorder.stream();
+//! for tick in 1..=600 {
+//!     let at = Micros(i64::from(tick) * 16_667);
+//!     server.usercmd(PlayerId(0), at, Usercmd { seq: CommandSeq(tick), ..Usercmd::default() })?;
+//!     server.tick(Tick(tick), at, Some(0x1234))?;
+//!     server.body(Tick(tick), EntityId(0), ClassId(0), &[(tick as f32).to_bits()])?;
+//!     # if tick % 60 == 0 { std::thread::sleep(std::time::Duration::from_millis(15)); }
+//! }
+//! let written = recorder.finish()?;
+//! assert_eq!((written.records, written.lost_records), (1_800, 0));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A push copies one record into the stream's own ring buffer, without a lock or a system call. Two background threads
+//! empty the rings. One sorts records by time and cuts them into chunks, the other packs, compresses and writes the
+//! chunks. `record live` and `serve` use the same writer, [`BackgroundLogWriter`].
+//!
+//! [`BackgroundLogWriter`]: crate::log::BackgroundLogWriter
+
+mod collector;
+mod cut;
+mod description;
+mod error;
+mod flight;
+mod output;
+mod rotating;
+mod shared;
+mod stream;
+mod traced;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+pub use description::{Description, OwnKind, USERCMD_BYTES, usercmd_bytes};
+pub use error::{FinishError, PushError};
+pub use rotating::Rotation;
+pub use stream::Stream;
+
+use crate::log::{self, BackgroundLogWriter, WhenFull};
+use crate::record::Header;
+use crate::store::{Kind, Recording, Targets};
+use crate::trace::Digest;
+use crate::units::Micros;
+use collector::Collector;
+use cut::Cut;
+use flight::Flight;
+use output::Output;
+use rotating::Rotating;
+use shared::Shared;
+use traced::Traced;
+
+/// Options of a recorder. The default is for a session that runs in real time.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The reorder window: how much older than the newest record a record may be. The recorder refuses older ones.
+    pub window: Micros,
+    /// The capacity of each stream's ring, in records; at least 2.
+    pub ring: usize,
+    /// What happens when a stream's ring is full or the disk is too slow. [`WhenFull::Wait`] is for sessions that do
+    /// not run in real time.
+    pub when_full: WhenFull,
+    /// How the log writer cuts and packs chunks.
+    pub chunks: log::Options,
+    /// When the recorder starts a new file; `None` writes a single file.
+    pub rotation: Option<Rotation>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let (window, when_full, chunks) = (Micros::from_ms(250), WhenFull::Drop, log::Options::live());
+        Options { window, ring: 4096, when_full, chunks, rotation: None }
+    }
+}
+
+impl Options {
+    /// Returns options for a session that does not run in real time: the recorder waits and drops nothing.
+    pub fn patient() -> Options {
+        Options { when_full: WhenFull::Wait, ..Options::default() }
+    }
+}
+
+/// A log that is being written. Dropping it without [`Recorder::finish`] leaves an unfinished `.part` file, as a crash
+/// would, with everything recorded up to that point.
+#[derive(Debug)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+    ring: usize,
+    thread: Option<JoinHandle<Result<(), FinishError>>>,
+}
+
+/// Counters of written, lost and dropped data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// Records written into chunks.
+    pub records: u64,
+    /// Records lost because their stream's ring was full. Gap records in the log mark when.
+    pub lost_records: u64,
+    /// Chunks dropped because the disk was too slow. Gap records in the log mark when.
+    pub dropped_chunks: u64,
+    /// Records refused because they were older than the reorder window.
+    pub late_records: u64,
+}
+
+impl Recorder {
+    /// Starts a log at `path`. Until [`Recorder::finish`] the file is called `NAME.hitlog.part`. If the process is
+    /// killed, the file holds all but the last second, and `hitreg recover` turns it into a log.
+    ///
+    /// With [`Options::rotation`] the recorder writes a series of files, `NAME-0001.hitlog` and so on, numbered after
+    /// those on disk. Each is a complete log that begins after a tick. It starts with the present players, the bodies
+    /// after that tick (as states of tick 0), and the usercmds that have not run.
+    ///
+    /// # Errors When the file cannot be written, a file of that name exists, or the description is invalid.
+    pub fn create(path: &Path, about: Description, options: Options) -> Result<Recorder, FinishError> {
+        let (header, kinds) = about.into_header()?;
+        let how = (options.chunks, options.when_full);
+        let out: Box<dyn Output> = match options.rotation {
+            Some(rotation) => {
+                let cut = Cut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
+                Box::new(Rotating::begin(path.to_owned(), header.clone(), cut, rotation, how)?)
+            }
+            None => {
+                let target = Targets::new([], false).file(path, Kind::Log)?;
+                Box::new(Recording::begin_with(&target, &header, how.0, how.1)?)
+            }
+        };
+        Recorder::begin(out, header, kinds, options)
+    }
+
+    /// Starts a log in any writer. The log is complete only after [`Recorder::finish`].
+    ///
+    /// # Errors
+    /// When the header cannot be written or the description is invalid.
+    pub fn to(out: impl Write + Send + 'static, about: Description, options: Options) -> Result<Recorder, FinishError> {
+        let (header, kinds) = about.into_header()?;
+        let out = BackgroundLogWriter::new(out, &header, options.chunks)?.when_full(options.when_full);
+        Recorder::begin(Box::new(out), header, kinds, options)
+    }
+
+    /// Starts a flight recorder: it keeps the last `span` of a session in memory, packed as in a log.
+    /// [`Recorder::save`] writes it to a file.
+    ///
+    /// # Errors
+    /// When the description is invalid.
+    pub fn keep_last(span: Micros, about: Description, options: Options) -> Result<Recorder, FinishError> {
+        let (header, kinds) = about.into_header()?;
+        let cut = Cut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
+        Recorder::begin(Box::new(Flight::new(header.clone(), cut, span)), header, kinds, options)
+    }
+
+    /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
+    /// record a session. [`Recorder::finish`] writes the trace, with the tables `ticks`, `bodies`, `executed`,
+    /// `frames`, `shots` and `damage`, and one table for each custom kind. It replaces an existing trace.
+    ///
+    /// # Errors When the trace cannot be written or the description is invalid.
+    pub fn trace(path: &Path, about: Description, log: Digest) -> Result<Recorder, FinishError> {
+        let (header, kinds) = about.into_header()?;
+        let target = Targets::new([], true).file(path, Kind::Trace)?;
+        Recorder::begin(Box::new(Traced::new(target, log, header.clone())), header, kinds, Options::patient())
+    }
+
+    fn begin(
+        out: Box<dyn Output>,
+        header: Header,
+        kinds: Vec<OwnKind>,
+        options: Options,
+    ) -> Result<Recorder, FinishError> {
+        let shared = Arc::new(Shared::new(header, kinds, options.when_full));
+        let collector = Collector::new(Arc::clone(&shared), out, options.window);
+        let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || collector.run());
+        let thread = thread.map_err(log::WriteError::Io)?;
+        shared.woken_by(thread.thread().clone());
+        Ok(Recorder { shared, ring: options.ring.max(2), thread: Some(thread) })
+    }
+
+    /// Returns a new stream for one thread to push into. A recorder can have any number of streams.
+    pub fn stream(&self) -> Stream {
+        let (ring, rest) = rtrb::RingBuffer::new(self.ring);
+        self.shared.add(rest);
+        Stream::new(Arc::clone(&self.shared), ring)
+    }
+
+    /// Returns the index of a custom kind by its name in the [`Description`].
+    pub fn kind(&self, name: &str) -> Option<usize> {
+        self.shared.kinds.iter().position(|kind| kind.name == name)
+    }
+
+    /// Returns the counters so far.
+    pub fn written(&self) -> Written {
+        self.shared.written()
+    }
+
+    /// Writes what [`Recorder::keep_last`] holds in memory, including everything pushed before this call, as a log. The
+    /// recording goes on. The log begins after a tick, like a later file of a rotation. A gap record (`paused`) covers
+    /// the part of the session before it.
+    ///
+    /// # Errors When this is no flight recorder, the recording has ended, or the log cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), FinishError> {
+        let kept = self.shared.ask().and_then(|kept| kept.recv().ok());
+        kept.ok_or(FinishError::NothingKept)?.save(path)
+    }
+
+    /// Ends the log. It blocks until everything pushed before is written. Later pushes into a stream return an error.
+    ///
+    /// # Errors The first write error; the log ends before the record that failed.
+    pub fn finish(mut self) -> Result<Written, FinishError> {
+        self.shared.end(true);
+        self.join()?;
+        Ok(self.shared.written())
+    }
+
+    fn join(&mut self) -> Result<(), FinishError> {
+        match self.thread.take() {
+            Some(thread) => thread.join().map_err(|_| log::WriteError::ThreadGone)?,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.shared.end(false);
+        // `drop` cannot return an error; callers that need it call `finish`.
+        let _ = self.join();
+    }
+}

@@ -1,0 +1,274 @@
+//! The description of a session, known before its first record, and the custom record kinds it declares.
+
+use super::{FinishError, PushError};
+use crate::record::{
+    CellKind, Class, Field, Header, Origin, OwnRow, PlayerInfo, SessionId, Side, UnknownKind, UnknownRecords, Value,
+    usercmd_fields,
+};
+use crate::units::{CommandSeq, Micros, PlayerId, Seed};
+
+/// Name of the kind that holds the extra bytes of usercmds, eight bytes a row.
+pub const USERCMD_BYTES: &str = "usercmd_bytes";
+
+/// The header data of a session: game, map, settings, players, classes and custom kinds.
+#[derive(Clone, Debug)]
+pub struct Description {
+    header: Header,
+    kinds: Vec<OwnKind>,
+}
+
+/// A custom record kind, declared by the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnKind {
+    /// Name of the kind, unique in the description.
+    pub name: String,
+    /// Names and types of its columns except `at_us`: 32-bit floats or integers.
+    pub columns: Vec<(String, CellKind)>,
+    /// Index of the kind in the header.
+    pub(super) place: usize,
+}
+
+impl Description {
+    /// Returns the description of a session of a game. Builds select their game by this name.
+    pub fn new(game: impl Into<String>) -> Description {
+        let header = Header {
+            game: game.into(),
+            rules: Vec::new().into(),
+            map: String::new(),
+            seed: Seed(0),
+            settings: Vec::new(),
+            preset: None,
+            players: Vec::new(),
+            origin: Origin::Live,
+            side: None,
+            classes: Vec::new(),
+            usercmd: usercmd_fields(),
+            unknown: Vec::new(),
+        };
+        Description { header, kinds: Vec::new() }
+    }
+
+    /// Sets the map's name and its bytes. Leave the bytes empty when the replay loads the map from its own files.
+    #[must_use]
+    pub fn map(mut self, name: impl Into<String>, bytes: Vec<u8>) -> Description {
+        (self.header.map, self.header.rules) = (name.into(), bytes.into());
+        self
+    }
+
+    /// Sets the random seed of the session.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Description {
+        self.header.seed = Seed(seed);
+        self
+    }
+
+    /// Sets the server's tick rate, 1 to 1,000 Hz.
+    #[must_use]
+    pub fn tick_hz(self, hz: u32) -> Description {
+        self.setting("server.tick_hz", hz.to_string())
+    }
+
+    /// Adds a setting under any name; the last value of a name counts. A name that hitreg defines takes the values that
+    /// hitreg accepts.
+    #[must_use]
+    pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Description {
+        let (key, value) = (key.into(), value.into());
+        match self.header.settings.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, known)) => *known = value,
+            None => self.header.settings.push((key, value)),
+        }
+        self
+    }
+
+    /// Adds the next player. Pass a pseudonym unless players agreed to be recorded by name.
+    #[must_use]
+    pub fn player(mut self, name: impl Into<String>) -> Description {
+        self.header.players.push(PlayerInfo { name: name.into(), recorded: true });
+        self
+    }
+
+    /// Adds the next class of entities.
+    #[must_use]
+    pub fn class(mut self, class: Class) -> Description {
+        self.header.classes.push(class);
+        self
+    }
+
+    /// Adds a game-defined field to each usercmd.
+    #[must_use]
+    pub fn usercmd_field(mut self, field: Field) -> Description {
+        let column = (field.name.clone(), field.kind);
+        match self.kinds.iter_mut().find(|kind| kind.is_usercmd()) {
+            Some(kind) => kind.columns.push(column),
+            None => self.kinds.push(OwnKind { name: FRAMES.into(), columns: vec![column], place: 0 }),
+        }
+        self.header.usercmd.push(field);
+        self
+    }
+
+    /// Declares that usercmds carry extra bytes.
+    #[must_use]
+    pub fn usercmd_bytes(mut self) -> Description {
+        let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I32)).into();
+        self.kinds.push(OwnKind { name: USERCMD_BYTES.into(), columns, place: 0 });
+        self
+    }
+
+    /// Adds a custom record kind. Kinds count from 0 in the order of these calls. Each row has a time, a series (such
+    /// as a player number) and these columns.
+    #[must_use]
+    pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
+        // Kinds of usercmd data come last, so that they do not shift the numbers of the other kinds.
+        let of_usercmds = |kind: &OwnKind| kind.is_usercmd() || kind.is_usercmd_bytes();
+        let place = self.kinds.iter().position(of_usercmds).unwrap_or(self.kinds.len());
+        self.kinds.insert(place, OwnKind { name: name.into(), columns, place: 0 });
+        self
+    }
+
+    /// Declares that the log holds only the server's side, by the server's clock. All sides of one session share the
+    /// number `session`.
+    #[must_use]
+    pub fn server_side(mut self, session: u64) -> Description {
+        self.header.side = Some(Side { session: SessionId(session), player: None });
+        self
+    }
+
+    /// Declares that the log holds one client's side, by that client's clock.
+    #[must_use]
+    pub fn client_side(mut self, session: u64, player: PlayerId) -> Description {
+        self.header.side = Some(Side { session: SessionId(session), player: Some(player) });
+        self
+    }
+
+    /// Declares that the server recorded the usercmds. Their times are arrival times at the server.
+    #[must_use]
+    pub fn usercmds_as_received(self) -> Description {
+        self.setting(USERCMDS, "as_received")
+    }
+
+    /// Checks the description and returns the log's header.
+    pub(super) fn into_header(self) -> Result<(Header, Vec<OwnKind>), FinishError> {
+        let Description { mut header, mut kinds } = self;
+        let fault = |what: String| Err(FinishError::Description(what));
+        let sides_player = header.side.and_then(|side| side.player);
+        if header.game.is_empty() {
+            return fault("the game has no name".into());
+        }
+        // Every command reads the settings that hitreg defines, so their values must be valid.
+        if let Some((key, _)) = header.settings.iter().find(|(key, _)| !is_dotted_name(key)) {
+            return fault(format!("a setting is called `{key}`: its name needs words with dots between them"));
+        }
+        if header.players.is_empty() {
+            return fault("nobody plays: call `player` for each place that there is".into());
+        }
+        if let Some(id) = sides_player.filter(|id| usize::from(id.0) >= header.players.len()) {
+            return fault(format!("it is the side of player {id}, and there are {} players", header.players.len()));
+        }
+        if let Some(class) = header.classes.iter().find(|class| is_twice(class.fields.iter().map(|f| &f.name))) {
+            return fault(format!("class `{}` has two fields of one name", class.name));
+        }
+        if is_twice(header.usercmd.iter().map(|field| &field.name)) {
+            return fault("a usercmd has two fields of one name".into());
+        }
+        if is_twice(kinds.iter().map(|kind| &kind.name)) {
+            return fault("two kinds of records have one name".into());
+        }
+        for (place, kind) in kinds.iter_mut().enumerate() {
+            kind.place = place;
+            let timed = (!kind.is_usercmd()).then(|| AT.to_owned());
+            let columns: Vec<String> =
+                timed.into_iter().chain(kind.columns.iter().map(|(name, _)| name.clone())).collect();
+            if is_twice(columns.iter()) {
+                return fault(format!("kind `{}` has two columns of one name (each has `{AT}`)", kind.name));
+            }
+            let unknown = UnknownKind { name: kind.name.clone(), columns };
+            if unknown.is_known_kind() != kind.is_usercmd() {
+                return fault(format!("`{}` is a kind that every log has", kind.name));
+            }
+            header.unknown.push(unknown);
+        }
+        Ok((header, kinds))
+    }
+}
+
+/// Name of the table of usercmds.
+const FRAMES: &str = "frames";
+/// The time column that every custom kind has, except the fields of usercmds.
+const AT: &str = "at_us";
+/// The setting that says whether clients or the server recorded the usercmds.
+const USERCMDS: &str = "recorder.usercmds";
+
+/// Whether a setting's name is words with dots between them.
+fn is_dotted_name(key: &str) -> bool {
+    key.split('.').all(|word| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control()))
+}
+
+fn is_twice<'a>(names: impl Iterator<Item = &'a String>) -> bool {
+    let mut names: Vec<&String> = names.collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+impl OwnKind {
+    pub(super) fn is_usercmd_bytes(&self) -> bool {
+        self.name == USERCMD_BYTES
+    }
+
+    pub(super) fn is_usercmd(&self) -> bool {
+        self.name == FRAMES
+    }
+
+    /// Checks the number and the types of a row's values against the columns.
+    pub(super) fn check(&self, values: &[Value]) -> Result<(), PushError> {
+        let fits = |(value, (_, kind)): (&Value, &(String, CellKind))| {
+            matches!(value, Value::Float(_)) == (*kind == CellKind::F32)
+        };
+        if values.len() == self.columns.len() && values.iter().zip(&self.columns).all(fits) {
+            return Ok(());
+        }
+        let word = |is_float: bool| if is_float { "a float" } else { "a number" };
+        let list = |words: Vec<&str>| if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
+        Err(PushError::Row {
+            kind: self.name.clone(),
+            found: list(values.iter().map(|value| word(matches!(value, Value::Float(_)))).collect()),
+            columns: list(self.columns.iter().map(|(_, kind)| word(*kind == CellKind::F32)).collect()),
+        })
+    }
+}
+
+/// Returns the rows that hold the extra bytes of a usercmd.
+pub(super) fn rows_of_bytes(
+    kinds: &[OwnKind],
+    player: PlayerId,
+    command: CommandSeq,
+    at: Micros,
+    bytes: &[u8],
+) -> impl Iterator<Item = OwnRow> {
+    let kind = kinds.iter().position(OwnKind::is_usercmd_bytes).unwrap_or(kinds.len());
+    let head = [at.0, i64::from(command.0), bytes.len() as i64];
+    bytes.chunks(8).map(move |part| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        let values = head.into_iter().chain([i64::from_le_bytes(word)]).map(Value::Number).collect();
+        OwnRow { kind, series: u32::from(player.0), key: 0, values }
+    })
+}
+
+/// Returns the extra bytes of a player's usercmds, for each usercmd that had any.
+pub fn usercmd_bytes(records: &UnknownRecords, player: PlayerId) -> Vec<(CommandSeq, Vec<u8>)> {
+    let [_, commands, sizes, words] = &records.columns[..] else { return Vec::new() };
+    let mut found: Vec<(CommandSeq, Vec<u8>)> = Vec::new();
+    let mut missing = 0;
+    for row in (0..records.len()).filter(|&row| records.series[row] == u32::from(player.0)) {
+        if missing == 0 {
+            missing = usize::try_from(sizes.values[row]).unwrap_or(0);
+            found.push((CommandSeq(commands.values[row] as u32), Vec::new()));
+        }
+        let part = missing.min(8);
+        if let Some((_, bytes)) = found.last_mut() {
+            bytes.extend_from_slice(&words.values[row].to_le_bytes()[..part]);
+        }
+        missing -= part;
+    }
+    found
+}

@@ -1,0 +1,109 @@
+//! Readers of MessagePack and TOML. Both use `erased_serde`, so that the compiler instantiates each reader once. One
+//! instance for each type would be a tenth of all code.
+
+use erased_serde::Deserializer;
+use serde::Deserialize;
+
+/// The error of a reader: the bytes or the text do not hold the expected value.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ReadError(String);
+
+/// The default limit of values in one MessagePack document, nested values included. A value of one byte can take dozens
+/// of bytes in memory.
+const MOST_VALUES: u64 = 1 << 20;
+
+/// Reads a value from MessagePack and ignores bytes after it.
+///
+/// # Errors
+/// When the bytes are not MessagePack, hold another type, or hold more than [`MOST_VALUES`].
+pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
+    count_values(MOST_VALUES, bytes)?;
+    let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
+    read(&mut <dyn Deserializer<'a>>::erase(&mut reader))
+}
+
+/// Refuses MessagePack with more than `most` values, before the caller allocates anything for them. Malformed
+/// MessagePack passes: the reader reports it.
+pub(crate) fn count_values(most: u64, bytes: &[u8]) -> Result<(), ReadError> {
+    let (mut rest, mut seen, mut awaited) = (bytes, 0u64, 1u64);
+    while awaited > 0 {
+        let Some((inner, skipped)) = value(rest) else { return Ok(()) };
+        awaited = (awaited - 1).saturating_add(inner);
+        seen += 1;
+        if seen.saturating_add(awaited) > most {
+            return Err(ReadError(format!("it holds more than {most} values")));
+        }
+        let Some(after) = rest.get(skipped..) else { return Ok(()) };
+        rest = after;
+    }
+    Ok(())
+}
+
+/// Returns how many values the first value contains, and how many bytes precede them.
+fn value(bytes: &[u8]) -> Option<(u64, usize)> {
+    let (marker, rest) = bytes.split_first()?;
+    let length = |wide: usize| {
+        let bytes = rest.get(..wide)?;
+        Some(bytes.iter().fold(0usize, |length, byte| length << 8 | usize::from(*byte)))
+    };
+    let plain = |bytes: usize| Some((0, 1 + bytes));
+    let bytes = |wide: usize, more: usize| Some((0, (1 + wide + more).saturating_add(length(wide)?)));
+    let values = |wide: usize, each: u64| Some((length(wide)? as u64 * each, 1 + wide));
+    match *marker {
+        0x80..=0x8f => Some((u64::from(marker & 0x0f) * 2, 1)),
+        0x90..=0x9f => Some((u64::from(marker & 0x0f), 1)),
+        0xa0..=0xbf => plain(usize::from(marker & 0x1f)),
+        0xc4 | 0xd9 => bytes(1, 0),
+        0xc5 | 0xda => bytes(2, 0),
+        0xc6 | 0xdb => bytes(4, 0),
+        0xc7..=0xc9 => bytes(1 << (marker - 0xc7), 1),
+        0xca | 0xce | 0xd2 => plain(4),
+        0xcb | 0xcf | 0xd3 => plain(8),
+        0xcc | 0xd0 => plain(1),
+        0xcd | 0xd1 => plain(2),
+        0xd4..=0xd8 => plain(1 + (1 << (marker - 0xd4))),
+        0xdc => values(2, 1),
+        0xdd => values(4, 1),
+        0xde => values(2, 2),
+        0xdf => values(4, 2),
+        _ => plain(0),
+    }
+}
+
+/// Reads a value from a TOML text.
+///
+/// # Errors
+/// When the text is not TOML or holds another type; the error gives the place.
+pub fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
+    let reader = toml::Deserializer::parse(text).map_err(|error| ReadError(error.to_string()))?;
+    read(&mut <dyn Deserializer<'_>>::erase(reader))
+}
+
+fn read<'a, T: Deserialize<'a>>(reader: &mut dyn Deserializer<'a>) -> Result<T, ReadError> {
+    erased_serde::deserialize(reader).map_err(|error| ReadError(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_through_all_that_holds_others() {
+        let within = |most: u64, value: &dyn erased_serde::Serialize| {
+            count_values(most, &rmp_serde::to_vec_named(value).expect("MessagePack")).is_ok()
+        };
+        let each = |most: u64, value: &dyn erased_serde::Serialize| within(most, value) && !within(most - 1, value);
+        assert!(each(1, &7u8) && each(1, &-70_000i64) && each(1, &1.5f64) && each(1, &"text".repeat(100)));
+        assert!(each(4, &("a", Some(true), None::<u8>)));
+        assert!(each(1 + 70_000, &vec!["x".repeat(40); 70_000]) && each(1 + 300, &vec![i64::MIN; 300]));
+        assert!(each(1 + 2 * 40, &(0..40u32).map(|key| (key, key)).collect::<std::collections::BTreeMap<_, _>>()));
+        assert!(each(2, &[serde_bytes::ByteBuf::from(vec![0xDD; 70_000])]));
+    }
+
+    #[test]
+    fn what_says_that_it_holds_much_is_refused_by_its_first_bytes() {
+        assert!(count_values(1_000, &[0xDD, 0xFF, 0xFF, 0xFF, 0xFF]).is_err());
+        assert!(from_msgpack::<Vec<String>>(&[vec![0xDD, 0, 0x20, 0, 0], vec![0xA0; 1 << 21]].concat()).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! File access: the only module that opens, writes and renames files. Every error names its file.
+//!
+//! An output has a temporary name in the same folder until it is complete, so that the final name never holds half a
+//! file. [`Targets`] decides which files may be written. A recording in progress is `NAME.hitlog.part`; `recover` can
+//! read it after a kill.
+
+#![expect(clippy::disallowed_types, reason = "this module opens files")]
+
+mod destination;
+mod error;
+mod folder;
+mod recording;
+mod saving;
+pub mod shown;
+mod standard;
+mod target;
+mod trace_file;
+mod unnamed;
+
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read};
+use std::path::Path;
+
+pub use error::StoreError;
+pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
+pub use folder::{files_below, temporary_folder};
+pub use recording::{Claim, Recording, Unfinished};
+pub use saving::{Prepared, remove, save, save_log, save_trace};
+pub use saving::{move_to, prepare, save_bytes};
+pub use standard::is_meant as is_standard_stream;
+pub use target::{Kind, Target, Targets};
+pub use trace_file::TraceFile;
+pub use unnamed::remove_unnamed;
+
+use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};
+use crate::record::Session;
+use crate::trace::Trace;
+
+/// The size of a read, in bytes.
+const READ_AHEAD: usize = 256 << 10;
+
+/// The largest file other than logs and traces, in bytes.
+pub const LARGEST_OTHER: u64 = 64 << 20;
+
+/// Opens a file for reading; `-` is standard input.
+///
+/// # Errors
+/// When the file cannot be opened, or is a directory.
+pub fn open(path: &Path) -> Result<impl Read + use<>, StoreError> {
+    Ok(BufReader::with_capacity(READ_AHEAD, open_file(path)?))
+}
+
+/// Opens a file unbuffered, for random access.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_file(path: &Path) -> Result<File, StoreError> {
+    let file = if standard::is_meant(path) { standard::input() } else { File::open(path) };
+    let file = file.map_err(|source| StoreError::open(path, source))?;
+    if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+        return Err(StoreError::IsDirectory { path: path.into() });
+    }
+    Ok(file)
+}
+
+/// Reads a whole file of at most [`LARGEST_OTHER`] bytes, such as a map, a scenario or a golden. The limit exists
+/// because a device may be endless.
+///
+/// # Errors
+/// When the file cannot be opened or read, or is larger.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::new();
+    let read = open(path)?.take(LARGEST_OTHER + 1).read_to_end(&mut bytes);
+    let length = read.map_err(|source| StoreError::open(path, source))?;
+    match length as u64 > LARGEST_OTHER {
+        true => Err(StoreError::TooLarge { path: path.into() }),
+        false => Ok(bytes),
+    }
+}
+
+/// Reads a whole file like [`read_bytes`], but refuses pipes and devices, because opening a pipe can block forever.
+///
+/// # Errors
+/// As [`read_bytes`]; also when the path is a pipe or a device.
+pub fn read_regular(path: &Path) -> Result<Vec<u8>, StoreError> {
+    check_regular(path)?;
+    read_bytes(path)
+}
+
+/// Refuses a path that exists but is not a regular file.
+///
+/// # Errors
+/// When the path is a pipe or a device.
+pub fn check_regular(path: &Path) -> Result<(), StoreError> {
+    match path.metadata() {
+        Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(StoreError::NotRegular { path: path.into() }),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Detects the kind of a file from its first bytes.
+///
+/// # Errors
+/// When the file cannot be opened or read.
+pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
+    Ok(open_either(path)?.0)
+}
+
+/// Detects the kind of a regular file. Returns `None` for other files, and for unreadable ones.
+pub fn kind_of_regular(path: &Path) -> Option<FileKind> {
+    // A pipe must not be read here, because it cannot be read again.
+    let is_regular = path.metadata().is_ok_and(|meta| meta.is_file());
+    if is_regular { kind_of(path).ok() } else { None }
+}
+
+/// Returns the machine's physical memory in bytes, if the system reports it.
+pub fn physical_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib = line.split_whitespace().next()?.parse::<u64>().ok()?;
+    kib.checked_mul(1 << 10)
+}
+
+/// Opens a log or a trace and returns its kind. For any other file, the reader holds only the first bytes, which are
+/// enough for an error message.
+///
+/// # Errors
+/// When the file cannot be opened or read.
+pub fn open_either(path: &Path) -> Result<(FileKind, impl Read + use<>), StoreError> {
+    let (mut file, mut head) = (open(path)?, Vec::new());
+    let read = file.by_ref().take(READ_AHEAD as u64).read_to_end(&mut head);
+    read.map_err(|source| StoreError::open(path, source))?;
+    let kind = log::kind_of(&head);
+    let rest = if kind == FileKind::Other { 0 } else { u64::MAX };
+    Ok((kind, Cursor::new(head).chain(file.take(rest))))
+}
+
+/// Reads a whole log or trace and returns its kind. For any other file, returns only the first bytes.
+///
+/// # Errors
+/// When the file cannot be opened or read.
+pub fn read_either(path: &Path) -> Result<(FileKind, Vec<u8>), StoreError> {
+    let (kind, mut file) = open_either(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|source| StoreError::open(path, source))?;
+    Ok((kind, bytes))
+}
+
+/// Reads a whole, undamaged log.
+///
+/// # Errors
+/// When the file cannot be opened, or is not an undamaged log.
+pub fn read_log(path: &Path) -> Result<Session, StoreError> {
+    log::read_session(open(path)?).map_err(|source| StoreError::content(path, source))
+}
+
+/// Reads a log that may be cut off. Returns the place of the cut.
+///
+/// # Errors
+/// When the file cannot be opened, or has other damage.
+pub fn read_log_prefix(path: &Path) -> Result<(Session, Option<Torn>), StoreError> {
+    log::read_prefix(open(path)?).map_err(|source| StoreError::content(path, source))
+}
+
+/// Opens a log for reading by chunk.
+///
+/// # Errors
+/// When the file cannot be opened, or does not start like a log.
+pub fn open_log(path: &Path) -> Result<LogReader<impl Read + use<>>, StoreError> {
+    LogReader::new(open(path)?).map_err(|source| StoreError::content(path, source))
+}
+
+/// Recovers the undamaged parts of a log.
+///
+/// # Errors
+/// When the file cannot be opened, or nothing can be recovered.
+pub fn recover_log(path: &Path) -> Result<(Session, Damage), StoreError> {
+    log::recover(&read_either(path)?.1).map_err(|source| StoreError::content(path, source))
+}
+
+/// Reads a whole trace.
+///
+/// # Errors
+/// When the file cannot be opened, or is not an undamaged trace.
+pub fn read_trace(path: &Path) -> Result<Trace, StoreError> {
+    log::read_trace(open(path)?).map_err(|source| StoreError::content(path, source))
+}
+
+/// Reads a whole trace like [`read_trace`], but refuses pipes and devices, because opening a pipe can block forever.
+///
+/// # Errors
+/// As [`read_trace`]; also when the path is a pipe or a device.
+pub fn read_regular_trace(path: &Path) -> Result<Trace, StoreError> {
+    check_regular(path)?;
+    read_trace(path)
+}
+
+/// Opens a trace for reading by chunk.
+///
+/// # Errors
+/// When the file cannot be opened, or does not start like a trace.
+pub fn open_trace(path: &Path) -> Result<TraceReader<impl Read + use<>>, StoreError> {
+    TraceReader::new(open(path)?).map_err(|source| StoreError::content(path, source))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! The errors of file access. Each names its file.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::Recording;
+use crate::log::{LogError, WriteError};
+use crate::memory::NeedsMemory;
+
+/// The reason why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system has no place for a temporary folder.
+    #[error("no temporary folder: {0}")]
+    NoTemporaryFolder(#[source] std::io::Error),
+    /// The file does not exist.
+    #[error("{}: there is no such file", path.display())]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Only an unfinished recording exists.
+    #[error("{}: there is only {}, an unfinished recording: `hitreg recover {}` makes a log of it", path.display(), unfinished.display(), unfinished.display())]
+    OnlyUnfinished {
+        /// The recording's final path.
+        path: PathBuf,
+        /// The unfinished file.
+        unfinished: PathBuf,
+    },
+    /// The file cannot be opened or read.
+    #[error("{}: it cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The file is too large.
+    #[error("{}: this is larger than any file of its kind ({} MiB)", path.display(), super::LARGEST_OTHER >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The path is a pipe or a device, but must be a file.
+    #[error("{}: this is no regular file", path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The contents are invalid.
+    #[error("{}: {source}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The error in the contents.
+        source: LogError,
+    },
+    /// The path is a directory, but must be a file.
+    #[error("{}: this is a directory; name a file in it", path.display())]
+    IsDirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder of the output does not exist.
+    #[error("{}: there is no directory {}; make it first", path.display(), parent.display())]
+    NoParent {
+        /// The file.
+        path: PathBuf,
+        /// The folder.
+        parent: PathBuf,
+    },
+    /// The disk is full.
+    #[error("{}: the disk is full; nothing was left under this name", path.display())]
+    DiskFull {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk became full during a recording.
+    #[error(
+        "{}: the disk is full; all but the last second is here: make room, then `hitreg recover {}` makes {} of it",
+        unfinished.display(),
+        unfinished.display(),
+        path.display()
+    )]
+    RecordingFull {
+        /// The unfinished recording.
+        unfinished: PathBuf,
+        /// The recording's final path.
+        path: PathBuf,
+    },
+    /// The reader of the pipe closed it.
+    #[error("{}: the program reading this pipe has closed it", path.display())]
+    ClosedPipe {
+        /// The pipe.
+        path: PathBuf,
+    },
+    /// The links form a cycle.
+    #[error("{}: these links lead in a circle", path.display())]
+    Circle {
+        /// The first link.
+        path: PathBuf,
+    },
+    /// The path is a pipe or a device, but the output needs a file that can be renamed when it is complete.
+    #[error("{}: this is a pipe or device, and this log needs a file: it is written piece by piece, and renamed when it is whole", path.display())]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The output is an input of the same command.
+    #[error("{}: this is an input of the command{}; give its output another name", path.display(), by_name(path, input))]
+    IsInput {
+        /// The output.
+        path: PathBuf,
+        /// The input that is the same file.
+        input: PathBuf,
+    },
+    /// Two outputs of the command have the same path.
+    #[error("{}: this is to be written twice; give each output a name of its own", path.display())]
+    WrittenTwice {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The existing file is of another kind.
+    #[error("{}: what is here is no {wanted} of hitreg's, and is not replaced: name another file, or move it away", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The kind of the output.
+        wanted: &'static str,
+    },
+    /// The path holds a recording.
+    #[error("{}: there is a {what} here already: name another file", path.display())]
+    WouldReplace {
+        /// The file.
+        path: PathBuf,
+        /// The kind of the existing file.
+        what: &'static str,
+    },
+    /// The path holds an unfinished recording.
+    #[error("{}: an unfinished recording is here; `hitreg recover {}` makes a log of it and the way free; where one was made of it already, move it away", path.display(), path.display())]
+    Unfinished {
+        /// The unfinished file.
+        path: PathBuf,
+    },
+    /// Another process is writing the recording.
+    #[error("{}: another recording is being written here; give this one another name", path.display())]
+    BeingRecorded {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The recording is still in progress.
+    #[error("{}: this is still being recorded: end it first, or name another file with -o for what there is by now", path.display())]
+    StillRecorded {
+        /// The unfinished file.
+        path: PathBuf,
+    },
+    /// The file cannot be written.
+    #[error("{}: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: WriteError,
+    },
+}
+
+/// Returns a suffix with the input's name, if it differs from the output's.
+fn by_name(path: &Path, input: &Path) -> String {
+    if path == input { String::new() } else { format!(", as {}", input.display()) }
+}
+
+impl StoreError {
+    pub(super) fn open(path: &Path, source: std::io::Error) -> StoreError {
+        match source.kind() {
+            ErrorKind::NotFound => {
+                let unfinished = Recording::unfinished_path(path);
+                match std::fs::metadata(&unfinished).is_ok_and(|meta| meta.len() > 0) {
+                    true => StoreError::OnlyUnfinished { path: path.into(), unfinished },
+                    false => StoreError::NotFound { path: path.into() },
+                }
+            }
+            ErrorKind::IsADirectory => StoreError::IsDirectory { path: path.into() },
+            _ => StoreError::Unreadable { path: path.into(), source },
+        }
+    }
+
+    pub(super) fn content(path: &Path, source: LogError) -> StoreError {
+        match source {
+            LogError::Io(source) => StoreError::open(path, source),
+            source => StoreError::Content { path: path.into(), source },
+        }
+    }
+
+    /// How much memory it needs, where that is what is wrong.
+    pub fn needs_memory(&self) -> Option<NeedsMemory> {
+        match self {
+            StoreError::Content { source: LogError::NeedsMemory(needs), .. } => Some(*needs),
+            _ => None,
+        }
+    }
+
+    pub(super) fn write(path: &Path, source: WriteError) -> StoreError {
+        let kind = if let WriteError::Io(error) = &source { Some(error.kind()) } else { None };
+        match kind {
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => StoreError::DiskFull { path: path.into() },
+            Some(ErrorKind::BrokenPipe) => StoreError::ClosedPipe { path: path.into() },
+            _ => StoreError::Unwritable { path: path.into(), source },
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Writing of whole files. A file has a temporary name until it is complete, so that the final name never holds half a
+//! file.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::path::PathBuf;
+
+use super::destination::Destination;
+use super::target::Target;
+use super::unnamed::UnnamedFile;
+use super::{StoreError, standard};
+use crate::log::{self, Options, WriteError};
+use crate::record::Session;
+use crate::trace::Trace;
+
+/// Writes a whole session as a log.
+///
+/// # Errors
+/// When it cannot be written. Nothing is then left under the final name.
+pub fn save_log(target: &Target, session: &Session, options: Options) -> Result<(), StoreError> {
+    save(target, |out| log::write_session(out, session, options).map(drop))
+}
+
+/// Writes a trace.
+///
+/// # Errors
+/// When it cannot be written. Nothing is then left under the final name.
+pub fn save_trace(target: &Target, trace: &Trace) -> Result<(), StoreError> {
+    save(target, |out| log::write_trace(out, trace).map(drop))
+}
+
+/// Writes bytes, such as a golden or a report.
+///
+/// # Errors
+/// When they cannot be written. Nothing is then left under the final name.
+pub fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError> {
+    save(target, |out| Ok(out.write_all(bytes)?))
+}
+
+/// Writes a file atomically: its name holds either the complete new contents or the old ones. Pipes and devices are
+/// written directly. Links are followed, and a replaced file passes on its permissions.
+///
+/// # Errors
+/// When the file cannot be written, or `write` fails.
+pub fn save(
+    target: &Target,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
+) -> Result<(), StoreError> {
+    prepare(target, write)?.put()
+}
+
+/// A complete file without its final name.
+pub struct Prepared<'a> {
+    target: &'a Target,
+    /// `None` when the contents already went to a pipe or device.
+    file: Option<(UnnamedFile, PathBuf)>,
+}
+
+/// Writes a file that gets its final name later, together with others.
+///
+/// # Errors
+/// As [`save`].
+pub fn prepare<'a>(
+    target: &'a Target,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
+) -> Result<Prepared<'a>, StoreError> {
+    let path = target.path();
+    let fail = |source: WriteError| StoreError::write(path, source);
+    let io = |source: std::io::Error| StoreError::write(path, source.into());
+    let file = match target.check()? {
+        Destination::Stream => {
+            let stream = match standard::is_meant(path) {
+                true => standard::output(),
+                false => File::options().append(true).open(path),
+            };
+            let mut out = BufWriter::new(stream.map_err(io)?);
+            write(&mut out).map_err(fail)?;
+            out.flush().map_err(io)?;
+            return Ok(Prepared { target, file: None });
+        }
+        Destination::File(file) => file,
+    };
+    let unfinished = UnnamedFile::in_folder(file.folder()).map_err(io)?;
+    if let Some(permissions) = file.permissions {
+        unfinished.as_file().set_permissions(permissions).map_err(io)?;
+    }
+    let mut out = BufWriter::new(unfinished.as_file());
+    write(&mut out).map_err(fail)?;
+    out.flush().map_err(io)?;
+    drop(out);
+    unfinished.as_file().sync_data().map_err(io)?;
+    Ok(Prepared { target, file: Some((unfinished, file.path)) })
+}
+
+impl Prepared<'_> {
+    /// Gives the file its final name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed, or a file appeared there in the meantime that must not be replaced.
+    pub fn put(self) -> Result<(), StoreError> {
+        let Some((unfinished, path)) = self.file else { return Ok(()) };
+        self.target.check()?;
+        unfinished.put(&path).map_err(|error| StoreError::write(self.target.path(), error.into()))
+    }
+}
+
+/// Moves a file.
+///
+/// # Errors
+/// When the existing file at the target must not be replaced, or the file cannot be renamed.
+pub fn move_to(from: &Path, target: &Target) -> Result<(), StoreError> {
+    super::check_regular(from)?;
+    let mut file = super::open(from)?;
+    save(target, |out| Ok(std::io::copy(&mut file, out).map(drop)?))?;
+    std::fs::remove_file(from).map_err(|source| StoreError::write(from, source.into()))
+}
+
+/// Removes a file of the target's kind.
+///
+/// # Errors
+/// When it cannot be removed, or a file of another kind is there.
+pub fn remove(target: &Target) -> Result<(), StoreError> {
+    target.check()?;
+    std::fs::remove_file(target.path()).map_err(|source| StoreError::write(target.path(), source.into()))
+}

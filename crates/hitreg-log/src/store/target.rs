@@ -1,0 +1,227 @@
+//! The files that a command may write. Every output goes through a [`Target`]. A target comes from [`Targets`], which
+//! knows the command's inputs, or from a folder that hitreg owns. No command can therefore skip the checks.
+//!
+//! A target is created before the work begins, so that a refusal comes immediately. It is checked again before the file
+//! is replaced.
+//! more before it is replaced.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::destination::Destination;
+use super::{READ_AHEAD, StoreError};
+use crate::log::{self, FileKind};
+
+/// The kind of an output. Only a file of the same kind is ever replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A recording.
+    Log,
+    /// The output of a replay.
+    Trace,
+    /// The expected outcome beside a log.
+    Golden,
+    /// A report for CI systems.
+    Junit,
+    /// Rows as CSV or JSONL, with these columns. Only a table with the same columns is of the same kind.
+    Table(Vec<String>),
+    /// A manual page.
+    Manual,
+    /// A drawing of `why`.
+    Svg,
+    /// A table in a Parquet file.
+    Parquet,
+    /// Events for Perfetto.
+    Events,
+    /// A page of `report`.
+    Page,
+    /// The answer to a request of another process, written only where no file exists.
+    Answer,
+}
+
+/// The outputs of a command.
+#[derive(Debug, Default)]
+pub struct Targets {
+    inputs: Vec<PathBuf>,
+    may_replace_recordings: bool,
+    given: Mutex<Vec<PathBuf>>,
+}
+
+/// An output path that is free, or holds a file that may be replaced.
+#[derive(Clone, Debug)]
+pub struct Target {
+    path: PathBuf,
+    guard: Option<Guard>,
+}
+
+/// The checks of a target.
+#[derive(Clone, Debug)]
+struct Guard {
+    kind: Kind,
+    inputs: Vec<PathBuf>,
+    may_replace_recordings: bool,
+}
+
+impl Targets {
+    /// Creates the targets of a command that reads `inputs`. Logs and traces are replaced only if
+    /// `may_replace_recordings` is set.
+    pub fn new(inputs: impl IntoIterator<Item = PathBuf>, may_replace_recordings: bool) -> Targets {
+        Targets { inputs: inputs.into_iter().collect(), may_replace_recordings, given: Mutex::default() }
+    }
+
+    /// Returns a target for a file of this kind.
+    ///
+    /// # Errors
+    /// When the path cannot be written, or is an input of the command (by any spelling or link) or another of its
+    /// outputs. Also when the path holds a file of another kind, or a recording that must not be replaced.
+    pub fn file(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
+        self.guarded(path, kind, self.may_replace_recordings)
+    }
+
+    /// Like [`Targets::file`], for a recording that can be created again and may be replaced.
+    ///
+    /// # Errors
+    /// As [`Targets::file`].
+    pub fn file_made_again(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
+        self.guarded(path, kind, true)
+    }
+
+    /// Returns a target for an input that is to be created again, as the command requested.
+    ///
+    /// # Errors
+    /// As [`Targets::file`], except that the path may be an input.
+    pub fn file_anew(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
+        let guard = Guard { kind, inputs: Vec::new(), may_replace_recordings: true };
+        let target = Target { path: path.to_owned(), guard: Some(guard) };
+        target.check().map(|_| target)
+    }
+
+    fn guarded(&self, path: &Path, kind: Kind, may_replace_recordings: bool) -> Result<Target, StoreError> {
+        let guard = Guard { kind, inputs: self.inputs.clone(), may_replace_recordings };
+        if let Destination::File(file) = Destination::of(path)? {
+            let whole = file.folder().canonicalize().unwrap_or_else(|_| file.folder().to_owned());
+            let whole = whole.join(file.path.file_name().unwrap_or_default());
+            let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+            if given.contains(&whole) {
+                return Err(StoreError::WrittenTwice { path: path.into() });
+            }
+            given.push(whole);
+        }
+        let target = Target { path: path.to_owned(), guard: Some(guard) };
+        target.check()?;
+        Ok(target)
+    }
+}
+
+impl Target {
+    /// Returns a target in a folder that hitreg owns.
+    pub(super) fn own(path: PathBuf) -> Target {
+        Target { path, guard: None }
+    }
+
+    /// Returns the same target for a second write, which may replace what the command itself has written.
+    #[must_use]
+    pub fn made_again(&self) -> Target {
+        let guard = self.guard.clone().map(|guard| Guard { may_replace_recordings: true, ..guard });
+        Target { path: self.path.clone(), guard }
+    }
+
+    /// Returns the path as given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns whether the path is a pipe or a device, which is written directly.
+    pub fn is_stream(&self) -> bool {
+        matches!(Destination::of(&self.path), Ok(Destination::Stream))
+    }
+
+    /// Checks the existing file and returns the destination.
+    pub(super) fn check(&self) -> Result<Destination, StoreError> {
+        let destination = Destination::of(&self.path)?;
+        if let (Destination::File(file), Some(guard)) = (&destination, &self.guard)
+            && file.permissions.is_some()
+        {
+            guard.look_at(&self.path, &file.path)?;
+        }
+        Ok(destination)
+    }
+}
+
+impl Guard {
+    /// Checks whether the file at `end` may be replaced. `asked` is the path that led there.
+    fn look_at(&self, asked: &Path, end: &Path) -> Result<(), StoreError> {
+        for input in &self.inputs {
+            // Opening a pipe to inspect it would wait for its writer.
+            let is_file = std::fs::metadata(input).is_ok_and(|meta| meta.is_file());
+            if is_file && same_file::is_same_file(input, end).unwrap_or(false) {
+                return Err(StoreError::IsInput { path: asked.into(), input: input.clone() });
+            }
+        }
+        let mut head = Vec::new();
+        let read = super::open(end)?.take(READ_AHEAD as u64).read_to_end(&mut head);
+        read.map_err(|source| StoreError::open(end, source))?;
+        if head.is_empty() {
+            return Ok(());
+        }
+        if !self.kind.is_of(&head) {
+            return Err(StoreError::Foreign { path: asked.into(), wanted: self.kind.name() });
+        }
+        if matches!(self.kind, Kind::Log | Kind::Trace) && !self.may_replace_recordings {
+            return Err(StoreError::WouldReplace { path: asked.into(), what: self.kind.name() });
+        }
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn name(&self) -> &'static str {
+        match self {
+            Kind::Log => "log",
+            Kind::Trace => "trace",
+            Kind::Golden => "golden",
+            Kind::Junit => "JUnit report",
+            Kind::Table(_) => "table with the same columns",
+            Kind::Manual => "manual page",
+            Kind::Svg => "drawing by `why`",
+            Kind::Parquet => "Parquet file",
+            Kind::Events => "time line by `export --perfetto`",
+            Kind::Page => "page by `report`",
+            Kind::Answer => "file that may be replaced",
+        }
+    }
+
+    /// Returns whether a file with these first bytes is of this kind.
+    fn is_of(&self, head: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(head);
+        match self {
+            Kind::Log => log::kind_of(head) == FileKind::Log,
+            Kind::Trace => log::kind_of(head) == FileKind::Trace,
+            Kind::Golden => text.starts_with("hitreg golden "),
+            Kind::Junit => text.starts_with("<?xml") && text.contains("<testsuites name=\"hitreg"),
+            Kind::Table(columns) => {
+                let has = columns_in(text.lines().next().unwrap_or_default());
+                !columns.is_empty() && columns.iter().all(|column| has.contains(column))
+            }
+            Kind::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
+            Kind::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
+            Kind::Parquet => head.starts_with(b"PAR1"),
+            Kind::Events => text.starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["),
+            Kind::Page => text.starts_with("<!doctype html>") && text.contains("<title>hitreg report</title>"),
+            Kind::Answer => false,
+        }
+    }
+}
+
+/// Returns the column names in the first line of a table: the header of CSV, or the keys of a JSON object.
+fn columns_in(line: &str) -> Vec<String> {
+    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line) {
+        Ok(object) => object.into_iter().map(|(key, _)| key).collect(),
+        Err(_) => {
+            let mut header = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
+            let first = header.records().next().and_then(Result::ok).unwrap_or_default();
+            first.iter().map(str::to_owned).collect()
+        }
+    }
+}

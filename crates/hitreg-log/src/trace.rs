@@ -1,0 +1,358 @@
+//! The output of one replay: a set of tables that describe their own columns. A build in any language can write a
+//! trace. hitreg can compare, export and print every table without knowing the game.
+//!
+//! A build fills the tables that hitreg declares ([`schema`]) and custom tables, which declare their own key columns:
+//!
+//! ```
+//! use hitreg_log::trace::{Column, Data, Table, Trace, TraceHeader, schema::ticks};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut ticks = ticks::Writer::default();
+//! for tick in 1..=3 {
+//!     ticks.push(ticks::Row { tick, at_us: i64::from(tick) * 16_667, hash: 0x1234 });
+//! }
+//! let spells = vec![
+//!     Column::new("tick", Data::U32(vec![1, 1, 2])),
+//!     Column::new("player", Data::U32(vec![0, 1, 0])),
+//!     Column::new("range", Data::F32(vec![300.0, 250.0, 310.0])).in_unit("units"),
+//! ];
+//! let trace = Trace {
+//!     header: TraceHeader { game: "mygame".into(), mode: "closed".into(), ..TraceHeader::default() },
+//!     tables: vec![ticks.finish(vec![]), Table::new("spells", spells).keyed_by(["tick", "player"])],
+//! };
+//! let file = hitreg_log::log::write_trace(Vec::new(), &trace)?;
+//! assert_eq!(hitreg_log::log::read_trace(&file[..])?, trace);
+//! # Ok(())
+//! # }
+//! ```
+
+mod data;
+pub mod digest;
+pub mod schema;
+mod series;
+mod source;
+
+pub use data::Data;
+use data::no_values;
+pub use digest::{Digest, TableDigest};
+pub use series::Series;
+pub use source::{NextRows, SharedTrace, TraceSource};
+pub use source::{each_part, gathered};
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{ClockTime, Micros};
+
+/// The tables of one replay of a log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// The replayed log and the replay's mode and settings.
+    pub header: TraceHeader,
+    /// The tables, each name once.
+    pub tables: Vec<Table>,
+}
+
+/// The replayed log and the replay's mode and settings. It does not count in the [`Trace::digest`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceHeader {
+    /// Name of the log's game.
+    pub game: String,
+    /// `closed` for a replay with the server, `open` for clients alone.
+    pub mode: String,
+    /// Digest of the log, in hexadecimal.
+    pub log_digest: String,
+    /// The settings of the replay.
+    pub settings: Vec<(String, String)>,
+    /// Start and end (exclusive) of the replayed part; `None` for the whole session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<[Micros; 2]>,
+}
+
+impl Trace {
+    /// Appends rows to the table of their name. If there is no such table, the rows become it.
+    ///
+    /// # Errors
+    /// As [`Table::append`].
+    pub fn append(&mut self, rows: Table) -> Result<(), String> {
+        match self.tables.iter_mut().find(|table| table.name == rows.name) {
+            Some(table) => table.append(rows),
+            None => {
+                self.tables.push(rows);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl TraceHeader {
+    /// Returns whether the replay was open loop: player by player, without a server and its ticks.
+    pub fn is_open(&self) -> bool {
+        self.mode.starts_with("open")
+    }
+
+    /// Returns the replayed part as text, such as `0:20 to 0:30.5`; `None` for the whole session.
+    pub fn part_shown(&self) -> Option<String> {
+        self.part.map(|[from, to]| format!("{} to {}", ClockTime(from), ClockTime(to)))
+    }
+}
+
+/// A table of named, typed columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Name of the table: one in [`schema::TABLES`], or a custom one.
+    pub name: String,
+    /// The key columns of a custom table. Without key columns, all columns together are the key. The key does not count
+    /// in the [`Trace::digest`].
+    pub key: Vec<String>,
+    /// The columns, in order.
+    pub columns: Vec<Column>,
+}
+
+/// A named column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Name of the column: `at_us`, `view_error_units`.
+    pub name: String,
+    /// Unit of the values; empty if unknown. Degrees wrap at 360 ([`Column::is_angle`]). The unit does not count in the
+    /// [`Trace::digest`].
+    pub unit: String,
+    /// The values.
+    pub data: Data,
+}
+
+/// A view of a column of names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names<'t> {
+    /// The distinct names.
+    pub names: &'t [String],
+    /// Index of each row's name in `names`.
+    pub codes: &'t [u32],
+}
+
+impl<'t> Names<'t> {
+    /// Returns the name in a row; empty if the row or the name does not exist.
+    pub fn get(self, row: usize) -> &'t str {
+        self.codes.get(row).map_or("", |code| self.name_of(*code))
+    }
+
+    /// Iterates over the names of all rows.
+    pub fn iter(self) -> impl Iterator<Item = &'t str> {
+        self.codes.iter().map(move |code| self.name_of(*code))
+    }
+
+    fn name_of(self, code: u32) -> &'t str {
+        self.names.get(code as usize).map_or("", String::as_str)
+    }
+}
+
+impl Column {
+    /// Returns a column without a unit.
+    pub fn new(name: impl Into<String>, data: Data) -> Column {
+        Column { name: name.into(), unit: String::new(), data }
+    }
+
+    /// Returns the column with a unit.
+    #[must_use]
+    pub fn in_unit(self, unit: impl Into<String>) -> Column {
+        Column { unit: unit.into(), ..self }
+    }
+
+    /// Returns whether the values wrap at 360. Either the unit is degrees, or there is no unit and the name denotes an
+    /// angle, as in traces of formats below 1.2.
+    pub fn is_angle(&self) -> bool {
+        if self.unit.is_empty() { named_as_angle(&self.name) } else { self.unit == "degrees" }
+    }
+}
+
+/// Returns whether the name of a column or field without a unit denotes an angle: `pitch`, `yaw`, `roll`, `angles.x`,
+/// `own.viewangles.y`.
+pub fn named_as_angle(name: &str) -> bool {
+    name.split('.').any(|part| matches!(part, "viewangles" | "angles" | "pitch" | "yaw" | "roll"))
+}
+
+impl Table {
+    /// Returns a table without key columns.
+    pub fn new(name: impl Into<String>, columns: Vec<Column>) -> Table {
+        Table { name: name.into(), key: Vec::new(), columns }
+    }
+
+    /// Returns the table with these key columns.
+    #[must_use]
+    pub fn keyed_by<'k>(self, key: impl IntoIterator<Item = &'k str>) -> Table {
+        Table { key: key.into_iter().map(str::to_owned).collect(), ..self }
+    }
+
+    /// Returns the number of rows: the length of the shortest column.
+    pub fn rows(&self) -> usize {
+        self.columns.iter().map(|c| c.data.len()).min().unwrap_or(0)
+    }
+
+    /// Appends later rows. A column of names may have gained names. An optional column that only one of the parts has
+    /// gets the value `none` in the rows of the other.
+    ///
+    /// # Errors
+    /// When the rows have columns that do not fit this table.
+    pub fn append(&mut self, later: Table) -> Result<(), String> {
+        if later.rows() == 0 {
+            return Ok(());
+        }
+        if self.rows() == 0 {
+            *self = later;
+            return Ok(());
+        }
+        let (before, count) = (self.rows(), later.rows());
+        for (place, column) in later.columns.into_iter().enumerate() {
+            if self.columns.get(place).is_none_or(|known| known.name != column.name)
+                && self.column(&column.name).is_none()
+            {
+                let none = Column { data: no_values(&column.data, before), ..column.clone() };
+                self.columns.insert(place.min(self.columns.len()), none);
+            }
+            let known = self.columns.iter_mut().find(|known| known.name == column.name);
+            let name = &column.name;
+            let fits = known.is_some_and(|known| known.data.append(column.data));
+            if !fits {
+                return Err(format!("column {name:?} has another type or other names here than where it began"));
+            }
+        }
+        for column in self.columns.iter_mut().filter(|column| column.data.len() == before) {
+            let none = no_values(&column.data, count);
+            column.data.append(none);
+        }
+        let all = |column: &Column| column.data.len() == before + count;
+        if self.columns.iter().all(all) {
+            return Ok(());
+        }
+        Err(format!("table {:?} has other columns here than where it began", self.name))
+    }
+
+    /// Adds the columns and names of further rows. With `first`, the table takes the columns of the rows.
+    pub fn widen(&mut self, more: Table, first: bool) {
+        if first {
+            self.columns = more.columns;
+            return;
+        }
+        for (place, column) in more.columns.into_iter().enumerate() {
+            match self.columns.iter_mut().find(|known| known.name == column.name) {
+                Some(known) => match (&mut known.data, column.data) {
+                    (Data::Name { names, .. }, Data::Name { names: more, .. }) if more.len() > names.len() => {
+                        *names = more;
+                    }
+                    _ => {}
+                },
+                None => self.columns.insert(place.min(self.columns.len()), column),
+            }
+        }
+    }
+
+    /// Returns the table with its columns and without rows.
+    pub fn without_rows(&self) -> Table {
+        let none = |data: &Data| match data {
+            Data::U32(_) => Data::U32(Vec::new()),
+            Data::U64(_) => Data::U64(Vec::new()),
+            Data::I64(_) => Data::I64(Vec::new()),
+            Data::F32(_) => Data::F32(Vec::new()),
+            Data::Name { names, .. } => Data::Name { names: names.clone(), codes: Vec::new() },
+        };
+        let columns = self.columns.iter().map(|column| Column {
+            name: column.name.clone(),
+            unit: column.unit.clone(),
+            data: none(&column.data),
+        });
+        Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
+    }
+
+    /// Returns rows of this table with all its columns; missing columns have no values.
+    pub fn filled(&self, rows: Table) -> Table {
+        let count = rows.rows();
+        let mut columns = rows.columns;
+        for (place, known) in self.columns.iter().enumerate() {
+            if !columns.iter().any(|column| column.name == known.name) {
+                let none = Column { data: no_values(&known.data, count), ..known.clone() };
+                columns.insert(place.min(columns.len()), none);
+            }
+        }
+        Table { columns, ..rows }
+    }
+
+    /// Returns a copy with only these rows.
+    pub fn select(&self, rows: &[u32]) -> Table {
+        let columns = self.columns.iter().map(|c| Column {
+            data: c.data.select(rows),
+            ..Column::new(&c.name, Data::U32(Vec::new())).in_unit(&c.unit)
+        });
+        Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
+    }
+
+    /// Returns the size of the rows in memory, in bytes.
+    pub fn row_bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.data.len() * column.data.width()).sum()
+    }
+
+    /// Returns a column by name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|c| c.name == name)
+    }
+
+    /// Returns the values of a `u32` column; empty if there is none of this name and type.
+    pub fn u32s(&self, name: &str) -> &[u32] {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::U32(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// Returns the values of a `u64` column; empty if there is none of this name and type.
+    pub fn u64s(&self, name: &str) -> &[u64] {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::U64(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// Returns the values of an `i64` column; empty if there is none of this name and type.
+    pub fn i64s(&self, name: &str) -> &[i64] {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::I64(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// Returns the values of an `f32` column; empty if there is none of this name and type.
+    pub fn f32s(&self, name: &str) -> &[f32] {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::F32(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// Returns a column of names; empty if there is none of this name and type.
+    pub fn names(&self, name: &str) -> Names<'_> {
+        match self.column(name).map(|c| &c.data) {
+            Some(Data::Name { names, codes }) => Names { names, codes },
+            _ => Names::default(),
+        }
+    }
+}
+
+impl Trace {
+    /// Returns a table by name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|t| t.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn angles_are_told_by_their_unit_and_else_by_their_name() {
+        let column = |name: &str, unit: &str| Column::new(name, Data::F32(Vec::new())).in_unit(unit);
+        for name in ["yaw", "pitch", "viewangles.x", "own.viewangles.z"] {
+            assert!(column(name, "").is_angle(), "{name}");
+        }
+        assert!(column("heading", "degrees").is_angle() && !column("heading", "").is_angle());
+        assert!(!column("yaw", "rad").is_angle() && !column("aim_off_degrees", "").is_angle());
+    }
+}

@@ -1,0 +1,340 @@
+//! The column types of declared tables: how to add rows and how to read them.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use glam::Vec3;
+
+use crate::trace::{Column, Data, Names, Table};
+
+/// A column type.
+pub trait Kind {
+    /// The value of one row.
+    type Row<'r>;
+    /// The column under construction.
+    type Cells: Debug;
+    /// A view of the finished column: empty if the table has none of this name and type.
+    type View<'t>: Copy + Debug;
+    /// Name of the type in the documentation.
+    const TYPE: &'static str;
+    /// Name suffixes of the columns that make up one column of this type.
+    const PARTS: &'static [&'static str] = &[""];
+
+    /// Returns an empty column. The names in `known` have fixed codes, whether they occur or not.
+    fn cells(known: &[&str]) -> Self::Cells;
+    /// Reserves memory for more rows.
+    fn reserve(cells: &mut Self::Cells, rows: usize);
+    /// Adds a row.
+    fn push(cells: &mut Self::Cells, row: Self::Row<'_>);
+    /// Moves the rows so far into one column for each part. Later pushes start a new stretch of rows.
+    fn take(cells: &mut Self::Cells, name: &str, to: &mut Vec<Column>);
+    /// Returns a view of the column in a table.
+    fn view<'t>(table: &'t Table, name: &str) -> Self::View<'t>;
+}
+
+macro_rules! plain {
+    ($($kind:ty, $variant:ident, $view:ident);* $(;)?) => { $(
+        impl Kind for $kind {
+            type Row<'r> = $kind;
+            type Cells = Vec<$kind>;
+            type View<'t> = &'t [$kind];
+            const TYPE: &'static str = stringify!($kind);
+
+            fn cells(_: &[&str]) -> Vec<$kind> {
+                Vec::new()
+            }
+
+            fn reserve(cells: &mut Vec<$kind>, rows: usize) {
+                cells.reserve(rows);
+            }
+
+            #[inline]
+            fn push(cells: &mut Vec<$kind>, row: $kind) {
+                cells.push(row);
+            }
+
+            fn take(cells: &mut Vec<$kind>, name: &str, to: &mut Vec<Column>) {
+                to.push(Column::new(name, Data::$variant(std::mem::take(cells))));
+            }
+
+            fn view<'t>(table: &'t Table, name: &str) -> &'t [$kind] {
+                table.$view(name)
+            }
+        }
+    )* };
+}
+
+plain! {
+    u32, U32, u32s;
+    u64, U64, u64s;
+    i64, I64, i64s;
+    f32, F32, f32s;
+}
+
+impl Kind for OptionalNumber {
+    type Row<'r> = Option<u32>;
+    type Cells = Vec<Option<u32>>;
+    type View<'t> = &'t [u32];
+    const TYPE: &'static str = "u32";
+
+    fn cells(_: &[&str]) -> Vec<Option<u32>> {
+        Vec::new()
+    }
+
+    fn reserve(cells: &mut Vec<Option<u32>>, rows: usize) {
+        cells.reserve(rows);
+    }
+
+    #[inline]
+    fn push(cells: &mut Vec<Option<u32>>, row: Option<u32>) {
+        cells.push(row);
+    }
+
+    fn take(cells: &mut Vec<Option<u32>>, name: &str, to: &mut Vec<Column>) {
+        let all: Option<Vec<u32>> = cells.drain(..).collect();
+        to.extend(all.map(|cells| Column::new(name, Data::U32(cells))));
+    }
+
+    fn view<'t>(table: &'t Table, name: &str) -> &'t [u32] {
+        table.u32s(name)
+    }
+}
+
+impl Kind for OptionalMeasure {
+    type Row<'r> = Option<f32>;
+    type Cells = Vec<f32>;
+    type View<'t> = &'t [f32];
+    const TYPE: &'static str = "f32";
+
+    fn cells(_: &[&str]) -> Vec<f32> {
+        Vec::new()
+    }
+
+    fn reserve(cells: &mut Vec<f32>, rows: usize) {
+        cells.reserve(rows);
+    }
+
+    #[inline]
+    fn push(cells: &mut Vec<f32>, row: Option<f32>) {
+        cells.push(row.unwrap_or(f32::NAN));
+    }
+
+    fn take(cells: &mut Vec<f32>, name: &str, to: &mut Vec<Column>) {
+        let cells = std::mem::take(cells);
+        let is_known = cells.iter().any(|cell| !cell.is_nan());
+        to.extend(is_known.then(|| Column::new(name, Data::F32(cells))));
+    }
+
+    fn view<'t>(table: &'t Table, name: &str) -> &'t [f32] {
+        table.f32s(name)
+    }
+}
+
+/// Number of parts of a bit count: eight variable categories and three others.
+const BITS_PARTS: usize = 11;
+
+/// One column for each category of variables, and one for each other use of bits.
+impl Kind for OptionalBits {
+    type Row<'r> = Option<[u32; BITS_PARTS]>;
+    type Cells = Vec<Option<[u32; BITS_PARTS]>>;
+    type View<'t> = [&'t [u32]; BITS_PARTS];
+    const TYPE: &'static str = "u32";
+    const PARTS: &'static [&'static str] = &[
+        ".constant",
+        ".self-contained",
+        ".authoritative",
+        ".controlled",
+        ".simulated",
+        ".deterministic-ai",
+        ".reactive",
+        ".inverted",
+        ".naming",
+        ".events",
+        ".headers",
+    ];
+
+    fn cells(_: &[&str]) -> Self::Cells {
+        Vec::new()
+    }
+
+    fn reserve(cells: &mut Self::Cells, rows: usize) {
+        cells.reserve(rows);
+    }
+
+    #[inline]
+    fn push(cells: &mut Self::Cells, row: Option<[u32; BITS_PARTS]>) {
+        cells.push(row);
+    }
+
+    fn take(cells: &mut Self::Cells, name: &str, to: &mut Vec<Column>) {
+        let all: Option<Vec<[u32; BITS_PARTS]>> = cells.drain(..).collect();
+        let Some(all) = all else { return };
+        for (place, part) in Self::PARTS.iter().enumerate() {
+            let bits = all.iter().map(|parts| parts[place]).collect();
+            to.push(Column::new(format!("{name}{part}"), Data::U32(bits)));
+        }
+    }
+
+    fn view<'t>(table: &'t Table, name: &str) -> [&'t [u32]; BITS_PARTS] {
+        std::array::from_fn(|place| table.u32s(&format!("{name}{}", Self::PARTS[place])))
+    }
+}
+
+/// Three columns of type f32: `.x`, `.y` and `.z`.
+impl Kind for Vec3 {
+    type Row<'r> = Vec3;
+    type Cells = [Vec<f32>; 3];
+    type View<'t> = [&'t [f32]; 3];
+    const TYPE: &'static str = "f32";
+    const PARTS: &'static [&'static str] = &[".x", ".y", ".z"];
+
+    fn cells(_: &[&str]) -> [Vec<f32>; 3] {
+        Default::default()
+    }
+
+    fn reserve(cells: &mut [Vec<f32>; 3], rows: usize) {
+        cells.iter_mut().for_each(|cells| cells.reserve(rows));
+    }
+
+    #[inline]
+    fn push(cells: &mut [Vec<f32>; 3], row: Vec3) {
+        for (column, value) in cells.iter_mut().zip(row.to_array()) {
+            column.push(value);
+        }
+    }
+
+    fn take(cells: &mut [Vec<f32>; 3], name: &str, to: &mut Vec<Column>) {
+        for (part, cells) in Vec3::PARTS.iter().zip(cells) {
+            to.push(Column::new(format!("{name}{part}"), Data::F32(std::mem::take(cells))));
+        }
+    }
+
+    fn view<'t>(table: &'t Table, name: &str) -> [&'t [f32]; 3] {
+        [".x", ".y", ".z"].map(|part| table.f32s(&format!("{name}{part}")))
+    }
+}
+
+/// A name of the declared list, pushed as its index.
+#[derive(Debug)]
+pub struct Code;
+
+/// A name of the declared list or `none`. The table omits the column if no row has a name.
+#[derive(Debug)]
+pub struct OptionalCode;
+
+/// A `u32`. The table omits the column unless every row has a value.
+#[derive(Debug)]
+pub struct OptionalNumber;
+
+/// An `f32`, NaN for none. The table omits the column if no row has a value.
+#[derive(Debug)]
+pub struct OptionalMeasure;
+
+/// Bit counts of a message by use, as `u32` columns. The table omits them unless every row has them.
+#[derive(Debug)]
+pub struct OptionalBits;
+
+/// Any name; the declared names have the first codes.
+#[derive(Debug)]
+pub struct Text;
+
+/// Any name. The table omits the column if every row has the first declared name.
+#[derive(Debug)]
+pub struct OptionalText;
+
+/// The name that stands for a missing value in a column of names.
+pub(crate) const NONE: &str = "none";
+
+/// A column of names under construction.
+#[derive(Clone, Debug, Default)]
+pub struct NameCells {
+    names: Vec<String>,
+    places: BTreeMap<String, u32>,
+    pub codes: Vec<u32>,
+}
+
+impl NameCells {
+    fn known(known: &[&str]) -> NameCells {
+        let names: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
+        let places = names.iter().cloned().zip(0..).collect();
+        NameCells { names, places, codes: Vec::new() }
+    }
+
+    fn push(&mut self, name: &str) {
+        let place = self.places.get(name).copied().unwrap_or_else(|| {
+            let place = self.names.len() as u32;
+            self.names.push(name.to_owned());
+            self.places.insert(name.to_owned(), place);
+            place
+        });
+        self.codes.push(place);
+    }
+
+    /// Adds a code; a missing value gets the code after the known names.
+    fn push_optional(&mut self, code: Option<u8>) {
+        self.codes.push(code.map_or(self.names.len() as u32, u32::from));
+    }
+
+    /// Returns the code of a missing value.
+    pub fn no_value(&self) -> u32 {
+        self.names.len() as u32
+    }
+
+    /// Returns the rows so far. Names keep their codes in later stretches.
+    fn take(&mut self) -> Data {
+        Data::Name { names: self.names.clone(), codes: std::mem::take(&mut self.codes) }
+    }
+
+    fn take_optional(&mut self) -> Option<Data> {
+        let (mut names, codes) = (self.names.clone(), std::mem::take(&mut self.codes));
+        let none = names.len() as u32;
+        if codes.iter().all(|code| *code == none) {
+            return None;
+        }
+        if codes.contains(&none) {
+            names.push(NONE.to_owned());
+        }
+        Some(Data::Name { names, codes })
+    }
+}
+
+macro_rules! names {
+    ($kind:ty, $row:ty, |$cells:ident, $value:ident| $push:expr, |$taken:ident| $data:expr) => {
+        impl Kind for $kind {
+            type Row<'r> = $row;
+            type Cells = NameCells;
+            type View<'t> = Names<'t>;
+            const TYPE: &'static str = "name";
+
+            fn cells(known: &[&str]) -> NameCells {
+                NameCells::known(known)
+            }
+
+            fn reserve(cells: &mut NameCells, rows: usize) {
+                cells.codes.reserve(rows);
+            }
+
+            #[inline]
+            fn push($cells: &mut NameCells, $value: Self::Row<'_>) {
+                $push
+            }
+
+            fn take($taken: &mut NameCells, name: &str, to: &mut Vec<Column>) {
+                to.extend($data.map(|data| Column::new(name, data)));
+            }
+
+            fn view<'t>(table: &'t Table, name: &str) -> Names<'t> {
+                table.names(name)
+            }
+        }
+    };
+}
+
+names!(Code, u8, |cells, code| cells.codes.push(code.into()), |cells| Some(cells.take()));
+names!(Text, &'r str, |cells, name| cells.push(name), |cells| Some(cells.take()));
+names!(OptionalText, &'r str, |cells, name| cells.push(name), |cells| {
+    let is_known = cells.codes.iter().any(|code| *code != 0);
+    let data = cells.take();
+    is_known.then_some(data)
+});
+names!(OptionalCode, Option<u8>, |cells, code| cells.push_optional(code), |cells| cells.take_optional());

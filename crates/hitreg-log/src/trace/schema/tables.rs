@@ -1,0 +1,388 @@
+//! Declarations of all trace tables. The doc comments in `table!` are also the text of docs/format.md.
+
+use glam::Vec3;
+
+use super::declare::table;
+use super::{
+    About, Code, ColumnSchema, Joined, Kind, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText,
+    Role, TableSchema, Text, Unit,
+};
+use crate::trace::{Column, Table, Trace};
+
+/// All declared tables, in the order in which a replay writes them.
+pub const TABLES: [&TableSchema; 12] = [
+    &ticks::SCHEMA,
+    &bodies::SCHEMA,
+    &executed::SCHEMA,
+    &frames::SCHEMA,
+    &corrections::SCHEMA,
+    &errors::SCHEMA,
+    &views::SCHEMA,
+    &shots::SCHEMA,
+    &effects::SCHEMA,
+    &variables::SCHEMA,
+    &packets::SCHEMA,
+    &snapshots::SCHEMA,
+];
+
+/// Format 1.2 added the complete usercmd, predictions as played, and any number of names in a column.
+const WIDER: (u16, u16) = (1, 2);
+/// Format 1.5 added the tables of network traffic.
+const NETWORK: (u16, u16) = (1, 5);
+
+/// Format 3.0 added the uses of a snapshot's bits.
+const BITS: (u16, u16) = (3, 0);
+
+/// Format 1.5 also added hits that another server judged.
+const GIVEN: (u16, u16) = NETWORK;
+
+static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
+
+const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not predicted"];
+const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", NOT_RUN];
+/// The reason of a shot that no server judged.
+pub const NOT_RUN: &str = "not run";
+const GRADES: [&str; 3] = ["exact", "near", "miss"];
+const CATEGORIES: [&str; 8] = [
+    "constant",
+    "self-contained",
+    "authoritative",
+    "controlled",
+    "simulated",
+    "deterministic-ai",
+    "reactive",
+    "inverted",
+];
+
+table! {
+    /// One tick of the server.
+    ticks { key: &["tick"], joined: Joined::AtSameTime, about: About::State, rank: 3 }
+    /// Number of the tick, from 1.
+    tick: u32;
+    /// Time of the tick.
+    at_us: i64, unit = Unit::Micros;
+    /// Hash of the server's complete state after the tick.
+    hash: u64;
+}
+
+table! {
+    /// State of one entity after a tick.
+    bodies { key: &["tick", "entity"], series: &["entity"], about: About::State, rank: 1, fields: Some("") }
+    /// The tick.
+    tick: u32;
+    /// The entity; players come first, in their order.
+    entity: u32;
+}
+
+table! {
+    /// One usercmd that was due on the server.
+    executed { key: &["player", "command"], series: &["player"], joined: Joined::Always, about: About::Input, rank: 0 }
+    /// The player.
+    player: u32;
+    /// Number of the usercmd.
+    command: u32;
+    /// The tick in which it was due.
+    tick: u32;
+    /// How the server handled it.
+    how: Code, names = &["run", "stood_in", "missing", "late", "over_budget"];
+}
+
+table! {
+    /// One client frame: its usercmd and the player's own predicted body.
+    frames {
+        key: &["player", "command"], series: &["player"], joined: Joined::AtSameTime, about: About::Input, rank: 9,
+        fields: Some("own."),
+    }
+    /// The player.
+    player: u32;
+    /// Time of the client frame.
+    at_us: i64, unit = Unit::Micros;
+    /// Number of its usercmd.
+    command: u32;
+    /// How far behind `server_time_us` the client drew other players.
+    lerp_msec: u32, unit = Unit::Millis, since = WIDER;
+    /// Duration that the usercmd covers.
+    msec: u32, unit = Unit::Millis, role = Role::Input;
+    /// Server time on the client's clock.
+    server_time_us: i64, unit = Unit::Micros;
+    /// View pitch; down is positive.
+    pitch: f32, unit = Unit::Degrees, role = Role::Input;
+    /// View yaw, counter-clockwise from +x.
+    yaw: f32, unit = Unit::Degrees, role = Role::Input;
+    /// View roll.
+    roll: f32, unit = Unit::Degrees, since = WIDER, role = Role::Input;
+    /// Intended forward speed.
+    forwardmove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
+    /// Intended speed to the right.
+    sidemove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
+    /// Intended upward speed.
+    upmove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
+    /// Pressed buttons, one bit each.
+    buttons: u32, role = Role::Input;
+    /// One-shot request, such as a weapon change; 0 for none.
+    impulse: u32, since = WIDER, role = Role::Input;
+    /// Game-defined input.
+    extra: u32, since = WIDER, role = Role::Input;
+    /// Number of usercmds that the client ran for the frame.
+    ran: u32;
+    /// Number of predicted effects that it played for the first time.
+    first_effects: u32;
+    /// Whether the client has a body yet.
+    has_body: u32, unit = Unit::Flag;
+    /// Where the client drew its own body.
+    drawn: Vec3, unit = Unit::Units;
+}
+
+table! {
+    /// One ack, compared with its prediction.
+    corrections {
+        key: &["player", "command"], series: &["player"], joined: Joined::Always, about: About::Corrections, rank: 4
+    }
+    /// The player.
+    player: u32;
+    /// Arrival time of the ack.
+    at_us: i64, unit = Unit::Micros;
+    /// The acked usercmd.
+    command: u32;
+    /// Number of usercmds acked since the previous ack.
+    commands: u32;
+    /// Agreement of the prediction; `near` is within 0.2 units and 1.5 units/s.
+    result: Code, names = &GRADES;
+    /// Whether the first of these usercmds started on the ground.
+    on_ground: u32, unit = Unit::Flag;
+    /// Distance between predicted and authoritative position.
+    error_units: f32, unit = Unit::Units;
+    /// Difference between predicted and authoritative velocity.
+    velocity_error_units_per_s: f32, unit = Unit::UnitsPerSecond;
+    /// Number of corrected fields.
+    fields: u32;
+    /// Number of usercmds that the client ran again.
+    reran: u32;
+    /// Cause of the error.
+    cause: Code, names = &[
+        "none", "input_lost", "input_late", "teleport", "spawn_or_death", "knockback", "other_player", "mover",
+        "water_edge", "quantisation", "unknown",
+    ];
+    /// Evidence for the cause.
+    evidence: Text, names = &["none"];
+    /// Agreement with the usercmds as their player ran them, if the prediction ran them as the server did.
+    as_played: OptionalCode, optional = true, names = &GRADES, since = WIDER;
+}
+
+table! {
+    /// One corrected field.
+    errors {
+        key: &["player", "command", "field"], series: &["player"], joined: Joined::Always, about: About::Corrections,
+        rank: 5,
+    }
+    /// The player.
+    player: u32;
+    /// The acked usercmd.
+    command: u32;
+    /// Name of the field.
+    field: Text;
+    /// Predicted value.
+    predicted: f32;
+    /// Authoritative value.
+    authoritative: f32;
+    /// Bits of the predicted value.
+    predicted_bits: u32;
+    /// Bits of the authoritative value.
+    authoritative_bits: u32;
+}
+
+table! {
+    /// One entity as a client drew it.
+    views {
+        key: &["player", "command", "entity"], series: &["player", "entity"], about: About::Views, rank: 7
+    }
+    /// The player who saw it.
+    player: u32;
+    /// Usercmd of the client frame.
+    command: u32;
+    /// Server time for which it was drawn.
+    drawn_at_us: i64, unit = Unit::Micros;
+    /// The drawn entity.
+    entity: u32;
+    /// Its drawn position.
+    origin: Vec3, unit = Unit::Units;
+    /// Its drawn pitch.
+    pitch: f32, unit = Unit::Degrees;
+    /// Its drawn yaw.
+    yaw: f32, unit = Unit::Degrees;
+    /// How the client determined the position.
+    how: Code, names = &["interpolated", "extrapolated", "held", "teleported"];
+    /// Its category; only if drawing depends on the category.
+    category: OptionalCode, optional = true, names = &CATEGORIES;
+}
+
+table! {
+    /// One shot or projectile impact; judged shots come first, in the server's order.
+    shots {
+        key: &["shooter", "command", "index"], series: &["shooter"], joined: Joined::Always, about: About::Hits, rank: 2
+    }
+    /// The player who fired.
+    shooter: u32;
+    /// The usercmd that fired.
+    command: u32;
+    /// Index among the shots of that usercmd; 255 for an impact.
+    index: u32;
+    /// Whether it is an impact.
+    impact: u32, unit = Unit::Flag;
+    /// Time of the server's judgement.
+    at_us: i64, unit = Unit::Micros, role = Role::Judged;
+    /// Tick of the server's judgement.
+    tick: u32, role = Role::Judged;
+    /// The weapon.
+    weapon: Text;
+    /// How far the server rewound the targets.
+    rewind_us: i64, unit = Unit::Micros, role = Role::Judged;
+    /// The limit on the rewind.
+    limit: Code, names = &["none", "off", "max_unlag", "claim", "oldest"], role = Role::Judged;
+    /// The target: the player who was hit; for a miss the one that `aimed_by` chose.
+    aimed_at: Text, names = &["none"], role = Role::Judged;
+    /// How the target was chosen: hit on the server, hit on the shooter's screen alone, or drawn nearest to the line.
+    aimed_by: Code, names = &["none", "hit", "predicted_hit", "nearest"], role = Role::Judged;
+    /// Angle between the line of the shot and the drawn target.
+    aim_off_degrees: f32, unit = Unit::Degrees, role = Role::Judged;
+    /// Distance between where the target was drawn and where the server judged it; none for projectiles.
+    view_error_units: f32, unit = Unit::Units, role = Role::Judged;
+    /// Result on the shooter's screen.
+    predicted_reason: Code, names = &ON_SCREEN, role = Role::Predicted;
+    /// Target that was hit there.
+    predicted_target: Text, names = &["none"], role = Role::Predicted;
+    /// Part of the body that was hit there.
+    predicted_hitgroup: Text, names = &["none"], role = Role::Predicted;
+    /// Damage there, in health points.
+    predicted_damage: i64, role = Role::Predicted;
+    /// Number of pellets that hit there.
+    predicted_pellets: u32, role = Role::Predicted;
+    /// Result on the server.
+    reason: Code, names = &ON_SERVER, role = Role::Outcome;
+    /// Target that was hit.
+    target: Text, names = &["none"], role = Role::Outcome;
+    /// Part of the body that was hit.
+    hitgroup: Text, names = &["none"], role = Role::Outcome;
+    /// Damage, in health points.
+    damage: i64, role = Role::Outcome;
+    /// Number of pellets that hit.
+    pellets: u32, role = Role::Outcome;
+    /// Whether the target's present server position was visible from the muzzle.
+    visible_at_present: Code, names = &["unknown", "yes", "no"], role = Role::Judged;
+    /// How long the target had been in cover on its own screen.
+    in_cover_ms: f32, unit = Unit::Millis, role = Role::Judged;
+    /// How far it had moved since it went into cover.
+    in_cover_units: f32, unit = Unit::Units, role = Role::Judged;
+    /// Target according to another server that judged the shot; `?` if the recording does not name it.
+    given_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
+    /// Damage according to that server, if the recording has it.
+    given_damage: OptionalMeasure, optional = true, since = GIVEN;
+    /// Target of such a shot without a rewind.
+    present_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
+    /// Distance by which the nearest line of fire misses that server's target here.
+    off_units: OptionalMeasure, optional = true, unit = Unit::Units, since = GIVEN;
+    /// The same distance for the outermost line within the weapon's spread.
+    beyond_spread_units: OptionalMeasure, optional = true, unit = Unit::Units, since = GIVEN;
+}
+
+table! {
+    /// One sound or visual effect that a client played.
+    effects {
+        key: &["player", "at_us", "kind", "entity"], series: &["player"], joined: Joined::Always, about: About::Effects,
+        rank: 6,
+    }
+    /// The player.
+    player: u32;
+    /// Time of the effect.
+    at_us: i64, unit = Unit::Micros;
+    /// Kind of effect.
+    kind: Text;
+    /// The entity that caused it.
+    entity: u32;
+    /// Position of the effect.
+    at: Vec3, unit = Unit::Units;
+    /// Whether the client predicted it; otherwise a snapshot carried it.
+    predicted: u32, unit = Unit::Flag;
+}
+
+table! {
+    /// One body variable of another category than its body's position, when its drawn value has changed or it reappears
+    /// after over 4 s. Only if drawing depends on the category.
+    variables {
+        key: &["player", "command", "entity", "variable"], series: &["player", "entity"], about: About::Views, rank: 8
+    }
+    /// The player who saw it.
+    player: u32;
+    /// Usercmd of the client frame.
+    command: u32;
+    /// The entity.
+    entity: u32;
+    /// Name of the body's field.
+    variable: Text;
+    /// Category of the variable.
+    category: Code, names = &CATEGORIES;
+    /// Value of the variable.
+    value: f32;
+}
+
+table! {
+    /// One packet from a client to the server.
+    packets {
+        key: &["player", "packet"], series: &["player"], about: About::Network, rank: 10, since: NETWORK
+    }
+    /// The player.
+    player: u32;
+    /// Number of the packet.
+    packet: u32;
+    /// Send time.
+    at_us: i64, unit = Unit::Micros;
+    /// Number of arrivals; 0 is a loss if a later packet of the same player arrived, and in flight otherwise.
+    arrived: u32;
+    /// Transit time.
+    took_ms: f32, unit = Unit::Millis;
+    /// The newest usercmd in it.
+    newest: u32;
+    /// Number of usercmds in it: the newest and repeats of those before it.
+    usercmds: u32;
+    /// The newest snapshot that the client had received.
+    ack: u32;
+    /// Size of its datagram in bytes, if the replay encodes datagrams.
+    bytes: OptionalNumber, optional = true;
+}
+
+table! {
+    /// One snapshot from the server to a client.
+    snapshots {
+        key: &["player", "snapshot"], series: &["player"], about: About::Network, rank: 11, since: NETWORK
+    }
+    /// The player.
+    player: u32;
+    /// Number of the snapshot.
+    snapshot: u32;
+    /// Send time.
+    at_us: i64, unit = Unit::Micros;
+    /// Number of arrivals; 0 is a loss if a later snapshot of the same player arrived, and in flight otherwise.
+    arrived: u32;
+    /// Transit time.
+    took_ms: f32, unit = Unit::Millis;
+    /// The newest usercmd that had run.
+    ack: u32;
+    /// Number of entities that the client knows with it.
+    entities: u32;
+    /// Number of effects in it.
+    effects: u32;
+    /// Number of updates that the rate limit held back before it.
+    choked: u32;
+    /// The calibration helper, if there is one.
+    helper_ms: f32, unit = Unit::Millis;
+    /// Number of warnings in it about usercmds out of sequence.
+    warnings: u32;
+    /// Size of its datagrams in bytes, if the replay encodes datagrams.
+    bytes: OptionalNumber, optional = true;
+    /// Whether the client saw its avatar where the server had it after the acked usercmd, if the replay encodes
+    /// datagrams.
+    saw_avatar_right: OptionalCode, optional = true, names = &["no", "yes"];
+    /// Its bits by use, if the replay encodes datagrams: variable values by category; identifiers of entities and
+    /// variables; effects, warnings and notices; headers.
+    bits: OptionalBits, optional = true, since = BITS;
+}

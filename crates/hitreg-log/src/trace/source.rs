@@ -1,0 +1,100 @@
+//! A trace whose rows are read in parts, from memory or from a file. Code that must handle traces of any length takes
+//! one.
+
+use std::sync::Arc;
+
+use super::{Table, Trace, TraceHeader};
+
+/// Returns the next rows of a table; `None` after the last. The error is a message.
+pub type NextRows<'s> = Box<dyn FnMut() -> Result<Option<Table>, String> + 's>;
+
+/// A trace with shared ownership, for repeated use.
+pub type SharedTrace = Arc<dyn TraceSource + Send>;
+
+/// A trace that can be read table by table, any number of times.
+pub trait TraceSource: Sync {
+    /// Returns the trace's header.
+    fn header(&self) -> &TraceHeader;
+
+    /// Returns the tables with all their columns and their numbers of rows. The tables need not contain rows.
+    fn tables(&self) -> Vec<(&Table, u64)>;
+
+    /// Returns the rows of a table from the first; none if the table does not exist. With column names in `only`, the
+    /// source may omit other columns.
+    fn rows<'s>(&'s self, table: &'s str, only: &'s [&'s str]) -> NextRows<'s>;
+
+    /// Returns the trace, if it is in memory.
+    fn in_memory(&self) -> Option<&Trace> {
+        None
+    }
+
+    /// Returns a shared handle for later use; `None` if the caller should keep its results instead.
+    fn shared(&self) -> Option<SharedTrace> {
+        None
+    }
+
+    /// Returns how many bytes of rows may wait in memory for rows that belong to them.
+    fn most_waiting(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Returns after how many bytes of rows without a player's own that player counts as gone. A later row of the
+    /// player revokes this.
+    fn silence(&self) -> usize {
+        16 << 20
+    }
+}
+
+impl TraceSource for Trace {
+    fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    fn tables(&self) -> Vec<(&Table, u64)> {
+        self.tables.iter().map(|table| (table, table.rows() as u64)).collect()
+    }
+
+    fn rows<'s>(&'s self, table: &'s str, _: &'s [&'s str]) -> NextRows<'s> {
+        let mut table = self.table(table);
+        Box::new(move || Ok(table.take().cloned()))
+    }
+
+    fn in_memory(&self) -> Option<&Trace> {
+        Some(self)
+    }
+}
+
+/// Returns the rows of a table that `keep` selects; none if the table does not exist.
+///
+/// # Errors
+/// A message when the rows cannot be read.
+pub fn gathered(
+    trace: &dyn TraceSource,
+    table: &str,
+    only: &[&str],
+    keep: &dyn Fn(&Table) -> Vec<u32>,
+) -> Result<Table, String> {
+    let mut all = Table::new(table, Vec::new());
+    each_part(trace, table, only, &mut |rows| all.append(rows.select(&keep(rows))))?;
+    Ok(all)
+}
+
+/// Passes the rows of a table to `to`, part by part.
+///
+/// # Errors
+/// A message when the rows cannot be read, or the error of `to`.
+pub fn each_part(
+    trace: &dyn TraceSource,
+    table: &str,
+    only: &[&str],
+    to: &mut dyn FnMut(&Table) -> Result<(), String>,
+) -> Result<(), String> {
+    if let Some(trace) = trace.in_memory() {
+        return trace.table(table).map_or(Ok(()), to);
+    }
+    let mut rows = trace.rows(table, only);
+    while let Some(rows) = rows()? {
+        to(&rows)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Quantities that all modules share: times, rates, ticks, and the ids and sequence numbers of players, entities and
+//! messages.
+
+mod clock_time;
+mod named;
+
+use std::fmt;
+
+pub use crate::named;
+pub use clock_time::ClockTime;
+pub use named::UnknownName;
+use serde::{Deserialize, Serialize};
+
+/// A point in time, or a span, in whole microseconds. Session times count from the start of the recording. A field that
+/// uses another clock says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Micros(pub i64);
+
+impl Micros {
+    /// The start of a session, or an empty span.
+    pub const ZERO: Micros = Micros(0);
+
+    /// Returns a span of whole milliseconds; saturates at the range of `i64`.
+    pub const fn from_ms(ms: i64) -> Micros {
+        Micros(ms.saturating_mul(1_000))
+    }
+
+    /// Returns a span of whole seconds.
+    pub const fn from_s(s: i64) -> Micros {
+        Micros(s * 1_000_000)
+    }
+
+    /// Returns the nearest microsecond to a span in fractional milliseconds, such as a setting that a user wrote.
+    pub fn from_ms_f64(ms: f64) -> Micros {
+        Micros(libm::round(ms * 1_000.0) as i64)
+    }
+
+    /// Returns the span in milliseconds, for display and statistics only.
+    pub fn as_ms_f64(self) -> f64 {
+        self.0 as f64 / 1_000.0
+    }
+
+    /// Returns the span in seconds, for display and statistics only.
+    pub fn as_s_f64(self) -> f64 {
+        self.0 as f64 / 1_000_000.0
+    }
+}
+
+// Clients and files can claim any time, so arithmetic saturates at the ends of the range.
+impl std::ops::Add for Micros {
+    type Output = Micros;
+    fn add(self, other: Micros) -> Micros {
+        Micros(self.0.saturating_add(other.0))
+    }
+}
+
+impl std::ops::Sub for Micros {
+    type Output = Micros;
+    fn sub(self, other: Micros) -> Micros {
+        Micros(self.0.saturating_sub(other.0))
+    }
+}
+
+impl std::ops::AddAssign for Micros {
+    fn add_assign(&mut self, other: Micros) {
+        *self = *self + other;
+    }
+}
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} ms", self.as_ms_f64())
+    }
+}
+
+/// A rate, in thousandths of a Hz: a period of 32 ms is exactly 31.25 Hz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Hz {
+    /// Thousandths of a Hz; above 0.
+    milli: i64,
+}
+
+impl Hz {
+    /// Returns a rate of `milli` thousandths of a Hz; `None` unless `milli` is above 0.
+    pub const fn from_milli(milli: i64) -> Option<Hz> {
+        if milli > 0 { Some(Hz { milli }) } else { None }
+    }
+
+    /// Parses `64` or `31.25`: above 0, at most three decimals and no sign.
+    pub fn parse(text: &str) -> Option<Hz> {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) || !digits(decimals) || whole.len() > 12 || decimals.len() > 3 {
+            return None;
+        }
+        let thousandths: i64 = format!("{decimals:0<3}").parse().ok()?;
+        Hz::from_milli(whole.parse::<i64>().ok()? * 1000 + thousandths)
+    }
+
+    /// Returns the rate in thousandths of a Hz.
+    pub const fn milli(self) -> i64 {
+        self.milli
+    }
+
+    /// Returns the time of the `n`-th period's start, rounded towards zero. Period 0 starts at zero.
+    pub const fn turn(self, n: i64) -> Micros {
+        Micros((n as i128 * 1_000_000_000 / self.milli as i128) as i64)
+    }
+
+    /// Returns the length of one period, rounded down to a microsecond.
+    pub const fn interval(self) -> Micros {
+        self.turn(1)
+    }
+
+    /// Returns the number of whole periods in a span.
+    pub const fn turns_in(self, span: Micros) -> i64 {
+        (span.0 as i128 * self.milli as i128).div_euclid(1_000_000_000) as i64
+    }
+}
+
+impl fmt::Display for Hz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.milli % 1000 {
+            0 => write!(f, "{}", self.milli / 1000),
+            rest => f.write_str(format!("{}.{rest:03}", self.milli / 1000).trim_end_matches('0')),
+        }
+    }
+}
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        #[repr(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number! {
+    /// One step of the server's simulation, counted from 1; 0 is the state before the first step.
+    Tick(u32)
+}
+number! {
+    /// A player, numbered from 0 in the order of joining. A player's body is the entity of the same number.
+    PlayerId(u16)
+}
+number! {
+    /// An entity: players first, then what the game spawns (projectiles, movers, ...).
+    EntityId(u16)
+}
+number! {
+    /// A usercmd's sequence number, counted per player. The first is 1, so that an ack of 0 means none yet.
+    CommandSeq(u32)
+}
+number! {
+    /// A snapshot's sequence number, counted per player. The first is 1, so that an ack of 0 means none yet.
+    SnapshotSeq(u32)
+}
+number! {
+    /// Random seed of a session.
+    Seed(u64)
+}
+
+impl PlayerId {
+    /// Returns the entity that this player controls.
+    pub const fn entity(self) -> EntityId {
+        EntityId(self.0)
+    }
+}
+
+impl Tick {
+    /// Returns the tick after this one.
+    pub const fn next(self) -> Tick {
+        Tick(self.0 + 1)
+    }
+}
+
+impl CommandSeq {
+    /// Returns the command after this one. It saturates at `u32::MAX`, which only a client that lies about its numbers
+    /// reaches.
+    pub const fn next(self) -> CommandSeq {
+        CommandSeq(self.0.saturating_add(1))
+    }
+}
+
+impl SnapshotSeq {
+    /// Returns the snapshot after this one.
+    pub const fn next(self) -> SnapshotSeq {
+        SnapshotSeq(self.0 + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_and_written() {
+        for text in ["64", "31.25", "0.001", "1000", "20.5"] {
+            assert_eq!(Hz::parse(text).map(|hz| hz.to_string()).as_deref(), Some(text));
+        }
+        for text in ["", "0", "0.0", "-1", "+1", "1e3", "31.2501", "31.", ".5", "1 ", "9999999999999"] {
+            assert_eq!(Hz::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_end_at_the_ends_of_their_range() {
+        let (first, last) = (Micros(i64::MIN), Micros(i64::MAX));
+        assert_eq!([last + Micros(1), first - Micros(1), last - first], [last, first, last]);
+        assert_eq!([first + first, Micros::from_ms(i64::MAX)], [first, last]);
+    }
+
+    #[test]
+    fn turns_are_exact() {
+        let tick = Hz::parse("31.25").expect("a rate");
+        assert_eq!((tick.interval(), tick.turn(1000)), (Micros::from_ms(32), Micros::from_s(32)));
+        assert_eq!((tick.turns_in(Micros(31_999)), tick.turns_in(Micros(32_000))), (0, 1));
+        assert_eq!(Hz::parse("64").map(|hz| hz.turn(3)), Some(Micros(46_875)));
+    }
+}

@@ -1,0 +1,47 @@
+//! Names of enum variants in files and on command lines, each listed once.
+
+/// The error for a name that no variant has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nothing is called `{0}`")]
+pub struct UnknownName(pub String);
+
+/// Gives an enum's variants their names: `NAMES`, `ALL`, `Into<&'static str>` and `FromStr`. The names follow the order
+/// of the variants, because files store a variant as its index in `NAMES`.
+#[macro_export]
+macro_rules! named {
+    ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+        impl $type {
+            /// Names of the variants, in declaration order.
+            pub const NAMES: &[&str] = &[$($name),+];
+            /// All variants, in declaration order.
+            pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
+        }
+
+        const _: () = {
+            let mut place = 0;
+            while place < $type::ALL.len() {
+                assert!($type::ALL[place] as usize == place, "names stand in the order of the variants");
+                place += 1;
+            }
+        };
+
+        impl From<$type> for &'static str {
+            fn from(value: $type) -> &'static str {
+                match value {
+                    $($type::$variant => $name,)+
+                }
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::units::UnknownName;
+
+            fn from_str(name: &str) -> Result<$type, $crate::units::UnknownName> {
+                match name {
+                    $($name => Ok($type::$variant),)+
+                    _ => Err($crate::units::UnknownName(name.to_owned())),
+                }
+            }
+        }
+    };
+}

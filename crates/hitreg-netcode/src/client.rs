@@ -1,0 +1,339 @@
+//! The client pipeline. It makes usercmds, predicts its own body, reconciles on acks, and draws the others. Like the
+//! server, it is a state machine without I/O or clock.
+//!
+//! Snapshots come in as they arrive. In each client frame, the client first draws the others and then makes a usercmd,
+//! so the drawn view is what the player saw.
+
+mod categories;
+mod cause;
+mod chase;
+mod clock;
+mod context;
+#[cfg(test)]
+mod dot;
+mod draw;
+mod fields;
+mod input_time;
+mod keyframe;
+mod predict;
+mod repeats;
+mod smooth;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
+use crate::history::{Frame, History, Limits};
+use crate::packet::{ClientPacket, Snapshot};
+use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
+use crate::settings::{InterpolationMode, Settings};
+use crate::state::{BadState, Restorer, Saver};
+use categories::{Categories, Moment};
+use chase::Chase;
+use clock::Clock;
+use context::Context;
+use glam::Vec3;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
+use hitreg_log::usercmd::{Input, Usercmd};
+use input_time::InputTime;
+use predict::Window;
+use repeats::Repeats;
+use smooth::Smoothing;
+
+/// The client of one player.
+pub struct Client<G: Game> {
+    rules: Arc<G::Rules>,
+    settings: Arc<Settings>,
+    seed: Seed,
+    player: PlayerId,
+    limits: Limits,
+    clock: Clock,
+    input_time: InputTime,
+    history: History<G::Body>,
+    newest: SnapshotSeq,
+    window: Window<G>,
+    smoothing: Smoothing,
+    categories: Categories<G>,
+    chase: Chase<G::Body>,
+    /// The newest usercmd that the newest snapshot acks.
+    acked: CommandSeq,
+    /// The entities drawn at the last look, in ascending order of entity.
+    drawn: Vec<(EntityId, Placed<G::Body>)>,
+    drawn_at: Micros,
+    /// Whether drawing was skipped because the driver does not look at the screen.
+    is_undrawn: bool,
+    /// Whether there is an entity that predictions meet where it is drawn.
+    meets_drawn: bool,
+    redundancy: Repeats,
+    packets: u32,
+}
+
+impl<G: Game> ClientPipeline<G> for Client<G> {
+    fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
+        let Setup { rules, settings, seed } = setup;
+        let redundancy = Repeats::new(&settings);
+        Client {
+            clock: Clock::new(settings.client.clock),
+            input_time: InputTime::new(&settings),
+            limits: Limits::of(&settings),
+            window: Window::new(&settings),
+            smoothing: Smoothing::new(&settings),
+            categories: Categories::new(&settings),
+            chase: Chase::new(),
+            acked: CommandSeq(0),
+            rules,
+            settings,
+            seed,
+            player,
+            history: History::default(),
+            newest: SnapshotSeq(0),
+            drawn: Vec::new(),
+            drawn_at: Micros::ZERO,
+            is_undrawn: false,
+            meets_drawn: false,
+            redundancy,
+            packets: 0,
+        }
+    }
+
+    fn number_from(&mut self, first: CommandSeq) {
+        self.window.number_from(first);
+    }
+
+    /// A snapshot older than the newest only fills the position history.
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
+        self.history.push(Arc::clone(&snapshot.frame));
+        self.note_met(&snapshot.frame);
+        if snapshot.seq <= self.newest {
+            return None;
+        }
+        self.newest = snapshot.seq;
+        if let Some(echo) = snapshot.echo {
+            self.redundancy.handle_echo(now, echo);
+        }
+        self.acked = snapshot.ack;
+        self.clock.handle_update(now, snapshot.frame.server_time);
+        self.input_time.handle_update(now, snapshot);
+        let authoritative = snapshot.frame.get(self.player.entity())?;
+        let round_trip = self.window.sent_at(snapshot.ack).map(|sent| now - sent);
+        if let Some(round_trip) = round_trip {
+            self.clock.handle_round_trip(round_trip);
+            self.input_time.handle_round_trip(round_trip);
+        }
+        let shown = self.shown_origin(now);
+        let context = Context::<G> {
+            rules: &self.rules,
+            settings: &self.settings,
+            seed: self.seed,
+            player: self.player,
+            entities: &snapshot.frame.entities,
+        };
+        let met = self.met(&snapshot.frame.entities);
+        let reconciled = self.window.reconcile(&context, &met, snapshot, authoritative);
+        if let (Some(shown), Some(now_predicted)) = (shown, self.window.latest()) {
+            self.smoothing.handle_correction(now, shown - now_predicted.origin(), reconciled.correction.is_some());
+        }
+        Some(Reconciled { round_trip, ..reconciled })
+    }
+
+    fn set_clock(&mut self, now: Micros, server_time: Micros) {
+        self.clock.set(now, server_time);
+    }
+
+    fn look(&mut self, now: Micros) {
+        self.drawn.clear();
+        self.is_undrawn = false;
+        let Some(clock) = self.clock.read(now) else { return };
+        self.drawn_at = clock - self.drawn_behind();
+        if let Some(moment) = self.moment(now) {
+            self.categories.draw(&moment, &mut self.drawn);
+            return;
+        }
+        self.draw(clock);
+    }
+
+    fn look_away(&mut self, now: Micros) {
+        if self.needs_drawing() {
+            return self.look(now);
+        }
+        self.drawn.clear();
+        let Some(clock) = self.clock.read(now) else { return };
+        self.drawn_at = clock - self.drawn_behind();
+        self.is_undrawn = true;
+    }
+
+    fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
+        let clock = self.clock.read(now).unwrap_or(Micros::ZERO);
+        let server_time = self.input_time.of_command(now, clock);
+        let behind = server_time - clock + self.drawn_behind();
+        let lerp_msec = (behind.0 / 1000).clamp(0, u16::MAX.into()) as u16;
+        let command = Usercmd { seq: self.window.next_seq(), lerp_msec, server_time, input: *input };
+        self.window.push(now, command);
+        let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        let nobody: &[(EntityId, G::Body)] = &[];
+        let newest = self.history.newest().map(Arc::clone);
+        let met = self.met(newest.as_ref().map_or(nobody, |f| &f.entities));
+        let context = Context::<G> {
+            rules: &self.rules,
+            settings: &self.settings,
+            seed: self.seed,
+            player: self.player,
+            entities: &met,
+        };
+        let ran = self.window.advance(&context, &mut output);
+        let predicted = self.window.latest().cloned();
+        let drawn_origin = self.shown_origin(now);
+        let own = self.show_own(now, drawn_origin, &output.fires);
+        // A shot needs the drawn view, even when the driver does not look at it.
+        if !output.fires.is_empty() && std::mem::take(&mut self.is_undrawn) {
+            self.draw(clock);
+        }
+        let shots = self.judge(output.fires);
+        self.packets += 1;
+        let packet = ClientPacket {
+            number: self.packets,
+            ack: self.newest,
+            commands: self.window.newest(self.redundancy.of_packet(now, self.packets)),
+        };
+        Commanded { command, packet, predicted, own, drawn_origin, ran, effects: output.effects, shots }
+    }
+
+    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
+        self.redundancy.handle_sent(packet, bytes);
+    }
+
+    fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
+        &self.drawn
+    }
+
+    fn drawn_at(&self) -> Micros {
+        self.drawn_at
+    }
+
+    fn predicted(&self) -> Option<&G::Body> {
+        self.window.latest()
+    }
+
+    fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+        keyframe::save(self, to)
+    }
+
+    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+        keyframe::restore(self, from)
+    }
+}
+
+impl<G: Game> Client<G> {
+    /// Returns the bodies that a prediction meets: the others in the snapshot, or as drawn when the game says so.
+    fn met<'f>(&self, told: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
+        let shown = |id: EntityId| {
+            let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.rules, id);
+            let drawn = if is_met { &self.drawn[..] } else { &[] };
+            drawn.iter().find(|(shown, _)| *shown == id).map(|(_, placed)| placed.body.origin())
+        };
+        if !told.iter().any(|(id, _)| shown(*id).is_some()) {
+            return Cow::Borrowed(told);
+        }
+        let met =
+            |(id, body): &(EntityId, G::Body)| (*id, shown(*id).map_or(body.clone(), |origin| body.moved_to(origin)));
+        Cow::Owned(told.iter().map(met).collect())
+    }
+
+    /// Draws the others at [`Client::drawn_at`]. `clock` is the server time on the client's clock.
+    fn draw(&mut self, clock: Micros) {
+        let scene = draw::Others::<G> {
+            rules: &self.rules,
+            history: &self.history,
+            mode: self.settings.interpolation.mode,
+            limits: &self.limits,
+            max_extrapolation: Micros::from_ms(self.settings.extrapolation_max_ms),
+            latency: self.clock.latency(),
+            but: self.player.entity(),
+        };
+        match self.settings.interpolation.mode {
+            InterpolationMode::LastRendered => {
+                let takes = Micros::from_ms(self.settings.interpolation.lerp_ms);
+                self.chase.draw(&scene, clock, takes, &mut self.drawn);
+            }
+            _ => draw::draw::<G>(&scene, self.drawn_at, &mut self.drawn),
+        }
+    }
+
+    /// Returns whether later drawing or prediction depends on what is drawn now.
+    fn needs_drawing(&self) -> bool {
+        let goes_on =
+            matches!(self.settings.interpolation.mode, InterpolationMode::LastRendered | InterpolationMode::Category);
+        goes_on || self.meets_drawn
+    }
+
+    fn note_met(&mut self, frame: &Frame<G::Body>) {
+        self.meets_drawn |= frame.entities.iter().any(|(id, _)| G::is_met_as_drawn(&self.rules, *id));
+    }
+
+    /// Returns the client's verdict on its shots, judged against what it has drawn.
+    fn judge(&self, fires: Vec<(CommandSeq, u8, G::Fire)>) -> Vec<(CommandSeq, u8, G::Fire, Verdict)> {
+        if fires.is_empty() {
+            return Vec::new();
+        }
+        let targets: Vec<(EntityId, G::Body)> = self.drawn.iter().map(|(id, p)| (*id, p.body.clone())).collect();
+        let judge = |(seq, index, fire)| {
+            let verdict = G::judge(&self.rules, &fire, &targets);
+            (seq, index, fire, verdict)
+        };
+        fires.into_iter().map(judge).collect()
+    }
+
+    /// Returns the inputs of drawing by category. Returns `None` in other modes, and before the first snapshot.
+    fn moment(&self, now: Micros) -> Option<Moment<G>> {
+        if self.settings.interpolation.mode != InterpolationMode::Category {
+            return None;
+        }
+        Some(Moment {
+            rules: Arc::clone(&self.rules),
+            player: self.player,
+            newest: Arc::clone(self.history.newest()?),
+            before: self.history.before_newest().map(Arc::clone),
+            acked: self.acked,
+            local: now,
+            server: self.clock.read(now)?,
+            own: self.own_time(now)?,
+        })
+    }
+
+    /// Returns the client timeline: the server time at which a usercmd made at `now` runs. When usercmds wait for their
+    /// tick, it is the tick's time. Otherwise it is the client's clock, which is late by the way down, plus one round
+    /// trip.
+    fn own_time(&self, now: Micros) -> Option<Micros> {
+        self.input_time.of_tick(now).or_else(|| Some(self.clock.read(now)? + self.clock.round_trip()))
+    }
+
+    /// Draws the own avatar by category, and starts to draw the effects of the newest usercmd.
+    fn show_own(
+        &mut self,
+        now: Micros,
+        drawn_origin: Option<Vec3>,
+        fires: &[(CommandSeq, u8, G::Fire)],
+    ) -> Option<Placed<G::Body>> {
+        let moment = self.moment(now)?;
+        for (command, _, fire) in fires {
+            self.categories.react(&moment, *command, fire, &mut self.drawn);
+        }
+        let shown = self.window.latest()?.moved_to(drawn_origin?);
+        self.categories.own(&moment, &shown)
+    }
+
+    fn drawn_behind(&self) -> Micros {
+        Micros::from_ms(self.settings.drawn_behind_ms())
+    }
+
+    fn shown_origin(&self, now: Micros) -> Option<Vec3> {
+        self.window.latest().map(|body| body.origin() + self.smoothing.offset(now))
+    }
+}
+
+/// The output of predicted usercmds.
+pub(crate) struct CommandOutput<F> {
+    effects: Vec<Effect>,
+    fires: Vec<(CommandSeq, u8, F)>,
+    touches: Vec<Touch>,
+}

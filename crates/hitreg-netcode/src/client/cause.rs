@@ -1,0 +1,190 @@
+//! The causes of wrong predictions. A cause needs evidence: the snapshot names it, the body met something, or a
+//! hypothesis reproduces the server's state exactly.
+
+use super::context::Context;
+use super::fields::Predicted;
+use crate::game::{Acked, Body, Cause, Effect, Evidence, Game, Sink, Touch};
+use crate::state::{BadState, Restorer, Saver, Value};
+use hitreg_log::units::{CommandSeq, EntityId};
+use hitreg_log::usercmd::Usercmd;
+
+/// The number of wrong predictions that are always examined.
+const LOOKED_INTO: u32 = 1_000;
+/// After that, examination continues as long as one in this many has a cause. A lower share means that the client runs
+/// another game, map or rules, and that further hypotheses would fail too.
+const ONE_IN: u32 = 8;
+
+/// The counts of examined wrong predictions, and of those whose cause was found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looked {
+    into: u32,
+    found: u32,
+}
+
+impl Looked {
+    pub(super) fn save<B: Body>(self, to: &mut Saver<'_, B>) {
+        let Looked { into, found } = self;
+        (into, found).put(to);
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        (self.into, self.found) = Value::<B>::get(from)?;
+        Ok(())
+    }
+
+    /// Returns the cause of a wrong prediction. `fields` are the predicted fields.
+    pub(super) fn explain<G: Game>(
+        &mut self,
+        context: &Context<'_, G>,
+        fields: &Predicted,
+        miss: &Acked<'_, G::Body>,
+    ) -> Found {
+        if !self.is_worth_it() {
+            return Found { cause: Cause::Unknown, evidence: "not looked into", effects: None };
+        }
+        let mut effects = None;
+        let (cause, evidence) = explain(context, fields, miss, &mut effects);
+        self.into += 1;
+        self.found += u32::from(cause != Cause::Unknown);
+        Found { cause, evidence, effects }
+    }
+
+    fn is_worth_it(&self) -> bool {
+        self.into < LOOKED_INTO || self.found >= self.into / ONE_IN
+    }
+}
+
+/// The result of examining a wrong prediction.
+pub(super) struct Found {
+    pub(super) cause: Cause,
+    pub(super) evidence: Evidence,
+    /// The effects of the usercmds as the server ran them, if known.
+    pub(super) effects: Option<Vec<(CommandSeq, Effect)>>,
+}
+
+fn explain<G: Game>(
+    context: &Context<'_, G>,
+    fields: &Predicted,
+    miss: &Acked<'_, G::Body>,
+    effects: &mut Option<Vec<(CommandSeq, Effect)>>,
+) -> (Cause, Evidence) {
+    if let Some(found) = G::explain(context.rules, miss) {
+        return found;
+    }
+    let before = miss.from.unwrap_or(miss.predicted);
+    if before.is_alive() != miss.authoritative.is_alive() {
+        return (Cause::SpawnOrDeath, "told");
+    }
+    if miss.predicted.teleports() != miss.authoritative.teleports() {
+        return (Cause::Teleport, "told");
+    }
+    // A player who pushes against another hardly moves, so a lost usercmd changes nothing. The loss would then wrongly
+    // explain the effect of the other player's movement.
+    let met = miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_again(context, miss);
+    *effects = if met { None } else { effects_with_input_lost(context, fields, miss) };
+    if effects.is_some() {
+        return (Cause::InputLost, "reproduced");
+    }
+    if G::was_hurt(before, miss.authoritative) {
+        return (Cause::Knockback, "told");
+    }
+    if met {
+        return (Cause::OtherPlayer, "touched");
+    }
+    if miss.touches.iter().any(|t| matches!(t, Touch::Mover(_))) {
+        return (Cause::Mover, "touched");
+    }
+    (Cause::Unknown, "none")
+}
+
+/// Returns whether the usercmds meet another player when run again among the entities of the acking snapshot. That
+/// player may not have been there when they were predicted.
+fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Acked<'_, G::Body>) -> bool {
+    let Some(from) = miss.from else { return false };
+    let mut met = Met::default();
+    let mut body = from.clone();
+    for command in miss.commands {
+        body = context.run(&body, command, &mut met);
+    }
+    met.player.is_some()
+}
+
+/// Returns the effects of the first hypothesis about lost usercmds that reproduces the server's body exactly. Lost
+/// usercmds are replaced as the server replaces them.
+fn effects_with_input_lost<G: Game>(
+    context: &Context<'_, G>,
+    fields: &Predicted,
+    miss: &Acked<'_, G::Body>,
+) -> Option<Vec<(CommandSeq, Effect)>> {
+    let from = miss.from?;
+    let commands = miss.commands;
+    let lost_runs = (0..commands.len()).flat_map(|start| (start + 1..=commands.len()).map(move |end| (start, end)));
+    let same = |body: &G::Body| fields.errors(body, miss.authoritative, miss.authoritative).is_empty();
+    let reproduces = |lost: std::ops::Range<usize>, repeated| {
+        let (body, effects) = run_with_lost(context, from, miss, lost, repeated);
+        same(&body).then_some(effects)
+    };
+    lost_runs
+        .take(MOST_HYPOTHESES)
+        .find_map(|(start, end)| reproduces(start..end, false).or_else(|| reproduces(start..end, true)))
+}
+
+/// The most hypotheses tested. This covers every run of lost usercmds in an ack of ten.
+const MOST_HYPOTHESES: usize = 64;
+
+fn run_with_lost<G: Game>(
+    context: &Context<'_, G>,
+    from: &G::Body,
+    miss: &Acked<'_, G::Body>,
+    lost: std::ops::Range<usize>,
+    repeated: bool,
+) -> (G::Body, Vec<(CommandSeq, Effect)>) {
+    let mut last = miss.last_command;
+    let mut body = from.clone();
+    let mut met = Met::default();
+    for (index, command) in miss.commands.iter().enumerate() {
+        met.command = command.seq;
+        if !lost.contains(&index) {
+            body = context.run(&body, command, &mut met);
+            last = Some(*command);
+        } else if let (true, Some(stand_in)) = (repeated, last) {
+            let mut input = stand_in.input;
+            input.impulse = 0;
+            body = context.run(&body, &Usercmd { input, ..*command }, &mut met);
+        }
+    }
+    (body, met.effects)
+}
+
+/// Records whom a body meets and which effects its usercmds have, and ignores everything else.
+#[derive(Default)]
+struct Met {
+    player: Option<EntityId>,
+    /// The usercmd that is running.
+    command: CommandSeq,
+    effects: Vec<(CommandSeq, Effect)>,
+}
+
+impl<F> Sink<F> for Met {
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push((self.command, effect));
+    }
+    fn fire(&mut self, _fire: F) {}
+    fn touch(&mut self, touch: Touch) {
+        if let Touch::Player(id) = touch {
+            self.player = Some(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_looked_for_as_long_as_one_in_eight_is_found() {
+        let goes_on = |into, found| Looked { into, found }.is_worth_it();
+        assert!(goes_on(0, 0) && goes_on(999, 0) && goes_on(1_000, 125) && goes_on(8_000, 1_000));
+        assert!(!goes_on(1_000, 124) && !goes_on(1_001, 0) && !goes_on(8_000, 999));
+    }
+}

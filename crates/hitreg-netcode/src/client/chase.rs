@@ -1,0 +1,58 @@
+//! Drawing from the last render position (Bernier 2001, "Display of Targets": "alternatively, the last render
+//! position"). On each update, every entity starts to move from where it was drawn last to its place in the update,
+//! within the interpolation time. An entity never stands still. If updates arrive faster than the interpolation time,
+//! it never arrives, because each move starts from another position.
+
+use std::collections::BTreeMap;
+
+use super::draw::Others;
+use crate::game::{Body, Game, How, Placed};
+use crate::history::is_teleport;
+use crate::state::fields;
+use hitreg_log::units::{EntityId, Micros};
+
+pub(super) struct Chase<B> {
+    /// The target update, as its server time and the client's clock when it was first seen.
+    goal: Option<(Micros, Micros)>,
+    /// The start of each entity's move.
+    set_out: BTreeMap<EntityId, B>,
+    last: BTreeMap<EntityId, B>,
+}
+
+impl<B: Body> Chase<B> {
+    fields!(B, Chase { goal, set_out, last } in place {} but {});
+
+    pub(super) fn new() -> Chase<B> {
+        Chase { goal: None, set_out: BTreeMap::new(), last: BTreeMap::new() }
+    }
+
+    /// Draws everyone except the own player, at client clock `clock`.
+    pub(super) fn draw<G: Game<Body = B>>(
+        &mut self,
+        others: &Others<'_, G>,
+        clock: Micros,
+        takes: Micros,
+        out: &mut Vec<(EntityId, Placed<B>)>,
+    ) {
+        let Some(frame) = others.history.newest() else { return };
+        let since = match self.goal.filter(|(goal, _)| *goal == frame.server_time) {
+            Some((_, since)) => since,
+            None => {
+                self.goal = Some((frame.server_time, clock));
+                self.set_out = std::mem::take(&mut self.last);
+                clock
+            }
+        };
+        let fraction = if takes == Micros::ZERO { 1.0 } else { (clock - since).0 as f32 / takes.0 as f32 };
+        for (id, goal) in frame.entities.iter().filter(|(id, _)| *id != others.but) {
+            let from = self.set_out.get(id).filter(|from| !is_teleport::<B>(from, goal, others.limits));
+            let placed = match from {
+                None => Placed::new(goal.clone(), How::Teleported),
+                Some(_) if fraction >= 1.0 => Placed::new(goal.clone(), How::Held),
+                Some(from) => Placed::new(G::blend(from, goal, fraction.max(0.0)), How::Interpolated),
+            };
+            self.last.insert(*id, placed.body.clone());
+            out.push((*id, placed));
+        }
+    }
+}

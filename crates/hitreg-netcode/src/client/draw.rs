@@ -1,0 +1,67 @@
+//! The ways of drawing the others (Bernier 2001, "Display of Targets"): the last snapshot, its extrapolation, the last
+//! two snapshots, or the position history.
+
+use crate::game::{Game, How, Placed};
+use crate::history::{Frame, History, Limits, between, beyond};
+use crate::settings::InterpolationMode;
+use hitreg_log::units::{EntityId, Micros};
+
+pub(super) struct Others<'a, G: Game> {
+    pub(super) rules: &'a G::Rules,
+    pub(super) history: &'a History<G::Body>,
+    pub(super) mode: InterpolationMode,
+    pub(super) limits: &'a Limits,
+    pub(super) max_extrapolation: Micros,
+    pub(super) latency: Micros,
+    pub(super) but: EntityId,
+}
+
+/// Places every entity except the client's own at server time `at`, in ascending order of id.
+pub(super) fn draw<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+    match others.mode {
+        InterpolationMode::History => others.history.place_all::<G>(others.rules, at, others.but, others.limits, out),
+        InterpolationMode::Off => last(others, out),
+        InterpolationMode::Extrapolate => extrapolated(others, at, out),
+        InterpolationMode::TwoPoint => two_point(others, at, out),
+        // `chase` and `categories` draw these modes, because they need more state. Before the first snapshot there is
+        // nothing to draw.
+        InterpolationMode::LastRendered | InterpolationMode::Category => {}
+    }
+}
+
+fn last<G: Game>(others: &Others<'_, G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+    let Some(frame) = others.history.newest() else { return };
+    let held = |(id, body): &(EntityId, G::Body)| (*id, Placed::new(body.clone(), How::Held));
+    out.extend(seen(frame, others.but).map(held));
+}
+
+/// Extrapolates the last snapshot to the estimated present of the server: by its age on the client's clock plus the
+/// latency.
+fn extrapolated<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+    let Some(frame) = others.history.newest() else { return };
+    let limits = Limits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
+    let place = |(id, body): &(EntityId, G::Body)| {
+        (*id, beyond::<G>(others.rules, frame.server_time, body, at + others.latency, &limits))
+    };
+    out.extend(seen(frame, others.but).map(place));
+}
+
+/// Interpolates between the last two snapshots only, always moving towards the last.
+fn two_point<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+    let Some(newest) = others.history.newest() else { return };
+    let before = others.history.before_newest();
+    let place = |(id, body): &(EntityId, G::Body)| {
+        let placed = if at >= newest.server_time {
+            beyond::<G>(others.rules, newest.server_time, body, at, others.limits)
+        } else {
+            let known = before.and_then(|f| f.get(*id).map(|b| (f.server_time, b)));
+            between::<G>(known, (newest.server_time, body), at, others.limits)
+        };
+        (*id, placed)
+    };
+    out.extend(seen(newest, others.but).map(place));
+}
+
+fn seen<B>(frame: &Frame<B>, but: EntityId) -> impl Iterator<Item = &(EntityId, B)> {
+    frame.entities.iter().filter(move |(id, _)| *id != but)
+}

@@ -1,0 +1,101 @@
+//! The server times that usercmds are stamped with. When usercmds run on arrival, it is the client's clock, as in Quake
+//! III. When they wait for their tick, it is the tick's time. That time comes from a clock ahead of the server's, which
+//! the server's calibration helper steers (NeREIDS).
+
+use crate::game::Body;
+use crate::pacing::{Steering, SteeringOptions};
+use crate::packet::Snapshot;
+use crate::settings::{ClockMode, Settings};
+use crate::state::{BadState, Restorer, Saver, Value};
+use hitreg_log::units::Micros;
+
+pub(super) struct InputTime {
+    options: Option<SteeringOptions>,
+    /// `None` before the first update.
+    steering: Option<Steering>,
+    /// A slowly decaying maximum of recent round trips.
+    round_trip: Micros,
+    last: Micros,
+}
+
+impl InputTime {
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let InputTime { options, steering, round_trip, last } = self;
+        (*round_trip, *last).put(to);
+        if options.is_some() {
+            steering.is_some().put(to);
+            steering.iter().for_each(|steering| steering.save(to));
+        }
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        (self.round_trip, self.last) = Value::<B>::get(from)?;
+        if let Some(options) = self.options {
+            let has_begun = <bool as Value<B>>::get(from)?;
+            self.steering = has_begun.then(|| Steering::restored(options, from)).transpose()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn new(settings: &Settings) -> InputTime {
+        let options = SteeringOptions {
+            tick: settings.server.tick_hz.interval(),
+            lead: Micros::from_ms(settings.client.lead_ms),
+            ..SteeringOptions::nereids()
+        };
+        InputTime {
+            options: (settings.client.clock == ClockMode::Calibrated).then_some(options),
+            steering: None,
+            round_trip: Micros::ZERO,
+            last: Micros::ZERO,
+        }
+    }
+
+    /// Takes the timing feedback of a new snapshot.
+    pub(super) fn handle_update<B>(&mut self, now: Micros, snapshot: &Snapshot<B>) {
+        let Some(options) = self.options else { return };
+        let offset = snapshot.frame.server_time - now;
+        let steering = self.steering.get_or_insert_with(|| Steering::new(options, offset + options.lead, now));
+        if let Some(helper_ms) = snapshot.helper_ms {
+            steering.handle_helper(now, helper_ms, self.round_trip);
+        }
+        for warning in &snapshot.warnings {
+            steering.handle_warning(now, warning.difference, self.round_trip);
+        }
+    }
+
+    /// Takes the time from making a usercmd to its ack. This includes the wait for its tick. The clock may therefore
+    /// wait too long before it assumes that a correction has taken effect, but never too short.
+    pub(super) fn handle_round_trip(&mut self, round_trip: Micros) {
+        // A longer round trip counts immediately; a shorter one counts by an eighth.
+        let shorter = Micros((self.round_trip.0 * 7 + round_trip.0) / 8);
+        self.round_trip = round_trip.max(shorter);
+    }
+
+    /// Returns the tick time for a usercmd made at `now`; `None` when usercmds run on arrival.
+    pub(super) fn of_tick(&self, now: Micros) -> Option<Micros> {
+        self.steering.as_ref().map(|steering| self.last.max(steering.read(now)))
+    }
+
+    /// Returns the server time for a usercmd made at `now`, when the client's clock shows `clock`. It never decreases.
+    pub(super) fn of_command(&mut self, now: Micros, clock: Micros) -> Micros {
+        let Some(at) = self.of_tick(now) else { return clock };
+        self.last = at;
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_round_trip_counts_at_once_and_a_shorter_one_by_an_eighth() {
+        let mut time = InputTime::new(&Settings::default());
+        let mut after = |ms| {
+            time.handle_round_trip(Micros::from_ms(ms));
+            time.round_trip.0 / 1000
+        };
+        assert_eq!([after(80), after(0), after(14), after(200)], [80, 70, 63, 200]);
+    }
+}

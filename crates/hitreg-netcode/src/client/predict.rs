@@ -1,0 +1,352 @@
+//! Prediction and reconciliation (Bernier 2001, "Client Side Prediction"): a sliding window of unacknowledged usercmds,
+//! each with the body after it.
+//!
+//! When the acked body equals the prediction for that usercmd, nothing runs again. Otherwise the acked body, with the
+//! client-only fields copied into it, becomes the new base. All later usercmds then run again from it.
+//!
+//! Reconciliation compares the server's body with the prediction made in play. Under `prediction.among =
+//! acking-packet`, the acked usercmds first run again among the bodies of the acking snapshot, as on the server.
+
+mod keyframe;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::CommandOutput;
+use super::cause::{Found, Looked};
+use super::context::Context;
+use super::fields::Predicted;
+use crate::game::{Acked, Body, Effect, Game, Grade, LostInput, Sink, Touch, shown_by_either};
+use crate::history::Frame;
+use crate::packet::Snapshot;
+use crate::pipeline::{Comparison, Correction, Reconciled};
+use crate::settings::{Among, OnLost, PredictionMode, Settings};
+use hitreg_log::units::{CommandSeq, EntityId, Micros};
+use hitreg_log::usercmd::Usercmd;
+
+/// The unacknowledged usercmds, and the acked state that they start from.
+pub(super) struct Window<G: Game> {
+    mode: PredictionMode,
+    /// The most time that is predicted.
+    push: Micros,
+    /// The predicted cells.
+    fields: Predicted,
+    among: Among,
+    lost_input: LostInput,
+    base: Option<G::Body>,
+    /// The snapshot of the base.
+    base_frame: Option<Arc<Frame<G::Body>>>,
+    looked: Looked,
+    /// The last usercmd before the base, for hypotheses about replacements of lost usercmds.
+    base_command: Option<Usercmd>,
+    /// Sorted by number, without gaps.
+    entries: VecDeque<Entry<G::Body>>,
+    last_seq: CommandSeq,
+    /// The number of entries whose body is up to date.
+    valid: usize,
+    /// The newest usercmd that has run at least once.
+    first_runs: CommandSeq,
+    ran_for_correction: u32,
+    /// Effects that usercmds had when first run, but not when run again.
+    cut: Vec<(CommandSeq, Effect)>,
+    recent: VecDeque<(Usercmd, Micros)>,
+}
+
+struct Entry<B> {
+    command: Usercmd,
+    after: Option<B>,
+    touches: Vec<Touch>,
+    /// Its effects that were played and not cut.
+    effects: Vec<Effect>,
+}
+
+/// The most usercmds that a client keeps. This is Quake III's `CMD_BACKUP`, enlarged to hold half a second at 1000 Hz.
+const REMEMBERED: usize = 512;
+
+impl<G: Game> Window<G> {
+    pub(super) fn new(settings: &Settings) -> Window<G> {
+        Window {
+            mode: settings.prediction.mode,
+            push: Micros::from_ms(-settings.prediction.push_latency_ms),
+            fields: Predicted::new::<G::Body>(settings.prediction.mode),
+            among: settings.prediction.among,
+            lost_input: LostInput {
+                backups: (settings.client.redundancy - 1).max(0) as usize,
+                repeats: settings.server.on_lost_command == OnLost::Repeat,
+            },
+            base: None,
+            base_frame: None,
+            looked: Looked::default(),
+            base_command: None,
+            entries: VecDeque::new(),
+            last_seq: CommandSeq(0),
+            valid: 0,
+            first_runs: CommandSeq(0),
+            ran_for_correction: 0,
+            cut: Vec::new(),
+            recent: VecDeque::with_capacity(REMEMBERED),
+        }
+    }
+
+    pub(super) fn next_seq(&self) -> CommandSeq {
+        self.last_seq.next()
+    }
+
+    pub(super) fn number_from(&mut self, first: CommandSeq) {
+        self.last_seq = CommandSeq(first.0.saturating_sub(1));
+    }
+
+    /// Adds a usercmd made at `now`.
+    pub(super) fn push(&mut self, now: Micros, command: Usercmd) {
+        self.last_seq = command.seq;
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((command, now));
+        self.entries.push_back(Entry { command, after: None, touches: Vec::new(), effects: Vec::new() });
+        if self.entries.len() > REMEMBERED {
+            // The server has been silent for long. The oldest usercmd is dropped, and reconciliation continues from the
+            // server's next snapshot.
+            self.entries.pop_front();
+            self.valid = self.valid.saturating_sub(1);
+        }
+    }
+
+    /// Returns the time at which a usercmd was made.
+    pub(super) fn sent_at(&self, seq: CommandSeq) -> Option<Micros> {
+        let first = self.recent.front()?.0.seq;
+        self.recent.get(seq.0.checked_sub(first.0)? as usize).map(|(_, at)| *at)
+    }
+
+    /// Returns the newest `count` usercmds, oldest first.
+    pub(super) fn newest(&self, count: usize) -> Vec<Usercmd> {
+        let skip = self.recent.len().saturating_sub(count);
+        self.recent.iter().skip(skip).map(|(command, _)| *command).collect()
+    }
+
+    /// Returns the body after the last predicted usercmd, or the acked body when nothing is predicted.
+    pub(super) fn latest(&self) -> Option<&G::Body> {
+        match self.valid.checked_sub(1) {
+            Some(last) => self.entries.get(last).and_then(|e| e.after.as_ref()),
+            None => self.base.as_ref(),
+        }
+    }
+
+    /// Runs the usercmds that have not run yet, within the limit of prediction. Returns how many usercmds ran,
+    /// including the ones that the last reconciliation ran again.
+    pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut CommandOutput<G::Fire>) -> u32 {
+        let again = std::mem::take(&mut self.ran_for_correction);
+        again + self.run_window(context, self.entries.len(), self.push, out)
+    }
+
+    /// Runs those of the first `until` usercmds that have no up-to-date body, for at most `push` of predicted time in
+    /// total.
+    fn run_window(
+        &mut self,
+        context: &Context<'_, G>,
+        until: usize,
+        push: Micros,
+        out: &mut CommandOutput<G::Fire>,
+    ) -> u32 {
+        let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
+        let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
+        // The server sends all effects to clients that do not predict weapons.
+        let with_effects = context.settings.predicts_weapons();
+        let mut ran = 0;
+        while self.valid < until {
+            spent += self.entries[self.valid].time();
+            if spent > push {
+                break;
+            }
+            let before = match self.valid.checked_sub(1) {
+                Some(last) => self.entries[last].after.as_ref().unwrap_or(base),
+                None => base,
+            };
+            let entry = &self.entries[self.valid];
+            let first = entry.command.seq > self.first_runs;
+            out.touches.clear();
+            let seq = entry.command.seq;
+            let mut sink = Running { first, with_effects, seq, fires: 0, effects: Vec::new(), out };
+            let after = context.run(before, &entry.command, &mut sink);
+            let effects = sink.effects;
+            self.first_runs = self.first_runs.max(seq);
+            let entry = &mut self.entries[self.valid];
+            entry.after = Some(after);
+            if first {
+                out.effects.extend(&effects);
+                entry.effects = effects;
+            } else {
+                let is_gone = |effect: &mut Effect| !effects.iter().any(|again| again.kind == effect.kind);
+                self.cut.extend(entry.effects.extract_if(.., is_gone).map(|effect| (seq, effect)));
+            }
+            entry.touches.clone_from(&out.touches);
+            self.valid += 1;
+            ran += 1;
+        }
+        ran
+    }
+
+    /// Reconciles with everything that a snapshot acks. `authoritative` is the client's own body in the snapshot.
+    /// Usercmds that run again run among the bodies in `met`.
+    pub(super) fn reconcile(
+        &mut self,
+        context: &Context<'_, G>,
+        met: &[(EntityId, G::Body)],
+        snapshot: &Snapshot<G::Body>,
+        authoritative: &G::Body,
+    ) -> Reconciled {
+        let acked = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
+        let played = match acked.checked_sub(1) {
+            Some(last) => self.entries[last].after.clone(),
+            // No new ack: the comparison shows what the server changed in the body since the last snapshot.
+            None => self.base.clone(),
+        };
+        let before = self.base_frame.replace(Arc::clone(&snapshot.frame));
+        let before = before.as_ref().map_or(&[][..], |frame| &frame.entities);
+        let checks = acked > 0 && self.mode != PredictionMode::Off;
+        let ran = match self.among {
+            Among::AckingPacket if checks => self.run_as_the_server(context, before, acked),
+            Among::AckingPacket | Among::Known => None,
+        };
+        let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
+        let TakenOut { commands, touches, effects } = self.take_acked(acked);
+        let last_command = self.base_command;
+        self.base_command = commands.last().copied().or(last_command);
+        let from = self.base.take();
+        let acked = Acked {
+            scene: context.scene(),
+            before,
+            extras: snapshot.extras(),
+            lost_input: self.lost_input,
+            from: from.as_ref(),
+            last_command,
+            commands: &commands,
+            predicted,
+            authoritative,
+            touches: &touches,
+        };
+        let next = G::resume(context.rules, &acked);
+        self.base = Some(next.clone());
+        let again = Context { entities: met, ..*context };
+        let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(&again) };
+        let was_predicted = ran.is_some() || played.is_some();
+        let Some(grade) = G::grade(predicted, authoritative).filter(|_| was_predicted) else {
+            return Reconciled { comparison: None, correction: None, round_trip: None };
+        };
+        let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| G::grade(played, authoritative));
+        let comparison = checks.then(|| Comparison {
+            command: snapshot.ack,
+            commands: commands.len() as u32,
+            grade,
+            as_played,
+            error_units: predicted.origin().distance(authoritative.origin()),
+            velocity_error: predicted.velocity().distance(next.velocity()),
+            on_ground: from.as_ref().is_some_and(G::on_ground),
+        });
+        // A difference within the rounding of a recording is not a wrong prediction.
+        let may_be_wrong = grade == Grade::Miss || !G::RECORDS_ARE_ROUNDED;
+        let is_wrong = may_be_wrong && next != *predicted;
+        let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
+        let mut cut = std::mem::take(&mut self.cut);
+        let correction = (!errors.is_empty()).then(|| {
+            let Found { cause, evidence, effects: heard } = self.looked.explain(context, &self.fields, &acked);
+            let is_gone = |(seq, effect): &(CommandSeq, Effect)| {
+                heard.as_ref().is_some_and(|heard| !heard.iter().any(|(of, had)| of == seq && had.kind == effect.kind))
+            };
+            cut.extend(effects.into_iter().filter(is_gone));
+            Correction { command: snapshot.ack, errors, reran, cause, evidence, cut }
+        });
+        Reconciled { comparison, correction, round_trip: None }
+    }
+
+    /// Runs the first `count` usercmds again as the server ran them, after it had moved the other bodies. They start
+    /// from the base and run among the bodies of the acking snapshot. A body missing there comes from the snapshot
+    /// before. Returns the resulting body.
+    fn run_as_the_server(
+        &mut self,
+        context: &Context<'_, G>,
+        before: &[(EntityId, G::Body)],
+        count: usize,
+    ) -> Option<G::Body> {
+        let base = self.base.take()?;
+        let entities = shown_by_either(before, context.entities);
+        let context = Context { entities: &entities, ..*context };
+        let carried = G::carry(context.rules, &context.scene(), before, &base);
+        self.base = Some(carried);
+        let valid = self.valid;
+        self.run_from_base(&context, count, Micros(i64::MAX));
+        let ran = self.latest().cloned();
+        self.valid = valid;
+        self.base = Some(base);
+        ran
+    }
+
+    /// Removes the first `count` usercmds from the window. Returns them with the touches and effects of their run.
+    fn take_acked(&mut self, count: usize) -> TakenOut {
+        self.valid = self.valid.saturating_sub(count);
+        let (mut touches, mut effects) = (Vec::new(), Vec::new());
+        let command = |mut entry: Entry<G::Body>| {
+            touches.append(&mut entry.touches);
+            effects.extend(entry.effects.into_iter().map(|effect| (entry.command.seq, effect)));
+            entry.command
+        };
+        TakenOut { commands: self.entries.drain(..count).map(command).collect(), touches, effects }
+    }
+
+    /// Runs all usercmds again that have run before, and returns their number. New usercmds wait for their frame, which
+    /// plays their effects.
+    fn run_again(&mut self, context: &Context<'_, G>) -> u32 {
+        let first_runs = self.first_runs;
+        let count = self.entries.iter().take_while(|e| e.command.seq <= first_runs).count();
+        let ran = self.run_from_base(context, count, self.push);
+        self.ran_for_correction += ran;
+        ran
+    }
+
+    /// Runs the first `count` usercmds again from the base and discards their output.
+    fn run_from_base(&mut self, context: &Context<'_, G>, count: usize, push: Micros) -> u32 {
+        self.valid = 0;
+        let mut unused = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        self.run_window(context, count, push, &mut unused)
+    }
+}
+
+/// Usercmds that the server has acked.
+struct TakenOut {
+    commands: Vec<Usercmd>,
+    touches: Vec<Touch>,
+    effects: Vec<(CommandSeq, Effect)>,
+}
+
+impl<B> Entry<B> {
+    fn time(&self) -> Micros {
+        Micros::from_ms(i64::from(self.command.input.msec))
+    }
+}
+
+/// A sink that passes shots on only in a usercmd's first run, and collects effects.
+struct Running<'a, F> {
+    first: bool,
+    with_effects: bool,
+    seq: CommandSeq,
+    fires: u8,
+    effects: Vec<Effect>,
+    out: &'a mut CommandOutput<F>,
+}
+
+impl<F> Sink<F> for Running<'_, F> {
+    fn effect(&mut self, effect: Effect) {
+        if self.with_effects {
+            self.effects.push(effect);
+        }
+    }
+    fn fire(&mut self, fire: F) {
+        if self.first {
+            self.out.fires.push((self.seq, self.fires, fire));
+        }
+        self.fires += 1;
+    }
+    fn touch(&mut self, touch: Touch) {
+        self.out.touches.push(touch);
+    }
+}

@@ -1,0 +1,170 @@
+//! Smoothing of corrections: the body is drawn where it was, and the offset fades (Quake III's `cg_errordecay`,
+//! Source's `cl_smoothtime`). Simulated entities ease to their place in an update in the same way. NeREIDS describes
+//! such discrepancies, for example when an apple has just started to fall.
+
+use std::collections::BTreeMap;
+
+use glam::Vec3;
+
+use crate::game::{Body, Category, Placed};
+use crate::settings::Settings;
+use crate::state::{BadState, Restorer, Saver, Value};
+use hitreg_log::units::{EntityId, Micros};
+
+pub(super) struct Smoothing {
+    fade: Micros,
+    max_units: f32,
+    error: Vec3,
+    since: Micros,
+}
+
+impl Smoothing {
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let Smoothing { fade: _, max_units: _, error, since } = self;
+        (*error, *since).put(to);
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        (self.error, self.since) = Value::<B>::get(from)?;
+        Ok(())
+    }
+
+    pub(super) fn new(settings: &Settings) -> Smoothing {
+        Smoothing::over(settings.prediction.smooth_ms, settings.prediction.smooth_max_units)
+    }
+
+    /// Creates a smoothing that fades errors of up to `max_units` over `fade_ms`.
+    pub(super) fn over(fade_ms: i64, max_units: i64) -> Smoothing {
+        let fade = Micros::from_ms(fade_ms);
+        Smoothing { fade, max_units: max_units as f32, error: Vec3::ZERO, since: Micros::ZERO }
+    }
+
+    /// Handles a correction. `error` is the origin as drawn minus the origin as it should now be drawn.
+    pub(super) fn handle_correction(&mut self, now: Micros, error: Vec3, corrected: bool) {
+        if !corrected {
+            return;
+        }
+        self.error = if error.length() > self.max_units { Vec3::ZERO } else { error };
+        self.since = now;
+    }
+
+    /// Returns the remaining offset, to be added to the predicted origin.
+    pub(super) fn offset(&self, now: Micros) -> Vec3 {
+        let age = now - self.since;
+        if self.error == Vec3::ZERO || age >= self.fade {
+            return Vec3::ZERO;
+        }
+        self.error * (1.0 - age.0 as f32 / self.fade.0 as f32)
+    }
+}
+
+/// The smoothing of Simulated entities towards their place in updates.
+pub(super) struct Easing {
+    fade_ms: i64,
+    max_units: i64,
+    eased: BTreeMap<EntityId, Eased>,
+}
+
+/// One entity.
+struct Eased {
+    /// The server time of the update that it was last drawn by, and its teleport count.
+    told: (Micros, u32),
+    smoothing: Smoothing,
+}
+
+impl Easing {
+    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let Easing { fade_ms: _, max_units: _, eased } = self;
+        to.number(eased.len() as u64);
+        for (id, Eased { told, smoothing }) in eased {
+            (*id, *told).put(to);
+            smoothing.save(to);
+        }
+    }
+
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        self.eased.clear();
+        for _ in 0..from.count(size_of::<Eased>())? {
+            let (id, told) = Value::<B>::get(from)?;
+            let mut smoothing = Smoothing::over(self.fade_ms, self.max_units);
+            smoothing.restore(from)?;
+            self.eased.insert(id, Eased { told, smoothing });
+        }
+        Ok(())
+    }
+
+    pub(super) fn new(settings: &Settings) -> Easing {
+        let (fade_ms, max_units) = (settings.interpolation.ease_ms, settings.prediction.smooth_max_units);
+        Easing { fade_ms, max_units, eased: BTreeMap::new() }
+    }
+
+    /// Moves Simulated entities to where they are drawn at local time `now`. `told` is the server time of the update.
+    /// `before` returns where an entity would be by the update before.
+    pub(super) fn ease<B: Body>(
+        &mut self,
+        now: Micros,
+        told: Micros,
+        drawn: &mut [(EntityId, Placed<B>)],
+        before: impl Fn(EntityId) -> Option<Vec3>,
+    ) {
+        if self.fade_ms == 0 {
+            return;
+        }
+        let is_simulated = |placed: &Placed<B>| placed.by.is_some_and(|by| by.category == Category::Simulated);
+        self.eased.retain(|id, _| drawn.iter().any(|(other, placed)| other == id && is_simulated(placed)));
+        for (id, placed) in drawn.iter_mut().filter(|(_, placed)| is_simulated(placed)) {
+            let meant = placed.body.origin();
+            let of = placed.body.teleports();
+            let new = Eased { told: (told, of), smoothing: Smoothing::over(self.fade_ms, self.max_units) };
+            let eased = self.eased.entry(*id).or_insert(new);
+            if eased.told.1 != of {
+                eased.smoothing.handle_correction(now, Vec3::ZERO, true);
+            } else if let Some(before) = before(*id).filter(|_| eased.told.0 != told) {
+                let shown = before + eased.smoothing.offset(now);
+                eased.smoothing.handle_correction(now, shown - meant, before != meant);
+            }
+            eased.told = (told, of);
+            placed.body = placed.body.moved_to(meant + eased.smoothing.offset(now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::dot::Dot;
+    use crate::game::{How, Rendering};
+
+    #[test]
+    fn an_error_fades_and_a_teleport_does_not() {
+        let mut smoothing = Smoothing::new(&Settings::default());
+        smoothing.handle_correction(Micros::from_ms(1000), Vec3::X * 10.0, true);
+        let left = |ms| smoothing.offset(Micros::from_ms(ms)).x;
+        assert_eq!([left(1000), left(1050), left(1100), left(1500)], [10.0, 5.0, 0.0, 0.0]);
+        let mut at_once = |units| {
+            smoothing.handle_correction(Micros::from_ms(2000), Vec3::X * units, true);
+            smoothing.offset(Micros::from_ms(2000)).x
+        };
+        assert_eq!([at_once(500.0), at_once(64.0), at_once(64.01)], [0.0, 64.0, 0.0]);
+    }
+    #[test]
+    fn what_is_gone_for_a_frame_is_eased_no_longer() {
+        let shown_after = |gone: bool| {
+            let mut easing = Easing { fade_ms: 100, max_units: 64, eased: BTreeMap::new() };
+            let mut drawn_at = |at_ms, told_ms, ids: &[u16]| {
+                let by = Some(Rendering { category: Category::Simulated, at: Micros::ZERO });
+                let placed =
+                    |id: &u16| (EntityId(*id), Placed { by, ..Placed::new(Dot::default(), How::Extrapolated) });
+                let mut drawn: Vec<_> = ids.iter().map(placed).collect();
+                // By the update before, each entity would be 10 units away.
+                easing.ease(Micros::from_ms(at_ms), Micros::from_ms(told_ms), &mut drawn, |_| Some(Vec3::X * 10.0));
+                drawn.iter().map(|(_, placed)| placed.body.origin.x).collect::<Vec<_>>()
+            };
+            assert_eq!(drawn_at(0, 0, &[1, 2]), [0.0, 0.0]);
+            assert_eq!(drawn_at(10, 10, &[1, 2]), [10.0, 10.0]);
+            assert_eq!(drawn_at(60, 10, if gone { &[2] } else { &[1, 2] }).last(), Some(&5.0));
+            drawn_at(85, 10, &[1, 2])
+        };
+        assert_eq!((shown_after(false), shown_after(true)), (vec![2.5, 2.5], vec![0.0, 2.5]));
+    }
+}

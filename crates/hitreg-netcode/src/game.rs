@@ -1,0 +1,46 @@
+//! The traits that a game implements to be recorded and replayed: a handful of pure functions, after id's `pmove`.
+//!
+//! The pipelines never read a game's world directly. They run usercmds through these functions, ask for the world's
+//! entities, and pass in the past against which a shot is judged. Every function depends on its arguments alone, so
+//! equal arguments give equal results on the server, in a client's prediction, and in a later replay.
+
+mod acked;
+mod body;
+mod bots;
+mod category;
+mod cells;
+mod judge;
+mod moment;
+mod placed;
+mod reconcile;
+mod role;
+mod roster;
+mod shot;
+mod simulate;
+mod states;
+
+pub use acked::shown_by_either;
+pub use acked::{Acked, Evidence, Grade, LostInput, SnapshotExtras};
+pub use body::{BadCells, Body, body};
+pub use bots::Bots;
+pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
+pub use cells::{Cells, Said, Spatial, cell, cells};
+pub use judge::{Given, Judge, JudgedAgain, ShotAgain};
+pub use moment::Moment;
+pub use placed::{How, Placed};
+pub use reconcile::Reconcile;
+pub use role::Role;
+pub use roster::{EntityWorld, Names, Roster};
+pub use shot::{Verdict, Wound};
+pub use simulate::{Scene, Simulate, Sink, Touch, WorldSink};
+pub use states::unknown_states;
+pub use states::{OtherFields, StateRows};
+
+pub use hitreg_log::record::{Cause, CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope, Wall};
+
+/// A complete game as the pipelines use it. [`Simulate`] runs the world, [`Judge`] judges shots, [`Categorize`] says
+/// how entities are drawn, and [`Reconcile`] says how predictions are compared and corrected. Every type that
+/// implements the four traits is a `Game`; [`Categorize`] and [`Reconcile`] have defaults for all their items.
+pub trait Game: Simulate + Judge + Categorize + Reconcile {}
+
+impl<G: Simulate + Judge + Categorize + Reconcile> Game for G {}

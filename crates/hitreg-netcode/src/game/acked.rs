@@ -1,0 +1,127 @@
+//! Acked predictions: how well they agree with the server, and why they were wrong.
+
+use crate::game::{Body, Effect, Scene, Touch};
+use hitreg_log::units::{EntityId, named};
+use hitreg_log::usercmd::Usercmd;
+
+/// How well a prediction agrees with the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// Equal to the bit, or as close as the recorded state can show.
+    Exact,
+    /// Within 0.2 units and 1.5 units/s.
+    Near,
+    /// Further apart than [`Grade::Near`] allows.
+    Miss,
+}
+
+named!(Grade {
+    Exact = "exact",
+    Near = "near",
+    Miss = "miss",
+});
+
+impl Grade {
+    /// Grades two bodies by place and speed: [`Grade::Exact`] if both are equal to the bit, else by distance.
+    pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> Grade {
+        let origin = predicted.origin() - authoritative.origin();
+        let velocity = predicted.velocity() - authoritative.velocity();
+        if origin == glam::Vec3::ZERO && velocity == glam::Vec3::ZERO {
+            Grade::Exact
+        } else if origin.length() <= 0.2 && velocity.length() <= 1.5 {
+            Grade::Near
+        } else {
+            Grade::Miss
+        }
+    }
+}
+
+/// Why a prediction was wrong.
+/// A usercmd never reached the server. The server ran another usercmd in its place, or none.
+/// A usercmd or a snapshot arrived late.
+/// The server moved the player to another place at once.
+/// The player died or respawned.
+/// A shot pushed the player.
+/// Another player was in the way, or was in another place than the client had it.
+/// A moving part of the map was in the way.
+/// The body crossed the surface of water.
+/// The recorded state is rounded, and the rounding changed the result.
+/// No other cause has evidence.
+
+/// The evidence for a [`Cause`], as tables name it:
+/// - `told`: the snapshot says so.
+/// - `touched`: the body met it during the prediction.
+/// - `reproduced`: running the usercmds under this cause gives the server's state to the bit.
+/// - `none`: there is no evidence.
+///
+/// A game may add names of its own.
+pub type Evidence = &'static str;
+
+/// What a snapshot carries beside bodies.
+#[derive(Clone, Copy, Debug)]
+pub struct SnapshotExtras<'a> {
+    /// Sounds and visual effects since the last snapshot.
+    pub effects: &'a [Effect],
+    /// How many updates the server held back before this one because the connection's rate was used up.
+    pub choked: u8,
+    /// Further data in the game's own encoding.
+    pub extra: &'a [u8],
+}
+
+/// How a server replaces lost usercmds; from the settings `client.redundancy` and `server.on_lost_command`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostInput {
+    /// How many older usercmds a packet repeats. The server runs them if their own packets never arrived.
+    pub backups: usize,
+    /// Whether the server runs the last received usercmd again for each lost usercmd that no backup replaces.
+    pub repeats: bool,
+}
+
+/// A prediction whose usercmds were acked, with the server's result and everything that may explain the difference.
+#[derive(Debug)]
+pub struct Acked<'a, B> {
+    /// The scene in which the usercmds ran, from the snapshot that brought the ack.
+    pub scene: Scene<'a, B>,
+    /// The bodies of the snapshot before; the prediction starts from its ack. Empty for the first snapshot.
+    pub before: &'a [(EntityId, B)],
+    /// What the snapshot that brought the ack carries beside bodies.
+    pub extras: SnapshotExtras<'a>,
+    /// How the server replaces lost usercmds.
+    pub lost_input: LostInput,
+    /// The body that the prediction starts from; `None` for the first state that a client has.
+    pub from: Option<&'a B>,
+    /// The last usercmd that had run at the start of the prediction.
+    pub last_command: Option<Usercmd>,
+    /// The usercmds acked since `last_command`.
+    pub commands: &'a [Usercmd],
+    /// The body predicted after the last of `commands`.
+    pub predicted: &'a B,
+    /// The server's body after the same usercmds.
+    pub authoritative: &'a B,
+    /// What the body met during the prediction.
+    pub touches: &'a [Touch],
+}
+
+impl<B: Clone> Acked<'_, B> {
+    /// The bodies that were around when the server ran the usercmds. They come from the snapshot that acks the
+    /// usercmds; a body missing there comes from the snapshot before.
+    pub fn surroundings(&self) -> Vec<(EntityId, B)> {
+        shown_by_either(self.before, self.scene.entities)
+    }
+}
+
+/// Merges the bodies of two snapshots, both in ascending order of id. A body in both is taken from the later one.
+pub fn shown_by_either<B: Clone>(earlier: &[(EntityId, B)], later: &[(EntityId, B)]) -> Vec<(EntityId, B)> {
+    let mut gone = earlier.iter().peekable();
+    let mut all = Vec::with_capacity(later.len());
+    for body in later {
+        while let Some(before) = gone.next_if(|before| before.0 <= body.0) {
+            if before.0 != body.0 {
+                all.push(before.clone());
+            }
+        }
+        all.push(body.clone());
+    }
+    all.extend(gone.cloned());
+    all
+}

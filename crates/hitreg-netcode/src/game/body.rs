@@ -1,0 +1,249 @@
+//! A body is a row of named 32-bit cells. Logs store the cells, traces show them, diffs name them, and the state hash
+//! runs over them, so that a game declares its fields once.
+
+use glam::Vec3;
+
+use super::{Field, Role};
+
+/// The error for cells that are no valid state of the game.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {found} is not a value it can have")]
+pub struct BadCells {
+    /// The name of the value that was read.
+    pub what: String,
+    /// The word that is not valid for it.
+    pub found: u32,
+}
+
+/// One entity's state. Declare it with [`body!`](macro@crate::game::body); implement it by hand only for what the macro
+/// cannot express.
+pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// The number of cells.
+    const CELLS: usize;
+    /// Names and kinds of the cells, in order.
+    fn fields() -> Vec<Field>;
+    /// Writes the cells; `cells` has exactly [`Body::CELLS`] words.
+    fn write(&self, cells: &mut [u32]);
+    /// Reads the cells back; exact inverse of [`Body::write`].
+    ///
+    /// # Errors
+    /// When `cells` does not have exactly [`Body::CELLS`] words, or a word is not valid for its field.
+    fn read(cells: &[u32]) -> Result<Self, BadCells>;
+    /// What a field means to the clients that receive it: its place in the live protocol, and its priority. Server and
+    /// client must use the same roles, so roles are part of the game's version.
+    fn role(field: &Field) -> Role {
+        Role::by_default(field)
+    }
+    /// The engine's own id of the entity, unique among entities. 0 if the game has no ids or the body belongs to no
+    /// entity.
+    fn id(&self) -> u64 {
+        0
+    }
+    /// Position, in units.
+    fn origin(&self) -> Vec3;
+    /// Velocity, in units/s.
+    fn velocity(&self) -> Vec3;
+    /// View direction (pitch, yaw, roll), in degrees.
+    fn viewangles(&self) -> Vec3;
+    /// Returns the same body at another place.
+    fn moved_to(&self, origin: Vec3) -> Self;
+    /// A counter that changes whenever the body is moved at once (teleport, respawn). Nothing is interpolated across a
+    /// change.
+    fn teleports(&self) -> u32;
+    /// False for a dead body, which is drawn but cannot be hit.
+    fn is_alive(&self) -> bool;
+    /// Reduces the body to what the server sends: [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields take
+    /// their default.
+    fn strip_client_only(&mut self);
+    /// Copies the [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields from the client's prediction of the
+    /// same usercmd.
+    fn adopt_client_only(&mut self, predicted: &Self);
+}
+
+/// Declares a struct whose fields are [`Cells`](crate::game::Cells), and implements [`Body`] from the list of fields.
+///
+/// Each field names its [`Scope`](super::Scope). The names in this table have a fixed meaning, and each of them may be
+/// left out:
+///
+/// | field | type | is |
+/// | --- | --- | --- |
+/// | `origin`, `velocity` | `Vec3`, or `Vec2` in a plane; in an `Option` if it may be absent | [`Body::origin`], [`Body::velocity`] |
+/// | `viewangles` | `Vec3` in degrees, `f32` (yaw), `Quat` (z up); in an `Option` | [`Body::viewangles`] |
+/// | `teleports` | `u32` | [`Body::teleports`] |
+/// | `alive` | `bool` | [`Body::is_alive`]; a body without the field is alive |
+/// | `id` | `u64` | [`Body::id`]; a new value is another entity, and 0 is not alive |
+///
+/// Every other field has the meaning of its type, or the meaning after `as`, with a unit if it is not the usual one.
+/// After the struct, a game may name its own [`Body::role`]: `role = my_role;`.
+///
+/// ```
+/// use hitreg_netcode::game::{Body, body};
+/// use hitreg::glam::{Vec2, Vec3};
+///
+/// body! {
+///     /// A disc that glides.
+///     pub struct Disc {
+///         Movement origin: Vec3,
+///         Movement velocity: Vec3,
+///         Status alive: bool,
+///         Weapons refire_us: u32 as Time("us"),
+///     }
+/// }
+/// assert_eq!(Disc::CELLS, 8);
+/// assert_eq!((&*Disc::fields()[4].name, Disc::fields()[4].unit()), ("velocity.y", "units/s"));
+/// assert_eq!(Disc::fields()[7].unit(), "us");
+///
+/// body! {
+///     /// A bird's eye view of what may carry something.
+///     pub struct Ant {
+///         Status id: u64,
+///         Movement origin: Vec2,
+///         Status load: Option<f32>,
+///     }
+/// }
+/// let ant = Ant { id: 1 << 40, origin: Vec2::X, load: None };
+/// assert_eq!((ant.origin(), ant.velocity(), ant.is_alive()), (Vec3::X, Vec3::ZERO, true));
+/// assert_ne!(ant.teleports(), Ant { id: 2 << 40, ..ant }.teleports());
+/// ```
+#[macro_export]
+macro_rules! hitreg_body {
+    (
+        $(#[$doc:meta])* $vis:vis struct $name:ident {
+            $( $(#[$field_doc:meta])* $scope:ident $field:ident : $type:ty
+                $(as $meaning:ident $(($unit:literal))?)? ),* $(,)?
+        }
+        $( role = $role:path; )?
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        $vis struct $name {
+            $( $(#[$field_doc])* pub $field: $type, )*
+        }
+
+        impl $crate::game::Body for $name {
+            const CELLS: usize = 0 $( + <$type as $crate::game::Cells>::COUNT )*;
+
+            fn fields() -> Vec<$crate::game::Field> {
+                let mut fields = Vec::with_capacity(Self::CELLS);
+                $(
+                    let said = $crate::hitreg_body!(@said $field $(, $meaning $(($unit))?)?);
+                    let (name, scope) = (stringify!($field), $crate::game::Scope::$scope);
+                    fields.extend(<$type as $crate::game::Cells>::fields(name, scope, said));
+                )*
+                fields
+            }
+
+            $(
+                fn role(field: &$crate::game::Field) -> $crate::game::Role {
+                    $role(field)
+                }
+            )?
+
+            fn write(&self, cells: &mut [u32]) {
+                let mut at = 0;
+                $(
+                    let count = <$type as $crate::game::Cells>::COUNT;
+                    <$type as $crate::game::Cells>::put(&self.$field, &mut cells[at..at + count]);
+                    at += count;
+                )*
+                debug_assert_eq!(at, Self::CELLS);
+            }
+
+            fn read(cells: &[u32]) -> Result<Self, $crate::game::BadCells> {
+                if cells.len() != Self::CELLS {
+                    return Err($crate::game::BadCells {
+                        what: concat!("the number of cells of ", stringify!($name)).to_owned(),
+                        found: cells.len() as u32,
+                    });
+                }
+                let mut at = 0;
+                $(
+                    let count = <$type as $crate::game::Cells>::COUNT;
+                    let $field = <$type as $crate::game::Cells>::get(&cells[at..at + count]).map_err(|found| {
+                        $crate::game::BadCells { what: stringify!($field).to_owned(), found }
+                    })?;
+                    at += count;
+                )*
+                debug_assert_eq!(at, Self::CELLS);
+                Ok($name { $( $field, )* })
+            }
+
+            fn id(&self) -> u64 {
+                0 $( + $crate::hitreg_body!(@only id, $field, self.$field, 0) )*
+            }
+
+            #[inline]
+            fn origin(&self) -> $crate::glam::Vec3 {
+                None::<$crate::glam::Vec3>
+                    $( .or($crate::hitreg_body!(@place origin, $field, self.$field)) )*
+                    .unwrap_or_default()
+            }
+
+            #[inline]
+            fn velocity(&self) -> $crate::glam::Vec3 {
+                None::<$crate::glam::Vec3>
+                    $( .or($crate::hitreg_body!(@place velocity, $field, self.$field)) )*
+                    .unwrap_or_default()
+            }
+
+            #[inline]
+            fn viewangles(&self) -> $crate::glam::Vec3 {
+                None::<$crate::glam::Vec3>
+                    $( .or($crate::hitreg_body!(@place viewangles, $field, self.$field)) )*
+                    .unwrap_or_default()
+            }
+
+            #[inline]
+            #[allow(unused_variables, unused_mut, reason = "a body without a place leaves them unused")]
+            fn moved_to(&self, origin: $crate::glam::Vec3) -> Self {
+                let mut moved = *self;
+                $( $crate::hitreg_body!(@move $field, moved.$field, origin); )*
+                moved
+            }
+
+            #[inline]
+            fn teleports(&self) -> u32 {
+                // Mixes in the id, because another entity is a teleport too.
+                let entity = (self.id().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
+                entity $( .wrapping_add($crate::hitreg_body!(@only teleports, $field, self.$field, 0)) )*
+            }
+
+            #[inline]
+            fn is_alive(&self) -> bool {
+                true $( && $crate::hitreg_body!(@only alive, $field, self.$field, true) )*
+                    $( && $crate::hitreg_body!(@only id, $field, self.$field != 0, true) )*
+            }
+
+            fn strip_client_only(&mut self) {
+                $( $crate::hitreg_body!(@when_client_only $scope, self.$field = Default::default()); )*
+            }
+
+            #[allow(unused_variables, reason = "a body without client-only fields leaves it unused")]
+            fn adopt_client_only(&mut self, predicted: &Self) {
+                $( $crate::hitreg_body!(@when_client_only $scope, self.$field = predicted.$field); )*
+            }
+        }
+    };
+    (@said $field:ident, $meaning:ident) => { Some(($crate::game::Meaning::$meaning, None)) };
+    (@said $field:ident, $meaning:ident ($unit:literal)) => { Some(($crate::game::Meaning::$meaning, Some($unit))) };
+    (@said origin) => { Some(($crate::game::Meaning::Position, None)) };
+    (@said velocity) => { Some(($crate::game::Meaning::Velocity, None)) };
+    (@said viewangles) => { Some(($crate::game::Meaning::Angle, None)) };
+    (@said teleports) => { Some(($crate::game::Meaning::Counter, None)) };
+    (@said id) => { Some(($crate::game::Meaning::Name, None)) };
+    (@said $field:ident) => { None };
+    (@only id, id, $value:expr, $else:expr) => { $value };
+    (@only teleports, teleports, $value:expr, $else:expr) => { $value };
+    (@only alive, alive, $value:expr, $else:expr) => { $value };
+    (@only $known:ident, $field:ident, $value:expr, $else:expr) => { $else };
+    (@place origin, origin, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
+    (@place velocity, velocity, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
+    (@place viewangles, viewangles, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
+    (@place $known:ident, $field:ident, $value:expr) => { None };
+    (@move origin, $value:expr, $to:expr) => { $value = $crate::game::Spatial::put_there($value, $to) };
+    (@move $field:ident, $value:expr, $to:expr) => {};
+    (@when_client_only ClientOnly, $do:expr) => { $do };
+    (@when_client_only $scope:ident, $do:expr) => {};
+}
+
+pub use crate::hitreg_body as body;

@@ -1,0 +1,384 @@
+//! Values as 32-bit cells, from which bodies are built: numbers, glam's vectors, arrays, options, and a game's own
+//! types composed of them ([`cells!`](macro@crate::game::cells)).
+
+use glam::{EulerRot, Quat, Vec2, Vec3, Vec4};
+
+use super::{CellKind, Field, Meaning, Scope};
+
+/// A declaration's `as` clause: a meaning, and a unit if it is not the usual one.
+pub type Said = Option<(Meaning, Option<&'static str>)>;
+
+/// A type that is stored in one or more cells.
+pub trait Cells: Sized {
+    /// The number of cells.
+    const COUNT: usize;
+    /// Describes the cells as parts of a field called `name`. `said` overrides the type's own meaning.
+    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field>;
+    /// Writes exactly [`Cells::COUNT`] words.
+    fn put(&self, cells: &mut [u32]);
+    /// Reads exactly [`Cells::COUNT`] words; `Err` holds the invalid word.
+    ///
+    /// # Errors
+    /// When a word is not a value of this type.
+    fn get(cells: &[u32]) -> Result<Self, u32>;
+}
+
+/// Describes one cell. Its meaning is `usual`, unless `said` overrides it.
+pub fn cell(name: &str, kind: CellKind, scope: Scope, said: Said, usual: Meaning) -> Field {
+    let (meaning, unit) = said.unwrap_or((usual, None));
+    let field = Field::new(name, kind, scope).meaning(meaning);
+    match unit {
+        Some(unit) => field.in_unit(unit),
+        None => field,
+    }
+}
+
+macro_rules! one_cell {
+    ($type:ty, $kind:ident, $meaning:ident, |$v:ident| $put:expr, |$w:ident| $get:expr) => {
+        impl Cells for $type {
+            const COUNT: usize = 1;
+            fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+                vec![cell(name, CellKind::$kind, scope, said, Meaning::$meaning)]
+            }
+            fn put(&self, cells: &mut [u32]) {
+                let $v = *self;
+                cells[0] = $put;
+            }
+            fn get(cells: &[u32]) -> Result<Self, u32> {
+                let $w = cells[0];
+                $get
+            }
+        }
+    };
+}
+
+one_cell!(f32, F32, Plain, |v| v.to_bits(), |w| Ok(f32::from_bits(w)));
+one_cell!(i32, I32, Plain, |v| v as u32, |w| Ok(w as i32));
+one_cell!(i16, I32, Plain, |v| i32::from(v) as u32, |w| i16::try_from(w as i32).map_err(|_| w));
+one_cell!(i8, I32, Plain, |v| i32::from(v) as u32, |w| i8::try_from(w as i32).map_err(|_| w));
+one_cell!(u32, U32, Plain, |v| v, |w| Ok(w));
+one_cell!(u16, U32, Plain, |v| u32::from(v), |w| u16::try_from(w).map_err(|_| w));
+one_cell!(u8, U32, Plain, |v| u32::from(v), |w| u8::try_from(w).map_err(|_| w));
+one_cell!(bool, U32, Flag, |v| u32::from(v), |w| match w {
+    0 => Ok(false),
+    1 => Ok(true),
+    _ => Err(w),
+});
+
+macro_rules! two_cells {
+    ($type:ty, |$v:ident| $bits:expr, |$b:ident| $value:expr) => {
+        /// Two cells, `.lo` and `.hi`.
+        impl Cells for $type {
+            const COUNT: usize = 2;
+            fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+                let half = |part| cell(&format!("{name}.{part}"), CellKind::U32, scope, said, Meaning::Plain);
+                ["lo", "hi"].map(half).to_vec()
+            }
+            fn put(&self, cells: &mut [u32]) {
+                let $v = *self;
+                let bits: u64 = $bits;
+                (cells[0], cells[1]) = (bits as u32, (bits >> 32) as u32);
+            }
+            fn get(cells: &[u32]) -> Result<Self, u32> {
+                let $b = u64::from(cells[1]) << 32 | u64::from(cells[0]);
+                Ok($value)
+            }
+        }
+    };
+}
+
+two_cells!(u64, |v| v, |b| b);
+two_cells!(i64, |v| v as u64, |b| b as i64);
+two_cells!(f64, |v| v.to_bits(), |b| f64::from_bits(b));
+
+macro_rules! floats {
+    ($type:ident: $($part:ident)+) => {
+        impl Cells for $type {
+            const COUNT: usize = [$(stringify!($part)),+].len();
+            fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+                let part = |part| cell(&format!("{name}.{part}"), CellKind::F32, scope, said, Meaning::Plain);
+                [$(stringify!($part)),+].map(part).to_vec()
+            }
+            fn put(&self, cells: &mut [u32]) {
+                for (cell, value) in cells.iter_mut().zip([$(self.$part),+]) {
+                    *cell = value.to_bits();
+                }
+            }
+            fn get(cells: &[u32]) -> Result<Self, u32> {
+                let mut values = cells.iter().map(|cell| f32::from_bits(*cell));
+                $(let $part = values.next().unwrap_or_default();)+
+                Ok($type::from_array([$($part),+]))
+            }
+        }
+    };
+}
+
+floats!(Vec2: x y);
+floats!(Vec3: x y z);
+floats!(Vec4: x y z w);
+floats!(Quat: x y z w);
+
+/// The cells of the elements, named `name.0`, `name.1` and so on.
+impl<T: Cells, const N: usize> Cells for [T; N] {
+    const COUNT: usize = N * T::COUNT;
+    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+        (0..N).flat_map(|place| T::fields(&format!("{name}.{place}"), scope, said)).collect()
+    }
+    fn put(&self, cells: &mut [u32]) {
+        for (place, value) in self.iter().enumerate() {
+            value.put(&mut cells[place * T::COUNT..(place + 1) * T::COUNT]);
+        }
+    }
+    fn get(cells: &[u32]) -> Result<Self, u32> {
+        let value = |place| T::get(&cells[place * T::COUNT..(place + 1) * T::COUNT]);
+        let values = (0..N).map(value).collect::<Result<Vec<T>, u32>>()?;
+        values.try_into().map_err(|values: Vec<T>| values.len() as u32)
+    }
+}
+
+/// A flag with the field's own name, which says whether the value is present, followed by the value's cells. Those
+/// cells are 0 if the value is absent.
+impl<T: Cells> Cells for Option<T> {
+    const COUNT: usize = 1 + T::COUNT;
+    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+        let mut fields = bool::fields(name, scope, None);
+        let values = T::fields(name, scope, said);
+        // A value whose cell has the flag's name gets the name `NAME.is`.
+        let is_taken = values.iter().any(|field| field.name == name);
+        fields.extend(if is_taken { T::fields(&format!("{name}.is"), scope, said) } else { values });
+        fields
+    }
+    fn put(&self, cells: &mut [u32]) {
+        cells.fill(0);
+        if let Some(value) = self {
+            cells[0] = 1;
+            value.put(&mut cells[1..]);
+        }
+    }
+    fn get(cells: &[u32]) -> Result<Self, u32> {
+        Ok(if bool::get(&cells[..1])? { Some(T::get(&cells[1..])?) } else { None })
+    }
+}
+
+/// A place, a velocity or an orientation, in two or three dimensions.
+pub trait Spatial: Copy {
+    /// Converts to three dimensions. A `Vec2` fills x and y. An orientation becomes pitch, yaw and roll in degrees.
+    fn in_space(self) -> Vec3;
+    /// Returns a value of this type from three dimensions; the inverse of [`Spatial::in_space`].
+    #[must_use]
+    fn put_there(self, there: Vec3) -> Self;
+}
+
+impl Spatial for Vec3 {
+    fn in_space(self) -> Vec3 {
+        self
+    }
+    fn put_there(self, there: Vec3) -> Vec3 {
+        there
+    }
+}
+
+impl Spatial for Vec2 {
+    fn in_space(self) -> Vec3 {
+        self.extend(0.0)
+    }
+    fn put_there(self, there: Vec3) -> Vec2 {
+        there.truncate()
+    }
+}
+
+/// An angle about the up axis, in degrees.
+impl Spatial for f32 {
+    fn in_space(self) -> Vec3 {
+        Vec3::new(0.0, self, 0.0)
+    }
+    fn put_there(self, there: Vec3) -> f32 {
+        there.y
+    }
+}
+
+/// A rotation from looking along x, with z up.
+impl Spatial for Quat {
+    fn in_space(self) -> Vec3 {
+        let (yaw, pitch, roll) = self.to_euler(EulerRot::ZYX);
+        Vec3::new(pitch.to_degrees(), yaw.to_degrees(), roll.to_degrees())
+    }
+    fn put_there(self, there: Vec3) -> Quat {
+        Quat::from_euler(EulerRot::ZYX, there.y.to_radians(), there.x.to_radians(), there.z.to_radians())
+    }
+}
+
+/// An absent value reads as zero and stays absent.
+impl<T: Spatial> Spatial for Option<T> {
+    fn in_space(self) -> Vec3 {
+        self.map_or(Vec3::ZERO, T::in_space)
+    }
+    fn put_there(self, there: Vec3) -> Option<T> {
+        self.map(|place| place.put_there(there))
+    }
+}
+
+/// Declares a type that is stored in cells: a struct whose fields are [`Cells`](crate::game::Cells), or an enum without
+/// data. The meaning after `as` says what a field measures, with a unit if it is not the usual one.
+///
+/// ```
+/// use hitreg_netcode::game::{Cells, Scope, cells};
+/// use hitreg::glam::Vec2;
+///
+/// cells! {
+///     /// Keeps off what hits it, for a while.
+///     pub struct Shield {
+///         strength: u16,
+///         until_ms: u32 as Time,
+///         pushes: [Vec2; 2] as Velocity,
+///     }
+/// }
+/// cells! {
+///     /// What there is.
+///     pub enum Kind { Ship, Rock }
+/// }
+/// let fields = Option::<Shield>::fields("shield", Scope::Status, None);
+/// let names: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
+/// assert_eq!(names[..4], ["shield", "shield.strength", "shield.until_ms", "shield.pushes.0.x"]);
+/// assert_eq!((fields[2].unit(), fields[3].unit()), ("ms", "units/s"));
+/// assert_eq!((Kind::get(&[1]), Kind::get(&[2])), (Ok(Kind::Rock), Err(2)));
+/// ```
+#[macro_export]
+macro_rules! hitreg_cells {
+    (
+        $(#[$doc:meta])* $vis:vis struct $name:ident {
+            $( $(#[$field_doc:meta])* $field_vis:vis $field:ident : $type:ty $(as $meaning:ident $(($unit:literal))?)? ),* $(,)?
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        $vis struct $name {
+            $( $(#[$field_doc])* $field_vis $field: $type, )*
+        }
+
+        impl $crate::game::Cells for $name {
+            const COUNT: usize = 0 $( + <$type as $crate::game::Cells>::COUNT )*;
+            fn fields(
+                name: &str,
+                scope: $crate::game::Scope,
+                said: $crate::game::Said,
+            ) -> Vec<$crate::game::Field> {
+                let mut fields = Vec::with_capacity(Self::COUNT);
+                $(
+                    let own = $crate::hitreg_cells!(@said $($meaning $(($unit))?)?);
+                    let part = format!("{name}.{}", stringify!($field));
+                    fields.extend(<$type as $crate::game::Cells>::fields(&part, scope, own.or(said)));
+                )*
+                fields
+            }
+            fn put(&self, cells: &mut [u32]) {
+                $(
+                    let (own, cells) = cells.split_at_mut(<$type as $crate::game::Cells>::COUNT);
+                    $crate::game::Cells::put(&self.$field, own);
+                )*
+                debug_assert!(cells.is_empty());
+            }
+            fn get(cells: &[u32]) -> Result<Self, u32> {
+                $(
+                    let (own, cells) = cells.split_at(<$type as $crate::game::Cells>::COUNT);
+                    let $field = <$type as $crate::game::Cells>::get(own)?;
+                )*
+                debug_assert!(cells.is_empty());
+                Ok($name { $( $field, )* })
+            }
+        }
+    };
+    (
+        $(#[$doc:meta])* $vis:vis enum $name:ident {
+            $(#[$first_doc:meta])* $first:ident $( , $(#[$variant_doc:meta])* $variant:ident )* $(,)?
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        $vis enum $name {
+            $(#[$first_doc])* #[default] $first,
+            $( $(#[$variant_doc])* $variant, )*
+        }
+
+        impl $crate::game::Cells for $name {
+            const COUNT: usize = 1;
+            fn fields(
+                name: &str,
+                scope: $crate::game::Scope,
+                said: $crate::game::Said,
+            ) -> Vec<$crate::game::Field> {
+                let kind = $crate::game::CellKind::U32;
+                vec![$crate::game::cell(name, kind, scope, said, $crate::game::Meaning::Name)]
+            }
+            fn put(&self, cells: &mut [u32]) {
+                cells[0] = *self as u32;
+            }
+            fn get(cells: &[u32]) -> Result<Self, u32> {
+                [$name::$first $( , $name::$variant )*].get(cells[0] as usize).copied().ok_or(cells[0])
+            }
+        }
+    };
+    (@said) => { None };
+    (@said $meaning:ident) => { Some(($crate::game::Meaning::$meaning, None)) };
+    (@said $meaning:ident ($unit:literal)) => { Some(($crate::game::Meaning::$meaning, Some($unit))) };
+}
+
+pub use crate::hitreg_cells as cells;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names<T: Cells>() -> Vec<String> {
+        T::fields("a", Scope::Status, None).into_iter().map(|field| field.name).collect()
+    }
+
+    fn comes_back<T: Cells + PartialEq + std::fmt::Debug>(value: T) {
+        let mut cells = vec![7; T::COUNT];
+        value.put(&mut cells);
+        assert_eq!(T::get(&cells).as_ref(), Ok(&value), "{cells:?}");
+        assert_eq!(names::<T>().len(), T::COUNT);
+    }
+
+    #[test]
+    fn values_come_back_from_their_cells() {
+        comes_back(u64::MAX - 5);
+        comes_back(i64::MIN + 1);
+        comes_back(-0.1_f64);
+        comes_back([-3_i8, 4]);
+        comes_back(Quat::from_xyzw(0.1, 0.2, 0.3, 0.9));
+        comes_back([[Vec2::new(1.0, -2.0); 3]; 2]);
+        comes_back([Some(3_u64), None]);
+        comes_back(Some(Some(false)));
+        assert_eq!(i16::get(&[40_000]), Err(40_000));
+        assert_eq!(Option::<bool>::get(&[1, 2]), Err(2));
+        assert_eq!(Option::<u8>::get(&[2, 0]), Err(2));
+    }
+
+    #[test]
+    fn no_two_cells_have_one_name() {
+        assert_eq!(names::<Option<u64>>(), ["a", "a.lo", "a.hi"]);
+        assert_eq!(names::<Option<f32>>(), ["a", "a.is"]);
+        assert_eq!(names::<[Option<u8>; 2]>(), ["a.0", "a.0.is", "a.1", "a.1.is"]);
+        assert_eq!(names::<Option<Option<bool>>>(), ["a", "a.is", "a.is.is"]);
+    }
+
+    #[test]
+    fn what_is_said_is_said_of_values_and_not_of_whether_they_are_there() {
+        let fields = Option::<[f32; 2]>::fields("wait", Scope::Weapons, Some((Meaning::Time, Some("s"))));
+        let units: Vec<_> = fields.iter().map(|field| (field.meaning, field.unit())).collect();
+        assert_eq!(units, [(Meaning::Flag, ""), (Meaning::Time, "s"), (Meaning::Time, "s")]);
+    }
+
+    #[test]
+    fn a_turn_is_the_same_in_angles() {
+        let turned = Quat::from_rotation_z(0.5) * Quat::from_rotation_y(-0.25);
+        let angles = turned.in_space();
+        assert!((angles - Vec3::new(-0.25_f32.to_degrees(), 0.5_f32.to_degrees(), 0.0)).length() < 1e-3, "{angles}");
+        assert!(turned.put_there(angles).dot(turned) > 0.999_99);
+        assert_eq!(
+            (45.0_f32.in_space(), Vec2::X.in_space(), None::<Vec2>.in_space()),
+            (Vec3::new(0.0, 45.0, 0.0), Vec3::X, Vec3::ZERO)
+        );
+    }
+}

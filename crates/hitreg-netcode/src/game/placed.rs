@@ -1,0 +1,42 @@
+//! A body at the place where it is drawn or judged.
+
+use super::category::Rendering;
+use hitreg_log::units::named;
+
+/// A body at one time, and how its place was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed<B> {
+    /// The body.
+    pub body: B,
+    /// How its place was found.
+    pub how: How,
+    /// The category by which it was drawn; `None` in every `interpolation.mode` but `category`.
+    pub by: Option<Rendering>,
+}
+
+impl<B> Placed<B> {
+    /// A body without a category.
+    pub fn new(body: B, how: How) -> Placed<B> {
+        Placed { body, how, by: None }
+    }
+}
+
+/// How a body's place was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// Interpolated between two known states.
+    Interpolated,
+    /// Extrapolated from the last known state.
+    Extrapolated,
+    /// The nearest known state, unchanged.
+    Held,
+    /// Moved at once to where it was teleported.
+    Teleported,
+}
+
+named!(How {
+    Interpolated = "interpolated",
+    Extrapolated = "extrapolated",
+    Held = "held",
+    Teleported = "teleported",
+});

@@ -1,0 +1,190 @@
+//! A game's simulation: its world, and the functions that advance it.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{BadCells, Body, Verdict, Wall};
+use hitreg_log::record::{Class, ClassId, Effect};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use hitreg_log::usercmd::Usercmd;
+
+/// The simulation of a game: a world that usercmds and ticks advance, and that can be saved and loaded.
+pub trait Simulate: Sized + Send + Sync + 'static {
+    /// The game's name in logs. A build refuses a log of another game.
+    const NAME: &'static str;
+
+    /// Everything that does not change during a session: map, movement constants, weapons. The log stores all of it.
+    type Rules: Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// The authoritative state. It need not be `Clone`: an engine can keep its own world in a
+    /// [`Roster`](super::Roster).
+    type World: Send + 'static;
+
+    /// One entity's state, which snapshots carry and prediction advances.
+    type Body: Body;
+
+    /// A shot, with everything needed to judge it later against any past. A game without shots uses
+    /// [`Infallible`](std::convert::Infallible).
+    type Fire: Clone + std::fmt::Debug + Send + 'static;
+
+    /// The classes in which entities' states are recorded, each with some of the body's fields. [`Simulate::class`]
+    /// gives the class of a body. A field that the class leaves out is 0 when the body is read back.
+    fn classes() -> Vec<Class> {
+        Class::only(Self::Body::fields())
+    }
+
+    /// The class of a body, as an index into [`Simulate::classes`].
+    fn class(_body: &Self::Body) -> ClassId {
+        ClassId(0)
+    }
+
+    /// The name of the map that the rules hold.
+    fn map_name(_rules: &Self::Rules) -> String {
+        "the only one".to_owned()
+    }
+
+    /// The walls of the map, for a view from above. Empty if a game does not provide them.
+    fn outline(_rules: &Self::Rules) -> Vec<Wall> {
+        Vec::new()
+    }
+
+    /// Creates the world before the first tick, with a body for each of `players` players.
+    fn spawn(rules: &Self::Rules, seed: Seed, players: u16) -> Self::World;
+
+    /// Creates a world whose players have these bodies, for a session that begins in the middle of another one.
+    /// Recorded bodies lack client-only fields. `None` if a game can only begin at its spawn.
+    fn begin(_rules: &Self::Rules, _seed: Seed, _players: &[(EntityId, Self::Body)]) -> Option<Self::World> {
+        None
+    }
+
+    /// Runs one usercmd on one body. Prediction moves a player only through this function. So does the server, unless
+    /// the game replaces [`Simulate::run`].
+    fn step_body(
+        rules: &Self::Rules,
+        scene: &Scene<'_, Self::Body>,
+        body: &Self::Body,
+        command: &Usercmd,
+        out: &mut impl Sink<Self::Fire>,
+    ) -> Self::Body;
+
+    /// Whether prediction meets an entity at the place where the client draws it, not at its place in the last
+    /// snapshot.
+    fn is_met_as_drawn(_rules: &Self::Rules, _entity: EntityId) -> bool {
+        false
+    }
+
+    /// The part of the map that the body is on, if that part moves the body. Movement by a carrier is not a
+    /// misprediction.
+    fn carrier(_body: &Self::Body, _entities: &[(EntityId, Self::Body)]) -> Option<EntityId> {
+        None
+    }
+
+    /// Whether a recorded usercmd's server time is the time at which its player's client drew the other entities. If
+    /// so, a replay's client draws at that time and needs no clock of its own.
+    const DRAWN_AT_ITS_TIME: bool = false;
+
+    /// The world's entities in ascending order of id; players are the first ids.
+    fn entities(world: &Self::World) -> &[(EntityId, Self::Body)];
+
+    /// Runs one usercmd on the server, with access to the whole world. A body can push or open what it meets, and the
+    /// game can use the engine's physics. The default steps the player's body and puts it back. An implementation must
+    /// agree with [`Simulate::step_body`], as far as a client can know the outcome.
+    fn run(
+        rules: &Self::Rules,
+        seed: Seed,
+        world: &mut Self::World,
+        player: PlayerId,
+        command: &Usercmd,
+        out: &mut impl Sink<Self::Fire>,
+    ) {
+        let entities = Self::entities(world);
+        if let Some((_, body)) = entities.get(usize::from(player.0)) {
+            let scene = Scene { seed, player, entities, weapons: true };
+            let next = Self::step_body(rules, &scene, body, command, out);
+            Self::place_body(rules, world, player, next);
+        }
+    }
+
+    /// Stores a player's body after [`Simulate::step_body`], and applies the effects that only the server runs
+    /// (pickups, triggers). Only [`Simulate::run`] calls it.
+    fn place_body(_rules: &Self::Rules, _world: &mut Self::World, _player: PlayerId, _body: Self::Body) {
+        panic!("{}: `Simulate` needs `place_body`, or a `run` of its own that does without", Self::NAME)
+    }
+
+    /// Advances what moves without a usercmd: projectiles, respawns, movers.
+    fn step_world(_rules: &Self::Rules, _world: &mut Self::World, _dt: Micros, _out: &mut impl WorldSink) {}
+
+    /// Interpolates between two samples of a body; `fraction` is in `0..=1`. The default interpolates the place and
+    /// takes all other fields from `to`.
+    fn blend(from: &Self::Body, to: &Self::Body, fraction: f32) -> Self::Body {
+        to.moved_to(from.origin().lerp(to.origin(), fraction))
+    }
+
+    /// Extrapolates a body for `dt` after its last known state. The default is a straight line.
+    fn extrapolate(_rules: &Self::Rules, body: &Self::Body, dt: Micros) -> Self::Body {
+        body.moved_to(body.origin() + body.velocity() * dt.as_s_f64() as f32)
+    }
+
+    /// Appends the world as 32-bit words: everything that can change a later tick, in a fixed order. The state hash
+    /// covers these words and a rollback restores from them, so the rollback check finds state that is missing here.
+    fn save(world: &Self::World, words: &mut Vec<u32>);
+
+    /// Restores the world from the words of [`Simulate::save`]. `None` if a game does not implement it; rollback is
+    /// then impossible.
+    ///
+    /// # Errors
+    /// When the words are not a complete world.
+    fn load(_rules: &Self::Rules, _words: &[u32]) -> Result<Option<Self::World>, BadCells> {
+        Ok(None)
+    }
+
+    /// The name of an [`Effect::kind`].
+    fn effect_name(_kind: u8) -> &'static str {
+        "effect"
+    }
+}
+
+/// The surroundings in which a usercmd runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene<'a, B> {
+    /// The session's seed. Together with player and usercmd number, it seeds a usercmd's random numbers.
+    pub seed: Seed,
+    /// The player whose usercmd runs.
+    pub player: PlayerId,
+    /// All entities in ascending order of id, including the player's own: the present on the server, the last snapshot
+    /// in a client.
+    pub entities: &'a [(EntityId, B)],
+    /// Whether weapons run too. A client that predicts movement alone leaves weapons to the server.
+    pub weapons: bool,
+}
+
+/// Receives the effects, shots and touches of a usercmd while it runs.
+pub trait Sink<F> {
+    /// A sound or visual effect. The client plays it only when the usercmd runs for the first time.
+    fn effect(&mut self, effect: Effect);
+    /// A shot.
+    fn fire(&mut self, fire: F);
+    /// A touch on the body's way, kept as evidence for the cause of a misprediction.
+    fn touch(&mut self, touch: Touch);
+}
+
+/// Receives what happens in the world outside of usercmds.
+pub trait WorldSink {
+    /// A sound or visual effect.
+    fn effect(&mut self, effect: Effect);
+    /// A projectile that hit something: the shot it came from, and the verdict.
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict);
+}
+
+/// What a body met while a usercmd ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Touch {
+    /// Another player.
+    Player(EntityId),
+    /// A door, lift or other moving part of the map.
+    Mover(EntityId),
+    /// A teleporter.
+    Teleporter,
+    /// The surface of water, crossed either way.
+    WaterEdge,
+}

@@ -1,0 +1,124 @@
+//! Conversion between bodies and the states of a log: which cells of a body each class holds.
+
+use super::{BadCells, Body, CellKind, Class, ClassId, Field, Game};
+
+/// Converts a build's bodies to states of a log's classes and back.
+#[derive(Clone, Debug)]
+pub struct StateRows {
+    /// For each class of the log, the body's cell of each field. `None` for a class that this build does not know.
+    classes: Vec<Option<Vec<Option<usize>>>>,
+    body_cells: usize,
+}
+
+/// The error for a log whose states differ from this build's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the log's entities are not this build's: field {index} of class `{class}` is {log} in the log and {build} here"
+)]
+pub struct OtherFields {
+    /// The name of the class.
+    pub class: String,
+    /// The index of the field in the build's class.
+    pub index: usize,
+    /// The field in the log.
+    pub log: String,
+    /// The field in this build.
+    pub build: String,
+}
+
+impl StateRows {
+    /// Creates the conversion for a log with these classes. Classes and fields that this build does not know are
+    /// skipped.
+    ///
+    /// # Errors
+    /// When the log lacks a field of a class, or has it in another form.
+    pub fn new<G: Game>(classes: &[Class]) -> Result<StateRows, OtherFields> {
+        let (body, known) = (G::Body::fields(), G::classes());
+        let cells = |class: &Class| -> Result<Option<Vec<Option<usize>>>, OtherFields> {
+            let Some(ours) = known.iter().find(|known| known.name == class.name) else { return Ok(None) };
+            let differs = |field: &Field| !class.fields.iter().any(|log| log.is_same_cell(field));
+            if let Some(index) = ours.fields.iter().position(differs) {
+                let build = &ours.fields[index];
+                let log = class.fields.iter().find(|log| log.name == build.name);
+                let class = class.name.clone();
+                return Err(OtherFields { class, index, log: text(log), build: text(Some(build)) });
+            }
+            let cell = |field: &Field| body.iter().position(|cell| cell.is_same_cell(field));
+            Ok(Some(class.fields.iter().map(cell).collect()))
+        };
+        let classes = classes.iter().map(cells).collect::<Result<_, _>>()?;
+        Ok(StateRows { classes, body_cells: G::Body::CELLS })
+    }
+
+    /// Creates the conversion for a log that this build writes.
+    pub fn own<G: Game>() -> StateRows {
+        let body = G::Body::fields();
+        let cell = |field: &Field| body.iter().position(|cell| cell.name == field.name);
+        let cells = |class: &Class| Some(class.fields.iter().map(cell).collect());
+        StateRows { classes: G::classes().iter().map(cells).collect(), body_cells: G::Body::CELLS }
+    }
+
+    /// Writes a body as a state of its class; `row` is overwritten.
+    pub fn write<G: Game>(&self, body: &G::Body, row: &mut Vec<u32>) -> ClassId {
+        let class = G::class(body);
+        let of_class = self.classes.get(usize::from(class.0)).and_then(Option::as_ref);
+        row.clear();
+        if of_class.is_some_and(|of_class| of_class.len() == self.body_cells && in_order(of_class)) {
+            row.resize(self.body_cells, 0);
+            body.write(row);
+            return class;
+        }
+        let mut cells = vec![0; self.body_cells];
+        body.write(&mut cells);
+        row.extend(of_class.into_iter().flatten().map(|cell| cell.map_or(0, |cell| cells[cell])));
+        class
+    }
+
+    /// Reads a body from a state; `None` if this build does not know its class.
+    ///
+    /// # Errors
+    /// When a cell is not valid for its field.
+    pub fn read<G: Game>(&self, class: ClassId, row: &[u32]) -> Result<Option<G::Body>, BadCells> {
+        let Some(of_class) = self.classes.get(usize::from(class.0)).and_then(Option::as_ref) else { return Ok(None) };
+        let mut cells = vec![0; self.body_cells];
+        for (cell, word) in of_class.iter().zip(row) {
+            if let Some(cell) = cell {
+                cells[*cell] = *word;
+            }
+        }
+        G::Body::read(&cells).map(Some)
+    }
+}
+
+/// Whether each field is the cell at the same index.
+fn in_order(of_class: &[Option<usize>]) -> bool {
+    of_class.iter().zip(0..).all(|(cell, place)| *cell == Some(place))
+}
+
+/// Describes the classes and fields of a log that this build does not know.
+pub fn unknown_states<G: Game>(classes: &[Class]) -> Vec<String> {
+    let known = G::classes();
+    let of_class = |class: &Class| match known.iter().find(|known| known.name == class.name) {
+        None => vec![format!("class `{}`", class.name)],
+        Some(ours) => {
+            let is_known = |field: &&Field| !ours.fields.iter().any(|ours| ours.name == field.name);
+            let unknown = class.fields.iter().filter(is_known);
+            unknown.map(|field| format!("field `{}` of class `{}`", field.name, class.name)).collect()
+        }
+    };
+    classes.iter().flat_map(of_class).collect()
+}
+
+fn text(field: Option<&Field>) -> String {
+    match field {
+        Some(Field { name, kind, scope, .. }) => {
+            let kind = match kind {
+                CellKind::F32 => "f32",
+                CellKind::I32 => "i32",
+                CellKind::U32 => "u32",
+            };
+            format!("`{name}` ({kind}, {scope:?})")
+        }
+        None => "missing".to_owned(),
+    }
+}

@@ -1,0 +1,158 @@
+//! The bounded past of a session. The server keeps the frames that it sent to each client; a client keeps the frames
+//! that it received. Both place bodies at a past time with the same function. When no snapshot is lost, the server
+//! therefore judges a shot against exactly the view that the client drew.
+//!
+//! Nothing is rewound in place: each past is a new, immutable list of bodies.
+
+mod place;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub use place::Limits;
+pub(crate) use place::is_teleport;
+pub(crate) use place::{between, beyond};
+
+use crate::game::{Game, How, Placed};
+use hitreg_log::units::{EntityId, Micros, Tick};
+
+/// The number of frames kept per client: Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`.
+pub const FRAMES_KEPT: usize = 64;
+
+/// The entities after one tick, as a snapshot of that tick carries them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame<B> {
+    /// The tick.
+    pub tick: Tick,
+    /// The server time after the tick.
+    pub server_time: Micros,
+    /// The entities in ascending order of id.
+    pub entities: Vec<(EntityId, B)>,
+}
+
+impl<B> Frame<B> {
+    /// Returns the body of one entity.
+    #[inline]
+    pub fn get(&self, entity: EntityId) -> Option<&B> {
+        // Players are numbered from 0 and come first, so an entity's index usually equals its id.
+        if let Some((id, body)) = self.entities.get(usize::from(entity.0))
+            && *id == entity
+        {
+            return Some(body);
+        }
+        let index = self.entities.binary_search_by_key(&entity, |(id, _)| *id).ok()?;
+        Some(&self.entities[index].1)
+    }
+}
+
+/// The last frames, in ascending order of server time.
+#[derive(Clone, Debug)]
+pub struct History<B> {
+    frames: VecDeque<Arc<Frame<B>>>,
+}
+
+impl<B> Default for History<B> {
+    fn default() -> History<B> {
+        History { frames: VecDeque::with_capacity(FRAMES_KEPT) }
+    }
+}
+
+impl<B> History<B> {
+    /// Returns all frames, oldest first.
+    pub(crate) fn frames(&self) -> &VecDeque<Arc<Frame<B>>> {
+        &self.frames
+    }
+
+    /// Creates a history from frames; `None` when there are too many, or when they are not in order.
+    pub(crate) fn of(frames: VecDeque<Arc<Frame<B>>>) -> Option<History<B>> {
+        let in_order = frames.iter().is_sorted_by(|a, b| a.server_time < b.server_time);
+        (in_order && frames.len() <= FRAMES_KEPT).then_some(History { frames })
+    }
+}
+
+impl<B: Clone> History<B> {
+    /// Adds a frame. A frame older than the newest (from a reordered snapshot) is inserted at its place. A frame that
+    /// is already there is ignored.
+    pub fn push(&mut self, frame: Arc<Frame<B>>) {
+        let index = self.frames.partition_point(|f| f.server_time < frame.server_time);
+        if self.frames.get(index).is_some_and(|f| f.server_time == frame.server_time) {
+            return;
+        }
+        self.frames.insert(index, frame);
+        if self.frames.len() > FRAMES_KEPT {
+            self.frames.pop_front();
+        }
+    }
+
+    /// Returns the newest frame.
+    pub fn newest(&self) -> Option<&Arc<Frame<B>>> {
+        self.frames.back()
+    }
+
+    /// Returns the frame before the newest.
+    pub fn before_newest(&self) -> Option<&Arc<Frame<B>>> {
+        self.frames.len().checked_sub(2).map(|i| &self.frames[i])
+    }
+
+    /// Returns the oldest frame.
+    pub fn oldest(&self) -> Option<&Arc<Frame<B>>> {
+        self.frames.front()
+    }
+
+    /// Returns the frames around a time: the last at or before it, and the first after it.
+    pub fn around(&self, at: Micros) -> (Option<&Frame<B>>, Option<&Frame<B>>) {
+        // Counts from the newest, because most lookups are among the last few frames.
+        let newer = self.frames.iter().rev().take_while(|f| f.server_time > at).count();
+        let after = self.frames.len() - newer;
+        (after.checked_sub(1).map(|i| &*self.frames[i]), self.frames.get(after).map(|f| &**f))
+    }
+
+    /// Places every entity except `but` at time `at`, interpolated between the two frames around it, in ascending order
+    /// of id. The entities are those of the newer frame, or of the newest frame when `at` is later.
+    pub fn place_all<G: Game<Body = B>>(
+        &self,
+        rules: &G::Rules,
+        at: Micros,
+        but: EntityId,
+        limits: &Limits,
+        out: &mut Vec<(EntityId, Placed<B>)>,
+    ) {
+        let (before, after) = self.around(at);
+        let Some(shown) = after.or(before) else { return };
+        // The entities before and after the one that is left out.
+        let own = shown.entities.iter().position(|(id, _)| *id == but);
+        let (low, high) = shown.entities.split_at(own.unwrap_or(shown.entities.len()));
+        for run in [low, high.get(1..).unwrap_or(&[])] {
+            out.reserve(run.len());
+            for (id, body) in run {
+                let placed = match (before, after) {
+                    (Some(before), Some(after)) => between::<G>(
+                        before.get(*id).map(|b| (before.server_time, b)),
+                        (after.server_time, body),
+                        at,
+                        limits,
+                    ),
+                    (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
+                    // The time is before the oldest known state, so that state is used.
+                    (None, _) => Placed::new(body.clone(), How::Held),
+                };
+                out.push((*id, placed));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_has_few_frames_and_in_order() {
+        let frame = |at| Arc::new(Frame::<u8> { tick: Tick(0), server_time: Micros(at), entities: Vec::new() });
+        let of = |times: &mut dyn Iterator<Item = i64>| History::of(times.map(frame).collect()).is_some();
+        let most = FRAMES_KEPT as i64;
+        assert!(of(&mut (0..0)) && of(&mut (0..most)));
+        assert!(!of(&mut (0..=most)), "too many");
+        assert!(!of(&mut [1, 3, 2].into_iter()) && !of(&mut [1, 1].into_iter()), "not in order, or twice");
+    }
+}

@@ -1,0 +1,68 @@
+//! The placement of one body for drawing or judging, from its states before and after a time.
+
+use crate::game::{Body, Game, How, Placed};
+use crate::settings::{OnMissing, Settings};
+use hitreg_log::units::Micros;
+
+/// The limits of placing bodies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// A body that moves farther than this between two states counts as teleported, in units.
+    pub teleport_distance_units: f32,
+    /// The longest extrapolation beyond the last known state; `None` holds the body at that state.
+    pub extrapolate_max: Option<Micros>,
+}
+
+impl Limits {
+    /// Returns the limits from the settings.
+    pub fn of(settings: &Settings) -> Limits {
+        let max = Micros::from_ms(settings.extrapolation_max_ms);
+        Limits {
+            teleport_distance_units: settings.teleport_distance_units as f32,
+            extrapolate_max: (settings.interpolation.on_missing == OnMissing::Extrapolate).then_some(max),
+        }
+    }
+}
+
+/// Places a body between two states. A body that is new, or was teleported in between, is placed at the newer state.
+/// Bernier (2001) says to "just move the object to the latest known position and start interpolating from there".
+#[inline]
+pub(crate) fn between<G: Game>(
+    before: Option<(Micros, &G::Body)>,
+    (after_at, after): (Micros, &G::Body),
+    at: Micros,
+    limits: &Limits,
+) -> Placed<G::Body> {
+    let Some((before_at, before)) = before else {
+        return Placed::new(after.clone(), How::Teleported);
+    };
+    if is_teleport(before, after, limits) {
+        return Placed::new(after.clone(), How::Teleported);
+    }
+    let fraction = (at - before_at).0 as f32 / (after_at - before_at).0 as f32;
+    Placed::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), How::Interpolated)
+}
+
+/// Places a body after its last known state.
+pub(crate) fn beyond<G: Game>(
+    rules: &G::Rules,
+    last_at: Micros,
+    last: &G::Body,
+    at: Micros,
+    limits: &Limits,
+) -> Placed<G::Body> {
+    match limits.extrapolate_max {
+        Some(max) if at > last_at => {
+            let body = G::extrapolate(rules, last, (at - last_at).min(max));
+            Placed::new(body, How::Extrapolated)
+        }
+        Some(_) | None => Placed::new(last.clone(), How::Held),
+    }
+}
+
+/// Returns whether a body was teleported between two states: its teleport count changed, or it moved too far.
+#[inline]
+pub(crate) fn is_teleport<B: Body>(before: &B, after: &B, limits: &Limits) -> bool {
+    before.teleports() != after.teleports()
+        || before.origin().distance_squared(after.origin()) > limits.teleport_distance_units.powi(2)
+}

@@ -1,0 +1,331 @@
+//! The figures of a log that need no replay: players, duration and connections.
+
+mod connection;
+mod numbers;
+mod packed;
+mod times;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::settings::Settings;
+use connection::{Connection, longer};
+use hitreg_log::record::{Field, GapRecord, Header, Origin, Outline, Session, UnknownKind, usercmd_fields};
+use hitreg_log::units::Micros;
+use times::Times;
+
+/// Whether the session comes from a game with its own netcode, whose settings, fields and kinds of records only its own
+/// builds know. A log of one of hitreg's pipelines has all of the pipeline's settings.
+pub fn is_foreign(header: &Header) -> bool {
+    !header.settings.iter().any(|(key, _)| key != TICK_HZ && Settings::is_known(key))
+}
+
+/// The one hitreg setting that a foreign game's log may have.
+const TICK_HZ: &str = "server.tick_hz";
+
+/// What a later version recorded and this build skips, as text: settings, columns and kinds of records, fields of
+/// usercmds. Classes of entities belong to the game and are not checked here.
+pub fn passed_over(header: &Header) -> Vec<String> {
+    if is_foreign(header) {
+        return Vec::new();
+    }
+    let settings = Settings::unknown(&header.settings).map(|(key, value)| format!("setting {key}={value}"));
+    let known = usercmd_fields();
+    let is_known = |field: &&Field| known.iter().any(|known| known.name == field.name);
+    let fields = header.usercmd.iter().filter(|field| !is_known(field));
+    let fields = fields.map(|field| match field.unit() {
+        "" => format!("usercmd field `{}`", field.name),
+        unit => format!("usercmd field `{}` in {unit}", field.name),
+    });
+    settings.chain(fields).chain(header.unknown.iter().map(UnknownKind::to_string)).collect()
+}
+
+/// The figures of a log.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Info {
+    /// The name of the game.
+    pub game: String,
+    /// The name of the map.
+    pub map: String,
+    /// Where the session came from: `synthetic`, `live`, or the format that was imported.
+    pub origin: String,
+    /// The side that the log holds (`server`, or a client by its player); `None` if it holds all sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side: Option<String>,
+    /// The session id, equal in the logs of all sides of a session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The preset of the settings.
+    pub preset: Option<String>,
+    /// The number of players.
+    pub players: usize,
+    /// Time from the first record to the last, in microseconds.
+    pub duration_us: i64,
+    /// Server ticks; 0 in an imported recording.
+    pub ticks: usize,
+    /// Usercmds of all players: from client frames, or as the server received them if the log holds only the server.
+    pub usercmds: usize,
+    /// The usercmds with the attack button pressed.
+    pub usercmds_firing: usize,
+    /// Packets from the server to all recorded players.
+    pub packets: Packets,
+    /// Packets to the server; none in an imported recording, which does not record arrivals.
+    pub packets_up: Packets,
+    /// Time from making a usercmd to receiving its ack, over all recorded players.
+    pub rtt_ms: Percentiles,
+    /// The figures of each recorded player.
+    pub by_player: Vec<PlayerFigures>,
+    /// The number of records of each kind, by the kind's name in the format.
+    pub records: BTreeMap<String, usize>,
+    /// Time spans with missing records.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<GapFigures>,
+}
+
+/// A time span with missing records.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GapFigures {
+    /// Start, in microseconds of session time.
+    pub from_us: i64,
+    /// End, in microseconds of session time.
+    pub to_us: i64,
+    /// The player whose records are missing; `None` if records of any player may be.
+    pub player: Option<u16>,
+    /// The reason: `damaged`, `overrun`, `paused` or `disconnected`.
+    pub why: &'static str,
+}
+
+/// The figures of one recorded player.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlayerFigures {
+    /// The player's name in the log.
+    pub name: String,
+    /// The number of client frames.
+    pub usercmds: usize,
+    /// Packets from the server.
+    pub packets: Packets,
+    /// Packets to the server.
+    pub packets_up: Packets,
+    /// Time from making a usercmd to receiving its ack.
+    pub rtt_ms: Percentiles,
+}
+
+/// Counts of the packets of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Packets {
+    /// Packets that the sender numbered.
+    pub sent: u64,
+    /// Packets that arrived, each counted once.
+    pub received: u64,
+    /// Packets that never arrived although a later one did. Choked updates do not count.
+    pub lost: u64,
+    /// Updates that the server held back because the client's rate was used up. A QuakeWorld server gives them numbers
+    /// too.
+    pub choked: u64,
+}
+
+/// Nearest-rank percentiles; each is `None` if there is no measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// The 5th percentile.
+    pub p5: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// The 95th percentile.
+    pub p95: Option<f64>,
+    /// The 99th percentile.
+    pub p99: Option<f64>,
+}
+
+/// Collects the figures of a log, chunk by chunk.
+#[derive(Debug)]
+pub struct Figures {
+    counts: BTreeMap<String, usize>,
+    players: Vec<Connection>,
+    ticks: Option<(Micros, Micros)>,
+    gaps: Vec<GapFigures>,
+}
+
+impl Figures {
+    /// The figures of a log before its first chunk.
+    pub fn new(header: &Header) -> Figures {
+        let players = header.players.iter().map(|_| Connection::default()).collect();
+        Figures { counts: BTreeMap::new(), players, ticks: None, gaps: Vec::new() }
+    }
+
+    /// Adds the next chunk.
+    pub fn add(&mut self, outline: Outline) {
+        for (name, count) in outline.counts {
+            *self.counts.entry(name).or_default() += count;
+        }
+        self.players.iter_mut().zip(&outline.players).for_each(|(player, more)| player.add(more));
+        self.ticks = longer(self.ticks, outline.ticks);
+        self.gaps.extend(outline.gaps.iter().map(GapFigures::of));
+    }
+
+    /// All round trips of all recorded players, in milliseconds.
+    pub fn round_trips_ms(&self) -> impl Iterator<Item = f32> + '_ {
+        self.players.iter().flat_map(|player| player.round_trips.iter()).map(|took| took.as_ms_f64() as f32)
+    }
+
+    /// The figures, after all chunks.
+    pub fn info(&mut self, header: &Header) -> Info {
+        let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
+        let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
+        let duration = spans.fold(None, |all: Option<(Micros, Micros)>, (first, last)| {
+            let (begin, end) = all.unwrap_or((first, first));
+            Some((begin.min(first).min(last), end.max(first).max(last)))
+        });
+        let mut rtt = Times::default();
+        self.players.iter().filter(|player| player.is_recorded()).for_each(|player| rtt.add_all(&player.round_trips));
+        let (usercmds, usercmds_firing) =
+            self.players.iter().map(Connection::usercmds).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let recorded = self.players.iter_mut().zip(&header.players).filter(|(player, _)| player.is_recorded());
+        let by_player: Vec<PlayerFigures> =
+            recorded.map(|(player, info)| player.figures(&info.name, choked_are_numbered)).collect();
+        Info {
+            game: header.game.clone(),
+            map: header.map.clone(),
+            origin: match &header.origin {
+                Origin::Synthetic => "synthetic".to_owned(),
+                Origin::Live => "live".to_owned(),
+                Origin::Imported { format } => format.clone(),
+            },
+            side: header.side.map(|side| match side.player {
+                None => "server".to_owned(),
+                Some(player) => format!("client of player {player}"),
+            }),
+            session: header.side.map(|side| side.session.to_string()),
+            preset: header.preset.clone(),
+            players: header.players.len(),
+            duration_us: duration.map_or(0, |(first, last)| (last - first).0),
+            ticks: self.counts.get("ticks").copied().unwrap_or(0),
+            usercmds,
+            usercmds_firing,
+            packets: by_player.iter().map(|p| p.packets).fold(Packets::default(), Packets::plus),
+            packets_up: by_player.iter().map(|p| p.packets_up).fold(Packets::default(), Packets::plus),
+            rtt_ms: rtt.percentiles(),
+            by_player,
+            records: self.counts.clone(),
+            gaps: std::mem::take(&mut self.gaps),
+        }
+    }
+}
+
+impl Info {
+    /// The figures of a session.
+    pub fn of(session: &Session) -> Info {
+        let mut figures = Figures::new(&session.header);
+        figures.add(Outline::of(session, &session.header.unknown));
+        figures.info(&session.header)
+    }
+}
+
+impl GapFigures {
+    fn of(gap: &GapRecord) -> GapFigures {
+        let (from_us, to_us, player) = (gap.from.0, gap.to.0, gap.player.map(|player| player.0));
+        GapFigures { from_us, to_us, player, why: gap.why.into() }
+    }
+}
+
+impl Packets {
+    fn plus(self, other: Packets) -> Packets {
+        Packets {
+            sent: self.sent + other.sent,
+            received: self.received + other.received,
+            lost: self.lost + other.lost,
+            choked: self.choked + other.choked,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::record::{ArrivalRecord, FrameRecord, Header, PlayerInfo, Record, SnapshotRecord};
+    use hitreg_log::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
+    use hitreg_log::usercmd::{Usercmd, buttons};
+
+    /// Ten frames 10 ms apart, each with a snapshot 40 ms later. The third snapshot is lost, the fifth arrives twice,
+    /// and the last is in flight.
+    fn session() -> Session {
+        let player = |name: &str, recorded| PlayerInfo { name: name.into(), recorded };
+        let mut session = Session::new(Header {
+            game: "test".into(),
+            rules: Vec::new().into(),
+            map: "nowhere".into(),
+            seed: Seed(1),
+            settings: Vec::new(),
+            preset: Some("half-life".into()),
+            players: vec![player("p0", true), player("p1", false)],
+            origin: Origin::Synthetic,
+            side: None,
+            classes: Vec::new(),
+            usercmd: hitreg_log::record::usercmd_fields(),
+            unknown: Vec::new(),
+        });
+        let me = PlayerId(0);
+        let mut add = |record| session.push(record).expect("it fits");
+        for n in 1..=10u32 {
+            let sent = Micros::from_ms(i64::from(n) * 10);
+            let mut command = Usercmd { seq: CommandSeq(n), ..Usercmd::default() };
+            command.input.buttons = if n == 7 { buttons::ATTACK } else { 0 };
+            add(Record::Frame(me, FrameRecord { at: sent, command }));
+            let arrived = sent + Micros::from_ms(40 + i64::from(n));
+            let snapshot = SnapshotRecord {
+                seq: SnapshotSeq(n),
+                tick: Tick(n),
+                at: sent + Micros::from_ms(20),
+                server_time: sent,
+                ack: CommandSeq(n),
+                bytes: 100,
+                choked: u8::from(n == 4),
+                entities: Vec::new(),
+                effects: Vec::new(),
+                extra: Vec::new(),
+                timing: None,
+            };
+            add(Record::Snapshot(me, snapshot));
+            let arrivals = match n {
+                3 | 10 => 0,
+                5 => 2,
+                _ => 1,
+            };
+            for copy in 0..arrivals {
+                add(Record::Received(me, ArrivalRecord { number: n, at: arrived + Micros(copy) }));
+            }
+        }
+        session
+    }
+
+    #[test]
+    fn packets_are_sent_received_lost_or_on_their_way() {
+        let info = Info::of(&session());
+        assert_eq!(info.packets, Packets { sent: 10, received: 8, lost: 1, choked: 1 });
+        assert_eq!(info.packets_up, Packets::default());
+        assert_eq!((info.players, info.by_player.len()), (2, 1));
+        assert_eq!((info.usercmds, info.usercmds_firing), (10, 1));
+    }
+
+    #[test]
+    fn what_a_quakeworld_server_held_back_is_not_lost() {
+        let mut session = session();
+        session.header.origin = Origin::Imported { format: "qwd".to_owned() };
+        assert_eq!(Info::of(&session).packets, Packets { sent: 10, received: 8, lost: 0, choked: 1 });
+    }
+
+    #[test]
+    fn round_trips_are_measured_at_the_acked_usercmd() {
+        let rtt = Info::of(&session()).rtt_ms;
+        let expected = Percentiles { p5: Some(41.0), p50: Some(45.0), p95: Some(49.0), p99: Some(49.0) };
+        assert_eq!(rtt, expected);
+    }
+
+    #[test]
+    fn an_empty_session_has_figures_too() {
+        let empty = Info::of(&Session::new(session().header));
+        assert_eq!((empty.usercmds, empty.packets, empty.rtt_ms), (0, Packets::default(), Percentiles::default()));
+        assert_eq!(empty.duration_us, 0);
+    }
+}

@@ -1,0 +1,162 @@
+//! One player's connection, collected from a log chunk by chunk.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::numbers::Numbers;
+use super::times::Times;
+use super::{Packets, PlayerFigures};
+use hitreg_log::record::OutlineOfPlayer;
+use hitreg_log::stats::Delivery;
+use hitreg_log::units::Micros;
+
+/// After this time, a missing snapshot counts as lost, and a usercmd can get no ack.
+const LONGEST: Micros = Micros::from_s(30);
+/// This many frames are kept whatever their age, because the server keeps acking the last usercmd of a silent client.
+const FRAMES_KEPT: usize = 64;
+
+/// The state of a connection so far.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    pub(super) frames: usize,
+    firing: usize,
+    /// Usercmds that the server received; used if the client's own records are missing.
+    heard: Numbers,
+    heard_firing: usize,
+    /// The times of the first and last frame, and of the first and last snapshot.
+    pub(super) spans: [Option<(Micros, Micros)>; 2],
+    up: Way,
+    down: Way,
+    choked: u64,
+    pub(super) round_trips: Times,
+    /// The last frames, in the order in which they were made.
+    made: VecDeque<(u32, Micros)>,
+    /// Snapshots that have not arrived: when each was sent, and when the usercmd that it acks was made.
+    sent: BTreeMap<u32, (Micros, Option<Micros>)>,
+}
+
+/// The packets of one direction.
+#[derive(Debug, Default)]
+struct Way {
+    /// The lowest and the highest number.
+    sent: Option<(u32, u32)>,
+    came: Numbers,
+}
+
+impl Connection {
+    /// Adds the connection's part of the next chunk.
+    pub(super) fn add(&mut self, outline: &OutlineOfPlayer) {
+        self.frames += outline.frames.len();
+        self.firing += outline.firing;
+        for (number, fires) in &outline.heard {
+            self.heard_firing += usize::from(self.heard.insert(*number) && *fires);
+        }
+        let span = |of: &[(u32, Micros)]| of.first().zip(of.last()).map(|((_, first), (_, last))| (*first, *last));
+        for (known, more) in self.spans.iter_mut().zip([span(&outline.frames), span(&outline.received)]) {
+            *known = longer(*known, more);
+        }
+        self.up.send(outline.sent);
+        for number in &outline.reached {
+            self.up.came.insert(*number);
+        }
+        self.choked += outline.choked;
+        self.made.extend(&outline.frames);
+        let mut newest = self.made.back().map_or(Micros::ZERO, |(_, at)| *at);
+        for (number, at, ack) in &outline.snapshots {
+            self.down.send(Some((*number, *number)));
+            self.sent.insert(*number, (*at, self.made_at(*ack)));
+            newest = newest.max(*at);
+        }
+        for (number, at) in &outline.received {
+            self.down.came.insert(*number);
+            if let Some((_, Some(made))) = self.sent.remove(number) {
+                self.round_trips.add(*at - made);
+            }
+        }
+        self.forget(newest);
+    }
+
+    /// When a usercmd was made. The last few are searched first, because most acks are for them.
+    fn made_at(&self, number: u32) -> Option<Micros> {
+        const FEW: usize = 32;
+        let few = self.made.len().saturating_sub(FEW);
+        let found = match self.made.get(few) {
+            Some((first, _)) if *first <= number => {
+                self.made.range(few..).rev().find(|(made, _)| *made <= number).filter(|(made, _)| *made == number)
+            }
+            _ => self.made.binary_search_by_key(&number, |(made, _)| *made).ok().map(|place| &self.made[place]),
+        };
+        found.map(|(_, at)| *at)
+    }
+
+    fn forget(&mut self, newest: Micros) {
+        let since = newest.0.saturating_sub(LONGEST.0);
+        while self.made.len() > FRAMES_KEPT && self.made.front().is_some_and(|(_, at)| at.0 < since) {
+            self.made.pop_front();
+        }
+        while let Some(oldest) = self.sent.first_entry().filter(|oldest| oldest.get().0.0 < since) {
+            oldest.remove();
+        }
+    }
+
+    pub(super) fn is_recorded(&self) -> bool {
+        self.frames > 0 || self.down.came.count() > 0
+    }
+
+    /// How many usercmds the player made, and how many with the attack button pressed.
+    pub(super) fn usercmds(&self) -> (usize, usize) {
+        if self.frames > 0 { (self.frames, self.firing) } else { (self.heard.count(), self.heard_firing) }
+    }
+
+    pub(super) fn figures(&mut self, name: &str, choked_are_numbered: bool) -> PlayerFigures {
+        // A QuakeWorld server also numbers the updates that it holds back, so each leaves a gap like a lost packet. The
+        // next update says how many they were.
+        let down = self.down.packets();
+        let lost = down.lost.saturating_sub(if choked_are_numbered { self.choked } else { 0 });
+        PlayerFigures {
+            name: name.to_owned(),
+            usercmds: self.frames,
+            packets: Packets { choked: self.choked, lost, ..down },
+            packets_up: if self.up.came.count() == 0 { Packets::default() } else { self.up.packets() },
+            rtt_ms: self.round_trips.percentiles(),
+        }
+    }
+}
+
+impl Way {
+    fn send(&mut self, numbers: Option<(u32, u32)>) {
+        self.sent = match (self.sent, numbers) {
+            (Some((first, last)), Some((lowest, highest))) => Some((first.min(lowest), last.max(highest))),
+            (known, more) => known.or(more),
+        };
+    }
+
+    /// Counts the packets. A receiver's recording shows losses only as gaps in the numbers, so missing numbers count as
+    /// sent.
+    fn packets(&self) -> Packets {
+        let (first, last) = self.sent.unwrap_or((u32::MAX, 0));
+        let sent = if first > last { 0 } else { u64::from(last - first) + 1 };
+        let received = self.came.count() as u64;
+        let due = self.came.highest().map_or(0, |newest| u64::from(newest.saturating_sub(first)) + 1);
+        Packets { sent, received, lost: Delivery { sent, settled: due, received }.lost(), choked: 0 }
+    }
+}
+
+/// From the beginning of the first span to the end of the later one.
+pub(super) fn longer<T>(known: Option<(T, T)>, later: Option<(T, T)>) -> Option<(T, T)> {
+    match (known, later) {
+        (Some((first, _)), Some((_, last))) => Some((first, last)),
+        (known, later) => known.or(later),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_in_a_receivers_recording_are_losses() {
+        let mut way = Way { sent: Some((11, 15)), ..Way::default() };
+        assert_eq!([11, 12, 15, 12].map(|number| way.came.insert(number)), [true, true, true, false]);
+        assert_eq!(way.packets(), Packets { sent: 5, received: 3, lost: 2, choked: 0 });
+    }
+}

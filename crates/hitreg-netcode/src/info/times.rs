@@ -1,0 +1,156 @@
+//! A large collection of times, stored as counts of each value.
+
+use super::Percentiles;
+use super::packed::{Packed, merged};
+use hitreg_log::units::Micros;
+
+/// Times in any order. Beyond [`MOST`] different values, times with the same first twelve binary digits are counted as
+/// one value. Percentiles are then too low by less than 1/2000. The result does not depend on the order of the times.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times {
+    /// The times that have been sorted and counted.
+    counted: Packed,
+    /// Whether there are too many different values, so that values are rounded.
+    many: bool,
+    /// The times that have not been sorted yet.
+    new: Vec<i64>,
+}
+
+/// How many new times are sorted at once.
+const AT_ONCE: usize = 1 << 11;
+/// How many different values are stored without rounding.
+const MOST: usize = 1 << 13;
+
+impl Times {
+    pub(super) fn add(&mut self, time: Micros) {
+        self.new.push(time.0);
+        if self.new.len() >= AT_ONCE {
+            self.put_in_order();
+        }
+    }
+
+    /// Adds all times of another collection.
+    pub(super) fn add_all(&mut self, others: &Times) {
+        self.many |= others.many;
+        self.count(others.counted.iter());
+        others.new.iter().for_each(|time| self.add(Micros(*time)));
+    }
+
+    /// Nearest-rank percentiles, in milliseconds.
+    pub(super) fn percentiles(&mut self) -> Percentiles {
+        self.put_in_order();
+        let all: u64 = self.counted.iter().map(|(_, count)| count).sum();
+        let at = |percent: f64| {
+            let rank = (libm::ceil(percent / 100.0 * all as f64) as u64).max(1);
+            let mut so_far = 0;
+            let reached = self.counted.iter().find(|(_, count)| {
+                so_far += count;
+                so_far >= rank
+            });
+            reached.map(|(time, _)| Micros(time).as_ms_f64())
+        };
+        Percentiles { p5: at(5.0), p50: at(50.0), p95: at(95.0), p99: at(99.0) }
+    }
+
+    /// All times.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Micros> + '_ {
+        let counted = self.counted.iter().flat_map(|(time, count)| std::iter::repeat_n(time, count as usize));
+        counted.chain(self.new.iter().copied()).map(Micros)
+    }
+
+    fn put_in_order(&mut self) {
+        let mut new = std::mem::take(&mut self.new);
+        new.sort_unstable();
+        self.count(new.chunk_by(|one, next| one == next).map(|same| (same[0], same.len() as u64)));
+        new.clear();
+        self.new = new;
+    }
+
+    /// Adds sorted values with counts.
+    fn count(&mut self, each: impl Iterator<Item = (i64, u64)>) {
+        self.counted = merged(self.counted.iter(), each);
+        self.many |= self.counted.len() > MOST;
+        if self.many {
+            let rounded = self.counted.iter().map(|(time, count)| (rounded(time), count));
+            self.counted = merged(std::iter::empty(), rounded);
+        }
+    }
+}
+
+/// Rounds towards zero to twelve binary digits.
+fn rounded(time: i64) -> i64 {
+    const DIGITS: u32 = 12;
+    let size = time.unsigned_abs();
+    let without = (u64::BITS - size.leading_zeros()).saturating_sub(DIGITS);
+    // The magnitude of `i64::MIN` does not fit a positive `i64`, hence the wrapping negation.
+    let size = (size >> without << without) as i64;
+    if time < 0 { size.wrapping_neg() } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::stats::percentile;
+
+    #[test]
+    fn percentiles_are_those_of_all_in_order() {
+        let mut all: Vec<Micros> = (0..100_001i64).map(|n| Micros(n * 7919 % 997 - 100)).collect();
+        let (mut times, mut others) = (Times::default(), Times::default());
+        for (n, time) in all.iter().enumerate() {
+            if n % 3 == 0 { others.add(*time) } else { times.add(*time) }
+        }
+        times.add_all(&others);
+        let found = times.percentiles();
+        let mut given: Vec<Micros> = times.iter().collect();
+        given.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(given, all);
+        let at = |percent| percentile(&all, percent).map(Micros::as_ms_f64);
+        assert_eq!([found.p5, found.p50, found.p95, found.p99], [5.0, 50.0, 95.0, 99.0].map(at));
+        assert!(times.counted.len() < 1_000);
+        assert_eq!(Times::default().percentiles(), Percentiles::default());
+        let ends = [Micros(i64::MIN), Micros(i64::MAX)];
+        let mut far = Times::default();
+        ends.into_iter().rev().for_each(|time| far.add(time));
+        far.put_in_order();
+        assert_eq!(far.iter().collect::<Vec<_>>(), ends);
+    }
+
+    /// Memory stays bounded for any number of times, and the result does not depend on their order.
+    #[test]
+    fn many_times_take_little_room() {
+        let time = |n: u32| Micros(i64::from(n.wrapping_mul(2_654_435_761) >> 14) - 1_000);
+        let room = |count: u32| {
+            let (mut there, mut back, mut halves) = (Times::default(), Times::default(), Times::default());
+            (0..count).for_each(|n| there.add(time(n)));
+            (0..count).rev().for_each(|n| back.add(time(n)));
+            let mut half = Times::default();
+            (0..count).for_each(|n| if n % 2 == 0 { halves.add(time(n)) } else { half.add(time(n)) });
+            halves.add_all(&half);
+            let found = there.percentiles();
+            assert_eq!((found, found), (back.percentiles(), halves.percentiles()));
+            let mut all: Vec<Micros> = (0..count).map(time).collect();
+            all.sort_unstable();
+            for (percent, told) in [(5.0, found.p5), (50.0, found.p50), (95.0, found.p95), (99.0, found.p99)] {
+                let exact = percentile(&all, percent).map(Micros::as_ms_f64).expect("there are some");
+                let told = told.expect("there are some");
+                assert!(told <= exact && (exact - told) * 2_000.0 < exact, "{told} of {exact}");
+            }
+            there.counted.len()
+        };
+        assert!(room(7_000) > 6_000);
+        let (some, more) = (room(400_000), room(1_200_000));
+        assert!(more <= some + some / 10 && more < 3 * MOST, "{some} and {more}");
+    }
+
+    #[test]
+    fn rounding_keeps_the_order_and_is_near() {
+        let edges = [0, 1, 4_095, 4_096, 4_097, 8_191, 8_192, 1 << 40, i64::MAX - 1, i64::MAX];
+        let mut last = i64::MIN;
+        for time in edges.iter().rev().map(|time| -time).chain(edges) {
+            assert!(rounded(time) >= last && (time - rounded(time)).abs() <= time.abs() / 2_048, "{time}");
+            last = rounded(time);
+        }
+        assert_eq!(rounded(i64::MIN), i64::MIN);
+    }
+}

@@ -1,0 +1,33 @@
+//! What a session is: a [`game`], its [`settings`], the [`server`] and [`client`] pipelines, links between them, and [`replay`].
+//!
+//! Pipelines do no I/O: time and datagrams come in as arguments, datagrams and outputs come out. Server and client never import
+//! each other.
+
+pub mod client;
+pub mod game;
+pub mod geometry;
+pub mod history;
+pub mod info;
+pub mod link;
+pub mod pacing;
+pub mod packet;
+pub mod pipeline;
+pub mod protocol;
+pub mod replay;
+pub mod score;
+pub mod server;
+pub mod session;
+pub mod settings;
+pub mod state;
+pub mod wire;
+
+/// Vectors and quaternions, as bodies have them.
+pub use glam;
+
+// Unit tests run the built-in game on this crate as it is compiled for tests: as a dependency it would have types of its own.
+#[cfg(test)]
+extern crate self as hitreg_netcode;
+#[cfg(test)]
+#[path = "../../hitreg-arena/src/lib.rs"]
+#[expect(dead_code, unused_imports, unreachable_pub, reason = "tests of this crate need some of the game")]
+mod arena;

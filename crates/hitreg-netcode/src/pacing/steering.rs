@@ -1,0 +1,299 @@
+//! The client's side of calibration: a clock steered by the helper, so that usercmds reach the server shortly before
+//! their tick.
+//!
+//! The control loop is stable. It makes one correction of the whole error at a time. It then ignores helpers until all
+//! their frames were sent after the correction took effect: after the slew, a round trip, and the frames of the
+//! server's filter. No correction is therefore made twice, whatever the latency is. After that, small errors are
+//! averaged over twice the filter's time, and large ones are corrected immediately.
+
+use super::calibration::CALIBRATION_FRAMES;
+use crate::game::Body;
+use crate::state::{BadState, Restorer, Saver, Value};
+use hitreg_log::units::{Micros, Tick};
+
+/// The parameters of steering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SteeringOptions {
+    /// The time between frames.
+    pub tick: Micros,
+    /// How early usercmds should arrive: a margin for jitter, and for packets that redundancy makes up for.
+    pub lead: Micros,
+    /// The largest error that is not corrected. It should exceed the jitter left in the helper.
+    pub tolerance: Micros,
+    /// Errors above this are corrected in one step, others by slewing.
+    pub jump_above: Micros,
+    /// The slew rate, in µs per second.
+    pub slew_us_per_s: i64,
+}
+
+impl SteeringOptions {
+    /// Returns the values for NeREIDS's ticks of 32 ms. Input may arrive three packets late and still be used, and 50
+    /// ms of jitter are harmless.
+    pub fn nereids() -> SteeringOptions {
+        SteeringOptions {
+            tick: Micros::from_ms(32),
+            lead: Micros::from_ms(96 + 50),
+            tolerance: Micros::from_ms(10),
+            jump_above: Micros::from_ms(100),
+            slew_us_per_s: 50_000,
+        }
+    }
+}
+
+/// A clock that shows the server time at which a usercmd made now will run.
+#[derive(Clone, Debug)]
+pub struct Steering {
+    options: SteeringOptions,
+    /// The clock minus local time, at `since`.
+    offset: Micros,
+    /// The correction that is still to be slewed.
+    remaining: Micros,
+    since: Micros,
+    /// Until this time, helpers refer to frames made before the last correction.
+    deaf_until: Micros,
+    /// The sum and number of the errors reported since.
+    heard: (Micros, u32),
+    corrections: u32,
+}
+
+impl Steering {
+    /// Saves the state as part of a client.
+    pub(crate) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+        let Steering { options: _, offset, remaining, since, deaf_until, heard, corrections } = self;
+        (*offset, *remaining, *since).put(to);
+        (*deaf_until, *heard, *corrections).put(to);
+    }
+
+    pub(crate) fn restored<B: Body>(
+        options: SteeringOptions,
+        from: &mut Restorer<'_, B>,
+    ) -> Result<Steering, BadState> {
+        let (offset, remaining, since) = Value::<B>::get(from)?;
+        let (deaf_until, heard, corrections) = Value::<B>::get(from)?;
+        Ok(Steering { options, offset, remaining, since, deaf_until, heard, corrections })
+    }
+
+    /// Creates a clock that starts `offset` ahead of local time, the client's best estimate.
+    pub fn new(options: SteeringOptions, offset: Micros, now: Micros) -> Steering {
+        Steering {
+            options,
+            offset,
+            remaining: Micros::ZERO,
+            since: now,
+            deaf_until: now,
+            heard: (Micros::ZERO, 0),
+            corrections: 0,
+        }
+    }
+
+    /// Returns the time on the clock at `now`.
+    pub fn read(&self, now: Micros) -> Micros {
+        now + self.offset + self.slewed(now)
+    }
+
+    /// Returns the tick of a usercmd made at `now`: the last tick that has begun by the clock, at least the first.
+    pub fn frame(&self, now: Micros) -> Tick {
+        Tick(self.read(now).0.div_euclid(self.options.tick.0.max(1)).clamp(0, i64::from(u32::MAX)) as u32)
+    }
+
+    /// Returns the number of corrections made.
+    pub fn corrections(&self) -> u32 {
+        self.corrections
+    }
+
+    /// Takes a helper that arrived at `now`. `round_trip` is the maximum of recent round trips.
+    pub fn handle_helper(&mut self, now: Micros, helper_ms: i16, round_trip: Micros) {
+        let error = self.options.lead - Micros::from_ms(i64::from(helper_ms));
+        if now < self.deaf_until {
+            return;
+        }
+        self.heard = (self.heard.0 + error, self.heard.1.saturating_add(1));
+        let mean = Micros(self.heard.0.0 / i64::from(self.heard.1));
+        if error.0.abs() > self.options.jump_above.0 {
+            self.correct(now, error, round_trip);
+        } else if now >= self.deaf_until + self.filter() + self.filter() {
+            // A single helper still contains jitter. The mean does not, so the clock does not follow it.
+            if mean.0.abs() > self.options.tolerance.0 {
+                self.correct(now, mean, round_trip);
+            } else {
+                self.listen_from(now);
+            }
+        }
+    }
+
+    /// Takes a warning that a usercmd was `difference` ticks ahead of the server. It is a coarse helper that also works
+    /// when no usercmd arrives in time.
+    pub fn handle_warning(&mut self, now: Micros, difference: i16, round_trip: Micros) {
+        let error = self.options.lead - Micros(i64::from(difference) * self.options.tick.0);
+        if now >= self.deaf_until && error.0.abs() > self.options.jump_above.0 {
+            self.correct(now, error, round_trip);
+        }
+    }
+
+    fn correct(&mut self, now: Micros, error: Micros, round_trip: Micros) {
+        self.offset += self.slewed(now);
+        self.since = now;
+        self.corrections = self.corrections.saturating_add(1);
+        let mut takes = Micros::ZERO;
+        if error.0.abs() > self.options.jump_above.0 {
+            self.offset += error;
+            self.remaining = Micros::ZERO;
+        } else {
+            self.remaining = error;
+            takes = Micros(error.0.abs() * 1_000_000 / self.options.slew_us_per_s.max(1));
+        }
+        // A quarter more frames, to allow for losses.
+        self.listen_from(now + takes + round_trip + self.filter() + Micros(self.filter().0 / 4));
+    }
+
+    fn listen_from(&mut self, at: Micros) {
+        self.deaf_until = at;
+        self.heard = (Micros::ZERO, 0);
+    }
+
+    /// Returns the time span of the frames in the server's filter.
+    fn filter(&self) -> Micros {
+        Micros(self.options.tick.0 * CALIBRATION_FRAMES as i64)
+    }
+
+    /// Returns how much of the remaining correction has been slewed by `now`.
+    fn slewed(&self, now: Micros) -> Micros {
+        let most = ((now - self.since).0.max(0)).saturating_mul(self.options.slew_us_per_s) / 1_000_000;
+        Micros(self.remaining.0.clamp(-most, most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Calibration;
+    use super::*;
+    use hitreg_log::rng::Rng;
+    use hitreg_log::units::Seed;
+
+    const SECONDS: i64 = 60;
+    const SETTLED_AFTER: Micros = Micros::from_s(5);
+
+    /// The result of a simulation.
+    struct Run {
+        /// The time after which the lead stayed within 15 ms of its target, without jitter.
+        settled_at: Micros,
+        corrections: u32,
+        /// Corrections after the time by which the clock should have settled.
+        late_corrections: u32,
+        /// The total clock movement after that time.
+        late_movement: Micros,
+    }
+
+    /// Simulates a client and a server with `delay`, up to `jitter` and `loss` in each direction. The client's clock
+    /// starts with an error of `offset` and runs `drift_ppm` fast.
+    fn run(seed: u64, offset: Micros, delay: Micros, jitter: Micros, loss: f64, drift_ppm: i64) -> Run {
+        let options = SteeringOptions::nereids();
+        let mut rng = Rng::new(Seed(seed), 7);
+        let mut steering = Steering::new(options, offset, Micros::ZERO);
+        let mut calibration = Calibration::default();
+        let mut to_server: Vec<(Micros, Tick)> = Vec::new();
+        let mut to_client: Vec<(Micros, i16)> = Vec::new();
+        let mut last = Tick(u32::MAX);
+        let mut result =
+            Run { settled_at: Micros::ZERO, corrections: 0, late_corrections: 0, late_movement: Micros::ZERO };
+        let mut before = offset;
+        for ms in 0..SECONDS * 1000 {
+            let now = Micros::from_ms(ms);
+            let local = now + Micros(now.0 * drift_ppm / 1_000_000);
+            let way = |rng: &mut Rng| now + delay + Micros(rng.below(jitter.0 as u64 + 1) as i64);
+            let frame = steering.frame(local);
+            if frame != last {
+                last = frame;
+                let arrives = way(&mut rng);
+                if !rng.chance(loss) {
+                    to_server.push((arrives, frame));
+                }
+            }
+            to_server.retain(|(at, frame)| {
+                if *at <= now {
+                    calibration.handle_frame(*at, Micros(i64::from(frame.0) * options.tick.0));
+                }
+                *at > now
+            });
+            if ms % 32 == 0 {
+                let arrives = way(&mut rng);
+                if let (Some(helper), false) = (calibration.helper_ms(), rng.chance(loss)) {
+                    to_client.push((arrives, helper));
+                }
+            }
+            to_client.retain(|(at, helper)| {
+                if *at <= now {
+                    steering.handle_helper(local, *helper, delay + delay + jitter + jitter);
+                }
+                *at > now
+            });
+            let offset = steering.read(local) - now;
+            // A usercmd is made at the start of its tick. It arrives after the delay and, on average, half the jitter.
+            let lead = offset - delay - Micros(jitter.0 / 2);
+            if (lead - options.lead).0.abs() > 15_000 {
+                result.settled_at = now;
+            }
+            if now > SETTLED_AFTER {
+                result.late_movement += Micros((offset - before).0.abs());
+            } else {
+                result.late_corrections = steering.corrections();
+            }
+            before = offset;
+        }
+        result.corrections = steering.corrections();
+        result.late_corrections = result.corrections - result.late_corrections;
+        result
+    }
+
+    #[test]
+    fn it_settles_from_any_offset_and_stays() {
+        let mut rng = Rng::new(Seed(3), 0);
+        let mut slowest = Micros::ZERO;
+        for seed in 0..60 {
+            let ends = [-2_000, 2_000, 0];
+            let offset_ms = ends.get(seed as usize).copied().unwrap_or_else(|| rng.below(4_001) as i64 - 2_000);
+            let delay = Micros::from_ms(rng.below(150) as i64);
+            let jitter = Micros::from_ms(if seed < 10 { 50 } else { rng.below(51) as i64 });
+            let loss = [0.0, 0.05][seed as usize % 2];
+            let run = run(seed, Micros::from_ms(offset_ms), delay, jitter, loss, 0);
+            let what = format!("seed {seed}, offset {offset_ms} ms, delay {delay}, jitter {jitter}, loss {loss}");
+            assert!(run.settled_at <= SETTLED_AFTER, "{what}: settled after {}", run.settled_at);
+            assert!(run.corrections <= 8, "{what}: {} corrections", run.corrections);
+            assert!(run.late_corrections <= 3, "{what}: {} late corrections", run.late_corrections);
+            assert!(run.late_movement <= Micros::from_ms(40), "{what}: moved by {}", run.late_movement);
+            slowest = slowest.max(run.settled_at);
+        }
+        eprintln!("slowest of 60 to settle: {slowest}");
+    }
+
+    #[test]
+    fn a_clock_that_runs_fast_is_held() {
+        let run = run(1, Micros::from_ms(500), Micros::from_ms(40), Micros::from_ms(20), 0.01, 300);
+        assert!(run.settled_at <= SETTLED_AFTER, "settled after {}", run.settled_at);
+        assert!((1..=6).contains(&run.late_corrections), "{} late corrections", run.late_corrections);
+    }
+
+    #[test]
+    fn warnings_set_a_clock_that_no_frame_of_is_in_time() {
+        let options = SteeringOptions::nereids();
+        let mut steering = Steering::new(options, Micros::ZERO, Micros::ZERO);
+        steering.handle_warning(Micros::from_ms(10), -50, Micros::from_ms(100));
+        assert_eq!(steering.read(Micros::from_ms(10)), Micros::from_ms(10 + 50 * 32 + 146));
+        // The next warnings concern usercmds made before the correction.
+        steering.handle_warning(Micros::from_ms(42), -50, Micros::from_ms(100));
+        assert_eq!(steering.corrections(), 1);
+    }
+
+    /// Shows that the tests above can fail: the clock oscillates if it does not wait for its corrections to take
+    /// effect.
+    #[test]
+    fn a_clock_that_does_not_wait_swings() {
+        let options = SteeringOptions::nereids();
+        let mut steering = Steering::new(options, Micros::from_ms(2_000), Micros::ZERO);
+        for ms in [100, 132, 164] {
+            steering.deaf_until = Micros::ZERO;
+            steering.handle_helper(Micros::from_ms(ms), 1_900, Micros::from_ms(200));
+        }
+        assert!(steering.read(Micros::ZERO) < Micros::from_s(-3));
+    }
+}

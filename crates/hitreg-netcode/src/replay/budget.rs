@@ -1,0 +1,431 @@
+//! Bounds a replay. A replay whose rows stay in memory has the memory limit. A replay that streams has absolute limits: usercmds
+//! in a second, and usercmds that no snapshot acks.
+
+use std::cell::Cell;
+
+use super::ReplayError;
+use crate::game::{Body, Game, Verdict};
+use crate::packet::{HeardPacket, Snapshot};
+use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
+use crate::session::{InputSource, Observer, Packed, Screen, Shown};
+use hitreg_log::memory::MemoryLimit;
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence, Session};
+use hitreg_log::units::{ClockTime, CommandSeq, Micros, PlayerId, Tick};
+use hitreg_log::usercmd::Input;
+
+/// The most usercmds of one player in one second. Games make up to 1,000.
+pub(super) const MAX_FRAMES_PER_SECOND: u32 = 20_000;
+/// The most usercmds that a replay keeps because no snapshot acks them, besides the first [`UNACKED_FEW`] of each player.
+pub(super) const MAX_UNACKED: usize = 1 << 18;
+
+/// About what a row of each kind takes, in bytes; those of bodies have their cells besides.
+const FRAME: usize = 128;
+const VIEW: usize = 48;
+const TICK: usize = 32;
+const BODY: usize = 8;
+const EXECUTED: usize = 16;
+const SHOT: usize = 256;
+const EFFECT: usize = 48;
+const SNAPSHOT: usize = 64;
+/// A cell, and a part of its copy while rows are turned into columns.
+const CELL: usize = 6;
+/// A usercmd that no snapshot has acked, with the body after it and the packets that carry it; the first of each player are
+/// not counted.
+const UNACKED: usize = 768;
+const UNACKED_FEW: usize = 1024;
+/// What a client remembers of each of the others while it runs.
+const REMEMBERED: usize = 1600;
+/// A packet or a snapshot, where the trace says what went over the network.
+const SENT_ROW: usize = 96;
+
+/// Counts what a replay makes, and says when it is too much.
+#[derive(Debug)]
+pub(super) struct ReplayBudget {
+    /// Bytes of rows, and of what pipelines keep.
+    bytes: Cell<usize>,
+    /// How many usercmds no snapshot has acked.
+    unacked: Cell<usize>,
+    /// The first player with too many usercmds in a second, and when.
+    crowded: Cell<Option<(PlayerId, Micros)>>,
+    /// The most bytes; `None` where rows go on as they are made.
+    most: Option<MemoryLimit>,
+}
+
+impl ReplayBudget {
+    /// Of a replay whose rows go on as they are made.
+    pub(super) fn streaming() -> ReplayBudget {
+        ReplayBudget { bytes: Cell::new(0), unacked: Cell::new(0), crowded: Cell::new(None), most: None }
+    }
+
+    /// Of a replay of a session in memory, whose rows stay in memory beside it.
+    pub(super) fn holding(session: &Session, limit: MemoryLimit) -> ReplayBudget {
+        ReplayBudget { bytes: Cell::new(session.bytes()), most: Some(limit), ..ReplayBudget::streaming() }
+    }
+
+    /// Checks an estimate by counts before the replay of a session begins, with so many ticks.
+    ///
+    /// # Errors
+    /// When the limit does not suffice.
+    pub(super) fn begin<G: Game>(&self, session: &Session, ticks: usize) -> Result<(), ReplayError> {
+        let Some(limit) = self.most else { return Ok(()) };
+        Ok(limit.check(needed_bytes(session, ticks, G::Body::CELLS))?)
+    }
+
+    fn add(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get().saturating_add(bytes));
+    }
+
+    /// Whether it is time to stop.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.most.is_some_and(|most| self.bytes.get() > most.bytes())
+            || self.unacked.get() > MAX_UNACKED
+            || self.crowded.get().is_some()
+    }
+
+    /// The same input, which ends when it is time to stop.
+    pub(super) fn bound<'a, I>(&'a self, input: &'a mut I) -> BoundedInput<'a, I> {
+        BoundedInput { budget: self, input }
+    }
+
+    /// Says at the end which limit was exceeded.
+    ///
+    /// # Errors
+    /// When one was.
+    pub(super) fn check(&self) -> Result<(), ReplayError> {
+        if let Some((player, at)) = self.crowded.get() {
+            return Err(ReplayError::TooManyFrames { player, at: ClockTime(at) });
+        }
+        if self.unacked.get() > MAX_UNACKED {
+            return Err(ReplayError::TooManyUnacked);
+        }
+        Ok(self.most.map_or(Ok(()), |most| most.check(self.bytes.get()))?)
+    }
+}
+
+/// An estimate by counts of what a session and the trace of its replay with so many ticks take in memory together.
+pub(super) fn needed_bytes(session: &Session, ticks: usize, cells: usize) -> usize {
+    let frames = session.players.iter().map(|player| player.frames.len().max(player.heard.len())).sum();
+    session.bytes().saturating_add(trace_bytes(session.players.len(), frames, ticks, cells))
+}
+
+/// An estimate by counts of what a trace takes in memory: `frames` of all players, `cells` of each body.
+pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: usize) -> usize {
+    // Each frame draws all others, and is acked by a snapshot or carried by a packet about once.
+    let of_frames =
+        frames.saturating_mul(FRAME + CELL * cells + EXECUTED + players.saturating_sub(1) * VIEW + SNAPSHOT);
+    let of_ticks = ticks.saturating_mul(TICK + players * (BODY + CELL * cells));
+    of_frames.saturating_add(of_ticks).saturating_add(players * players * REMEMBERED)
+}
+
+/// Input that ends when the budget is exceeded.
+pub(super) struct BoundedInput<'a, I> {
+    budget: &'a ReplayBudget,
+    input: &'a mut I,
+}
+
+impl<G: Game, I: InputSource<G>> InputSource<G> for BoundedInput<'_, I> {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        if self.budget.is_exceeded() { None } else { self.input.next_frame(player) }
+    }
+
+    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {
+        self.input.input(at, screen)
+    }
+
+    fn looks(&self) -> bool {
+        self.input.looks()
+    }
+
+    fn has_more(&self, player: PlayerId) -> bool {
+        !self.budget.is_exceeded() && self.input.has_more(player)
+    }
+
+    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        if self.budget.is_exceeded() { None } else { self.input.next_heard(player) }
+    }
+}
+
+/// An observer that counts what it is given.
+pub(super) struct Counted<'a, O> {
+    pub(super) budget: &'a ReplayBudget,
+    pub(super) observer: &'a mut O,
+    /// By player.
+    players: Vec<FrameCounts>,
+}
+
+/// Counts one player's frames.
+#[derive(Clone, Copy, Debug, Default)]
+struct FrameCounts {
+    /// Since a snapshot last reached the player.
+    unacked: usize,
+    /// A second of the session, and the frames in it.
+    in_second: (i64, u32),
+}
+
+impl<'a, O> Counted<'a, O> {
+    pub(super) fn new(budget: &'a ReplayBudget, observer: &'a mut O) -> Self {
+        Counted { budget, observer, players: Vec::new() }
+    }
+
+    fn of(&mut self, player: PlayerId) -> &mut FrameCounts {
+        let index = usize::from(player.0);
+        if self.players.len() <= index {
+            self.players.resize(index + 1, FrameCounts::default());
+        }
+        &mut self.players[index]
+    }
+
+    /// A client keeps what no snapshot has acked, and so does the link what is on its way.
+    fn count_frame(&mut self, player: PlayerId, at: Micros) {
+        let second = at.0.div_euclid(1_000_000);
+        let counts = self.of(player);
+        counts.in_second = match counts.in_second {
+            (of, frames) if of == second => (of, frames + 1),
+            _ => (second, 1),
+        };
+        counts.unacked += 1;
+        let FrameCounts { unacked, in_second: (_, frames) } = *counts;
+        if unacked > UNACKED_FEW {
+            self.budget.add(UNACKED);
+            self.budget.unacked.set(self.budget.unacked.get() + 1);
+        }
+        if frames > MAX_FRAMES_PER_SECOND && self.budget.crowded.get().is_none() {
+            self.budget.crowded.set(Some((player, at)));
+        }
+    }
+
+    fn count_ack(&mut self, player: PlayerId) {
+        let kept = std::mem::take(&mut self.of(player).unacked).saturating_sub(UNACKED_FEW);
+        self.budget.unacked.set(self.budget.unacked.get().saturating_sub(kept));
+    }
+}
+
+impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
+    fn tick_begins(&mut self, at: Micros) {
+        self.observer.tick_begins(at);
+    }
+
+    fn looks(&mut self, at: Micros) -> bool {
+        self.observer.looks(at)
+    }
+
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+        let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
+        self.count_frame(player, at);
+        self.budget.add(FRAME + CELL * G::Body::CELLS + shown.drawn.len() * VIEW + shots);
+        self.observer.frame(player, at, commanded, shown);
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        self.budget.add(SENT_ROW);
+        self.observer.packet_sent(player, packet);
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        self.observer.packet_reached(player, arrival);
+    }
+
+    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {
+        self.observer.packet_heard(player, at, heard);
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        self.budget.add(EXECUTED);
+        self.observer.executed(player, command, tick, how);
+    }
+
+    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {
+        self.observer.presence(player, at, tick, change);
+    }
+
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+        self.budget.add(SHOT);
+        self.observer.judged(at, tick, judged);
+    }
+
+    fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
+        self.budget.add(SHOT);
+        self.observer.impact(at, tick, by, with, weapon, v);
+    }
+
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+        self.budget.add(TICK + G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
+        self.observer.ticked(at, ticked, world);
+    }
+
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+        self.budget.add(SENT_ROW);
+        self.observer.snapshot_sent(player, at, snapshot, packed);
+    }
+
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        reconciled: Option<&Reconciled>,
+    ) {
+        self.count_ack(player);
+        self.budget.add(SNAPSHOT + snapshot.effects.len() * EFFECT);
+        self.observer.snapshot_received(player, at, snapshot, reconciled);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::arena::{Arena, ArenaBody, ArenaRules};
+    use crate::game::Simulate;
+    use crate::link::{LinkModel, Loss};
+    use crate::session::record_synthetic;
+    use crate::session::scenario::Scenario;
+
+    /// Counts by itself what a session makes, by the sizes that rows take.
+    #[derive(Default)]
+    struct Tally {
+        bytes: usize,
+        /// Of player 0, and of player 1.
+        frames: [usize; 2],
+        kinds: [usize; 6],
+    }
+
+    impl Observer<Arena> for Tally {
+        fn frame(&mut self, by: PlayerId, _: Micros, made: &Commanded<Arena>, shown: &Shown<'_, ArenaBody>) {
+            self.bytes += 128 + 6 * ArenaBody::CELLS + 48 * shown.drawn.len();
+            self.bytes += 256 * made.shots.len() + 48 * made.effects.len();
+            self.frames[usize::from(by.0)] += 1;
+            self.kinds[0] += made.shots.len();
+            self.kinds[1] += made.effects.len();
+        }
+
+        fn packet_sent(&mut self, _: PlayerId, _: PacketRecord) {
+            self.bytes += 96;
+        }
+
+        fn executed(&mut self, _: PlayerId, _: CommandSeq, _: Tick, _: Execution) {
+            self.bytes += 16;
+        }
+
+        fn judged(&mut self, _: Micros, _: Tick, _: &Judged<Arena>) {
+            self.bytes += 256;
+            self.kinds[2] += 1;
+        }
+
+        fn impact(&mut self, _: Micros, _: Tick, _: PlayerId, _: CommandSeq, _: &'static str, _: &Verdict) {
+            self.bytes += 256;
+            self.kinds[3] += 1;
+        }
+
+        fn ticked(&mut self, _: Micros, _: Ticked, world: &<Arena as Simulate>::World) {
+            self.bytes += 32 + Arena::entities(world).len() * (8 + 6 * ArenaBody::CELLS);
+        }
+
+        fn snapshot_sent(&mut self, _: PlayerId, _: Micros, _: &Snapshot<ArenaBody>, _: Packed) {
+            self.bytes += 96;
+            self.kinds[4] += 1;
+        }
+
+        fn snapshot_received(
+            &mut self,
+            _: PlayerId,
+            _: Micros,
+            snapshot: &Snapshot<ArenaBody>,
+            _: Option<&Reconciled>,
+        ) {
+            self.bytes += 64 + 48 * snapshot.effects.len();
+            self.kinds[5] += snapshot.effects.len();
+        }
+    }
+
+    fn count(scenario: &Scenario) -> (usize, Tally) {
+        let (budget, mut tally) = (ReplayBudget::streaming(), Tally::default());
+        let rules = Arc::new(ArenaRules::default());
+        record_synthetic::<Arena>(scenario, &rules, &mut Counted::new(&budget, &mut tally)).expect("a scenario");
+        (budget.bytes.get(), tally)
+    }
+
+    #[test]
+    fn all_that_a_session_makes_is_counted() {
+        let (bytes, tally) = count(&Scenario { players: 2, seconds: 12.0, ..Scenario::default() });
+        assert!(tally.kinds.iter().all(|number| *number > 0), "{:?} of each kind", tally.kinds);
+        assert_eq!(bytes, tally.bytes);
+    }
+
+    #[test]
+    fn usercmds_that_nobody_acks_are_counted_beyond_the_first() {
+        let deaf = LinkModel { loss: Loss::Random(1.0), ..LinkModel::default() };
+        let links = vec![LinkModel::default(), deaf];
+        let (bytes, tally) = count(&Scenario { players: 2, seconds: 20.0, links, ..Scenario::default() });
+        let beyond = tally.frames[1].checked_sub(1024).expect("a long session");
+        assert!(beyond > 100 && tally.frames[0] > 1124);
+        assert_eq!(bytes, tally.bytes + 768 * beyond);
+    }
+
+    fn player(budget: &ReplayBudget, frames: impl Iterator<Item = Micros>) {
+        let mut observer = ();
+        let mut counted = Counted::new(budget, &mut observer);
+        frames.for_each(|at| counted.count_frame(PlayerId(3), at));
+    }
+
+    #[test]
+    fn refuses_usercmds_over_the_limit_in_a_second() {
+        let spread = |frames: u32| (0..frames).map(|n| Micros(i64::from(n % 1_000)));
+        let [most, more] = [MAX_FRAMES_PER_SECOND, MAX_FRAMES_PER_SECOND + 1].map(|frames| {
+            let budget = ReplayBudget::streaming();
+            player(&budget, spread(frames));
+            budget.check()
+        });
+        assert!(most.is_ok(), "{most:?}");
+        assert!(matches!(more, Err(ReplayError::TooManyFrames { player: PlayerId(3), .. })), "{more:?}");
+        let budget = ReplayBudget::streaming();
+        player(&budget, (0..200_000).map(|n| Micros(n * 1_000)));
+        assert!(budget.check().is_ok(), "1,000 Hz for minutes without a snapshot");
+    }
+
+    #[test]
+    fn refuses_usercmds_without_an_ack_over_the_limit() {
+        let frames = |count: usize| (0..count as i64).map(|n| Micros(n * 1_000));
+        let budget = ReplayBudget::streaming();
+        player(&budget, frames(UNACKED_FEW + MAX_UNACKED));
+        assert!(budget.check().is_ok());
+        let budget = ReplayBudget::streaming();
+        player(&budget, frames(UNACKED_FEW + MAX_UNACKED + 1));
+        assert!(matches!(budget.check(), Err(ReplayError::TooManyUnacked)));
+        let (budget, mut nothing) = (ReplayBudget::streaming(), ());
+        let mut counted = Counted::new(&budget, &mut nothing);
+        for at in frames(3 * MAX_UNACKED) {
+            counted.count_frame(PlayerId(0), at);
+            if at.0 % 1_000_000 == 0 {
+                counted.count_ack(PlayerId(0));
+            }
+        }
+        assert!(budget.check().is_ok() && budget.unacked.get() < UNACKED_FEW);
+    }
+
+    #[test]
+    fn rows_in_memory_have_the_memory_limit_and_rows_that_go_on_have_none() {
+        let header = Scenario::default().header::<Arena>(&ArenaRules::default()).expect("a header");
+        let session = Session::new(header);
+        let budget = ReplayBudget::holding(&session, MemoryLimit::of_bytes(1_000));
+        budget.add(1_000);
+        assert!(!budget.is_exceeded() && budget.check().is_ok());
+        budget.add(1);
+        assert!(budget.is_exceeded() && matches!(budget.check(), Err(ReplayError::NeedsMemory(_))));
+        let budget = ReplayBudget::streaming();
+        budget.add(usize::MAX);
+        assert!(!budget.is_exceeded() && budget.check().is_ok());
+    }
+
+    #[test]
+    fn estimate_by_counts_refuses_before_the_replay_begins() {
+        let scenario = Scenario { players: 3, seconds: 4.0, ..Scenario::default() };
+        let rules = Arc::new(ArenaRules::default());
+        let session = Session::new(scenario.header::<Arena>(&rules).expect("a header"));
+        let limit = MemoryLimit::of_bytes(32 << 20);
+        let begin = |ticks: usize| ReplayBudget::holding(&session, limit).begin::<Arena>(&session, ticks);
+        assert!(begin(4 * 64).is_ok());
+        assert!(matches!(begin(1_500_000), Err(ReplayError::NeedsMemory(_))));
+    }
+}

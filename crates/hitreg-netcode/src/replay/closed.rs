@@ -1,0 +1,346 @@
+//! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links, of a session in memory or
+//! of a log that is read meanwhile.
+
+mod input;
+mod watch;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::budget::{Counted, ReplayBudget};
+use super::feed::{FedLink, Shared};
+use super::keyframes::{self, REACH};
+use super::streamed::{Ran, Source};
+use super::{Due, Options, Part, ReplayError, Replayed, Tables};
+use crate::game::{Bots, Game, StateRows};
+use crate::link::{Fate, Link, RecordedLink};
+use crate::pipeline::{Netcode, ServerPipeline, Setup};
+use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer};
+use crate::settings::Settings;
+use hitreg_log::memory::MemoryLimit;
+use hitreg_log::record::{Header, Keyframe, Session, StateKey, States};
+use hitreg_log::trace::Table;
+use hitreg_log::units::{EntityId, Micros, Tick};
+use input::{FedInput, RecordedInput};
+use watch::{Hashes, Watch};
+
+pub(super) fn replay<G: Netcode>(
+    session: &Session,
+    setup: &Setup<G>,
+    options: &Options,
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Replayed, ReplayError> {
+    if !options.sizes
+        && let Some(machine) = Machine::unencoded(setup, links(session))
+    {
+        let mut machine = prepared(machine, beginning::<G>(session, &setup.rules)?, options)?;
+        let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)?;
+        if !machine.bytes_matter() {
+            return Ok(Replayed { traffic: None, ..replayed });
+        }
+    }
+    let mut machine = machine(session, setup, options)?;
+    watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)
+}
+
+/// Bots in the places of the session's players. Nothing of it is recorded, so nothing is held against a record.
+pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<Replayed, ReplayError> {
+    let mut machine = machine(session, setup, &Options::default())?;
+    let players = session.players.len() as u16;
+    let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
+    let replayed = watched(&mut machine, session, setup, &mut bots, &Options::default(), &mut |_| {})?;
+    Ok(Replayed { first_difference: None, hashes_compared: 0, ..replayed })
+}
+
+/// A session with this input on a machine.
+fn watched<G: Netcode>(
+    machine: &mut Machine<G, Recorded<'_>>,
+    session: &Session,
+    setup: &Setup<G>,
+    input: &mut impl InputSource<G>,
+    options: &Options,
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Replayed, ReplayError> {
+    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules)).only(options.tables);
+    if options.network {
+        tables.watch_network(options.sizes, None);
+    }
+    let mut watch = Watch::new(tables, Hashes::Of(session), (Part::WHOLE, None), progress);
+    run_by(machine, session, setup, input, &mut watch)?;
+    let ran = watch.ran::<G>(machine);
+    Ok(Replayed {
+        trace: watch.tables.finish::<G>(),
+        first_difference: ran.first_difference,
+        hashes_compared: ran.hashes_compared,
+        traffic: Some(ran.traffic),
+        rollbacks: ran.rollbacks,
+        rollback_error: ran.rollback_error,
+        jumps: Vec::new(),
+    })
+}
+
+/// A shot of a part is taken for one that is never judged when its usercmd has not run so long after the longest flight.
+const SETTLED: Micros = Micros::from_s(1);
+
+/// A log that is read as it is used up; rows go on to `to` as tables are full, and the rest at the end. `None` where the machine
+/// came to where datagrams might have made a difference: then what went on is none of the log's, and it is to be run again with
+/// `encoded`.
+pub(super) fn stream<G: Netcode>(
+    feed: &Shared<'_>,
+    source: &Source<'_>,
+    setup: &Setup<G>,
+    (options, encoded): (&Options, bool),
+    to: &mut dyn FnMut(Table),
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Option<Ran>, ReplayError> {
+    let players = source.header.players.len();
+    let of = |player| Links {
+        up: Recorded::Fed(FedLink::up(feed, player)),
+        down: Recorded::Fed(FedLink::down(feed, player)),
+    };
+    let links = (0..players).map(of).collect();
+    let machine = match encoded || options.sizes {
+        true => Some(Machine::new(setup, links)),
+        false => Machine::unencoded(setup, links),
+    };
+    let Some(machine) = machine else { return Ok(None) };
+    let world = world::<G>(source.header, &source.survey.beginning, players, &setup.rules)?;
+    let mut machine = prepared(machine, world, options)?;
+    if let Some(start) = source.start {
+        feed.borrow_mut().resume((start.tick, start.at), start.stretch + 1, &start.fed);
+        let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
+        start.put(&mut machine, source.header, &near)?;
+    }
+    match (source.keyframes, source.start) {
+        (None, _) => feed.borrow_mut().forget_near(),
+        (Some(_), None) => feed.borrow_mut().keep_near(0),
+        (Some(_), Some(_)) => {}
+    }
+    let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
+    if options.network {
+        tables.watch_network(options.sizes, Some(source.survey.longest()));
+    }
+    // Every table has its place, whichever is full first.
+    tables.take(0, to);
+    let budget = ReplayBudget::streaming();
+    let part = options.part.unwrap_or(Part::WHOLE);
+    // What was sent in it may still arrive, and what was shot in it be judged.
+    let over = part.to + source.survey.longest() + SETTLED;
+    let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
+    let ticks = ticks.take_while(|at| *at < over && !budget.is_exceeded());
+    let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), (part, Some(to)), progress);
+    watch.look_away_until(Part::needs_from(part.from));
+    let mut input = FedInput(Rc::clone(feed));
+    let tick = source.start.map_or(Tick(0), |start| start.tick);
+    let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
+    let (mut bound, mut counted) = (budget.bound(&mut input), Counted::new(&budget, &mut watch));
+    match source.keyframes {
+        Some(to) => machine.run_watched(ticks, &mut bound, &mut counted, &mut |machine| keyframes.after(machine, to)),
+        None => machine.run(ticks, &mut bound, &mut counted),
+    }
+    budget.check()?;
+    if let Some(error) = keyframes.failed {
+        return Err(error);
+    }
+    if machine.bytes_matter() {
+        return Ok(None);
+    }
+    let ran = watch.ran::<G>(&mut machine);
+    let Watch { mut tables, to, .. } = watch;
+    tables.end_of_part::<G>(part);
+    to.into_iter().for_each(|to| tables.take(0, to));
+    Ok(Some(ran))
+}
+
+/// Writes keyframes down as a replay goes on.
+struct Keyframes<'a, 'f> {
+    source: &'a Source<'a>,
+    feed: &'a Shared<'f>,
+    /// The last one.
+    tick: Tick,
+    /// When the next is due; `None` where that is not known yet, or none is.
+    next: Option<Micros>,
+    failed: Option<ReplayError>,
+}
+
+impl Keyframes<'_, '_> {
+    fn after<G: Netcode>(
+        &mut self,
+        machine: &AfterTick<'_, G, Recorded<'_>, G::Client>,
+        (due, to): (&Due, &dyn Fn(Keyframe)),
+    ) {
+        let (tick, at) = (self.tick.next(), machine.at);
+        self.tick = tick;
+        let is_due = match (due, self.next) {
+            (Due::Every(_), next) => next.is_some_and(|next| at >= next),
+            (Due::After(ticks), _) => ticks.binary_search_by_key(&tick, |(due, _)| *due).is_ok(),
+        };
+        if is_due && self.failed.is_none() {
+            match self.made(machine, tick, at) {
+                Ok(keyframe) => keyframe.into_iter().for_each(to),
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        if is_due || self.next.is_none() {
+            self.next = due.next((tick, at));
+            let never = Micros(i64::MAX);
+            self.feed.borrow_mut().keep_since(self.next.map_or(never, |next| next - REACH));
+        }
+    }
+
+    /// `None` where the state cannot be written down.
+    fn made<G: Netcode>(
+        &self,
+        machine: &AfterTick<'_, G, Recorded<'_>, G::Client>,
+        tick: Tick,
+        at: Micros,
+    ) -> Result<Option<Keyframe>, ReplayError> {
+        let mut feed = self.feed.borrow_mut();
+        let (stretch, near) = feed.near(at, REACH);
+        let Some(fed) = feed.fed(at, REACH) else { return Ok(None) };
+        let content = keyframes::content(machine, (self.source.header, self.source.survey, fed), &near)?;
+        Ok(content.map(|content| Keyframe { tick, at, stretch, content }))
+    }
+}
+
+/// A new server and new clients on the recorded links, with datagrams where the settings say so.
+pub(super) fn machine<'l, G: Netcode>(
+    session: &Session,
+    setup: &Setup<G>,
+    options: &Options,
+) -> Result<Machine<G, Recorded<'l>>, ReplayError> {
+    prepared(Machine::new(setup, links(session)), beginning::<G>(session, &setup.rules)?, options)
+}
+
+/// The recorded input through a machine, watched by `observer`.
+pub(super) fn run<G: Netcode>(
+    machine: &mut Machine<G, Recorded<'_>>,
+    session: &Session,
+    setup: &Setup<G>,
+    observer: &mut impl Observer<G>,
+) -> Result<(), ReplayError> {
+    run_by(machine, session, setup, &mut RecordedInput::of(session), observer)
+}
+
+/// Some input through a machine, until all ticks are over or too much has been made of them.
+fn run_by<G: Netcode>(
+    machine: &mut Machine<G, Recorded<'_>>,
+    session: &Session,
+    setup: &Setup<G>,
+    input: &mut impl InputSource<G>,
+    observer: &mut impl Observer<G>,
+) -> Result<(), ReplayError> {
+    let budget = ReplayBudget::holding(session, MemoryLimit::current());
+    budget.begin::<G>(session, tick_times(session, &setup.settings)?.count())?;
+    let ticks = tick_times(session, &setup.settings)?.take_while(|_| !budget.is_exceeded());
+    machine.run(ticks, &mut budget.bound(input), &mut Counted::new(&budget, observer));
+    budget.check()
+}
+
+fn links<'l>(session: &Session) -> Vec<Links<Recorded<'l>>> {
+    let links = session.players.iter().map(|player| Links {
+        up: Recorded::Whole(RecordedLink::up(&player.sent, &player.reached)),
+        down: Recorded::Whole(RecordedLink::down(&player.snapshots, &player.received)),
+    });
+    links.collect()
+}
+
+/// A recorded link, in memory as a whole or in a feed.
+pub(super) enum Recorded<'a> {
+    Whole(RecordedLink),
+    Fed(FedLink<'a>),
+}
+
+impl Link for Recorded<'_> {
+    fn send(&mut self, at: Micros, bytes: u16) -> Fate {
+        match self {
+            Recorded::Whole(link) => link.send(at, bytes),
+            Recorded::Fed(link) => link.send(at, bytes),
+        }
+    }
+}
+
+/// A machine that begins with this world; `None` for the one that the game spawns.
+fn prepared<'l, G: Netcode>(
+    mut machine: Machine<G, Recorded<'l>>,
+    world: Option<G::World>,
+    options: &Options,
+) -> Result<Machine<G, Recorded<'l>>, ReplayError> {
+    if let Some(every) = options.rollback_every
+        && !machine.server().check_rollback(every)
+    {
+        return Err(ReplayError::NoRollback(G::NAME));
+    }
+    if let Some(other) = &options.judged_under
+        && !machine.server().judge_under(Arc::new(other.clone()))
+    {
+        return Err(ReplayError::NoRejudging(G::NAME));
+    }
+    if let Some(world) = world {
+        machine.server().begin_from(world);
+    }
+    Ok(machine)
+}
+
+/// The world that a session begins with; `None` for the one that the game spawns.
+fn beginning<G: Game>(session: &Session, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
+    world::<G>(&session.header, &session.states, session.players.len(), rules)
+}
+
+fn world<G: Game>(
+    header: &Header,
+    states: &States,
+    players: usize,
+    rules: &G::Rules,
+) -> Result<Option<G::World>, ReplayError> {
+    let bodies = bodies_at_the_beginning::<G>(header, states)?;
+    if bodies.is_empty() {
+        return Ok(None);
+    }
+    let everyone = (0..players).map(|p| EntityId(p as u16));
+    let world = bodies.iter().map(|(id, _)| *id).eq(everyone).then(|| G::begin(rules, header.seed, &bodies));
+    world.flatten().map(Some).ok_or(ReplayError::NoBeginning)
+}
+
+/// The players of a session that begins in the middle of another one; nobody of one that begins at the spawn.
+pub(super) fn bodies_at_the_beginning<G: Game>(
+    header: &Header,
+    states: &States,
+) -> Result<Vec<(EntityId, G::Body)>, ReplayError> {
+    let rows = StateRows::new::<G>(&header.classes)?;
+    let read = |(key, cells): (StateKey, &[u32])| {
+        let body =
+            rows.read::<G>(key.class, cells).map_err(|source| ReplayError::BadState { tick: Tick(0), source })?;
+        Ok((key.entity, body.ok_or(ReplayError::NoBeginning)?))
+    };
+    states.of_tick(Tick(0)).map(read).collect()
+}
+
+/// Ticks under another rate may be so many times as many as the recorded ones would be: a server that was too busy left
+/// some out.
+const LEFT_OUT_MOST: i64 = 16;
+/// So many ticks are not too many, however few were recorded.
+const TICKS_FEW: i64 = 4096;
+
+/// The recorded ticks; or, under another tick rate, ticks at that rate over the same time.
+fn tick_times<'a>(
+    session: &'a Session,
+    settings: &'a Settings,
+) -> Result<impl Iterator<Item = Micros> + 'a, ReplayError> {
+    let recorded = Settings::from_pairs(&session.header.settings).map(|s| s.server.tick_hz);
+    let times = session.ticks.iter().map(|t| t.at);
+    let (first, last) = (times.clone().next(), times.clone().next_back());
+    let hz = settings.server.tick_hz;
+    let (recorded_ones, at_rate) = match (recorded, first, last) {
+        (Ok(recorded), Some(first), Some(last)) if recorded != hz => {
+            let (wanted, ticks) = (hz.turns_in(last - first), session.ticks.len());
+            let in_step = ticks as i128 * i128::from(hz.milli()) / i128::from(recorded.milli().max(1));
+            if wanted > TICKS_FEW && i128::from(wanted) > in_step * i128::from(LEFT_OUT_MOST) {
+                return Err(ReplayError::FarApart { ticks, wanted });
+            }
+            (None, Some((0..).map(move |n| first + hz.turn(n)).take_while(move |at| *at <= last)))
+        }
+        _ => (Some(times), None),
+    };
+    Ok(recorded_ones.into_iter().flatten().chain(at_rate.into_iter().flatten()))
+}

@@ -1,0 +1,239 @@
+//! Watches a closed loop: its rows go into tables, and each tick is held against the recorded one.
+
+use super::super::feed::Shared;
+use super::super::streamed::Ran;
+use super::super::tables::TOGETHER;
+use super::super::{HashDifference, Part, Tables, Traffic};
+use super::Recorded;
+use crate::game::{Game, Verdict};
+use crate::packet::Snapshot;
+use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Ticked};
+use crate::session::{Machine, Observer, Packed, Shown};
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Session};
+use hitreg_log::trace::Table;
+use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
+
+/// The hashes that a log has of its ticks.
+pub(super) enum Hashes<'a> {
+    Of(&'a Session),
+    Fed(Shared<'a>),
+}
+
+impl Hashes<'_> {
+    fn of(&self, tick: Tick) -> Option<u64> {
+        match self {
+            Hashes::Of(session) => session.ticks.get(tick.0 as usize - 1).filter(|r| r.tick == tick)?.hash,
+            Hashes::Fed(feed) => feed.borrow_mut().hash_of(tick),
+        }
+    }
+
+    fn reached(&self, at: Micros) {
+        if let Hashes::Fed(feed) = self {
+            feed.borrow_mut().reached(at);
+        }
+    }
+}
+
+/// Where the replay is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// So long before the part that none of its rows asks for what happens.
+    Away,
+    /// Before the part: what happens is known to those who ask for the past, and its rows are let go of.
+    Before,
+    Within,
+    /// After it: rows of the part may still wait for something.
+    After,
+}
+
+/// Fills the tables, and holds each tick against the recorded one.
+pub(super) struct Watch<'a, 'f> {
+    pub(super) tables: Tables,
+    hashes: Hashes<'f>,
+    /// Where full tables go.
+    pub(super) to: Option<&'a mut dyn FnMut(Table)>,
+    /// Of which part of the session.
+    part: Part,
+    place: Place,
+    /// How long it is not looked at at all.
+    away_until: Micros,
+    /// When all tables went on last.
+    passed_on: Micros,
+    pub(super) first_difference: Option<HashDifference>,
+    pub(super) compared: u64,
+    compared_before: u64,
+    pub(super) traffic: Traffic,
+    progress: &'a mut dyn FnMut(Micros),
+}
+
+impl<'a, 'f> Watch<'a, 'f> {
+    pub(super) fn new(
+        tables: Tables,
+        hashes: Hashes<'f>,
+        (part, to): (Part, Option<&'a mut dyn FnMut(Table)>),
+        progress: &'a mut dyn FnMut(Micros),
+    ) -> Watch<'a, 'f> {
+        let place = if part == Part::WHOLE { Place::Within } else { Place::Before };
+        let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, Traffic::default());
+        let compared_before = 0;
+        Watch {
+            tables,
+            hashes,
+            to,
+            part,
+            place,
+            away_until: part.from,
+            passed_on,
+            first_difference,
+            compared,
+            compared_before,
+            traffic,
+            progress,
+        }
+    }
+
+    /// Before then, nothing is looked at but the hashes of ticks.
+    pub(super) fn look_away_until(&mut self, at: Micros) {
+        if self.place == Place::Before {
+            (self.place, self.away_until) = (Place::Away, at);
+        }
+    }
+
+    /// What is known besides the tables.
+    pub(super) fn ran<G: Netcode>(&self, machine: &mut Machine<G, Recorded<'_>>) -> Ran {
+        let rollbacks = machine.server().rollbacks().unwrap_or_default();
+        Ran {
+            first_difference: self.first_difference,
+            hashes_compared: self.compared,
+            hashes_before: self.compared_before,
+            traffic: self.traffic,
+            rollbacks: rollbacks.checked,
+            rollback_error: rollbacks.failed,
+            jumps: Vec::new(),
+        }
+    }
+
+    /// Something happens at this time: whether it is to be looked at.
+    fn goes_on(&mut self, at: Micros) -> bool {
+        if self.place == Place::Away && at >= self.away_until {
+            self.place = Place::Before;
+        }
+        if self.place == Place::Before && at >= self.part.from {
+            self.tables.begin_part();
+            (self.place, self.passed_on) = (Place::Within, at);
+        }
+        if self.place == Place::Within && at >= self.part.to {
+            self.place = Place::After;
+        }
+        self.is_looking()
+    }
+
+    fn is_looking(&self) -> bool {
+        matches!(self.place, Place::Before | Place::Within)
+    }
+
+    fn pass_on(&mut self) {
+        match &mut self.to {
+            Some(_) if self.place == Place::Before => self.tables.take_full(&mut |_| {}),
+            Some(to) => self.tables.take_full(to),
+            None => {}
+        }
+    }
+
+    /// Passes all on from time to time, so that no table is far behind the others.
+    fn pass_all_on(&mut self, at: Micros) {
+        if let Some(to) = &mut self.to
+            && self.place == Place::Within
+            && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
+        {
+            self.passed_on = at;
+            self.tables.take(1, to);
+        }
+    }
+}
+
+impl<G: Game> Observer<G> for Watch<'_, '_> {
+    fn tick_begins(&mut self, at: Micros) {
+        self.goes_on(at);
+    }
+
+    fn looks(&mut self, at: Micros) -> bool {
+        self.goes_on(at) && Observer::<G>::looks(&mut self.tables, at)
+    }
+
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+        if self.goes_on(at) {
+            self.tables.frame(player, at, commanded, shown);
+            self.pass_on();
+        }
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        self.traffic.up_bytes += u64::from(packet.bytes);
+        if self.goes_on(packet.at) {
+            Observer::<G>::packet_sent(&mut self.tables, player, packet);
+        }
+    }
+
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+        self.traffic.down_bytes += u64::from(packed.bytes);
+        if self.goes_on(at) {
+            Observer::<G>::snapshot_sent(&mut self.tables, player, at, snapshot, packed);
+        }
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        Observer::<G>::packet_reached(&mut self.tables, player, arrival);
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        // It is of the tick that has begun.
+        if self.is_looking() {
+            Observer::<G>::executed(&mut self.tables, player, command, tick, how);
+        }
+    }
+
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+        match self.goes_on(at) {
+            true => self.tables.judged(at, tick, judged),
+            false => self.tables.judged_later(judged),
+        }
+    }
+
+    fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
+        if self.goes_on(at) {
+            Observer::<G>::impact(&mut self.tables, at, tick, by, with, weapon, v);
+        }
+    }
+
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+        self.hashes.reached(at);
+        (self.progress)(at);
+        let hash = self.hashes.of(ticked.tick);
+        if self.goes_on(at) {
+            Observer::<G>::ticked(&mut self.tables, at, ticked, world);
+        }
+        if let Some(hash) = hash.filter(|_| self.place != Place::After) {
+            self.compared += 1;
+            self.compared_before += u64::from(self.place != Place::Within);
+            if hash != ticked.hash && self.first_difference.is_none() {
+                let replayed = Some(ticked.hash);
+                self.first_difference = Some(HashDifference { tick: ticked.tick, recorded: hash, replayed });
+            }
+        }
+        self.pass_all_on(at);
+    }
+
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        reconciled: Option<&Reconciled>,
+    ) {
+        match self.goes_on(at) {
+            true => Observer::<G>::snapshot_received(&mut self.tables, player, at, snapshot, reconciled),
+            false => self.tables.snapshot_reached(player, snapshot.seq, at),
+        }
+    }
+}

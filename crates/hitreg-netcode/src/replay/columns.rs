@@ -1,0 +1,75 @@
+//! The cells of bodies, row by row, as columns.
+
+use rayon::prelude::*;
+
+use crate::game::{CellKind, Field};
+use hitreg_log::trace::{Column, Data};
+
+/// Rows of cells, turned into columns at the end.
+#[derive(Clone, Debug)]
+pub(super) struct CellRows {
+    fields: Vec<Field>,
+    cells: Vec<u32>,
+    /// How many cells were taken the last time: about as many will come again.
+    taken: usize,
+}
+
+impl CellRows {
+    pub(super) fn new(fields: Vec<Field>) -> CellRows {
+        CellRows { fields, cells: Vec::new(), taken: 0 }
+    }
+
+    /// The next row, to be written by the caller; zero until then.
+    pub(super) fn next_row(&mut self) -> &mut [u32] {
+        if self.cells.is_empty() {
+            let cells = std::mem::take(&mut self.taken);
+            self.cells.reserve(cells + cells / 8);
+        }
+        let start = self.cells.len();
+        self.cells.resize(start + self.fields.len(), 0);
+        &mut self.cells[start..]
+    }
+
+    /// The row that was written last.
+    pub(super) fn newest_row(&self) -> Option<&[u32]> {
+        Some(&self.cells[self.cells.len().checked_sub(self.fields.len())?..])
+    }
+
+    /// The rows so far as columns; what comes next comes after them.
+    pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
+        let rows = std::mem::take(&mut self.cells);
+        self.taken = rows.len();
+        let width = self.fields.len();
+        let columns = |(group, fields): (usize, &[Field])| {
+            let mut all = vec![Vec::with_capacity(rows.len() / width); fields.len()];
+            for block in rows.chunks(width * AT_ONCE_ROWS) {
+                for (index, cells) in (group * AT_ONCE_FIELDS..).zip(&mut all) {
+                    cells.extend(block.chunks_exact(width).map(|row| row[index]));
+                }
+            }
+            let column = |(field, cells): (&Field, Vec<u32>)| {
+                let data = match field.kind {
+                    CellKind::F32 => Data::F32(bytemuck::cast_vec(cells)),
+                    CellKind::I32 => Data::I64(cells.into_iter().map(|cell| i64::from(cell as i32)).collect()),
+                    CellKind::U32 => Data::U32(cells),
+                };
+                Column::new(format!("{prefix}{}", field.name), data).in_unit(field.unit())
+            };
+            fields.iter().zip(all).map(column).collect::<Vec<_>>()
+        };
+        self.fields.par_chunks(AT_ONCE_FIELDS).enumerate().flat_map_iter(columns).collect()
+    }
+}
+
+/// Rows and fields that are turned at once: what is near each other in memory is read and written together.
+const AT_ONCE_ROWS: usize = 64;
+const AT_ONCE_FIELDS: usize = 16;
+
+/// A cell as a number, for tables that have the values of many fields in one column.
+pub(super) fn value(kind: CellKind, cell: u32) -> f32 {
+    match kind {
+        CellKind::F32 => f32::from_bits(cell),
+        CellKind::I32 => cell as i32 as f32,
+        CellKind::U32 => cell as f32,
+    }
+}

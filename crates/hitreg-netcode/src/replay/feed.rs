@@ -1,0 +1,381 @@
+//! A log as its replay uses it up: read a chunk at a time, as far ahead as the fate of a packet that is being sent asks for.
+
+mod link;
+mod resumed;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+pub(super) use link::FedLink;
+pub(super) use resumed::Fed;
+
+use resumed::{Before, Near};
+
+use super::survey::Survey;
+use crate::link::Fate;
+use crate::packet::HeardPacket;
+use hitreg_log::record::{ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SnapshotRecord, Stretch, TickRecord};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
+
+/// Input that is further ahead than this is not looked for yet.
+const AHEAD: Micros = Micros::from_s(2);
+
+/// What of a log has been read and not used.
+pub(super) struct Feed<'a> {
+    chunks: &'a mut dyn Iterator<Item = Stretch>,
+    survey: &'a Survey,
+    players: Vec<OfPlayer>,
+    /// Ticks that have not been asked for.
+    ticks: VecDeque<Micros>,
+    /// Those that have not been compared, and how many have.
+    recorded: VecDeque<TickRecord>,
+    compared: usize,
+    /// The newest time read; `None` before the first.
+    newest: Option<Micros>,
+    ended: bool,
+    /// How far the replay has come.
+    now: Micros,
+    /// The last stretches as they were read, where somebody may want to go on from here.
+    near: Option<Near>,
+    /// What a replay used up that this one goes on from.
+    before: Option<Before>,
+}
+
+#[derive(Default)]
+struct OfPlayer {
+    frames: VecDeque<FrameRecord>,
+    frames_left: u64,
+    /// The last that was taken.
+    taken: CommandSeq,
+    heard: VecDeque<HeardRecord>,
+    heard_left: u64,
+    up: Way,
+    down: Way,
+}
+
+/// What was sent in one direction: in front what the last packet sent by the replay is like, then what comes after it.
+#[derive(Default)]
+struct Way {
+    sent: VecDeque<(u32, Micros, Fate)>,
+    begun: bool,
+    /// The first of them is what another feed knew of it.
+    passed: bool,
+}
+
+/// Which way.
+#[derive(Clone, Copy, Debug)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// A feed that several hold.
+pub(super) type Shared<'a> = Rc<RefCell<Feed<'a>>>;
+
+impl<'a> Feed<'a> {
+    pub(super) fn new(chunks: &'a mut dyn Iterator<Item = Stretch>, survey: &'a Survey) -> Shared<'a> {
+        let of = |player: &super::survey::OfPlayer| OfPlayer {
+            frames_left: player.frames,
+            heard_left: player.heard,
+            ..OfPlayer::default()
+        };
+        let players = survey.players.iter().map(of).collect();
+        let (ticks, recorded) = (VecDeque::new(), VecDeque::new());
+        let (newest, ended, now) = (None, false, Micros::ZERO);
+        let (near, before) = (None, None);
+        let compared = 0;
+        Rc::new(RefCell::new(Feed {
+            chunks,
+            survey,
+            players,
+            ticks,
+            recorded,
+            compared,
+            newest,
+            ended,
+            now,
+            near,
+            before,
+        }))
+    }
+
+    /// Reads one more chunk.
+    fn read(&mut self) {
+        let Some(chunk) = self.chunks.next() else {
+            self.ended = true;
+            return;
+        };
+        let newest = chunk.times().max();
+        self.newest = self.newest.max(newest);
+        if let Some(near) = &mut self.near {
+            near.add(&chunk, newest);
+        }
+        let mut chunk = chunk;
+        if let Some(Before { tick, taken }) = &self.before {
+            chunk.ticks.retain(|record| record.tick > *tick);
+            for (records, taken) in chunk.players.iter_mut().zip(taken) {
+                records.frames.retain(|frame| frame.command.seq > *taken);
+            }
+        }
+        self.ticks.extend(chunk.ticks.iter().map(|tick| tick.at));
+        self.recorded.extend(chunk.ticks);
+        for (of, records) in self.players.iter_mut().zip(chunk.players) {
+            of.frames.extend(records.frames);
+            of.heard.extend(records.heard);
+            of.up.add(records.sent.iter().map(|PacketRecord { number, at, .. }| (*number, *at)), &records.reached);
+            let told = records.snapshots.iter().map(|SnapshotRecord { seq, at, .. }| (seq.0, *at));
+            of.down.add(told, &records.received);
+        }
+    }
+
+    /// Reads until all is there that happened up to some time.
+    fn read_until(&mut self, at: Micros) {
+        let is_known = |newest: Micros| newest.0.saturating_sub(self.survey.back.0) > at.0;
+        while !self.ended && !self.newest.is_some_and(is_known) {
+            self.read();
+        }
+    }
+
+    /// When the next tick was.
+    pub(super) fn next_tick(&mut self) -> Option<Micros> {
+        while self.ticks.is_empty() && !self.ended {
+            self.read();
+        }
+        self.ticks.pop_front()
+    }
+
+    /// The recorded hash of a tick. Ticks are asked for in order.
+    pub(super) fn hash_of(&mut self, tick: Tick) -> Option<u64> {
+        let place = (tick.0 as usize).checked_sub(1)?;
+        while self.compared < place {
+            self.recorded.pop_front()?;
+            self.compared += 1;
+        }
+        self.recorded.front().filter(|record| self.compared == place && record.tick == tick)?.hash
+    }
+
+    /// The replay has come to here.
+    pub(super) fn reached(&mut self, at: Micros) {
+        self.now = at;
+    }
+
+    /// When a player's next frame is; `None` where it has none in the next time.
+    pub(super) fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        let index = usize::from(player.0);
+        if self.players[index].frames.is_empty() && self.players[index].frames_left > 0 {
+            self.read_until(self.now + AHEAD);
+        }
+        self.players[index].frames.front().map(|frame| frame.at)
+    }
+
+    pub(super) fn take_frame(&mut self, player: PlayerId) -> Option<FrameRecord> {
+        let of = &mut self.players[usize::from(player.0)];
+        of.frames_left = of.frames_left.saturating_sub(1);
+        let frame = of.frames.pop_front();
+        of.taken = frame.as_ref().map_or(of.taken, |frame| frame.command.seq);
+        frame
+    }
+
+    /// The next packet of a player who was heard only; `None` where there is none in the next time.
+    pub(super) fn take_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        let index = usize::from(player.0);
+        if !self.survey.is_heard_only(index) {
+            return None;
+        }
+        if self.players[index].heard.is_empty() && self.players[index].heard_left > 0 {
+            self.read_until(self.now + AHEAD);
+        }
+        let of = &mut self.players[index];
+        let heard = of.heard.pop_front()?;
+        of.heard_left = of.heard_left.saturating_sub(1);
+        Some((heard.at, HeardPacket::of(&heard)))
+    }
+
+    /// Whether a player has more frames, or was heard again, later.
+    pub(super) fn has_more(&self, player: PlayerId) -> bool {
+        let of = &self.players[usize::from(player.0)];
+        of.frames_left > 0 || (self.survey.is_heard_only(usize::from(player.0)) && of.heard_left > 0)
+    }
+
+    fn way(&mut self, player: usize, direction: Direction) -> &mut Way {
+        match direction {
+            Direction::Up => &mut self.players[player].up,
+            Direction::Down => &mut self.players[player].down,
+        }
+    }
+
+    /// As [`RecordedLink`](crate::link::RecordedLink) looks it up.
+    fn send(&mut self, player: usize, direction: Direction, at: Micros) -> Fate {
+        self.read_until(at + self.survey.longest());
+        // Before the first packet was sent, that one is the nearest.
+        let sends = self.survey.players[player].sends()[direction as usize];
+        while sends && self.way(player, direction).sent.is_empty() && !self.ended {
+            self.read();
+        }
+        let longest = self.survey.longest();
+        let way = self.way(player, direction);
+        way.begun |= way.sent.front().is_some_and(|(_, sent, _)| *sent <= at);
+        while way.begun && way.sent.get(1).is_some_and(|(_, sent, _)| *sent <= at) {
+            way.sent.pop_front();
+        }
+        let Some((_, sent, _)) = way.sent.front().copied() else { return Fate::LOST };
+        self.read_until(sent + longest);
+        let Some((_, sent, fate)) = self.way(player, direction).sent.front().copied() else { return Fate::LOST };
+        fate.of_other(sent, at)
+    }
+}
+
+impl Way {
+    fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord]) {
+        for (number, at) in sent {
+            match self.sent.back_mut() {
+                // It has been passed, and so has what came before it.
+                Some((last, ..)) if self.passed && number < *last => {}
+                Some((last, _, fate)) if self.passed && number == *last => (*fate, self.passed) = (Fate::LOST, false),
+                _ => self.sent.push_back((number, at, Fate::LOST)),
+            }
+        }
+        for arrival in arrivals {
+            // What has been passed by nobody asks for any more.
+            let Ok(place) = self.sent.binary_search_by_key(&arrival.number, |(number, ..)| *number) else { continue };
+            let (_, _, fate) = &mut self.sent[place];
+            if self.passed && place == 0 && fate.arrivals().any(|at| at == arrival.at) {
+                continue;
+            }
+            let mut both = [fate.first, fate.second, Some(arrival.at)];
+            both.sort_by_key(|at| at.map_or(i64::MAX, |at| at.0));
+            [fate.first, fate.second] = [both[0], both[1]];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::{Arena, ArenaRules};
+    use crate::link::{Link, RecordedLink};
+    use crate::session::scenario::Scenario;
+    use hitreg_log::record::PlayerRecords;
+    use hitreg_log::units::CommandSeq;
+    use hitreg_log::usercmd::Usercmd;
+
+    fn ms(ms: i64) -> Micros {
+        Micros::from_ms(ms)
+    }
+
+    fn frame(seq: u32, at: Micros) -> FrameRecord {
+        FrameRecord { at, command: Usercmd { seq: CommandSeq(seq), ..Usercmd::default() } }
+    }
+
+    fn packet(number: u32, at: Micros) -> PacketRecord {
+        PacketRecord { number, at, newest: CommandSeq(number), count: 1, ..PacketRecord::default() }
+    }
+
+    fn tick(number: u32, at: Micros) -> TickRecord {
+        TickRecord { tick: Tick(number), at, ..TickRecord::default() }
+    }
+
+    /// A second a chunk: ticks twice a second; what `of` gives of the only player is in the chunk of its time.
+    fn chunks(seconds: i64, of: &PlayerRecords) -> Vec<Stretch> {
+        let within = |second: i64| move |at: Micros| (ms(1000 * second)..ms(1000 * second + 1000)).contains(&at);
+        let chunk = |second: i64| {
+            let is_in = within(second);
+            let player = PlayerRecords {
+                frames: of.frames.iter().filter(|frame| is_in(frame.at)).copied().collect(),
+                heard: of.heard.iter().filter(|heard| is_in(heard.at)).cloned().collect(),
+                sent: of.sent.iter().filter(|packet| is_in(packet.at)).copied().collect(),
+                reached: of.reached.iter().filter(|arrival| is_in(arrival.at)).copied().collect(),
+                ..PlayerRecords::default()
+            };
+            let number = 2 * second as u32 + 1;
+            let ticks = vec![tick(number, ms(1000 * second)), tick(number + 1, ms(1000 * second + 500))];
+            Stretch { ticks, players: vec![player], ..Stretch::default() }
+        };
+        (0..seconds).map(chunk).collect()
+    }
+
+    fn survey(chunks: &[Stretch]) -> Survey {
+        let scenario = Scenario { players: 1, ..Scenario::default() };
+        let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
+        let mut survey = Survey::new(&header);
+        chunks.iter().for_each(|chunk| survey.add(&header, &mut chunk.clone()));
+        survey.end();
+        survey
+    }
+
+    #[test]
+    fn input_is_looked_for_two_seconds_ahead() {
+        let records = PlayerRecords { frames: vec![frame(1, ms(1_700)), frame(2, ms(9_000))], ..Default::default() };
+        let chunks = chunks(12, &records);
+        let survey = survey(&chunks);
+        let read = std::cell::Cell::new(0);
+        let mut counted = chunks.iter().cloned().inspect(|_| read.set(read.get() + 1));
+        let feed = Feed::new(&mut counted, &survey);
+        let mut feed = feed.borrow_mut();
+        let player = PlayerId(0);
+        assert_eq!(feed.next_frame(player), Some(ms(1_700)), "though nothing else has asked for that chunk");
+        assert!(read.get() <= 3, "{} chunks", read.get());
+        assert_eq!(feed.take_frame(player).map(|frame| frame.at), Some(ms(1_700)));
+        assert!(feed.next_frame(player).is_none() && feed.has_more(player), "later");
+        feed.reached(ms(7_500));
+        assert_eq!(feed.next_frame(player), Some(ms(9_000)));
+        feed.take_frame(player);
+        assert!(feed.next_frame(player).is_none() && !feed.has_more(player), "never");
+        assert!(read.get() <= 11, "{} chunks", read.get());
+    }
+
+    #[test]
+    fn what_was_heard_is_input_of_those_alone_who_have_none_of_their_own() {
+        let heard = |at| HeardRecord { at, ..HeardRecord::default() };
+        let mut records = PlayerRecords { heard: vec![heard(ms(1_700)), heard(ms(9_000))], ..Default::default() };
+        let player = PlayerId(0);
+        let log = chunks(12, &records);
+        let told = survey(&log);
+        let mut read = log.iter().cloned();
+        let feed = Feed::new(&mut read, &told);
+        let mut feed = feed.borrow_mut();
+        assert!(feed.has_more(player));
+        assert_eq!(feed.take_heard(player).map(|(at, _)| at), Some(ms(1_700)));
+        assert!(feed.take_heard(player).is_none() && feed.has_more(player));
+        feed.reached(ms(7_500));
+        assert_eq!(feed.take_heard(player).map(|(at, _)| at), Some(ms(9_000)));
+        assert!(feed.take_heard(player).is_none() && !feed.has_more(player));
+
+        records.frames = vec![frame(1, ms(300))];
+        let log = chunks(12, &records);
+        let told = survey(&log);
+        let mut read = log.iter().cloned();
+        let feed = Feed::new(&mut read, &told);
+        let mut feed = feed.borrow_mut();
+        assert!(feed.take_heard(player).is_none(), "its own frames say all");
+        feed.take_frame(player);
+        assert!(feed.take_heard(player).is_none() && !feed.has_more(player));
+
+        let log = chunks(12, &PlayerRecords::default());
+        let told = survey(&log);
+        assert!(!told.has_input() && !told.is_heard_only(0));
+    }
+
+    /// Whatever is sent when, its fate is the one that it has where the log is in memory as a whole.
+    #[test]
+    fn fates_are_those_of_the_whole_log() {
+        let sent: Vec<PacketRecord> = (0..40).map(|n| packet(n, ms(5_300 + 70 * i64::from(n)))).collect();
+        let arrival = |n: u32, late: i64| ArrivalRecord { number: n, at: sent[n as usize].at + ms(late) };
+        let mut reached: Vec<ArrivalRecord> = (0..40).filter(|n| n % 5 != 3).map(|n| arrival(n, 40)).collect();
+        reached.push(arrival(7, 900));
+        reached.sort_by_key(|arrival| arrival.at);
+        let records = PlayerRecords { sent: sent.clone(), reached: reached.clone(), ..Default::default() };
+        let log = chunks(12, &records);
+        let told = survey(&log);
+        for step in [11, 70, 333] {
+            let mut read = log.iter().cloned();
+            let feed = Feed::new(&mut read, &told);
+            let mut fed = FedLink::up(&feed, 0);
+            let mut whole = RecordedLink::up(&sent, &reached);
+            for at in (0..9_500).step_by(step).map(ms) {
+                assert_eq!(fed.send(at, 100), whole.send(at, 100), "every {step} ms, at {at}");
+            }
+        }
+    }
+}

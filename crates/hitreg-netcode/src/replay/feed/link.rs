@@ -1,0 +1,32 @@
+//! A link that is looked up in a feed.
+
+use std::rc::Rc;
+
+use super::{Direction, Shared};
+use crate::link::{Fate, Link};
+use hitreg_log::units::Micros;
+
+/// A recorded link that is looked up in a feed.
+pub(in crate::replay) struct FedLink<'a> {
+    feed: Shared<'a>,
+    player: usize,
+    direction: Direction,
+}
+
+impl<'a> FedLink<'a> {
+    /// The direction from a client to the server.
+    pub(in crate::replay) fn up(feed: &Shared<'a>, player: usize) -> FedLink<'a> {
+        FedLink { feed: Rc::clone(feed), player, direction: Direction::Up }
+    }
+
+    /// The direction from the server to a client.
+    pub(in crate::replay) fn down(feed: &Shared<'a>, player: usize) -> FedLink<'a> {
+        FedLink { feed: Rc::clone(feed), player, direction: Direction::Down }
+    }
+}
+
+impl Link for FedLink<'_> {
+    fn send(&mut self, at: Micros, _bytes: u16) -> Fate {
+        self.feed.borrow_mut().send(self.player, self.direction, at)
+    }
+}

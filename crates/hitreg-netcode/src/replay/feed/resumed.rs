@@ -1,0 +1,166 @@
+//! Where a feed is, as a keyframe has it, and a feed that goes on from there.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Feed, OfPlayer, Way};
+use crate::link::Fate;
+use hitreg_log::record::Stretch;
+use hitreg_log::units::{CommandSeq, Micros, Tick};
+
+/// Stretches, each with its number and the newest time in it.
+pub(super) struct Near {
+    next: usize,
+    stretches: VecDeque<(usize, Micros, Rc<Stretch>)>,
+    /// Before then nobody wants to go on from here, nor from what was near then.
+    since: Micros,
+}
+
+impl Near {
+    /// Takes the next stretch in, as it was read.
+    pub(super) fn add(&mut self, stretch: &Stretch, newest: Option<Micros>) {
+        let newest = newest.unwrap_or(Micros(i64::MIN));
+        if !self.stretches.is_empty() || newest >= self.since {
+            self.stretches.push_back((self.next, newest, Rc::new(stretch.clone())));
+        }
+        self.next += 1;
+    }
+
+    fn forget_before(&mut self, at: Micros) {
+        while self.stretches.front().is_some_and(|(_, newest, _)| *newest < at) {
+            self.stretches.pop_front();
+        }
+    }
+}
+
+/// The last tick, and the last frame of each player.
+pub(super) struct Before {
+    pub(super) tick: Tick,
+    pub(super) taken: Vec<CommandSeq>,
+}
+
+/// What of a feed is not in the log near it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::replay) struct Fed {
+    players: Vec<FedPlayer>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct FedPlayer {
+    frames_left: u64,
+    taken: CommandSeq,
+    /// In each direction.
+    passed: [Option<Passed>; 2],
+}
+
+/// The last packet that was passed, when it was sent, and when it arrived.
+type Passed = (u32, Micros, Option<Micros>, Option<Micros>);
+
+impl Fed {
+    pub(in crate::replay) fn players(&self) -> usize {
+        self.players.len()
+    }
+}
+
+impl Feed<'_> {
+    /// Keeps what is near from now on; the next stretch has this number.
+    pub(in crate::replay) fn keep_near(&mut self, next: usize) {
+        self.near = Some(Near { next, stretches: VecDeque::new(), since: Micros(i64::MIN) });
+    }
+
+    /// What is older will not be near any more: nobody asks before a time of which it is too long ago.
+    pub(in crate::replay) fn keep_since(&mut self, at: Micros) {
+        if let Some(near) = &mut self.near {
+            near.since = at;
+            near.forget_before(at);
+        }
+    }
+
+    /// Goes on after a tick, with what another feed knew then; the next stretch is one that was near, and has this number.
+    pub(in crate::replay) fn resume(&mut self, (tick, at): (Tick, Micros), next: usize, fed: &Fed) {
+        for (of, fed) in self.players.iter_mut().zip(&fed.players) {
+            of.frames_left = fed.frames_left;
+            for (way, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
+                way.sent.extend(passed.map(|(number, at, first, second)| (number, at, Fate { first, second })));
+                (way.begun, way.passed) = (passed.is_some(), passed.is_some());
+            }
+        }
+        let taken = fed.players.iter().map(|player| player.taken).collect();
+        self.before = Some(Before { tick, taken });
+        (self.compared, self.now) = (tick.0 as usize, at);
+        self.keep_near(next);
+    }
+
+    /// What was read that is no more than so long before `at`, and all up to it; and the number of its first stretch.
+    pub(in crate::replay) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<Stretch>>) {
+        self.read_until(at);
+        let Some(near) = &mut self.near else { return (0, Vec::new()) };
+        near.forget_before(at - reach);
+        let first = near.stretches.front().map_or(near.next, |(number, ..)| *number);
+        (first, near.stretches.iter().map(|(_, _, stretch)| Rc::clone(stretch)).collect())
+    }
+
+    /// Nobody will ask for what is near any more.
+    pub(in crate::replay) fn forget_near(&mut self) {
+        self.near = None;
+    }
+
+    /// What has been used up; `None` where somebody was heard only, or a packet was sent so long ago that it is not near, and nobody
+    /// has asked for it.
+    pub(in crate::replay) fn fed(&self, at: Micros, reach: Micros) -> Option<Fed> {
+        let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
+        let is_lost = |way: &Way| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);
+        if heard_only || self.players.iter().any(|of| is_lost(&of.up) || is_lost(&of.down)) {
+            return None;
+        }
+        let passed = |way: &Way| {
+            let front = way.sent.front().filter(|_| way.begun).copied();
+            front.map(|(number, sent, Fate { first, second })| (number, sent, first, second))
+        };
+        let of = |of: &OfPlayer| FedPlayer {
+            frames_left: of.frames_left,
+            taken: of.taken,
+            passed: [passed(&of.up), passed(&of.down)],
+        };
+        Some(Fed { players: self.players.iter().map(of).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::record::ArrivalRecord;
+
+    fn passed() -> Way {
+        let fate = Fate { first: Some(Micros::from_ms(30)), second: None };
+        Way { sent: [(5, Micros::from_ms(10), fate)].into(), begun: true, passed: true }
+    }
+
+    fn arrives(number: u32, ms: i64) -> ArrivalRecord {
+        ArrivalRecord { number, at: Micros::from_ms(ms) }
+    }
+
+    fn fates(way: &Way) -> Vec<(u32, Option<i64>, Option<i64>)> {
+        let ms = |at: Option<Micros>| at.map(|at| at.0 / 1_000);
+        way.sent.iter().map(|(number, _, fate)| (*number, ms(fate.first), ms(fate.second))).collect()
+    }
+
+    #[test]
+    fn what_is_known_of_a_packet_that_was_passed_is_not_taken_twice() {
+        let mut way = passed();
+        way.add([(6, Micros::from_ms(20))].into_iter(), &[arrives(5, 30), arrives(6, 40)]);
+        assert_eq!(fates(&way), [(5, Some(30), None), (6, Some(40), None)]);
+        way.add([].into_iter(), &[arrives(4, 50), arrives(5, 33)]);
+        assert_eq!(fates(&way), [(5, Some(30), Some(33)), (6, Some(40), None)], "that it came twice is news");
+    }
+
+    #[test]
+    fn a_chunk_that_has_it_again_says_all_of_it() {
+        let mut way = passed();
+        let sent = [(4, 5), (5, 10), (6, 20)].map(|(number, ms)| (number, Micros::from_ms(ms)));
+        way.add(sent.into_iter(), &[arrives(4, 20), arrives(5, 30), arrives(5, 31)]);
+        assert_eq!(fates(&way), [(5, Some(30), Some(31)), (6, None, None)]);
+    }
+}

@@ -1,0 +1,50 @@
+//! The `frames` table: every client frame, with its usercmd and the own body as far as it was predicted.
+
+use glam::Vec3;
+
+use super::columns::CellRows;
+use crate::game::{Body, Field, Game};
+use crate::pipeline::Commanded;
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::frames::{Row, SCHEMA, Writer};
+use hitreg_log::units::{Micros, PlayerId};
+
+#[derive(Debug)]
+pub(super) struct Frames {
+    rows: Writer,
+    own: CellRows,
+}
+
+impl Frames {
+    pub(super) fn new(fields: Vec<Field>) -> Frames {
+        Frames { rows: Writer::default(), own: CellRows::new(fields) }
+    }
+
+    pub(super) fn push<G: Game>(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>) {
+        self.rows.push(Row {
+            ran: commanded.ran,
+            first_effects: commanded.effects.len() as u32,
+            has_body: commanded.predicted.is_some().into(),
+            drawn: commanded.drawn_origin.unwrap_or(Vec3::ZERO),
+            ..Row::of_usercmd(player, at, &commanded.command)
+        });
+        let row = self.own.next_row();
+        if let Some(body) = &commanded.predicted {
+            body.write(row);
+        }
+    }
+
+    /// The cells of the own body in the newest frame.
+    pub(super) fn newest(&self) -> Option<&[u32]> {
+        self.own.newest_row()
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// The rows so far.
+    pub(super) fn take(&mut self) -> Table {
+        self.rows.take(self.own.take(SCHEMA.fields.unwrap_or_default()))
+    }
+}

@@ -1,0 +1,220 @@
+//! The `packets` and `snapshots` tables: what went over the network, and what became of it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::packet::Snapshot;
+use crate::session::Packed;
+use hitreg_log::record::PacketRecord;
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::{packets, snapshots};
+use hitreg_log::units::{Micros, PlayerId};
+
+#[derive(Debug)]
+pub(super) struct Network {
+    /// Whether sizes are those of datagrams.
+    with_sizes: bool,
+    up: Way<packets::Row<'static>>,
+    down: Way<snapshots::Row<'static>>,
+    packets: packets::Writer,
+    snapshots: snapshots::Writer,
+}
+
+/// What was sent in one direction and may still arrive.
+#[derive(Debug)]
+struct Way<R> {
+    /// The longest that anything is on its way; `None` where that is not known, and all may still arrive.
+    longest: Option<Micros>,
+    /// Whose and which, when it was sent, and its row.
+    sent: VecDeque<((PlayerId, u32), Micros, R)>,
+    /// How many have left `sent`.
+    settled: usize,
+    /// The place of each, those included that have left.
+    places: BTreeMap<(PlayerId, u32), usize>,
+}
+
+impl Network {
+    pub(super) fn new(with_sizes: bool, longest: Option<Micros>) -> Network {
+        Network {
+            with_sizes,
+            up: Way::new(longest),
+            down: Way::new(longest),
+            packets: packets::Writer::default(),
+            snapshots: snapshots::Writer::default(),
+        }
+    }
+
+    pub(super) fn packet_sent(&mut self, player: PlayerId, packet: &PacketRecord) {
+        let row = packets::Row {
+            player: player.0.into(),
+            packet: packet.number,
+            at_us: packet.at.0,
+            arrived: 0,
+            took_ms: f32::NAN,
+            newest: packet.newest.0,
+            usercmds: packet.count.into(),
+            ack: packet.ack.0,
+            bytes: self.with_sizes.then_some(packet.bytes.into()),
+        };
+        let Network { up, packets, .. } = self;
+        up.settle(packet.at, |row| packets.push(row));
+        up.sent((player, packet.number), packet.at, row);
+    }
+
+    pub(super) fn packet_reached(&mut self, player: PlayerId, number: u32, at: Micros) {
+        let Some((sent, row)) = self.up.find((player, number)) else { return };
+        arrives(at, sent, &mut row.arrived, &mut row.took_ms);
+    }
+
+    pub(super) fn snapshot_sent<B>(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<B>, packed: Packed) {
+        let row = snapshots::Row {
+            player: player.0.into(),
+            snapshot: snapshot.seq.0,
+            at_us: at.0,
+            arrived: 0,
+            took_ms: f32::NAN,
+            ack: snapshot.ack.0,
+            entities: snapshot.frame.entities.len() as u32,
+            effects: snapshot.effects.len() as u32,
+            choked: snapshot.choked.into(),
+            helper_ms: snapshot.helper_ms.map_or(f32::NAN, f32::from),
+            warnings: snapshot.warnings.len() as u32,
+            bytes: self.with_sizes.then_some(packed.bytes.into()),
+            saw_avatar_right: packed.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
+            bits: packed.told.filter(|_| self.with_sizes).map(|told| told.parts()),
+        };
+        let Network { down, snapshots, .. } = self;
+        down.settle(at, |row| snapshots.push(row));
+        down.sent((player, snapshot.seq.0), at, row);
+    }
+
+    pub(super) fn snapshot_received(&mut self, player: PlayerId, number: u32, at: Micros) {
+        let Some((sent, row)) = self.down.find((player, number)) else { return };
+        arrives(at, sent, &mut row.arrived, &mut row.took_ms);
+    }
+
+    /// What has been sent so far is not wanted.
+    pub(super) fn let_go(&mut self) {
+        self.up.let_go();
+        self.down.let_go();
+    }
+
+    /// Nothing arrives any more.
+    pub(super) fn end(&mut self) {
+        let Network { up, down, packets, snapshots, .. } = self;
+        up.sent.drain(..).for_each(|(_, _, row)| packets.push(row));
+        down.sent.drain(..).for_each(|(_, _, row)| snapshots.push(row));
+    }
+
+    /// How many rows of which all is known both tables hold.
+    pub(super) fn rows(&self) -> [usize; 2] {
+        [self.packets.rows(), self.snapshots.rows()]
+    }
+
+    /// These rows of `packets`.
+    pub(super) fn take_packets(&mut self) -> Table {
+        self.packets.take(Vec::new())
+    }
+
+    /// These rows of `snapshots`.
+    pub(super) fn take_snapshots(&mut self) -> Table {
+        self.snapshots.take(Vec::new())
+    }
+}
+
+impl<R> Way<R> {
+    fn new(longest: Option<Micros>) -> Way<R> {
+        Way { longest, sent: VecDeque::new(), settled: 0, places: BTreeMap::new() }
+    }
+
+    fn let_go(&mut self) {
+        self.sent.clear();
+        self.places.clear();
+        self.settled = 0;
+    }
+
+    fn sent(&mut self, key: (PlayerId, u32), at: Micros, row: R) {
+        self.places.insert(key, self.settled + self.sent.len());
+        self.sent.push_back((key, at, row));
+    }
+
+    fn find(&mut self, key: (PlayerId, u32)) -> Option<(Micros, &mut R)> {
+        let place = self.places.get(&key)?.checked_sub(self.settled)?;
+        self.sent.get_mut(place).map(|(_, at, row)| (*at, row))
+    }
+
+    /// Gives out what cannot arrive after `now`, in the order of sending.
+    fn settle(&mut self, now: Micros, mut out: impl FnMut(R)) {
+        let Some(longest) = self.longest else { return };
+        while let Some((key, _, row)) = self.sent.pop_front_if(|(_, at, _)| at.0.saturating_add(longest.0) < now.0) {
+            if self.places.get(&key) == Some(&self.settled) {
+                self.places.remove(&key);
+            }
+            self.settled += 1;
+            out(row);
+        }
+    }
+}
+
+/// It arrives; how long it took is the first time's.
+fn arrives(at: Micros, sent: Micros, arrived: &mut u32, took_ms: &mut f32) {
+    if *arrived == 0 {
+        *took_ms = Micros(at.0.saturating_sub(sent.0)).as_ms_f64() as f32;
+    }
+    *arrived += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::game::Category;
+    use hitreg_log::trace::schema::{Kind as _, OptionalBits};
+    use hitreg_log::units::CommandSeq;
+
+    fn packet(number: u32, ms: i64) -> PacketRecord {
+        PacketRecord {
+            number,
+            at: Micros::from_ms(ms),
+            newest: CommandSeq(number),
+            count: 1,
+            ..PacketRecord::default()
+        }
+    }
+
+    fn network(longest_ms: i64, sent: &[(u32, i64)]) -> Network {
+        let mut network = Network::new(false, Some(Micros::from_ms(longest_ms)));
+        sent.iter().for_each(|(number, ms)| network.packet_sent(PlayerId(0), &packet(*number, *ms)));
+        network
+    }
+
+    fn arrived(network: &mut Network) -> Vec<u32> {
+        network.end();
+        packets::Columns::read(&network.take_packets()).arrived.to_vec()
+    }
+
+    #[test]
+    fn the_parts_of_bits_are_the_categories_and_three_more() {
+        let parts: Vec<&str> = OptionalBits::PARTS.iter().map(|part| &part[1..]).collect();
+        let categories = Category::NAMES.iter().copied();
+        assert_eq!(parts, categories.chain(["naming", "events", "headers"]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_row_goes_on_when_nothing_of_it_can_arrive_any_more() {
+        let mut network = network(15, &[(1, 0), (2, 10), (3, 25)]);
+        assert_eq!(network.rows(), [1, 0], "the second may arrive at this very time");
+        network.packet_reached(PlayerId(0), 2, Micros::from_ms(25));
+        network.packet_reached(PlayerId(0), 1, Micros::from_ms(26));
+        network.packet_sent(PlayerId(0), &packet(4, 26));
+        assert_eq!(network.rows(), [2, 0]);
+        assert_eq!(arrived(&mut network), [0, 1, 0, 0], "what came too late for its row counts nowhere else");
+        assert_eq!(network.rows(), [0, 0], "they have been taken");
+    }
+
+    #[test]
+    fn a_number_that_comes_again_is_another_packet() {
+        // The first has gone on by the time that the second arrives, and so has the one between them.
+        let mut network = network(15, &[(1, 0), (1, 14), (2, 16), (3, 28)]);
+        network.packet_reached(PlayerId(0), 1, Micros::from_ms(29));
+        assert_eq!(arrived(&mut network), [0, 1, 0, 0]);
+    }
+}

@@ -1,0 +1,87 @@
+//! Open loop: each recorded client runs alone on its recorded input and the snapshots that it received, at the times at
+//! which it received them. Every prediction is held against the recorded truth.
+
+mod client;
+mod fed;
+mod snapshot;
+
+use std::sync::Arc;
+
+pub(super) use fed::stream;
+pub(super) use snapshot::snapshot;
+
+use super::budget::{Counted, ReplayBudget};
+use super::{Jump, ReplayError, Replayed, Tables, own_settings};
+use crate::game::{Game, StateRows};
+use crate::pipeline::{ClientPipeline, Setup};
+use client::Client;
+use hitreg_log::memory::MemoryLimit;
+use hitreg_log::record::{PlayerRecords, Session};
+use hitreg_log::units::{Micros, PlayerId, Tick};
+
+pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
+    session: &Session,
+    setup: &Setup<G>,
+    furthest: Option<Micros>,
+    progress: &mut dyn FnMut(Micros),
+) -> Result<Replayed, ReplayError> {
+    let rows = StateRows::new::<G>(&session.header.classes)?;
+    // By the settings that it was recorded under, whatever it is replayed under.
+    let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
+    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
+    let budget = ReplayBudget::holding(session, MemoryLimit::current());
+    budget.begin::<G>(session, 0)?;
+    let mut counted = Counted::new(&budget, &mut tables);
+    let mut jumps = Vec::new();
+    for (player, records) in (0..).map(PlayerId).zip(&session.players) {
+        let [Some(first), Some(last)] = [records.frames.first(), records.frames.last()] else { continue };
+        let made = [first.command.seq, last.command.seq];
+        let mut client = Client::<G, C>::new(setup, player, made, drawn_behind);
+        replay_player((session, &rows), records, &mut client, (&mut counted, &mut jumps), progress)?;
+    }
+    let again = G::shots_again(&setup.rules, session, furthest);
+    for shot in again.map_err(|source| ReplayError::BadState { tick: Tick(0), source })? {
+        tables.judged_again::<G>(&shot);
+    }
+    let trace = tables.finish::<G>();
+    Ok(Replayed {
+        trace,
+        first_difference: None,
+        hashes_compared: 0,
+        traffic: None,
+        rollbacks: 0,
+        rollback_error: None,
+        jumps,
+    })
+}
+
+fn replay_player<G: Game, C: ClientPipeline<G>>(
+    (session, rows): (&Session, &StateRows),
+    records: &PlayerRecords,
+    client: &mut Client<G, C>,
+    (tables, jumps): (&mut Counted<'_, Tables>, &mut Vec<Jump>),
+    progress: &mut dyn FnMut(Micros),
+) -> Result<(), ReplayError> {
+    let mut arrivals = records.received.iter().peekable();
+    let mut receive = |client: &mut Client<G, C>, tables: &mut Counted<'_, Tables>, until: Micros| {
+        while let Some(arrival) = arrivals.peek().filter(|arrival| arrival.at <= until) {
+            let index = records.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0);
+            if let Some(record) = index.ok().and_then(|index| records.snapshots.get(index)) {
+                if client.is_yet_to_make(record.ack) {
+                    break;
+                }
+                let snapshot = snapshot::<G>(&session.states, rows, client.player, record)?;
+                jumps.extend(client.receive(arrival.at, &snapshot, tables));
+            }
+            arrivals.next();
+        }
+        Ok::<(), ReplayError>(())
+    };
+    for recorded in &records.frames {
+        receive(client, tables, recorded.at)?;
+        client.frame(recorded, tables)?;
+        progress(recorded.at);
+    }
+    // The last usercmds are acked after the last frame.
+    receive(client, tables, Micros(i64::MAX))
+}

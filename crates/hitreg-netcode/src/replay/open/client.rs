@@ -1,0 +1,110 @@
+//! One recorded client that runs alone, whoever hands it its records.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::{Counted, Jump, ReplayError, Tables};
+use crate::game::{Body, Game};
+use crate::history::Frame;
+use crate::packet::Snapshot;
+use crate::pipeline::{ClientPipeline, Setup};
+use crate::session::{Observer, Shown};
+use hitreg_log::record::FrameRecord;
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+
+pub(super) struct Client<G: Game, C> {
+    pub(super) player: PlayerId,
+    client: C,
+    drawn_behind: Micros,
+    last_shown: Option<Arc<Frame<G::Body>>>,
+    /// The last usercmd that it made, and the last that it will make.
+    made: CommandSeq,
+    last: CommandSeq,
+}
+
+impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
+    /// One that makes these usercmds, the first and the last.
+    pub(super) fn new(
+        setup: &Setup<G>,
+        player: PlayerId,
+        [first, last]: [CommandSeq; 2],
+        drawn_behind: Micros,
+    ) -> Client<G, C> {
+        let mut client = C::new(setup.of_player(player), player);
+        client.number_from(first);
+        Client { player, client, drawn_behind, last_shown: None, made: CommandSeq(0), last }
+    }
+
+    /// A snapshot that acks a usercmd came after it, whatever the stamps of a local network or of a level's start say.
+    pub(super) fn is_yet_to_make(&self, ack: CommandSeq) -> bool {
+        ack > self.made && ack <= self.last
+    }
+
+    /// A snapshot arrives; how far it moved what the player sees of himself.
+    pub(super) fn receive(
+        &mut self,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        tables: &mut Counted<'_, Tables>,
+    ) -> Option<Jump> {
+        let before = self.client.predicted().cloned();
+        let reconciled = self.client.handle_snapshot(at, snapshot);
+        let shown = self.last_shown.replace(Arc::clone(&snapshot.frame));
+        let units = before.zip(self.client.predicted()).and_then(|(before, after)| {
+            moved(&before, after, carried::<G>(&before, shown.as_deref()?, &snapshot.frame))
+        });
+        Observer::<G>::snapshot_received(tables, self.player, at, snapshot, reconciled.as_ref());
+        units.map(|units| Jump { player: self.player, at, units })
+    }
+
+    /// It makes its next usercmd.
+    pub(super) fn frame(
+        &mut self,
+        recorded: &FrameRecord,
+        tables: &mut Counted<'_, Tables>,
+    ) -> Result<(), ReplayError> {
+        let client = &mut self.client;
+        if G::DRAWN_AT_ITS_TIME {
+            client.set_clock(recorded.at, recorded.command.server_time + self.drawn_behind);
+        }
+        client.look(recorded.at);
+        let commanded = client.command(recorded.at, &recorded.command.input);
+        self.made = commanded.command.seq;
+        let shown = Shown { drawn: client.drawn(), drawn_at: client.drawn_at() };
+        tables.frame(self.player, recorded.at, &commanded, &shown);
+        tables.budget.check()
+    }
+}
+
+/// How far what a body stands on has gone from one snapshot to the next.
+fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) -> Vec3 {
+    let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.origin() - from.get(on)?.origin()));
+    gone.unwrap_or(Vec3::ZERO)
+}
+
+/// How far a prediction was moved, if it was; who is put elsewhere has not mispredicted, and neither has who was carried.
+fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
+    let units = (before.origin() + carried).distance(after.origin());
+    (units > 0.0 && before.teleports() == after.teleports()).then_some(units)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::ArenaBody;
+
+    fn at(x: f32, teleports: u32) -> ArenaBody {
+        ArenaBody { origin: Vec3::X * x, teleports: teleports as _, ..ArenaBody::default() }
+    }
+
+    #[test]
+    fn who_was_carried_or_put_elsewhere_has_not_mispredicted() {
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::ZERO), Some(2.0));
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 2.0), None, "as far as what it stands on");
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 1.5), Some(0.5));
+        assert_eq!(moved(&at(5.0, 0), &at(5.0, 0), Vec3::ZERO), None);
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 1), Vec3::ZERO), None, "it went through a teleporter");
+        assert_eq!(moved(&at(5.0, 0), &at(5.0, 1), Vec3::ZERO), None);
+    }
+}

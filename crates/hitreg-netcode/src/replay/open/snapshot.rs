@@ -1,0 +1,48 @@
+//! A recorded snapshot as its client got it.
+
+use std::sync::Arc;
+
+use super::ReplayError;
+use crate::game::{ClassId, Game, StateRows};
+use crate::history::Frame;
+use crate::packet::Snapshot;
+use hitreg_log::record::{KnowsStates, SnapshotRecord};
+use hitreg_log::units::{EntityId, PlayerId};
+
+pub(in crate::replay) fn snapshot<G: Game>(
+    states: &impl KnowsStates,
+    rows: &StateRows,
+    viewer: PlayerId,
+    record: &SnapshotRecord,
+) -> Result<Snapshot<G::Body>, ReplayError> {
+    let tick = record.tick;
+    let bad = |source| ReplayError::BadState { tick, source };
+    let mut entities: Vec<(EntityId, G::Body)> = Vec::with_capacity(record.entities.len());
+    for entity in &record.entities {
+        let mut sent = states.sent(tick, viewer, *entity).peekable();
+        if sent.peek().is_none() {
+            return Err(ReplayError::NoState { tick, entity: *entity, viewer });
+        }
+        // Of a class that this build does not know, it knows nothing to show.
+        let read = |(class, cells): (ClassId, &[u32])| rows.read::<G>(class, cells).transpose();
+        if let Some(body) = sent.find_map(read) {
+            entities.push((*entity, body.map_err(bad)?));
+        }
+    }
+    let frame = Frame { tick: record.tick, server_time: record.server_time, entities };
+    let timing = record.timing.as_deref().cloned().unwrap_or_default();
+    let snapshot = Snapshot {
+        seq: record.seq,
+        ack: record.ack,
+        frame: Arc::new(frame),
+        effects: record.effects.clone(),
+        choked: record.choked,
+        helper_ms: timing.helper_ms,
+        warnings: timing.warnings,
+        // Logs do not say; and what a client sends in open loop reaches nobody.
+        echo: None,
+        extra: record.extra.clone(),
+    };
+    G::check_snapshot(&snapshot.frame.entities, &snapshot.extras()).map_err(bad)?;
+    Ok(snapshot)
+}

@@ -1,0 +1,149 @@
+//! A part of a session: which rows of a trace are of it.
+
+use std::collections::BTreeMap;
+
+use super::ReplayError;
+use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, ticks, variables, views};
+use hitreg_log::trace::{Data, Table, Trace};
+use hitreg_log::units::{ClockTime, Micros};
+
+/// Rows ask for no more of what was before them, but for what was on its way.
+pub(super) const LOOKED_BACK: Micros = Micros::from_s(4);
+
+/// From one time of a session to another, which is no part of it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its beginning.
+    pub from: Micros,
+    /// Its end.
+    pub to: Micros,
+}
+
+impl Part {
+    /// All of any session.
+    pub const WHOLE: Part = Part { from: Micros(i64::MIN), to: Micros(i64::MAX) };
+
+    /// From when on a replay must be looked at for the rows of a part that begins at `at`: they ask for what came before them.
+    pub fn needs_from(at: Micros) -> Micros {
+        at - LOOKED_BACK
+    }
+
+    /// The same, but with the times of the session where it begins or ends with that.
+    #[must_use]
+    pub fn within(self, played: Option<(Micros, Micros)>) -> Part {
+        let (first, last) = played.unwrap_or_default();
+        let or = |at: Micros, open: Micros, otherwise: Micros| if at == open { otherwise } else { at };
+        let end = Micros(last.0.saturating_add(1));
+        Part { from: or(self.from, Part::WHOLE.from, first), to: or(self.to, Part::WHOLE.to, end) }
+    }
+
+    /// What a trace of it says of that: nothing where it is all of the session.
+    pub(super) fn told(self, played: Option<(Micros, Micros)>) -> Option<[Micros; 2]> {
+        let (whole, Part { from, to }) = (Part::WHOLE.within(played), self.within(played));
+        (from > whole.from || to < whole.to).then_some([from, to])
+    }
+
+    /// Whether a time is of it.
+    pub fn has(self, at: Micros) -> bool {
+        self.from <= at && (at < self.to || self.to == Part::WHOLE.to)
+    }
+
+    /// Refuses a part that ends before it begins, or is not within a session from `first` to `last`. The last moment may be rounded
+    /// up to a whole second.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn check(self, first: Micros, last: Micros) -> Result<(), ReplayError> {
+        let Part { from, to } = self;
+        let asked = [from, to].map(|at| (at != Part::WHOLE.from && at != Part::WHOLE.to).then_some(at));
+        let over = asked[0].filter(|at| *at >= last).or(asked[1].filter(|at| at.0.saturating_sub(last.0) > 1_000_000));
+        match over.or(asked[1].filter(|at| *at <= first)) {
+            Some(at) => {
+                Err(ReplayError::NotInSession { at: ClockTime(at), first: ClockTime(first), last: ClockTime(last) })
+            }
+            None if from >= to => Err(ReplayError::EmptyPart { from: ClockTime(from), to: ClockTime(to) }),
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves of a whole trace the rows of this part. A body, or what was done with a usercmd, is of its tick's time; a view or a
+    /// variable of its frame's; an error of its correction's.
+    pub fn cut(self, trace: &mut Trace) {
+        let times = |name: &str, columns: &[&str]| -> BTreeMap<Vec<u32>, i64> {
+            let Some(table) = trace.table(name) else { return BTreeMap::new() };
+            let key = |row: usize| columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect();
+            (0..table.rows()).zip(table.i64s("at_us")).map(|(row, at)| (key(row), *at)).collect()
+        };
+        let by_command: &[&str] = &["player", "command"];
+        let of_ticks = times(ticks::SCHEMA.name, &["tick"]);
+        let of_frames = times(frames::SCHEMA.name, by_command);
+        let of_acks = times(corrections::SCHEMA.name, by_command);
+        for table in &mut trace.tables {
+            let (columns, times) = match &table.name {
+                name if name == bodies::SCHEMA.name || name == executed::SCHEMA.name => (&["tick"][..], &of_ticks),
+                name if name == views::SCHEMA.name || name == variables::SCHEMA.name => (by_command, &of_frames),
+                name if name == errors::SCHEMA.name => (by_command, &of_acks),
+                _ => {
+                    self.cut_by_time(table);
+                    continue;
+                }
+            };
+            let key = |row: usize| columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect();
+            let is_of = |row: usize| times.get::<Vec<u32>>(&key(row)).is_some_and(|at| self.has(Micros(*at)));
+            let keep: Vec<bool> = (0..table.rows()).map(is_of).collect();
+            leave(table, &keep);
+        }
+    }
+
+    /// Leaves of rows that say their time those of this part.
+    fn cut_by_time(self, table: &mut Table) {
+        let times = table.i64s("at_us");
+        if times.iter().any(|at| !self.has(Micros(*at))) {
+            let keep: Vec<bool> = times.iter().map(|at| self.has(Micros(*at))).collect();
+            leave(table, &keep);
+        }
+    }
+}
+
+/// Leaves the rows of which `keep` says so.
+fn leave(table: &mut Table, keep: &[bool]) {
+    fn of<T>(values: &mut Vec<T>, keep: &[bool]) {
+        let mut keep = keep.iter();
+        values.retain(|_| keep.next().is_some_and(|keep| *keep));
+    }
+    for column in &mut table.columns {
+        match &mut column.data {
+            Data::U32(values) | Data::Name { codes: values, .. } => of(values, keep),
+            Data::U64(values) => of(values, keep),
+            Data::I64(values) => of(values, keep),
+            Data::F32(values) => of(values, keep),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_of_the_whole_session_is_not_one_of_a_part() {
+        let played = Some((Micros::from_s(1), Micros::from_s(60)));
+        let end = Micros(60_000_001);
+        let told = |from, to| Part { from, to }.told(played);
+        assert_eq!(Part::WHOLE.told(played), None);
+        assert_eq!([told(Micros::ZERO, Part::WHOLE.to), told(Part::WHOLE.from, end)], [None, None]);
+        assert_eq!(told(Micros::from_s(2), Part::WHOLE.to), Some([Micros::from_s(2), end]));
+        assert_eq!(told(Part::WHOLE.from, Micros::from_s(60)), Some([Micros::from_s(1), Micros::from_s(60)]));
+    }
+
+    #[test]
+    fn a_part_is_within_its_session() {
+        let part = |from, to| Part { from: Micros::from_s(from), to: Micros::from_s(to) };
+        let is_good = |part: Part| part.check(Micros::ZERO, Micros::from_ms(59_500)).is_ok();
+        assert!([part(0, 60), part(59, 60), Part { from: Part::WHOLE.from, ..part(0, 1) }].into_iter().all(is_good));
+        assert!(is_good(Part { to: Part::WHOLE.to, ..part(59, 0) }));
+        assert!(part(0, 60).has(Micros(59_999_999)) && !part(0, 60).has(Micros::from_s(60)));
+        assert!(Part::WHOLE.has(Micros(i64::MAX)) && Part::WHOLE.has(Micros(i64::MIN)));
+        assert!(![part(1, 1), part(2, 1), part(60, 61), part(1, 61)].into_iter().any(is_good));
+    }
+}

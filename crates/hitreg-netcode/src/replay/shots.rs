@@ -1,0 +1,359 @@
+//! The `shots` table: what the shooter's client predicted, what the server judged, and the view error between them.
+
+mod target;
+
+use std::collections::BTreeMap;
+
+use super::cover::Covers;
+use super::part::Part;
+use crate::game::{Body, Game, Reason, ShotAgain, Verdict};
+use crate::pipeline::{Judged, Limit};
+use glam::Vec3;
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::IMPACT;
+use hitreg_log::trace::schema::shots::{Row, Writer};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use target::{Aimed, aimed_at};
+
+/// Rows in the order in which the server judged; predicted shots that it never judged come last.
+#[derive(Debug, Default)]
+pub(super) struct Shots {
+    /// Shots that were predicted and are not judged yet, by (player, usercmd, index).
+    pending: BTreeMap<ShotKey, (Micros, &'static str, Verdict)>,
+    rows: Writer,
+    /// Rows that wait for the frames of their own moment to say how the target was covered.
+    waiting: Vec<(usize, Sight)>,
+}
+
+/// Player, usercmd, and which shot of that usercmd.
+type ShotKey = (PlayerId, CommandSeq, u8);
+
+/// Who was shot at from where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    pub(super) at: Micros,
+    pub(super) tick: Tick,
+    pub(super) muzzle: Vec3,
+    pub(super) target: EntityId,
+}
+
+/// Who was on the shooter's screen: each entity and its drawn origin.
+pub(super) type OnScreen<'a> = &'a mut dyn Iterator<Item = (EntityId, Vec3)>;
+
+impl Shots {
+    pub(super) fn predicted(&mut self, key: ShotKey, at: Micros, weapon: &'static str, verdict: Verdict) {
+        self.pending.insert(key, (at, weapon, verdict));
+    }
+
+    pub(super) fn judged<G: Game>(
+        &mut self,
+        at: Micros,
+        tick: Tick,
+        judged: &Judged<G>,
+        on_screen: OnScreen<'_>,
+        covers: &Covers,
+    ) {
+        let key = (judged.shooter, judged.command, judged.index);
+        let predicted = self.pending.remove(&key).map(|(_, _, verdict)| verdict);
+        let aimed = aimed_at(G::aim(&judged.fire), on_screen, &judged.verdict, predicted.as_ref());
+        let view_error = aimed.filter(|_| judged.verdict.reason != Reason::Launched).and_then(|aimed| {
+            let left = judged.rewind.left_in_present.contains(&aimed.entity);
+            let (_, body) = judged.rewind.targets.iter().find(|(id, _)| *id == aimed.entity)?;
+            aimed.drawn.filter(|_| !left).map(|drawn| body.origin().distance(drawn))
+        });
+        self.push::<G>(Shot {
+            key,
+            at,
+            tick,
+            weapon: G::weapon_name(&judged.fire),
+            predicted: predicted.as_ref(),
+            judged: Some(&judged.verdict),
+            rewind: (judged.rewind.by, judged.rewind.limit),
+            aimed,
+            view_error,
+            again: None,
+        });
+        let was_hit = judged.verdict.reason == Reason::Hit;
+        let target = aimed.filter(|_| was_hit || judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity);
+        let muzzle = G::aim(&judged.fire).0;
+        let sight = target.filter(|_| judged.verdict.reason != Reason::Launched);
+        let Some(sight) = sight.map(|target| Sight { at, tick, muzzle, target }) else { return };
+        let (row, visible) = (self.rows.rows() - 1, covers.visible(&sight));
+        self.rows.visible_at_present.codes[row] = visible.map_or(0, |visible| if visible { 1 } else { 2 });
+        if was_hit && visible == Some(false) {
+            self.waiting.push((row, sight));
+        }
+    }
+
+    /// A shot of a recording. Nothing is known of cover there.
+    pub(super) fn judged_again<G: Game>(&mut self, shot: &ShotAgain, on_screen: OnScreen<'_>) {
+        let judged = shot.judged.as_ref();
+        let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
+        let aimed = judged.and_then(|judged| {
+            // Of all that is drawn, those who could be hit.
+            let on_screen = &mut on_screen.filter(|(id, _)| place(*id).is_some());
+            aimed_at(judged.aim, on_screen, &shot.verdict, None)
+        });
+        let flies = shot.is_impact || shot.verdict.reason == Reason::Launched;
+        let view_error = aimed.filter(|_| !flies).and_then(|aimed| {
+            let (_, judged) = place(aimed.entity)?;
+            aimed.drawn.map(|drawn| judged.distance(drawn))
+        });
+        let rewind = judged.map_or(Micros::ZERO, |judged| judged.rewind);
+        let limit = match judged {
+            Some(judged) if judged.is_cut => Limit::MaxUnlag,
+            Some(judged) if judged.is_compensated => Limit::None,
+            _ => Limit::Off,
+        };
+        self.push::<G>(Shot {
+            key: (shot.shooter, shot.command, shot.index),
+            at: shot.at,
+            tick: shot.tick,
+            weapon: shot.weapon,
+            predicted: None,
+            judged: Some(&shot.verdict),
+            rewind: (rewind, limit),
+            aimed,
+            view_error,
+            again: Some(shot),
+        });
+    }
+
+    /// When the first shot was that is not yet known to be covered or not.
+    pub(super) fn waits_since(&self) -> Option<Micros> {
+        self.waiting.first().map(|(_, sight)| sight.at)
+    }
+
+    /// All frames before `now` are known.
+    pub(super) fn settle(&mut self, now: Micros, covers: &Covers) {
+        let rows = &mut self.rows;
+        self.waiting.retain(|(row, sight)| {
+            if sight.at >= now {
+                return true;
+            }
+            if let Some((time, units)) = covers.hidden(sight) {
+                rows.in_cover_ms[*row] = time.as_ms_f64() as f32;
+                rows.in_cover_units[*row] = units;
+            }
+            false
+        });
+    }
+
+    pub(super) fn impact<G: Game>(
+        &mut self,
+        (shooter, command): (PlayerId, CommandSeq),
+        at: Micros,
+        tick: Tick,
+        weapon: &'static str,
+        verdict: &Verdict,
+    ) {
+        // An impact is a row of its own after the shot's, which has the launch.
+        let key = (shooter, command, IMPACT);
+        self.push::<G>(Shot { tick, judged: Some(verdict), ..Shot::unjudged(key, at, weapon) });
+    }
+
+    /// Judged so late that it has no row.
+    pub(super) fn judged_later<G: Game>(&mut self, judged: &Judged<G>) {
+        self.pending.remove(&(judged.shooter, judged.command, judged.index));
+    }
+
+    /// The rows so far are not wanted.
+    pub(super) fn let_go(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// What was not judged so far never is.
+    pub(super) fn end<G: Game>(&mut self, part: Part) {
+        let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, (at, ..))| part.has(*at));
+        for (key, (at, weapon, verdict)) in pending {
+            self.push::<G>(Shot { predicted: Some(&verdict), ..Shot::unjudged(key, at, weapon) });
+        }
+    }
+
+    /// How many rows there are of which all is known; none while one of them waits.
+    pub(super) fn rows(&self) -> usize {
+        if self.waiting.is_empty() { self.rows.rows() } else { 0 }
+    }
+
+    /// These rows.
+    pub(super) fn take(&mut self) -> Table {
+        self.rows.take(Vec::new())
+    }
+
+    fn push<G: Game>(&mut self, shot: Shot<'_>) {
+        let Shot { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
+        let seen = Wounded::of::<G>(predicted);
+        let wounded = Wounded::of::<G>(judged);
+        let given = shot.again.and_then(|again| again.given);
+        let again = shot.again.and_then(|again| again.judged.as_ref());
+        let named = |target: Option<EntityId>, nobody: &str| target.map_or(nobody.to_owned(), entity_name);
+        self.rows.push(Row {
+            shooter: shooter.0.into(),
+            command: command.0,
+            index: index.into(),
+            impact: shot.again.map_or(index == IMPACT, |again| again.is_impact).into(),
+            at_us: shot.at.0,
+            tick: shot.tick.0,
+            weapon: shot.weapon,
+            rewind_us: shot.rewind.0.0,
+            limit: shot.rewind.1 as u8,
+            aimed_at: &aimed.map_or("none".to_owned(), |aimed| entity_name(aimed.entity)),
+            aimed_by: aimed.map_or(0, |aimed| aimed.by as u8),
+            aim_off_degrees: aimed.map_or(f32::NAN, |aimed| aimed.off.to_degrees()),
+            view_error_units: shot.view_error.unwrap_or(f32::NAN),
+            predicted_reason: seen.reason,
+            predicted_target: &seen.target,
+            predicted_hitgroup: seen.hitgroup,
+            predicted_damage: seen.damage,
+            predicted_pellets: seen.pellets,
+            reason: wounded.reason,
+            target: &wounded.target,
+            hitgroup: wounded.hitgroup,
+            damage: wounded.damage,
+            pellets: wounded.pellets,
+            visible_at_present: 0,
+            in_cover_ms: f32::NAN,
+            in_cover_units: f32::NAN,
+            given_target: &given.map_or("none".to_owned(), |given| named(given.target, "?")),
+            given_damage: given.filter(|given| given.damage != 0).map(|given| given.damage as f32),
+            present_target: &named(again.and_then(|again| again.at_present), "none"),
+            off_units: again.and_then(|again| again.off_units).map(|(off, _)| off),
+            beyond_spread_units: again.and_then(|again| again.off_units).map(|(_, beyond)| beyond),
+        });
+    }
+}
+
+/// All that a row says of a shot but its cover.
+struct Shot<'a> {
+    key: ShotKey,
+    at: Micros,
+    tick: Tick,
+    weapon: &'static str,
+    predicted: Option<&'a Verdict>,
+    judged: Option<&'a Verdict>,
+    rewind: (Micros, Limit),
+    aimed: Option<Aimed>,
+    view_error: Option<f32>,
+    again: Option<&'a ShotAgain>,
+}
+
+impl Shot<'_> {
+    fn unjudged(key: ShotKey, at: Micros, weapon: &'static str) -> Self {
+        let rewind = (Micros::ZERO, Limit::Off);
+        let (tick, predicted, judged) = (Tick(0), None, None);
+        Shot { key, at, tick, weapon, predicted, judged, rewind, aimed: None, view_error: None, again: None }
+    }
+}
+
+/// What one side thinks became of a shot.
+struct Wounded {
+    reason: u8,
+    target: String,
+    hitgroup: &'static str,
+    damage: i64,
+    pellets: u32,
+}
+
+impl Wounded {
+    fn of<G: Game>(verdict: Option<&Verdict>) -> Wounded {
+        let wound = verdict.and_then(Verdict::main_wound);
+        Wounded {
+            // That there is no verdict comes after the reasons.
+            reason: verdict.map_or(Reason::NAMES.len() as u8, |v| v.reason as u8),
+            target: wound.map_or("none".to_owned(), |wound| entity_name(wound.target)),
+            hitgroup: wound.map_or("none", |wound| G::hitgroup_name(wound.hitgroup)),
+            damage: wound.map_or(0, |wound| wound.damage.into()),
+            pellets: wound.map_or(0, |wound| wound.pellets.into()),
+        }
+    }
+}
+
+/// The name of an entity in tables: `p3` for players and everything else alike, by number.
+fn entity_name(entity: EntityId) -> String {
+    format!("p{entity}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::arena::{Arena, ArenaRules};
+    use crate::game::{Given, JudgedAgain};
+    use hitreg_log::trace::schema::shots::Columns;
+
+    fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> ShotAgain {
+        let judged = JudgedAgain {
+            aim: (Vec3::ZERO, Vec3::X),
+            rewind: Micros::from_ms(rewind_ms),
+            is_compensated: rewind_ms > 0,
+            is_cut,
+            targets: vec![(EntityId(4), Vec3::X * 50.0)],
+            at_present: None,
+            off_units: None,
+        };
+        ShotAgain {
+            shooter: PlayerId(1),
+            command: CommandSeq(7),
+            index: 0,
+            is_impact: false,
+            at: Micros::from_ms(900),
+            tick: Tick(40),
+            weapon: "rifle",
+            verdict: Verdict::miss(Reason::Missed),
+            given: Some(Given { target: Some(EntityId(4)), damage }),
+            judged: Some(judged),
+        }
+    }
+
+    #[test]
+    fn a_shot_judged_again_says_by_which_rule_it_went_back() {
+        let mut shots = Shots::default();
+        for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
+            // Of whom it could not have hit nothing is said, however near he is drawn.
+            let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::X * 56.0)].into_iter();
+            shots.judged_again::<Arena>(&shot, &mut drawn);
+        }
+        let table = shots.take();
+        let rows = Columns::read(&table);
+        let limits: Vec<&str> = (0..3).map(|row| rows.limit.get(row)).collect();
+        assert_eq!(limits, ["off", "none", "max_unlag"]);
+        assert_eq!(rows.rewind_us.to_vec(), [0, 80_000, 80_000]);
+        assert_eq!(rows.view_error_units.to_vec(), [6.0; 3]);
+        assert_eq!(rows.aimed_by.iter().collect::<Vec<_>>(), ["nearest"; 3]);
+        let damage: Vec<Option<f32>> = rows.given_damage.iter().map(|d| Some(*d).filter(|d| !d.is_nan())).collect();
+        assert_eq!(damage, [None, Some(12.0), None]);
+    }
+
+    #[test]
+    fn projectiles_have_no_view_error() {
+        let mut shots = Shots::default();
+        let launch = ShotAgain { verdict: Verdict::miss(Reason::Launched), ..again(0, false, 0) };
+        for shot in [
+            launch,
+            ShotAgain {
+                is_impact: true,
+                verdict: Verdict { reason: Reason::Hit, wounds: Vec::new() },
+                ..again(0, false, 0)
+            },
+        ] {
+            shots.judged_again::<Arena>(&shot, &mut [(EntityId(4), Vec3::X * 56.0)].into_iter());
+        }
+        let table = shots.take();
+        assert!(Columns::read(&table).view_error_units.iter().all(|error| error.is_nan()));
+    }
+
+    #[test]
+    fn a_shot_waits_for_the_frames_of_its_own_moment() {
+        let mut shots = Shots::default();
+        shots.judged_again::<Arena>(&again(0, false, 0), &mut std::iter::empty());
+        let at = Micros::from_ms(900);
+        let sight = Sight { at, tick: Tick(40), muzzle: Vec3::ZERO, target: EntityId(4) };
+        shots.waiting.push((0, sight));
+        let covers = Covers::new::<Arena>(5, Arc::new(ArenaRules::default()));
+        shots.settle(at, &covers);
+        assert_eq!((shots.waits_since(), shots.rows()), (Some(at), 0));
+        shots.settle(at + Micros(1), &covers);
+        assert_eq!((shots.waits_since(), shots.rows()), (None, 1));
+    }
+}

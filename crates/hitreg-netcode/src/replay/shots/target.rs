@@ -1,0 +1,75 @@
+//! The target of a shot, of which the view error is measured.
+
+use glam::Vec3;
+
+use super::OnScreen;
+use crate::game::{Reason, Verdict};
+use crate::geometry::angle_off;
+use hitreg_log::units::EntityId;
+
+/// The target of a shot.
+#[derive(Clone, Copy)]
+pub(super) struct Aimed {
+    pub(super) entity: EntityId,
+    pub(super) by: AimedBy,
+    /// Where the shooter's screen drew the target; `None` if it did not.
+    pub(super) drawn: Option<Vec3>,
+    /// How far off the line, in radians; NaN for a target that was not drawn.
+    pub(super) off: f32,
+}
+
+/// How the target of a shot is known: the codes of the column `aimed_by`, of which 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AimedBy {
+    /// The server's verdict names the target.
+    Hit = 1,
+    /// The shot missed on the server. The verdict on the shooter's screen names the target.
+    PredictedHit = 2,
+    /// The shot missed on both. The target is the entity that was drawn nearest to the line.
+    Nearest = 3,
+}
+
+/// The target of a shot: the entity that was hit, or the one that was drawn nearest to the line of a miss.
+pub(super) fn aimed_at(
+    (from, direction): (Vec3, Vec3),
+    mut on_screen: OnScreen<'_>,
+    server: &Verdict,
+    screen: Option<&Verdict>,
+) -> Option<Aimed> {
+    let off = |drawn| angle_off(from, direction, drawn);
+    let hit = |verdict: &Verdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
+    let by_server = hit(server).map(|target| (target, AimedBy::Hit));
+    let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
+    if let Some((entity, by)) = hit {
+        let drawn = Iterator::find(&mut on_screen, |(id, _)| *id == entity).map(|(_, drawn)| drawn);
+        return Some(Aimed { entity, by, drawn, off: drawn.map_or(f32::NAN, off) });
+    }
+    let drawn = on_screen.map(|(entity, drawn)| (entity, drawn, off(drawn)));
+    let (entity, drawn, off) = drawn.min_by(|(.., a), (.., b)| a.total_cmp(b))?;
+    Some(Aimed { entity, by: AimedBy::Nearest, drawn: Some(drawn), off })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::game::Wound;
+
+    fn hit(target: u16) -> Verdict {
+        let wound = Wound { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
+        Verdict { reason: Reason::Hit, wounds: vec![wound] }
+    }
+
+    #[test]
+    fn target_is_who_was_hit_then_who_was_hit_on_screen_then_the_nearest() {
+        let miss = Verdict::miss(Reason::Missed);
+        let target = |server: &Verdict, screen: Option<&Verdict>| {
+            let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::new(9.0, 1.0, 0.0))].into_iter();
+            let aimed = aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen).expect("a target");
+            (aimed.entity.0, aimed.by, aimed.drawn.is_some())
+        };
+        assert_eq!(target(&miss, Some(&miss)), (2, AimedBy::Nearest, true));
+        assert_eq!(target(&miss, Some(&hit(4))), (4, AimedBy::PredictedHit, true));
+        assert_eq!(target(&hit(4), Some(&hit(2))), (4, AimedBy::Hit, true));
+        assert_eq!(target(&hit(9), None), (9, AimedBy::Hit, false), "the screen did not draw who was hit");
+    }
+}

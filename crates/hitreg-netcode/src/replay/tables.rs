@@ -1,0 +1,396 @@
+//! Turns what happens in a session into the tables of a trace, whole or rows by rows as they are full.
+
+use std::sync::Arc;
+
+use super::columns::CellRows;
+use super::corrections::Corrections;
+use super::cover::Covers;
+use super::frames::Frames;
+use super::network::Network;
+use super::part::Part;
+use super::shots::Shots;
+use super::variables::Variables;
+use super::views::{Screen, Views};
+use crate::game::{Body, Effect, Field, Game, ShotAgain, Verdict};
+use crate::packet::Snapshot;
+use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
+use crate::session::{Observer, Packed, Shown};
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
+use hitreg_log::trace::schema::{
+    TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, packets, shots, snapshots, ticks,
+    variables, views,
+};
+use hitreg_log::trace::{Table, Trace};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
+
+/// The rows of so much time are in one part of all tables, or in more.
+pub(super) const TOGETHER: Micros = Micros::from_s(16);
+/// About how many bytes of rows a table gathers before they go on.
+const FULL_BYTES: usize = 2 << 20;
+/// There are so many more views than other rows that so many times as many of them go together.
+const VIEWS_TIMES: usize = 4;
+
+/// An [`Observer`] that fills the tables.
+#[derive(Debug)]
+pub struct Tables {
+    fields: Vec<Field>,
+    ticks: ticks::Writer,
+    bodies: (bodies::Writer, CellRows),
+    frames: Frames,
+    corrections: Corrections,
+    views: Views,
+    variables: Variables,
+    shots: Shots,
+    covers: Covers,
+    effects: effects::Writer,
+    executed: executed::Writer,
+    network: Option<Network>,
+    wanted: Wanted,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    tables: TableSet,
+    ticks: bool,
+    bodies: bool,
+    executed: bool,
+    frames: bool,
+    corrections: bool,
+    views: bool,
+    variables: bool,
+    shots: bool,
+    effects: bool,
+}
+
+impl Wanted {
+    fn of(tables: TableSet) -> Wanted {
+        let shots = tables.has(&shots::SCHEMA);
+        Wanted {
+            tables,
+            ticks: tables.has(&ticks::SCHEMA),
+            // Who was covered from whom is told by the bodies after the ticks, and by those on the players' own screens.
+            bodies: shots || tables.has(&bodies::SCHEMA),
+            frames: shots || tables.has(&frames::SCHEMA),
+            executed: tables.has(&executed::SCHEMA),
+            corrections: tables.has(&corrections::SCHEMA) || tables.has(&errors::SCHEMA),
+            views: tables.has(&views::SCHEMA),
+            variables: tables.has(&variables::SCHEMA),
+            shots,
+            effects: tables.has(&effects::SCHEMA),
+        }
+    }
+}
+
+impl Tables {
+    /// Empty tables for the bodies of a game and so many players.
+    pub fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> Tables {
+        let fields = G::Body::fields();
+        Tables {
+            ticks: ticks::Writer::default(),
+            bodies: (bodies::Writer::default(), CellRows::new(fields.clone())),
+            frames: Frames::new(fields.clone()),
+            corrections: Corrections::default(),
+            views: Views::new(players),
+            variables: Variables::default(),
+            shots: Shots::default(),
+            covers: Covers::new::<G>(players, rules),
+            effects: effects::Writer::default(),
+            executed: executed::Writer::default(),
+            network: None,
+            wanted: Wanted::of(TableSet::ALL),
+            fields,
+        }
+    }
+
+    /// Fills these tables alone.
+    #[must_use]
+    pub fn only(self, tables: TableSet) -> Tables {
+        Tables { wanted: Wanted::of(tables), ..self }
+    }
+
+    /// Fills the tables of what goes over the network, too; with sizes where datagrams are made for their sake. `longest` is
+    /// for how long at most anything is on its way, where that is known.
+    pub fn watch_network(&mut self, with_sizes: bool, longest: Option<Micros>) {
+        self.network = Some(Network::new(with_sizes, longest));
+    }
+
+    /// A shot of a recording that was judged again. To be called when what was on the shooter's screen is known.
+    pub fn judged_again<G: Game>(&mut self, shot: &ShotAgain) {
+        self.shots.judged_again::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
+    }
+
+    /// The finished tables.
+    pub fn finish<G: Game>(mut self) -> Trace {
+        let mut tables = Vec::new();
+        self.end_of_part::<G>(Part::WHOLE);
+        self.take(0, &mut |table| tables.push(table));
+        Trace { tables, ..Trace::default() }
+    }
+
+    /// Lets go of all rows, and of those that are yet to come of what was there before: now begins what rows are put out of.
+    pub(super) fn begin_part(&mut self) {
+        self.shots.let_go();
+        if let Some(network) = &mut self.network {
+            network.let_go();
+        }
+        self.take(0, &mut |_| {});
+    }
+
+    /// A shot was judged after the part that rows are put out of.
+    pub(super) fn judged_later<G: Game>(&mut self, judged: &Judged<G>) {
+        self.shots.judged_later(judged);
+    }
+
+    /// A snapshot arrived after that.
+    pub(super) fn snapshot_reached(&mut self, player: PlayerId, seq: SnapshotSeq, at: Micros) {
+        if let Some(network) = &mut self.network {
+            network.snapshot_received(player, seq.0, at);
+        }
+    }
+
+    /// All that there is to know of a row of this part is known.
+    pub(super) fn end_of_part<G: Game>(&mut self, part: Part) {
+        self.shots.settle(Micros(i64::MAX), &self.covers);
+        self.shots.end::<G>(part);
+        if let Some(network) = &mut self.network {
+            network.end();
+        }
+    }
+
+    /// Nobody judges the shots that have been predicted so far.
+    pub(super) fn end_shots<G: Game>(&mut self) {
+        self.shots.end::<G>(Part::WHOLE);
+    }
+
+    /// A player's replay in open loop has ended: nobody asks any more for what was on its screen.
+    pub(super) fn end_of_player(&mut self, player: PlayerId) {
+        self.views.end(player);
+    }
+
+    /// Hands on the rows of each table that is full.
+    pub(super) fn take_full(&mut self, to: &mut dyn FnMut(Table)) {
+        self.views.forget();
+        self.take(FULL_BYTES, to);
+    }
+
+    /// Hands on the rows of each table that has so many bytes of them, in the order of the tables.
+    pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
+        let (cells, wanted) = (self.fields.len(), self.wanted.tables);
+        let of = |table: &Table| TableSchema::of(&table.name).is_some_and(|table| wanted.has(table));
+        let mut to = |table| {
+            if of(&table) {
+                to(table)
+            }
+        };
+        let full = |table: &TableSchema, rows: usize| {
+            let columns = table.columns.len() + if table.fields.is_some() { cells } else { 0 };
+            rows * columns * size_of::<u32>() >= bytes
+        };
+        // Views are packed against the bodies before them.
+        let views_go = full(&views::SCHEMA, self.views.rows() / VIEWS_TIMES);
+        if views_go || full(&ticks::SCHEMA, self.ticks.rows()) {
+            to(self.ticks.take(Vec::new()));
+        }
+        if views_go || full(&bodies::SCHEMA, self.bodies.0.rows()) {
+            let (bodies, cells) = &mut self.bodies;
+            to(bodies.take(cells.take(bodies::SCHEMA.fields.unwrap_or_default())));
+        }
+        if full(&executed::SCHEMA, self.executed.rows()) {
+            to(self.executed.take(Vec::new()));
+        }
+        if full(&frames::SCHEMA, self.frames.rows()) {
+            to(self.frames.take());
+        }
+        let [acks, errors] = self.corrections.rows();
+        if full(&corrections::SCHEMA, acks) {
+            to(self.corrections.take());
+        }
+        if full(&errors::SCHEMA, errors) {
+            to(self.corrections.take_errors());
+        }
+        if views_go {
+            to(self.views.take());
+        }
+        if full(&shots::SCHEMA, self.shots.rows()) {
+            to(self.shots.take());
+        }
+        if full(&effects::SCHEMA, self.effects.rows()) {
+            to(self.effects.take(Vec::new()));
+        }
+        if full(&variables::SCHEMA, self.variables.rows()) {
+            self.variables.take().into_iter().for_each(&mut to);
+        }
+        let Some(network) = &mut self.network else { return };
+        let [sent, told] = network.rows();
+        if full(&packets::SCHEMA, sent) {
+            to(network.take_packets());
+        }
+        if full(&snapshots::SCHEMA, told) {
+            to(network.take_snapshots());
+        }
+    }
+
+    fn effect<G: Game>(&mut self, player: PlayerId, at: Micros, effect: &Effect, predicted: bool) {
+        self.effects.push(effects::Row {
+            player: player.0.into(),
+            at_us: at.0,
+            kind: G::effect_name(effect.kind),
+            entity: effect.entity.0.into(),
+            at: effect.at,
+            predicted: predicted.into(),
+        });
+    }
+}
+
+impl<G: Game> Observer<G> for Tables {
+    fn looks(&mut self, _at: Micros) -> bool {
+        let Wanted { views, variables, shots, .. } = self.wanted;
+        views || variables || shots
+    }
+
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+        let wanted = self.wanted;
+        if wanted.shots {
+            self.shots.settle(at, &self.covers);
+        }
+        if wanted.frames {
+            self.frames.push(player, at, commanded);
+        }
+        let command = commanded.command.seq;
+        let own = commanded.own.as_ref().map(|own| (player.entity(), own));
+        let screen = Screen::new(own, shown.drawn);
+        if wanted.views {
+            self.views.push(player, command, shown.drawn_at, &screen);
+        }
+        if wanted.variables {
+            // What has no category has none of its own for any variable.
+            for (entity, placed) in screen.iter().filter(|(_, placed)| placed.by.is_some()) {
+                self.variables.push::<G>((player, at), command, entity, &self.fields, placed);
+            }
+        }
+        if wanted.effects {
+            for effect in &commanded.effects {
+                self.effect::<G>(player, at, effect, true);
+            }
+        }
+        if wanted.shots {
+            let oldest = self.shots.waits_since().unwrap_or(at);
+            self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| commanded.predicted.is_some()));
+            self.views.remember(player, command, &screen);
+            for (command, index, fire, verdict) in &commanded.shots {
+                self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
+            }
+        }
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        if let Some(network) = &mut self.network {
+            network.packet_sent(player, &packet);
+        }
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        if let Some(network) = &mut self.network {
+            network.packet_reached(player, arrival.number, arrival.at);
+        }
+    }
+
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+        if let Some(network) = &mut self.network {
+            network.snapshot_sent(player, at, snapshot, packed);
+        }
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        if self.wanted.executed {
+            let row = executed::Row { player: player.0.into(), command: command.0, tick: tick.0, how: how as u8 };
+            self.executed.push(row);
+        }
+        if how == Execution::Run && self.wanted.shots {
+            self.views.ran(player, command);
+        }
+    }
+
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+        if self.wanted.shots {
+            let on_screen = &mut self.views.of(judged.shooter, judged.command);
+            self.shots.judged(at, tick, judged, on_screen, &self.covers);
+        }
+    }
+
+    fn impact(
+        &mut self,
+        at: Micros,
+        tick: Tick,
+        shooter: PlayerId,
+        command: CommandSeq,
+        weapon: &'static str,
+        verdict: &Verdict,
+    ) {
+        if self.wanted.shots {
+            self.shots.impact::<G>((shooter, command), at, tick, weapon, verdict);
+        }
+    }
+
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+        let wanted = self.wanted;
+        if wanted.ticks {
+            self.ticks.push(ticks::Row { tick: ticked.tick.0, at_us: at.0, hash: ticked.hash });
+        }
+        if wanted.shots {
+            self.covers.ticked(ticked.tick);
+        }
+        for (entity, body) in G::entities(world).iter().filter(|_| wanted.bodies) {
+            self.bodies.0.push(bodies::Row { tick: ticked.tick.0, entity: entity.0.into() });
+            let cells = self.bodies.1.next_row();
+            body.write(cells);
+            if wanted.shots {
+                self.covers.body(*entity, cells);
+            }
+        }
+    }
+
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        reconciled: Option<&Reconciled>,
+    ) {
+        self.snapshot_reached(player, snapshot.seq, at);
+        let wanted = self.wanted;
+        for effect in snapshot.effects.iter().filter(|_| wanted.effects) {
+            self.effect::<G>(player, at, effect, false);
+        }
+        if let Some(Reconciled { comparison: Some(comparison), correction, .. }) = reconciled
+            && wanted.corrections
+        {
+            self.corrections.push(&self.fields, player, at, comparison, correction.as_ref());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::game::{Category, Cause, Grade, How, Reason};
+    use crate::pipeline::Limit;
+    use hitreg_log::record::Execution;
+    use hitreg_log::trace::schema::{TableSchema, corrections, executed, shots, variables, views};
+
+    /// What a replay pushes as codes has the names that the tables declare.
+    #[test]
+    fn codes_mean_in_the_tables_what_they_mean_in_the_pipelines() {
+        let names = |table: &TableSchema, column| table.column(column).expect("a column").names.to_vec();
+        let and = |names: &[&'static str], more| [names, &[more]].concat();
+        assert_eq!(names(&executed::SCHEMA, "how"), Execution::NAMES);
+        assert_eq!(names(&views::SCHEMA, "how"), How::NAMES);
+        assert_eq!(names(&views::SCHEMA, "category"), Category::NAMES);
+        assert_eq!(names(&variables::SCHEMA, "category"), Category::NAMES);
+        assert_eq!(names(&corrections::SCHEMA, "result"), Grade::NAMES);
+        assert_eq!(names(&corrections::SCHEMA, "cause"), [&["none"], Cause::NAMES].concat());
+        assert_eq!(names(&shots::SCHEMA, "limit"), Limit::NAMES);
+        assert_eq!(names(&shots::SCHEMA, "predicted_reason"), and(Reason::NAMES, "not predicted"));
+        assert_eq!(names(&shots::SCHEMA, "reason"), and(Reason::NAMES, "not run"));
+    }
+}

@@ -1,0 +1,184 @@
+//! The `views` table: where each client drew each other entity. Where drawing goes by category, it also says by which,
+//! and has the own avatar, too.
+
+use std::collections::VecDeque;
+use std::iter::repeat_n;
+
+use glam::Vec3;
+
+use crate::game::{Body, Placed};
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::views::Writer;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
+
+/// So many usercmds of a player may wait to be run before what was on its screen is forgotten: some minutes.
+const SCREENS: usize = 1 << 14;
+
+/// What is on a screen, in ascending order of entity: the others, and the own avatar where it is drawn by category.
+pub(super) struct Screen<'a, B> {
+    before: &'a [(EntityId, Placed<B>)],
+    own: Option<(EntityId, &'a Placed<B>)>,
+    after: &'a [(EntityId, Placed<B>)],
+}
+
+impl<'a, B> Screen<'a, B> {
+    pub(super) fn new(own: Option<(EntityId, &'a Placed<B>)>, others: &'a [(EntityId, Placed<B>)]) -> Screen<'a, B> {
+        let place = own.map_or(0, |(own, _)| others.partition_point(|(entity, _)| *entity < own));
+        let (before, after) = others.split_at(place);
+        Screen { before, own, after }
+    }
+
+    fn len(&self) -> usize {
+        self.before.len() + usize::from(self.own.is_some()) + self.after.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (EntityId, &'a Placed<B>)> {
+        let each = |(entity, placed): &'a (EntityId, Placed<B>)| (*entity, placed);
+        self.before.iter().map(each).chain(self.own).chain(self.after.iter().map(each))
+    }
+
+    /// A value of each, in a column.
+    fn put<T>(&self, to: &mut impl Extend<T>, value: impl Fn(EntityId, &Placed<B>) -> T) {
+        // Run by run, each of a known length, which is several times as fast as one by one.
+        to.extend(self.before.iter().map(|(entity, placed)| value(*entity, placed)));
+        to.extend(self.own.map(|(entity, placed)| value(entity, placed)));
+        to.extend(self.after.iter().map(|(entity, placed)| value(*entity, placed)));
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Views {
+    rows: Writer,
+    /// For each player, what was on its screen while it made each of its usercmds that have not been run.
+    screens: Vec<Screens>,
+}
+
+/// What was on one player's screen.
+#[derive(Clone, Debug, Default)]
+struct Screens {
+    /// Each usercmd, and where what was drawn begins, among all that ever was.
+    of_command: VecDeque<(u32, usize)>,
+    drawn: VecDeque<(EntityId, Vec3)>,
+    /// How much has been forgotten.
+    forgotten: usize,
+}
+
+impl Views {
+    pub(super) fn new(players: usize) -> Views {
+        Views { rows: Writer::default(), screens: vec![Screens::default(); players] }
+    }
+
+    /// What was on the screen. Column by column: these are the most rows by far.
+    pub(super) fn push<B: Body>(
+        &mut self,
+        player: PlayerId,
+        command: CommandSeq,
+        drawn_at: Micros,
+        screen: &Screen<'_, B>,
+    ) {
+        let (rows, count) = (&mut self.rows, screen.len());
+        rows.make_room();
+        rows.rows += count;
+        rows.player.extend(repeat_n(u32::from(player.0), count));
+        rows.command.extend(repeat_n(command.0, count));
+        screen.put(&mut rows.drawn_at_us, |_, placed| placed.by.map_or(drawn_at, |by| by.at).0);
+        screen.put(&mut rows.entity, |entity, _| u32::from(entity.0));
+        for (axis, cells) in rows.origin.iter_mut().enumerate() {
+            screen.put(cells, |_, placed| placed.body.origin()[axis]);
+        }
+        screen.put(&mut rows.pitch, |_, placed| placed.body.viewangles().x);
+        screen.put(&mut rows.yaw, |_, placed| placed.body.viewangles().y);
+        screen.put(&mut rows.how.codes, |_, placed| placed.how as u32);
+        let none = rows.category.no_value();
+        screen.put(&mut rows.category.codes, |_, placed| placed.by.map_or(none, |by| by.category as u32));
+    }
+
+    /// Keeps in mind what was on the screen until the usercmd that was made then is run.
+    pub(super) fn remember<B: Body>(&mut self, player: PlayerId, command: CommandSeq, screen: &Screen<'_, B>) {
+        let screens = &mut self.screens[usize::from(player.0)];
+        screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
+        screen.put(&mut screens.drawn, |entity, placed| (entity, placed.body.origin()));
+    }
+
+    /// Forgets what was on screens so long ago that its usercmds will not be run.
+    pub(super) fn forget(&mut self) {
+        for screens in &mut self.screens {
+            while screens.of_command.len() > SCREENS {
+                screens.forget_first();
+            }
+        }
+    }
+
+    /// A usercmd was run, and all before it: nobody asks any more for what was on the screen then.
+    pub(super) fn ran(&mut self, player: PlayerId, command: CommandSeq) {
+        let screens = &mut self.screens[usize::from(player.0)];
+        while screens.of_command.front().is_some_and(|(seq, _)| *seq < command.0) {
+            screens.forget_first();
+        }
+    }
+
+    /// Nobody asks any more for what was on a player's screen.
+    pub(super) fn end(&mut self, player: PlayerId) {
+        self.screens[usize::from(player.0)] = Screens::default();
+    }
+
+    /// Who was drawn on a player's screen while a usercmd was made, and where.
+    pub(super) fn of(&self, player: PlayerId, command: CommandSeq) -> impl Iterator<Item = (EntityId, Vec3)> + '_ {
+        let Screens { of_command, drawn, forgotten } = &self.screens[usize::from(player.0)];
+        let range = match of_command.binary_search_by_key(&command.0, |(seq, _)| *seq) {
+            Ok(index) => {
+                let end = of_command.get(index + 1).map_or(drawn.len(), |(_, start)| start - forgotten);
+                of_command[index].1 - forgotten..end
+            }
+            Err(_) => 0..0,
+        };
+        drawn.range(range).copied()
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// The rows so far.
+    pub(super) fn take(&mut self) -> Table {
+        self.rows.take(Vec::new())
+    }
+}
+
+impl Screens {
+    fn forget_first(&mut self) {
+        let Some((_, start)) = self.of_command.pop_front() else { return };
+        let end = self.of_command.front().map_or(self.forgotten + self.drawn.len(), |(_, start)| *start);
+        self.drawn.drain(..end - start);
+        self.forgotten = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::ArenaBody;
+    use crate::game::How;
+
+    #[test]
+    fn the_oldest_screens_are_forgotten_and_no_others() {
+        let mut views = Views::new(1);
+        let drawn = |x: u32| {
+            let body = ArenaBody { origin: Vec3::X * x as f32, ..ArenaBody::default() };
+            [(EntityId(3), Placed::new(body, How::Held))]
+        };
+        let push = |views: &mut Views, command: u32| {
+            views.remember(PlayerId(0), CommandSeq(command), &Screen::new(None, &drawn(command)));
+            views.forget();
+        };
+        (0..SCREENS as u32).for_each(|command| push(&mut views, command));
+        let on_screen = |views: &Views, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
+        assert_eq!(on_screen(&views, 0), [(EntityId(3), Vec3::ZERO)], "as many as are kept");
+        push(&mut views, SCREENS as u32);
+        assert_eq!(on_screen(&views, 0), []);
+        assert_eq!(on_screen(&views, 1), [(EntityId(3), Vec3::X)]);
+        views.ran(PlayerId(0), CommandSeq(9_000));
+        assert_eq!(on_screen(&views, 8_999), []);
+        assert_eq!(on_screen(&views, 9_000), [(EntityId(3), Vec3::X * 9_000.0)]);
+    }
+}

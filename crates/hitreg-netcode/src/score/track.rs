@@ -1,0 +1,91 @@
+//! One other player as one player received it, over a time without gaps.
+
+use std::collections::VecDeque;
+
+use super::Scores;
+use crate::game::{Body, Game};
+use crate::history::{Limits, between, beyond, is_teleport};
+use crate::settings::Settings;
+use hitreg_log::units::Micros;
+
+/// A received state: its server time and body.
+pub(super) type Sample<B> = (Micros, B);
+
+/// The states still to be left out, and the one before them. A state is left out when all states are there that had
+/// arrived when it was drawn.
+pub(super) struct Track<B>(VecDeque<Sample<B>>);
+
+/// The ways of drawing.
+pub(super) struct Ways<'a, G: Game> {
+    rules: &'a G::Rules,
+    limits: Limits,
+    /// The limits for drawing the present.
+    present: Limits,
+    lerp: Micros,
+}
+
+impl<'a, G: Game> Ways<'a, G> {
+    pub(super) fn new(rules: &'a G::Rules, settings: &Settings) -> Ways<'a, G> {
+        let limits = Limits::of(settings);
+        let present = Limits { extrapolate_max: Some(Micros::from_ms(settings.extrapolation_max_ms)), ..limits };
+        Ways { rules, limits, present, lerp: Micros::from_ms(settings.interpolation.lerp_ms) }
+    }
+}
+
+impl<B> Default for Track<B> {
+    fn default() -> Self {
+        Track(VecDeque::new())
+    }
+}
+
+impl<B: Body> Track<B> {
+    pub(super) fn add<G: Game<Body = B>>(&mut self, sample: Sample<B>, ways: &Ways<'_, G>, scores: &mut Scores) {
+        self.0.push_back(sample);
+        while self.has_all(ways) {
+            self.leave_out(ways, scores);
+        }
+    }
+
+    /// Finishes the track; no more states follow.
+    pub(super) fn end<G: Game<Body = B>>(mut self, ways: &Ways<'_, G>, scores: &mut Scores) {
+        while self.0.len() > 1 {
+            self.leave_out(ways, scores);
+        }
+    }
+
+    /// Returns whether the next state is there, and also one that had not arrived when it was drawn.
+    fn has_all<G: Game<Body = B>>(&self, ways: &Ways<'_, G>) -> bool {
+        let Some((at, _)) = self.0.get(1) else { return false };
+        self.0.iter().skip(2).any(|(later, _)| *later > *at + ways.lerp)
+    }
+
+    /// Draws the second state from the others, and drops the first.
+    fn leave_out<G: Game<Body = B>>(&mut self, ways: &Ways<'_, G>, scores: &mut Scores) {
+        let Ways { rules, limits, present, lerp } = ways;
+        let samples = self.0.make_contiguous();
+        let [(last_at, last), (at, truth), later @ ..] = samples else { return };
+        if !is_teleport(last, truth, limits) && at > last_at {
+            let come = later.iter().take_while(|(later, _)| *later <= *at + *lerp).count();
+            let after = &later[..come];
+            // Without a later state, interpolation has no target.
+            let history = match after.first() {
+                Some((t, next)) => between::<G>(Some((*last_at, last)), (*t, next), *at, limits),
+                None => beyond::<G>(rules, *last_at, last, *at, limits),
+            };
+            let two_point = match after {
+                [] => beyond::<G>(rules, *last_at, last, *at, limits),
+                [(t, next)] => between::<G>(Some((*last_at, last)), (*t, next), *at, limits),
+                // Two-point interpolation keeps only the last two states. Both are later, so the earlier of them is the
+                // nearest.
+                [.., (t0, before), (t, next)] => between::<G>(Some((*t0, before)), (*t, next), *at, limits),
+            };
+            let extrapolated = beyond::<G>(rules, *last_at, last, *at, present);
+            let drawn = [&*last, &extrapolated.body, &two_point.body, &history.body];
+            scores.samples += 1;
+            for (errors, body) in scores.errors_units.iter_mut().zip(drawn) {
+                errors.add(body.origin().distance(truth.origin()));
+            }
+        }
+        self.0.pop_front();
+    }
+}

@@ -1,0 +1,172 @@
+//! The server pipeline. It runs usercmds as they arrive, advances the world, judges shots, and makes each client's
+//! snapshots. It is a state machine without I/O or clock: packets and times come in as arguments, snapshots and events
+//! go out through `poll_*`.
+//!
+//! A tick follows the order of Bernier's server loop: usercmds in order of arrival, then the world, then the snapshots
+//! that are due.
+
+mod command_queue;
+mod connection;
+mod keyframe;
+mod lag_compensation;
+mod rollback;
+mod schedule;
+mod update;
+mod zone;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::game::{Effect, Game};
+use crate::history::{Frame, Limits};
+use crate::packet::{ClientPacket, Snapshot};
+use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, Ticked};
+use crate::settings::{Schedule, Settings};
+use crate::state::{BadState, Restorer, Saver};
+use connection::Connection;
+use hitreg_log::hash;
+use hitreg_log::record::Presence;
+use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
+use rollback::Rollback;
+
+/// The server of one session.
+pub struct Server<G: Game> {
+    rules: Arc<G::Rules>,
+    settings: Arc<Settings>,
+    seed: Seed,
+    limits: Limits,
+    world: G::World,
+    tick: Tick,
+    now: Micros,
+    connections: Vec<Connection<G>>,
+    /// Packets since the last tick, in order of arrival.
+    inbox: Vec<(PlayerId, Micros, ClientPacket)>,
+    snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
+    events: VecDeque<Event<G>>,
+    /// A buffer for the world's words, kept to save one allocation per tick.
+    words: Vec<u32>,
+    rollback: Option<Rollback<G>>,
+    /// Other settings that each shot is also judged under; the results are only recorded.
+    judged_under: Option<Arc<Settings>>,
+}
+
+impl<G: Game> ServerPipeline<G> for Server<G> {
+    fn new(setup: Setup<G>, players: u16) -> Server<G> {
+        let Setup { rules, settings, seed } = setup;
+        let world = G::spawn(&rules, seed, players);
+        let limits = Limits { extrapolate_max: None, ..Limits::of(&settings) };
+        Server {
+            connections: (0..players).map(|player| Connection::new(settings.of_player(PlayerId(player)))).collect(),
+            rules,
+            settings,
+            seed,
+            limits,
+            world,
+            tick: Tick(0),
+            now: Micros::ZERO,
+            inbox: Vec::new(),
+            snapshots: VecDeque::new(),
+            events: VecDeque::new(),
+            words: Vec::new(),
+            rollback: None,
+            judged_under: None,
+        }
+    }
+
+    fn judge_under(&mut self, settings: Arc<Settings>) -> bool {
+        self.judged_under = Some(settings);
+        true
+    }
+
+    fn check_rollback(&mut self, every: u32) -> bool {
+        let mut words = Vec::new();
+        G::save(&self.world, &mut words);
+        let is_offered = !matches!(G::load(&self.rules, &words), Ok(None));
+        self.rollback = is_offered.then(|| Rollback::new(every));
+        is_offered
+    }
+
+    fn rollbacks(&self) -> Option<Rollbacks> {
+        self.rollback.as_ref().map(Rollback::so_far)
+    }
+
+    fn begin_from(&mut self, world: G::World) {
+        self.world = world;
+    }
+
+    /// Queues the packet for the next tick.
+    fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket) {
+        let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
+        if !std::mem::replace(&mut connection.is_heard, true) {
+            self.events.push_back(Event::Presence { player, change: Presence::Joined });
+        }
+        connection.measure_latency(now, packet.ack);
+        connection.note_packet(now, packet.number);
+        self.inbox.push((player, now, packet));
+    }
+
+    fn tick(&mut self, now: Micros) -> Ticked {
+        let dt = if self.tick == Tick(0) { self.settings.server.tick_hz.interval() } else { now - self.now };
+        self.tick = self.tick.next();
+        let before = std::mem::replace(&mut self.now, now);
+        if let Some(rollback) = &mut self.rollback {
+            rollback.tick_begins::<G>(&self.world);
+        }
+        let credit = Micros::from_ms(self.settings.server.command_credit_ms);
+        for connection in &mut self.connections {
+            connection.grant_time(dt, credit);
+        }
+        match self.settings.server.schedule {
+            Schedule::Arrival => self.run_inbox(),
+            Schedule::Tick => self.run_scheduled(before),
+        }
+        self.run_world(dt);
+        self.words.clear();
+        G::save(&self.world, &mut self.words);
+        let hash = hash::hash_words(&self.words);
+        if let Some(rollback) = &mut self.rollback {
+            rollback.tick_ends(&self.rules, self.seed, dt, hash);
+        }
+        self.send_updates();
+        Ticked { tick: self.tick, hash }
+    }
+
+    fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)> {
+        self.snapshots.pop_front()
+    }
+
+    fn handle_sent(&mut self, player: PlayerId, bytes: u16) {
+        if let Some(connection) = self.connections.get_mut(usize::from(player.0)) {
+            let rate = connection.settings.server.rate_bytes_per_s;
+            connection.rate_free_at = self.now + Micros(i64::from(bytes) * 1_000_000 / rate);
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event<G>> {
+        self.events.pop_front()
+    }
+
+    fn world(&self) -> &G::World {
+        &self.world
+    }
+
+    fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+        keyframe::save(self, to)
+    }
+
+    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+        keyframe::restore(self, from)
+    }
+}
+
+impl<G: Game> Server<G> {
+    /// Returns the world after the last tick as a frame, as a snapshot would carry it.
+    fn frame(&self) -> Arc<Frame<G::Body>> {
+        update::frame_of::<G>(&self.world, self.tick, self.now)
+    }
+
+    /// Keeps an effect for the next snapshot of every client that does not predict it.
+    fn tell(&mut self, effect: Effect) {
+        update::tell(&mut self.connections, effect);
+    }
+}

@@ -1,0 +1,198 @@
+//! Execution of usercmds: which ones run, in what order, and how missing, late and excess ones are treated.
+
+use super::Server;
+use crate::game::{Body, Effect, Game, Reason, Sink, Touch, Verdict, WorldSink};
+use crate::packet::ClientPacket;
+use crate::pipeline::{Event, Judged, Rewind};
+use crate::settings::{OnLost, Settings};
+use hitreg_log::record::Execution;
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+use hitreg_log::usercmd::Usercmd;
+
+/// Half-Life replaces at most this many lost usercmds. After a longer gap, the player counts as absent for that time.
+const STAND_INS_MAX: u32 = 24;
+/// The most consecutive missing usercmds that are recorded; Quake's `UPDATE_BACKUP`. A hostile client's numbers can
+/// jump by thousands per packet, and the cost of a packet must not depend on that.
+const NOTED_MAX: u32 = 64;
+
+impl<G: Game> Server<G> {
+    pub(super) fn run_inbox(&mut self) {
+        let mut inbox = std::mem::take(&mut self.inbox);
+        for (player, arrived, packet) in inbox.drain(..) {
+            self.run_packet(player, arrived, &packet);
+        }
+        self.inbox = inbox;
+    }
+
+    fn run_packet(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket) {
+        let Some(oldest) = packet.commands.first() else { return };
+        let last = self.connections[usize::from(player.0)].last_command;
+        if oldest.seq > last.next() {
+            self.replace_lost(player, last, oldest.seq);
+        }
+        for command in &packet.commands {
+            if command.seq > last {
+                self.run_or_refuse(player, arrived, command);
+            } else {
+                self.note_late(player, command.seq);
+            }
+        }
+    }
+
+    /// Handles a usercmd that is older than the last one. It either ran already, or it was missing and arrives late.
+    pub(super) fn note_late(&mut self, player: PlayerId, seq: CommandSeq) {
+        let missing = &mut self.connections[usize::from(player.0)].missing;
+        if let Some(index) = missing.iter().position(|m| *m == seq) {
+            missing.remove(index);
+            self.events.push_back(Event::Executed { player, command: seq, how: Execution::Late });
+        }
+    }
+
+    /// Handles the usercmds between `last` and `next`, which will not arrive in time.
+    pub(super) fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
+        let lost = next.0 - last.0 - 1;
+        let repeat = self.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
+        for seq in next.0 - lost.min(NOTED_MAX)..next.0 {
+            let seq = CommandSeq(seq);
+            let connection = &mut self.connections[usize::from(player.0)];
+            connection.last_command = seq;
+            connection.remember_missing(seq);
+            // A client must not gain time by skipping numbers.
+            let stands_in = repeat && connection.spend(connection.last_input.msec);
+            let how = if stands_in { Execution::StoodIn } else { Execution::Missing };
+            self.events.push_back(Event::Executed { player, command: seq, how });
+            if stands_in {
+                let mut input = self.connections[usize::from(player.0)].last_input;
+                input.impulse = 0;
+                // A replacement has no view of its own, so its shots are judged in the present.
+                let command = Usercmd { seq, lerp_msec: 0, server_time: self.now, input };
+                self.run(player, self.now, &command);
+            }
+        }
+    }
+
+    pub(super) fn run_or_refuse(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
+        let connection = &mut self.connections[usize::from(player.0)];
+        connection.last_command = command.seq;
+        let affordable = connection.spend(command.input.msec);
+        let how = if affordable { Execution::Run } else { Execution::OverBudget };
+        self.events.push_back(Event::Executed { player, command: command.seq, how });
+        if affordable {
+            connection.last_input = command.input;
+            self.run(player, arrived, command);
+        }
+    }
+
+    /// Runs one usercmd on its player's body and judges its shots.
+    fn run(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
+        let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
+        G::run(&self.rules, self.seed, &mut self.world, player, command, &mut output);
+        if let Some(rollback) = &mut self.rollback {
+            rollback.command_ran(player, *command);
+        }
+        for effect in output.effects {
+            self.tell(effect);
+        }
+        for (index, fire) in output.fires.into_iter().enumerate() {
+            self.shoot(player, arrived, command, index as u8, fire);
+        }
+    }
+
+    fn shoot(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd, index: u8, fire: G::Fire) {
+        let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.settings);
+        // The verdict under other settings is only recorded; it does not affect the world.
+        let other = self.judged_under.as_ref().map(|other| {
+            let own = &self.connections[usize::from(player.0)].settings;
+            let command = as_drawn_under(command, own, &other.of_player(player));
+            self.judge(player, arrived, &command, &fire, other)
+        });
+        let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };
+        G::apply(&self.rules, &mut self.world, player, command, &fire, &verdict, &mut happened);
+        if let Some(rollback) = &mut self.rollback {
+            rollback.shot_applied(fire.clone(), verdict.clone());
+        }
+        self.take(happened);
+        let (rewind, verdict) = other.unwrap_or((rewind, verdict));
+        let judged = Judged { shooter: player, command: command.seq, index, fire, verdict, rewind };
+        self.events.push_back(Event::Judged(judged));
+    }
+
+    fn judge(
+        &self,
+        shooter: PlayerId,
+        arrived: Micros,
+        command: &Usercmd,
+        fire: &G::Fire,
+        settings: &Settings,
+    ) -> (Rewind<G::Body>, Verdict) {
+        let rewind = self.rewind(shooter, arrived, command, fire, settings);
+        let verdict = self.without_the_dead(G::judge(&self.rules, fire, &rewind.targets));
+        (rewind, verdict)
+    }
+
+    /// A player who is already dead takes no damage from a shot that hit an earlier position.
+    fn without_the_dead(&self, mut verdict: Verdict) -> Verdict {
+        if verdict.reason != Reason::Hit {
+            return verdict;
+        }
+        let now = G::entities(&self.world);
+        verdict.wounds.retain(|wound| {
+            now.binary_search_by_key(&wound.target, |(id, _)| *id).is_ok_and(|index| now[index].1.is_alive())
+        });
+        if verdict.wounds.is_empty() { Verdict::miss(Reason::AlreadyDead) } else { verdict }
+    }
+
+    pub(super) fn run_world(&mut self, dt: Micros) {
+        let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };
+        G::step_world(&self.rules, &mut self.world, dt, &mut happened);
+        self.take(happened);
+    }
+
+    fn take(&mut self, happened: Happened) {
+        for effect in happened.effects {
+            self.tell(effect);
+        }
+        for (shooter, command, weapon, verdict) in happened.impacts {
+            self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
+        }
+    }
+}
+
+/// Returns the usercmd that the client would have sent if it drew the others as these settings say. If the client did
+/// not draw as its own settings say, the usercmd stays unchanged.
+fn as_drawn_under(command: &Usercmd, settings: &Settings, other: &Settings) -> Usercmd {
+    let is_as_set = i64::from(command.lerp_msec) == settings.drawn_behind_ms();
+    let lerp_msec = u16::try_from(other.drawn_behind_ms()).ok().filter(|_| is_as_set);
+    Usercmd { lerp_msec: lerp_msec.unwrap_or(command.lerp_msec), ..*command }
+}
+
+/// The effects, shots and touches of a usercmd.
+struct CommandOutput<F> {
+    effects: Vec<Effect>,
+    fires: Vec<F>,
+}
+
+impl<F> Sink<F> for CommandOutput<F> {
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    fn fire(&mut self, fire: F) {
+        self.fires.push(fire);
+    }
+    fn touch(&mut self, _touch: Touch) {}
+}
+
+/// The output of a step of the world.
+struct Happened {
+    effects: Vec<Effect>,
+    impacts: Vec<(PlayerId, CommandSeq, &'static str, Verdict)>,
+}
+
+impl WorldSink for Happened {
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict) {
+        self.impacts.push((shooter, command, weapon, verdict));
+    }
+}

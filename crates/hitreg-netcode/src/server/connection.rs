@@ -1,0 +1,163 @@
+//! The server's state for one client.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::zone::ZoneOfKnowledge;
+use crate::game::{Effect, Game};
+use crate::history::{FRAMES_KEPT, History};
+use crate::pacing::Calibration;
+use crate::packet::Echo;
+use crate::settings::Settings;
+use crate::state::fields;
+use hitreg_log::record::OutOfSequence;
+use hitreg_log::units::{CommandSeq, Micros, SnapshotSeq};
+use hitreg_log::usercmd::{Input, Usercmd};
+
+/// The most warnings in one snapshot; the newest are kept.
+const WARNINGS_MAX: usize = 8;
+
+pub(super) struct Connection<G: Game> {
+    /// The player's settings.
+    pub(super) settings: Arc<Settings>,
+    /// Whether any packet has arrived.
+    pub(super) is_heard: bool,
+    /// The newest usercmd that ran or was given up.
+    pub(super) last_command: CommandSeq,
+    /// Its input, to replace usercmds that are lost.
+    pub(super) last_input: Input,
+    /// Usercmds that were missing when due and may still arrive late.
+    pub(super) missing: VecDeque<CommandSeq>,
+    /// The simulated time that the client may still use.
+    pub(super) credit: Micros,
+    /// The frames sent to this client: the only ones that it can have drawn.
+    pub(super) history: History<G::Body>,
+    /// The send times of the last snapshots.
+    pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,
+    /// The last measured round trip.
+    pub(super) round_trip: Option<Micros>,
+    /// The number of the last snapshot.
+    pub(super) snapshot: SnapshotSeq,
+    /// The time at which the next snapshot is due.
+    pub(super) due_at: Micros,
+    /// The time from which the rate allows the next snapshot.
+    pub(super) rate_free_at: Micros,
+    /// Usercmds that wait for their tick, with their arrival times.
+    pub(super) waiting: BTreeMap<CommandSeq, (Micros, Usercmd)>,
+    /// The measurement of how early input arrives.
+    pub(super) calibration: Calibration,
+    /// The newest packet, its arrival time, and the number of packet numbers skipped so far.
+    newest_packet: Option<(u32, Micros, u32)>,
+    /// Warnings for the next snapshot.
+    pub(super) warnings: Vec<OutOfSequence>,
+    /// Effects for the next snapshot.
+    pub(super) effects: Vec<Effect>,
+    /// The filter for what the client receives.
+    pub(super) zone: ZoneOfKnowledge,
+}
+
+impl<G: Game> Connection<G> {
+    fields!(
+        G::Body,
+        Connection {
+            is_heard,
+            last_command,
+            last_input,
+            missing,
+            credit,
+            history,
+            sent,
+            round_trip,
+            snapshot,
+            due_at,
+            rate_free_at,
+            waiting,
+            newest_packet,
+            warnings,
+            effects,
+        } in place { calibration, zone } but { settings }
+    );
+
+    pub(super) fn new(settings: Arc<Settings>) -> Connection<G> {
+        Connection {
+            is_heard: false,
+            last_command: CommandSeq(0),
+            last_input: Input::default(),
+            missing: VecDeque::new(),
+            credit: Micros::from_ms(settings.server.command_credit_ms),
+            history: History::default(),
+            sent: VecDeque::with_capacity(FRAMES_KEPT),
+            round_trip: None,
+            snapshot: SnapshotSeq(0),
+            due_at: Micros::ZERO,
+            rate_free_at: Micros::ZERO,
+            waiting: BTreeMap::new(),
+            calibration: Calibration::default(),
+            newest_packet: None,
+            warnings: Vec::new(),
+            effects: Vec::new(),
+            zone: ZoneOfKnowledge::default(),
+            settings,
+        }
+    }
+
+    /// Measures the round trip from the snapshot that a packet acks. It includes the client's delay before sending.
+    pub(super) fn measure_latency(&mut self, now: Micros, ack: SnapshotSeq) {
+        if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
+            self.round_trip = Some(now - *sent);
+        }
+    }
+
+    /// Records a packet. An overtaken packet stays counted as lost, because its usercmds already arrived as repeats.
+    pub(super) fn note_packet(&mut self, now: Micros, number: u32) {
+        let (newest, lost) =
+            self.newest_packet.map_or((number.saturating_sub(1), 0), |(newest, _, lost)| (newest, lost));
+        if number > newest {
+            self.newest_packet = Some((number, now, lost.wrapping_add(number - newest - 1)));
+        }
+    }
+
+    /// Returns the echo of the client's packets for a snapshot sent at `now`.
+    pub(super) fn echo(&self, now: Micros) -> Option<Echo> {
+        let (number, arrived, lost) = self.newest_packet?;
+        let held_ms = ((now - arrived).0 / 1000).clamp(0, u16::MAX.into()) as u16;
+        Some(Echo { packet: number as u16, held_ms, lost: lost as u16 })
+    }
+
+    /// Keeps a warning for the next snapshot.
+    pub(super) fn warn(&mut self, warning: OutOfSequence) {
+        if self.warnings.len() == WARNINGS_MAX {
+            self.warnings.remove(0);
+        }
+        self.warnings.push(warning);
+    }
+
+    pub(super) fn remember_missing(&mut self, seq: CommandSeq) {
+        self.missing.push_back(seq);
+        if self.missing.len() > FRAMES_KEPT {
+            self.missing.pop_front();
+        }
+    }
+
+    pub(super) fn grant_time(&mut self, dt: Micros, most: Micros) {
+        self.credit = (self.credit + dt).min(most);
+    }
+
+    /// Deducts the duration of a usercmd from the time that the client may still use. Returns false when there is not
+    /// enough.
+    pub(super) fn spend(&mut self, msec: u8) -> bool {
+        let cost = Micros::from_ms(msec.into());
+        let is_enough = cost <= self.credit;
+        if is_enough {
+            self.credit = self.credit - cost;
+        }
+        is_enough
+    }
+
+    pub(super) fn remember_sent(&mut self, seq: SnapshotSeq, at: Micros) {
+        self.sent.push_back((seq, at));
+        if self.sent.len() > FRAMES_KEPT {
+            self.sent.pop_front();
+        }
+    }
+}

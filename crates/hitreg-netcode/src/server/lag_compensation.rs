@@ -1,0 +1,99 @@
+//! Lag compensation (Bernier 2001, "Lag Compensation"; limits after ReHLDS and source-sdk-2013).
+//!
+//! A shot is judged against the targets at the time that the shooter's screen showed. That is the server time on the
+//! shooter's clock when it made the usercmd, minus its interpolation delay. The targets come as an immutable list from
+//! the history of frames sent to this client. The client draws with the same placement function.
+
+use super::Server;
+use super::connection::Connection;
+use crate::game::{Body, Game, Placed};
+use crate::pipeline::{Limit, Rewind};
+use crate::settings::{Schedule, Settings};
+use hitreg_log::units::{Micros, PlayerId};
+use hitreg_log::usercmd::Usercmd;
+
+impl<G: Game> Server<G> {
+    pub(super) fn rewind(
+        &self,
+        shooter: PlayerId,
+        arrived: Micros,
+        command: &Usercmd,
+        fire: &G::Fire,
+        settings: &Settings,
+    ) -> Rewind<G::Body> {
+        let present =
+            || G::entities(&self.world).iter().filter(|(id, _)| *id != shooter.entity()).cloned().collect::<Vec<_>>();
+        if !settings.lag_compensation.enabled || G::is_projectile(fire) {
+            return Rewind { by: Micros::ZERO, limit: Limit::Off, targets: present(), left_in_present: Vec::new() };
+        }
+        let connection = &self.connections[usize::from(shooter.0)];
+        let (wanted, limit) = drawn_time(connection, arrived, command, settings);
+        let (at, limit) = bounded(connection, wanted, self.now, limit, settings);
+        if at >= self.now {
+            return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
+        }
+        let mut placed = Vec::new();
+        connection.history.place_all::<G>(&self.rules, at, shooter.entity(), &self.limits, &mut placed);
+        let mut left_in_present = Vec::new();
+        let now = G::entities(&self.world);
+        let targets = placed.into_iter().filter_map(|(id, past)| {
+            let index = now.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+            let body = target(&past, &now[index].1);
+            if body.is_none() {
+                left_in_present.push(id);
+            }
+            Some((id, body.unwrap_or_else(|| now[index].1.clone())))
+        });
+        let targets = targets.collect();
+        Rewind { by: self.now - at, limit, targets, left_in_present }
+    }
+}
+
+/// Returns the server time that the shooter's screen showed. The usercmd's time counts if it is within
+/// `max_claim_error_ms` of the time that the measured round trip implies. Otherwise the implied time counts, so that a
+/// client gains nothing by false times.
+fn drawn_time<G: Game>(
+    connection: &Connection<G>,
+    arrived: Micros,
+    command: &Usercmd,
+    settings: &Settings,
+) -> (Micros, Limit) {
+    let Some(round_trip) = connection.round_trip else {
+        return (command.drawn_at(), Limit::None);
+    };
+    let implied = arrived - round_trip;
+    let clock = match settings.server.schedule {
+        Schedule::Arrival => command.server_time,
+        // The usercmd carries its tick's time. The client's clock follows from what the client drew.
+        Schedule::Tick => command.drawn_at() + Micros::from_ms(connection.settings.drawn_behind_ms()),
+    };
+    let off = Micros((clock - implied).0.saturating_abs());
+    if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {
+        (command.drawn_at(), Limit::None)
+    } else {
+        (implied - (clock - command.drawn_at()), Limit::Claim)
+    }
+}
+
+fn bounded<G: Game>(
+    connection: &Connection<G>,
+    wanted: Micros,
+    now: Micros,
+    limit: Limit,
+    settings: &Settings,
+) -> (Micros, Limit) {
+    let earliest = now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
+    let (at, limit) = if wanted < earliest { (earliest, Limit::MaxUnlag) } else { (wanted, limit) };
+    match connection.history.oldest() {
+        Some(oldest) if at >= oldest.server_time => (at, limit),
+        Some(oldest) => (oldest.server_time, Limit::Oldest),
+        // Before the first snapshot, the shooter has seen nothing.
+        None => (now, Limit::Oldest),
+    }
+}
+
+/// Returns a target in its past. Returns `None` when it must stay in the present, because it was teleported, or died
+/// and respawned, since then.
+fn target<B: Body>(past: &Placed<B>, now: &B) -> Option<B> {
+    (past.body.teleports() == now.teleports()).then(|| past.body.clone())
+}

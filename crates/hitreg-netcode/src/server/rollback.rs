@@ -1,0 +1,107 @@
+//! The rollback check: at regular intervals, the world is restored from its saved words and the ticks run again. State
+//! that the save omits then shows as a different hash.
+
+use crate::game::{Effect, Game, Sink, Touch, Verdict, WorldSink};
+use crate::pipeline::{RollbackError, Rollbacks};
+use hitreg_log::hash;
+use hitreg_log::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
+use hitreg_log::usercmd::Usercmd;
+
+/// A check that runs along with the server.
+pub(super) struct Rollback<G: Game> {
+    every: u32,
+    ticks: u32,
+    /// The world's words before the recorded ticks.
+    saved: Option<Vec<u32>>,
+    /// The inputs of the recorded ticks.
+    steps: Vec<Step<G>>,
+    so_far: Rollbacks,
+}
+
+enum Step<G: Game> {
+    Command(PlayerId, Usercmd),
+    Shot(G::Fire, Verdict),
+    World(Micros),
+}
+
+impl<G: Game> Rollback<G> {
+    pub(super) fn new(every: u32) -> Rollback<G> {
+        Rollback { every: every.max(1), ticks: 0, saved: None, steps: Vec::new(), so_far: Rollbacks::default() }
+    }
+
+    pub(super) fn so_far(&self) -> Rollbacks {
+        self.so_far.clone()
+    }
+
+    pub(super) fn tick_begins<H: Game<World = G::World>>(&mut self, world: &G::World) {
+        if self.saved.is_none() {
+            let mut words = Vec::new();
+            H::save(world, &mut words);
+            self.saved = Some(words);
+        }
+    }
+
+    pub(super) fn command_ran(&mut self, player: PlayerId, command: Usercmd) {
+        self.steps.push(Step::Command(player, command));
+    }
+
+    pub(super) fn shot_applied(&mut self, fire: G::Fire, verdict: Verdict) {
+        self.steps.push(Step::Shot(fire, verdict));
+    }
+
+    pub(super) fn tick_ends(&mut self, rules: &G::Rules, seed: Seed, dt: Micros, hash: u64) {
+        self.steps.push(Step::World(dt));
+        self.ticks += 1;
+        if !self.ticks.is_multiple_of(self.every) {
+            return;
+        }
+        let Some(saved) = self.saved.take() else { return };
+        let steps = std::mem::take(&mut self.steps);
+        let tick = Tick(self.ticks);
+        self.so_far.checked += 1;
+        let error = match G::load(rules, &saved) {
+            Ok(Some(world)) => {
+                let again = run_again::<G>(rules, seed, world, &steps);
+                (again != hash).then_some(RollbackError::Differs { tick, from: self.every, first: hash, again })
+            }
+            Ok(None) => Some(RollbackError::Load { tick, why: "it is not offered any more".to_owned() }),
+            Err(why) => Some(RollbackError::Load { tick, why: why.to_string() }),
+        };
+        self.so_far.failed = self.so_far.failed.take().or(error);
+    }
+}
+
+fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: &[Step<G>]) -> u64 {
+    let mut last: Option<(PlayerId, Usercmd)> = None;
+    for step in steps {
+        match step {
+            Step::Command(player, command) => {
+                G::run(rules, seed, &mut world, *player, command, &mut Silence);
+                last = Some((*player, *command));
+            }
+            Step::Shot(fire, verdict) => {
+                if let Some((player, command)) = &last {
+                    G::apply(rules, &mut world, *player, command, fire, verdict, &mut Silence);
+                }
+            }
+            Step::World(dt) => G::step_world(rules, &mut world, *dt, &mut Silence),
+        }
+    }
+    let mut words = Vec::new();
+    G::save(&world, &mut words);
+    hash::hash_words(&words)
+}
+
+/// A sink that discards the output of the second run.
+struct Silence;
+
+impl<F> Sink<F> for Silence {
+    fn effect(&mut self, _effect: Effect) {}
+    fn fire(&mut self, _fire: F) {}
+    fn touch(&mut self, _touch: Touch) {}
+}
+
+impl WorldSink for Silence {
+    fn effect(&mut self, _effect: Effect) {}
+    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: Verdict) {}
+}

@@ -1,0 +1,143 @@
+//! Scheduling by tick, after the NeREIDS live protocol. A usercmd carries the time of its tick, waits for it on the
+//! server, and is dropped when it arrives too late. A tick is never computed twice, so one player's lateness never
+//! changes what the others have seen.
+
+use super::Server;
+use crate::game::Game;
+use crate::packet::ClientPacket;
+use crate::pipeline::Event;
+use hitreg_log::record::{Execution, OutOfSequence};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+use hitreg_log::usercmd::Usercmd;
+
+/// Input farther ahead than this is not accepted: NeREIDS's second of 32 ticks.
+const AHEAD_MAX_TICKS: i64 = 32;
+/// The most usercmds of one client that may wait: four for each tick that input may be ahead.
+const WAITING_MAX: usize = 4 * AHEAD_MAX_TICKS as usize;
+
+impl<G: Game> Server<G> {
+    /// Takes the packets that arrived since the tick at `before`, and runs the usercmds due in this tick, player by
+    /// player.
+    pub(super) fn run_scheduled(&mut self, before: Micros) {
+        let mut inbox = std::mem::take(&mut self.inbox);
+        for (player, arrived, packet) in inbox.drain(..) {
+            self.schedule(player, arrived, &packet, before);
+        }
+        self.inbox = inbox;
+        for index in 0..self.connections.len() {
+            self.run_due(PlayerId(index as u16));
+        }
+    }
+
+    fn schedule(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket, before: Micros) {
+        let Some(newest) = packet.commands.last() else { return };
+        let ticks = Ticks { before, now: self.now, interval: self.settings.server.tick_hz.interval() };
+        let ahead = |command: &Usercmd| ticks.ahead(command.server_time);
+        let connection = &mut self.connections[usize::from(player.0)];
+        let is_news = newest.seq > connection.last_command && !connection.waiting.contains_key(&newest.seq);
+        let difference = ahead(newest);
+        // Calibration uses the usercmd's own time. Its tick's time moves in whole ticks, which are too coarse for a
+        // steered clock.
+        connection.calibration.handle_frame(arrived, newest.server_time);
+        if is_news && !(0..=AHEAD_MAX_TICKS).contains(&difference) {
+            let difference = difference.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
+            connection.warn(OutOfSequence { command: newest.seq, difference });
+        }
+        for command in &packet.commands {
+            match ahead(command) {
+                _ if self.is_known(player, command.seq) => self.note_late(player, command.seq),
+                ..0 => self.drop_late(player, command.seq),
+                0..=AHEAD_MAX_TICKS => {
+                    let waiting = &mut self.connections[usize::from(player.0)].waiting;
+                    if waiting.len() < WAITING_MAX {
+                        waiting.insert(command.seq, (arrived, *command));
+                    }
+                }
+                // It may arrive again in a later packet, when it is no longer too early.
+                _ => {}
+            }
+        }
+    }
+
+    fn is_known(&self, player: PlayerId, seq: CommandSeq) -> bool {
+        let connection = &self.connections[usize::from(player.0)];
+        seq <= connection.last_command || connection.waiting.contains_key(&seq)
+    }
+
+    /// Drops a usercmd whose tick is over, and all before it.
+    fn drop_late(&mut self, player: PlayerId, seq: CommandSeq) {
+        let last = self.connections[usize::from(player.0)].last_command;
+        self.replace_lost(player, last, seq);
+        let connection = &mut self.connections[usize::from(player.0)];
+        connection.last_command = seq;
+        self.events.push_back(Event::Executed { player, command: seq, how: Execution::Late });
+    }
+
+    fn run_due(&mut self, player: PlayerId) {
+        let now = self.now;
+        while let Some(entry) = self.connections[usize::from(player.0)].waiting.first_entry() {
+            let (arrived, command) = *entry.get();
+            if command.server_time > now {
+                break;
+            }
+            entry.remove();
+            let last = self.connections[usize::from(player.0)].last_command;
+            if command.seq <= last {
+                // Only usercmds whose times run backward get here, after a later one of the same client was dropped.
+                self.events.push_back(Event::Executed { player, command: command.seq, how: Execution::Late });
+                continue;
+            }
+            self.replace_lost(player, last, command.seq);
+            self.run_or_refuse(player, arrived, &command);
+        }
+    }
+}
+
+/// The server's position in time.
+#[derive(Clone, Copy)]
+struct Ticks {
+    /// The time of the last tick computed.
+    before: Micros,
+    /// The time of the tick to compute next.
+    now: Micros,
+    /// The tick interval.
+    interval: Micros,
+}
+
+impl Ticks {
+    /// Returns how many ticks after the next one an input for time `then` runs. It runs in the first tick at or after
+    /// that time. A negative result means that this tick is already computed.
+    fn ahead(self, then: Micros) -> i64 {
+        if then > self.now {
+            1 + (then - self.now - Micros(1)).0 / self.interval.0
+        } else if then > self.before {
+            0
+        } else {
+            -1 - (self.before - then).0 / self.interval.0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_runs_what_is_for_the_time_since_the_one_before() {
+        let [before, now, interval] = [288, 320, 32].map(Micros::from_ms);
+        let ticks = Ticks { before, now, interval };
+        let ahead = |then_ms| ticks.ahead(Micros::from_ms(then_ms));
+        assert_eq!([289, 320, 321, 352, 353].map(ahead), [0, 0, 1, 1, 2]);
+        assert_eq!([288, 257, 256, 0].map(ahead), [-1, -1, -2, -10]);
+    }
+
+    #[test]
+    fn ticks_that_come_early_or_late_leave_no_gap() {
+        let [before, interval] = [288, 32].map(Micros::from_ms);
+        for now_ms in [300, 320, 400] {
+            let ticks = Ticks { before, now: Micros::from_ms(now_ms), interval };
+            assert_eq!([289, now_ms].map(|ms| ticks.ahead(Micros::from_ms(ms))), [0, 0], "{now_ms}");
+            assert_eq!(ticks.ahead(before), -1);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The queue of future events of a session, in order.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::game::Body;
+use crate::packet::{ClientPacket, HeardPacket, Snapshot};
+use crate::state::{BadState, Restorer, Saver, Value};
+use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
+
+/// A transmission over a link.
+#[derive(Clone)]
+pub(super) enum Carried<B> {
+    /// A sealed datagram to the server.
+    Up(Vec<u8>),
+    /// A sealed datagram to a client.
+    Down(Vec<u8>),
+    /// An unencoded packet of a client.
+    Packet(ClientPacket),
+    /// An unencoded snapshot, and the newest snapshot that the server knew its client to have.
+    Snapshot(Snapshot<B>, Option<SnapshotSeq>),
+}
+
+pub(super) enum What<B> {
+    /// A transmission reaches the other end of a player's connection.
+    Arrives(PlayerId, Carried<B>),
+    /// A client's packet reaches the server; the log has only what the server received.
+    Heard(PlayerId, HeardPacket),
+    /// The server ticks.
+    Tick,
+    /// A client frame.
+    Frame(PlayerId),
+}
+
+/// A priority queue of events. Contents are stored apart from due times, so that sorting moves little data.
+pub(super) struct Queue<B> {
+    due: BinaryHeap<Due>,
+    /// The events, indexed by [`Due::place`].
+    what: Vec<Option<What<B>>>,
+    free: Vec<usize>,
+    /// Counts the queued events. Equal events keep the order in which they were queued.
+    queued: u64,
+}
+
+/// The due time and the index of an event. The event that is due first compares as the greatest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Due {
+    at: Micros,
+    /// Kind, player and number, packed into bits, so that one comparison replaces three.
+    rank: u64,
+    queued: u64,
+    place: usize,
+}
+
+impl Ord for Due {
+    #[inline]
+    fn cmp(&self, other: &Due) -> Ordering {
+        other.at.0.cmp(&self.at.0).then(other.rank.cmp(&self.rank)).then(other.queued.cmp(&self.queued))
+    }
+}
+
+impl PartialOrd for Due {
+    #[inline]
+    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<B> Default for Queue<B> {
+    fn default() -> Queue<B> {
+        Queue { due: BinaryHeap::new(), what: Vec::new(), free: Vec::new(), queued: 0 }
+    }
+}
+
+impl<B> Queue<B> {
+    pub(super) fn push_tick(&mut self, at: Micros) {
+        self.push(at, 1, PlayerId(0), 0, What::Tick);
+    }
+
+    /// Queues an arrival. `number` is that of the packet or snapshot.
+    pub(super) fn push_arrival(&mut self, at: Micros, player: PlayerId, number: u32, carried: Carried<B>) {
+        let kind = match carried {
+            Carried::Up(_) | Carried::Packet(_) => 0,
+            Carried::Down(_) | Carried::Snapshot(..) => 2,
+        };
+        self.push(at, kind, player, number, What::Arrives(player, carried));
+    }
+
+    pub(super) fn push_heard(&mut self, at: Micros, player: PlayerId, heard: HeardPacket) {
+        self.push(at, 0, player, heard.packet.number, What::Heard(player, heard));
+    }
+
+    pub(super) fn push_frame(&mut self, at: Micros, player: PlayerId) {
+        self.push(at, 3, player, 0, What::Frame(player));
+    }
+
+    /// Saves the queue. Returns false when it holds anything other than packets, snapshots and frames.
+    pub(super) fn save(&self, to: &mut Saver<'_, B>) -> bool
+    where
+        B: Body,
+    {
+        let mut due: Vec<Due> = self.due.iter().copied().collect();
+        due.sort_unstable_by(|a, b| b.cmp(a));
+        to.number(due.len() as u64);
+        for Due { at, place, .. } in due {
+            at.put(to);
+            match &self.what[place] {
+                Some(What::Frame(player)) => (0u8, *player).put(to),
+                Some(What::Arrives(player, Carried::Packet(packet))) => {
+                    (1u8, *player).put(to);
+                    to.of_player(*player);
+                    packet.put(to);
+                }
+                Some(What::Arrives(player, Carried::Snapshot(snapshot, base))) => {
+                    (2u8, *player).put(to);
+                    snapshot.put(to);
+                    base.put(to);
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Restores the queue of a session with `players` players.
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>, players: u16) -> Result<(), BadState>
+    where
+        B: Body,
+    {
+        *self = Queue::default();
+        for _ in 0..from.count(size_of::<What<B>>())? {
+            let at = Value::<B>::get(from)?;
+            let (kind, player): (u8, PlayerId) = Value::<B>::get(from)?;
+            if player.0 >= players {
+                return Err(BadState::Value { what: "a player", found: player.0.into() });
+            }
+            match kind {
+                0 => self.push_frame(at, player),
+                1 => {
+                    from.of_player(player);
+                    let packet: ClientPacket = Value::<B>::get(from)?;
+                    self.push_arrival(at, player, packet.number, Carried::Packet(packet));
+                }
+                2 => {
+                    let (snapshot, base): (Snapshot<B>, _) = Value::<B>::get(from)?;
+                    self.push_arrival(at, player, snapshot.seq.0, Carried::Snapshot(snapshot, base));
+                }
+                found => return Err(BadState::Value { what: "what is due", found: found.into() }),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(Micros, What<B>)> {
+        let Due { at, place, .. } = self.due.pop()?;
+        self.free.push(place);
+        Some((at, self.what[place].take()?))
+    }
+
+    fn push(&mut self, at: Micros, kind: u8, player: PlayerId, number: u32, what: What<B>) {
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.what[place] = Some(what);
+                place
+            }
+            None => {
+                self.what.push(Some(what));
+                self.what.len() - 1
+            }
+        };
+        self.queued += 1;
+        let rank = u64::from(kind) << 48 | u64::from(player.0) << 32 | u64::from(number);
+        self.due.push(Due { at, rank, queued: self.queued, place });
+    }
+}

@@ -1,0 +1,134 @@
+//! The steps of a tick and of a client frame: the order of pipeline calls, observer calls and sends. Live sessions,
+//! synthetic sessions and replays share this code. They differ only in how packets travel ([`ServerEnds`],
+//! [`ClientEnd`]).
+
+use glam::Vec3;
+
+use super::{Observer, Packed, Shown};
+use crate::game::{Body, Game, Placed};
+use crate::packet::{ClientPacket, HeardPacket, Snapshot};
+use crate::pipeline::{ClientPipeline, Event, ServerPipeline};
+use hitreg_log::record::ArrivalRecord;
+use hitreg_log::units::{EntityId, Micros, PlayerId};
+use hitreg_log::usercmd::Input;
+
+/// A player's screen.
+#[derive(Debug)]
+pub struct Screen<'a, G: Game> {
+    /// The player.
+    pub player: PlayerId,
+    /// The predicted own body; `None` before the first snapshot.
+    pub own: Option<&'a G::Body>,
+    /// The other entities as drawn, in ascending order of entity.
+    pub others: &'a [(EntityId, Placed<G::Body>)],
+}
+
+/// The server's ends of all connections.
+pub trait ServerEnds<B> {
+    /// The server ticked.
+    fn ticked(&mut self, _at: Micros) {}
+
+    /// Prepares a snapshot for sending and describes its datagrams. Returns `None` when no datagrams are made.
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed>;
+
+    /// Sends the snapshot that was prepared last.
+    fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>);
+}
+
+/// A client's end of its connection.
+pub trait ClientEnd {
+    /// Prepares a packet for sending and returns the size of its datagram in bytes. It then sets the packet's ack to
+    /// the connection's. Returns `None` when no datagram is made. `predicted` is the predicted origin of the client's
+    /// own body.
+    fn pack(&mut self, at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16>;
+
+    /// Sends the packet that was prepared last.
+    fn send(&mut self, at: Micros, packet: ClientPacket);
+}
+
+/// Runs one tick of the server and sends the snapshots that are due.
+pub fn tick<G: Game>(
+    server: &mut impl ServerPipeline<G>,
+    ends: &mut impl ServerEnds<G::Body>,
+    at: Micros,
+    observer: &mut impl Observer<G>,
+) {
+    observer.tick_begins(at);
+    let ticked = server.tick(at);
+    ends.ticked(at);
+    while let Some(event) = server.poll_event() {
+        match event {
+            Event::Executed { player, command, how } => observer.executed(player, command, ticked.tick, how),
+            Event::Presence { player, change } => observer.presence(player, at, ticked.tick, change),
+            Event::Judged(judged) => observer.judged(at, ticked.tick, &judged),
+            Event::Impact { shooter, command, weapon, verdict } => {
+                observer.impact(at, ticked.tick, shooter, command, weapon, &verdict);
+            }
+        }
+    }
+    observer.ticked(at, ticked, server.world());
+    while let Some((player, snapshot)) = server.poll_snapshot() {
+        let packed = ends.pack(at, player, &snapshot);
+        if let Some(packed) = packed {
+            server.handle_sent(player, packed.bytes);
+        }
+        let nominal = || Packed::nominal(snapshot.nominal_bytes());
+        observer.snapshot_sent(player, at, &snapshot, packed.unwrap_or_else(nominal));
+        ends.send(at, player, snapshot);
+    }
+}
+
+/// Passes a client's packet to the server.
+pub fn packet_reached<G: Game>(
+    server: &mut impl ServerPipeline<G>,
+    at: Micros,
+    player: PlayerId,
+    heard: HeardPacket,
+    observer: &mut impl Observer<G>,
+) {
+    observer.packet_reached(player, ArrivalRecord { number: heard.packet.number, at });
+    observer.packet_heard(player, at, &heard);
+    server.handle_packet(at, player, heard.packet);
+}
+
+/// Runs one frame of a client: it draws, takes the player's input, and sends a packet. `looks` says whether the input
+/// depends on what is drawn.
+pub fn frame<G: Game>(
+    client: &mut impl ClientPipeline<G>,
+    end: &mut impl ClientEnd,
+    at: Micros,
+    player: PlayerId,
+    (looks, input): (bool, impl FnOnce(&Screen<'_, G>) -> Input),
+    observer: &mut impl Observer<G>,
+) {
+    // The observer is always asked, because it may record the time.
+    match looks | observer.looks(at) {
+        true => client.look(at),
+        false => client.look_away(at),
+    }
+    let input = input(&Screen { player, own: client.predicted(), others: client.drawn() });
+    let commanded = client.command(at, &input);
+    observer.frame(player, at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
+    let predicted = commanded.predicted.as_ref().map(Body::origin);
+    let mut packet = commanded.packet;
+    let packed = end.pack(at, &mut packet, predicted);
+    if let Some(bytes) = packed {
+        client.handle_sent(&packet, bytes);
+    }
+    if let Some(record) = packet.record(at, packed.unwrap_or_else(|| packet.nominal_bytes())) {
+        observer.packet_sent(player, record);
+    }
+    end.send(at, packet);
+}
+
+/// Passes a snapshot to its client.
+pub fn snapshot_received<G: Game>(
+    client: &mut impl ClientPipeline<G>,
+    at: Micros,
+    player: PlayerId,
+    snapshot: &Snapshot<G::Body>,
+    observer: &mut impl Observer<G>,
+) {
+    let reconciled = client.handle_snapshot(at, snapshot);
+    observer.snapshot_received(player, at, snapshot, reconciled.as_ref());
+}

@@ -1,0 +1,277 @@
+//! Packets and snapshots that travel without being encoded, for speed. The encoding is lossless, so omitting it changes
+//! nothing as long as message sizes do not matter.
+//!
+//! Sizes do not matter when every snapshot has room for all changes, stays below the server's rate, and can be decoded
+//! on arrival. Each condition is checked, using an upper bound on the message size and on what each side may have
+//! dropped. When a check fails, the run stops and must be repeated with datagrams ([`Unencoded::bytes_matter`]). The
+//! bound first uses only the number of entities. If that exceeds a limit, a costlier bound uses their states. A
+//! property test compares both ways of running (`tests/pipelines/carriage.rs`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::game::Body;
+use crate::history::Frame;
+use crate::packet::Snapshot;
+use crate::settings::{Settings, Sizes};
+use crate::state::{BadState, Restorer, Saver, Value, fields};
+use crate::wire::{Besides, KNOWN_FOR, Known, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
+use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
+
+/// What the ends of all connections would know of each other.
+pub(super) struct Unencoded<B> {
+    message_max_bytes: usize,
+    players: Vec<Ends<B>>,
+    bytes_matter: bool,
+}
+
+/// Both ends of one player's connection.
+struct Ends<B> {
+    rate_bytes_per_s: i64,
+    /// The shortest time between two snapshots.
+    spacing_min: Micros,
+    /// The newest snapshot that the server knows the client to have.
+    acked: Option<SnapshotSeq>,
+    /// The last snapshot sent.
+    sent: Option<Sent<B>>,
+    /// The frames of the last snapshots, starting with the one before the acked one.
+    frames: VecDeque<(SnapshotSeq, Arc<Frame<B>>)>,
+    /// The entities in the last snapshot.
+    entities: Vec<EntityId>,
+    /// The number of entities removed in each snapshot, as long as the client may not know about it.
+    gone: VecDeque<(SnapshotSeq, usize)>,
+    /// The newest packet that reached the server.
+    newest_packet: u32,
+    /// The newest snapshot that the client has.
+    newest: SnapshotSeq,
+    /// One bit for each snapshot up to `newest` that arrived; the lowest bit is `newest` itself.
+    came: u64,
+}
+
+/// A sent snapshot.
+struct Sent<B> {
+    seq: SnapshotSeq,
+    at: Micros,
+    /// The upper bound of its size in bytes.
+    bytes_max: usize,
+    /// The inputs of the costlier bound; `None` when there are none, or when it has been computed.
+    closer: Option<Closer<B>>,
+}
+
+/// A frame and the frames that it is coded against. When `known` is `None`, the frame is sent in full.
+struct Closer<B> {
+    frame: Arc<Frame<B>>,
+    known: Option<Known<B>>,
+    besides: Besides,
+}
+
+impl<B: Body> Unencoded<B> {
+    /// Creates the state of all connections; `None` when message sizes are sure to matter.
+    pub(super) fn new(settings: &Arc<Settings>, players: u16) -> Option<Unencoded<B>> {
+        let own: Vec<_> = (0..players).map(|player| settings.of_player(PlayerId(player))).collect();
+        if settings.wire.sizes != Sizes::Datagrams || own.iter().any(|own| own.client.adaptive_redundancy) {
+            return None;
+        }
+        let ends = |own: &Arc<Settings>| Ends {
+            rate_bytes_per_s: own.server.rate_bytes_per_s,
+            spacing_min: own.server.update_hz.interval() - own.server.tick_hz.interval(),
+            acked: None,
+            sent: None,
+            frames: VecDeque::new(),
+            entities: Vec::new(),
+            gone: VecDeque::new(),
+            newest_packet: 0,
+            newest: SnapshotSeq(0),
+            came: 0,
+        };
+        Some(Unencoded {
+            message_max_bytes: settings.wire.message_max_bytes.unsigned_abs() as usize,
+            players: own.iter().map(ends).collect(),
+            bytes_matter: false,
+        })
+    }
+
+    pub(super) fn bytes_matter(&self) -> bool {
+        self.bytes_matter
+    }
+
+    pub(super) fn save(&self, to: &mut Saver<'_, B>) {
+        let Unencoded { message_max_bytes: _, players, bytes_matter: _ } = self;
+        players.iter().for_each(|ends| ends.save(to));
+    }
+
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+        self.players.iter_mut().try_for_each(|ends| ends.restore(from))
+    }
+
+    pub(super) fn acked(&self, player: usize) -> Option<SnapshotSeq> {
+        self.players[player].acked
+    }
+
+    /// Handles a tick: the rate must not hold back a snapshot that is due.
+    pub(super) fn handle_tick(&mut self, at: Micros) {
+        self.bytes_matter |= self.players.iter_mut().any(|ends| ends.holds_back(at));
+    }
+
+    /// Handles a sent snapshot: it must have room for all changes, and its base must be known to the client.
+    pub(super) fn send_snapshot(&mut self, player: usize, at: Micros, snapshot: &Snapshot<B>) {
+        let ends = &mut self.players[player];
+        let entities = &snapshot.frame.entities;
+        if !entities.iter().map(|(id, _)| id).eq(&ends.entities) {
+            let is_gone = |id: &&EntityId| entities.binary_search_by_key(*id, |(id, _)| *id).is_err();
+            let gone = ends.entities.iter().filter(is_gone).count();
+            ends.gone.push_back((snapshot.seq, gone));
+            ends.entities.clear();
+            ends.entities.extend(entities.iter().map(|(id, _)| *id));
+        }
+        let besides = Besides {
+            gone: ends.gone.iter().map(|(_, gone)| gone).sum(),
+            effects: snapshot.effects.len(),
+            warnings: snapshot.warnings.len(),
+        };
+        let most = snapshot_bytes_max::<B>(entities.len(), besides);
+        let fits = |most: Option<usize>| most.filter(|bytes| *bytes <= self.message_max_bytes);
+        let closer = ends.closer(snapshot, besides);
+        let sent = match fits(most) {
+            Some(bytes_max) => Some(Sent { seq: snapshot.seq, at, bytes_max, closer }),
+            None => fits(closer.and_then(|closer| closer.bytes_max())).map(|bytes_max| Sent {
+                seq: snapshot.seq,
+                at,
+                bytes_max,
+                closer: None,
+            }),
+        };
+        let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
+        self.bytes_matter |= sent.is_none() || !is_known;
+        ends.sent = sent;
+        ends.frames.push_back((snapshot.seq, Arc::clone(&snapshot.frame)));
+        if ends.frames.len() > WINDOW as usize + 1 {
+            ends.frames.pop_front();
+        }
+    }
+
+    /// Handles a packet that reached the server, with the client's ack.
+    pub(super) fn handle_packet(&mut self, player: usize, number: u32, ack: SnapshotSeq) {
+        let ends = &mut self.players[player];
+        self.bytes_matter |= number + PACKETS_REMEMBERED <= ends.newest_packet;
+        ends.newest_packet = ends.newest_packet.max(number);
+        if ack > ends.acked.unwrap_or(SnapshotSeq(0)) {
+            let is_remembered = ends.sent.as_ref().is_some_and(|last| last.seq.0.saturating_sub(ack.0) < WINDOW);
+            self.bytes_matter |= !is_remembered;
+            ends.acked = Some(ack);
+            while ends.frames.get(1).is_some_and(|(seq, _)| *seq < ack) {
+                ends.frames.pop_front();
+            }
+            while ends.gone.front().is_some_and(|(seq, _)| *seq <= ack) {
+                ends.gone.pop_front();
+            }
+        }
+    }
+
+    /// Handles a packet as the server received it. Its ack may name a snapshot that was never sent, and is then
+    /// ignored.
+    pub(super) fn handle_heard(&mut self, player: usize, ack: SnapshotSeq) {
+        let ends = &self.players[player];
+        if ends.sent.as_ref().is_some_and(|last| ack <= last.seq) {
+            self.handle_packet(player, ends.newest_packet, ack);
+        }
+    }
+
+    /// Handles a snapshot that reached its client. Returns false when it arrived before. `base` is the newest snapshot
+    /// that the server knew the client to have.
+    pub(super) fn handle_snapshot(&mut self, player: usize, seq: SnapshotSeq, base: Option<SnapshotSeq>) -> bool {
+        let ends = &mut self.players[player];
+        let newest = ends.newest.max(seq);
+        let oldest = base.map_or(seq, |base| base.min(seq));
+        if newest.0 - oldest.0 >= WINDOW {
+            self.bytes_matter = true;
+            return false;
+        }
+        ends.came = ends.came.checked_shl(newest.0 - ends.newest.0).unwrap_or(0);
+        ends.newest = newest;
+        let bit = 1 << (newest.0 - seq.0);
+        let is_new = ends.came & bit == 0;
+        ends.came |= bit;
+        is_new
+    }
+}
+
+impl<B: Body> Ends<B> {
+    fields!(
+        B,
+        Ends { acked, sent, frames, entities, gone, newest_packet, newest, came } in place {} but {
+            rate_bytes_per_s,
+            spacing_min,
+        }
+    );
+
+    /// Returns the inputs of the costlier bound for a snapshot that is about to be sent.
+    fn closer(&self, snapshot: &Snapshot<B>, besides: Besides) -> Option<Closer<B>> {
+        let known = match self.acked {
+            None => None,
+            Some(acked) if snapshot.seq.0 - acked.0 >= KNOWN_FOR => return None,
+            Some(acked) => {
+                let place = self.frames.iter().position(|(seq, _)| *seq == acked)?;
+                let before = place.checked_sub(1).map(|before| Arc::clone(&self.frames[before].1));
+                Some(Known { acked: Arc::clone(&self.frames[place].1), before })
+            }
+        };
+        Some(Closer { frame: Arc::clone(&snapshot.frame), known, besides })
+    }
+
+    /// Returns whether sending the last snapshot may take so long that one due at `at` would have to wait.
+    fn holds_back(&mut self, at: Micros) -> bool {
+        let (spacing_min, rate_bytes_per_s) = (self.spacing_min, self.rate_bytes_per_s);
+        let Some(sent) = &mut self.sent else { return false };
+        let may = |bytes: usize| {
+            let free_at = sent.at + Micros(bytes as i64 * 1_000_000 / rate_bytes_per_s);
+            at > sent.at && at >= sent.at + spacing_min && at < free_at
+        };
+        if may(sent.bytes_max)
+            && let Some(closer) = sent.closer.take()
+        {
+            sent.bytes_max = closer.bytes_max().unwrap_or(sent.bytes_max);
+        }
+        may(sent.bytes_max)
+    }
+}
+
+impl<B: Body> Value<B> for Sent<B> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        let Sent { seq, at, bytes_max, closer } = self;
+        (*seq, *at, *bytes_max).put(to);
+        closer.put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let (seq, at, bytes_max) = Value::<B>::get(from)?;
+        Ok(Sent { seq, at, bytes_max, closer: Value::<B>::get(from)? })
+    }
+}
+
+impl<B: Body> Value<B> for Closer<B> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        let Closer { frame, known, besides: Besides { gone, effects, warnings } } = self;
+        frame.put(to);
+        known.is_some().put(to);
+        if let Some(Known { acked, before }) = known {
+            acked.put(to);
+            before.put(to);
+        }
+        (*gone, *effects, *warnings).put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let frame = from.frame()?;
+        let known = match <bool as Value<B>>::get(from)? {
+            true => Some(Known { acked: from.frame()?, before: Value::<B>::get(from)? }),
+            false => None,
+        };
+        let (gone, effects, warnings) = Value::<B>::get(from)?;
+        Ok(Closer { frame, known, besides: Besides { gone, effects, warnings } })
+    }
+}
+
+impl<B: Body> Closer<B> {
+    fn bytes_max(&self) -> Option<usize> {
+        told_bytes_max(&self.frame, self.known.as_ref(), self.besides)
+    }
+}

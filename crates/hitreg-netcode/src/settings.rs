@@ -1,0 +1,368 @@
+//! The settings of a session: typed values under dotted names, each with bounds, a default and the source of the
+//! default. A log carries all of them; a replay may change some.
+
+mod choices;
+mod engine_names;
+mod keys;
+mod kind;
+mod known;
+mod nearest;
+mod players;
+mod preset;
+
+pub use choices::{
+    Among, ClockMode, Frames, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone,
+};
+pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
+pub use keys::{KEYS, Key};
+pub use kind::Kind;
+pub(crate) use players::is_of_players;
+pub use players::{Players, without_players};
+pub use preset::{PRESETS, Preset};
+
+use engine_names::our_name;
+use hitreg_log::record::split_of_player;
+use hitreg_log::units::{Hz, PlayerId};
+use nearest::nearest;
+
+/// Keys that version 2.1 of the log format did not have at first. Their defaults describe the behaviour without them.
+const LATER: &[&str] = &["client.frames", "interpolation.ease_ms", "server.zone", "server.zone_units"];
+
+/// All settings, typed. [`KEYS`] holds the meaning of each and the source of its default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Settings of prediction.
+    pub prediction: Prediction,
+    /// Settings of drawing the others.
+    pub interpolation: Interpolation,
+    /// The longest extrapolation when drawing, in ms.
+    pub extrapolation_max_ms: i64,
+    /// A body that moves farther than this between two snapshots counts as teleported, in units.
+    pub teleport_distance_units: i64,
+    /// Settings of lag compensation.
+    pub lag_compensation: LagCompensation,
+    /// Settings of the server.
+    pub server: Server,
+    /// Settings of clients.
+    pub client: Client,
+    /// Settings of the transport of packets and snapshots.
+    pub wire: Wire,
+    /// Single players' own settings, with keys such as `p2.interpolation.lerp_ms`. [`Settings::of_player`] applies
+    /// them.
+    pub players: Players,
+}
+
+/// Settings of prediction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// What is predicted.
+    pub mode: PredictionMode,
+    /// Bernier's `pushlatency`: minus the most milliseconds that are predicted.
+    pub push_latency_ms: i64,
+    /// The time in which a correction fades from view, in ms.
+    pub smooth_ms: i64,
+    /// Corrections larger than this are shown immediately, in units.
+    pub smooth_max_units: i64,
+    /// The bodies among which an acked prediction is compared with the server's state.
+    pub among: Among,
+}
+
+/// Settings of drawing the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interpolation {
+    /// The method of drawing.
+    pub mode: InterpolationMode,
+    /// The interpolation delay behind the client's clock, in ms.
+    pub lerp_ms: i64,
+    /// What is drawn when the next update has not arrived.
+    pub on_missing: OnMissing,
+    /// The time in which a Simulated entity eases to its place in an update, in ms.
+    pub ease_ms: i64,
+}
+
+/// Settings of lag compensation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LagCompensation {
+    /// Whether shots are judged against the past that the shooter saw.
+    pub enabled: bool,
+    /// The longest rewind, in ms.
+    pub max_unlag_ms: i64,
+    /// The greatest difference between a usercmd's time and the time implied by the measured latency, in ms.
+    pub max_claim_error_ms: i64,
+}
+
+/// Settings of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Ticks per second.
+    pub tick_hz: Hz,
+    /// Snapshots per second to each client.
+    pub update_hz: Hz,
+    /// Bytes per second to each client.
+    pub rate_bytes_per_s: i64,
+    /// How much simulated time a client may be ahead of the server's clock, in ms.
+    pub command_credit_ms: i64,
+    /// The replacement of lost usercmds.
+    pub on_lost_command: OnLost,
+    /// When usercmds run.
+    pub schedule: Schedule,
+    /// Which entities a client receives.
+    pub zone: Zone,
+    /// The greatest distance of a received entity from the client's avatar, in units.
+    pub zone_units: i64,
+}
+
+/// Settings of clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Usercmds per second.
+    pub cmd_hz: Hz,
+    /// The regularity of a bot client's frames.
+    pub frames: Frames,
+    /// The number of usercmds in each packet: the newest and repeats of earlier ones.
+    pub redundancy: i64,
+    /// How the client follows the server's clock.
+    pub clock: ClockMode,
+    /// How long before its tick a calibrated client's input should arrive, in ms.
+    pub lead_ms: i64,
+    /// Whether the redundancy adapts to bandwidth, loss and jitter; [`Client::redundancy`] is then its maximum.
+    pub adaptive_redundancy: bool,
+}
+
+/// Settings of the transport of packets and snapshots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Which sizes are used for the server's rate, for redundancy, and in logs.
+    pub sizes: Sizes,
+    /// The longest snapshot in bytes; entities that do not fit wait for the next one.
+    pub message_max_bytes: i64,
+}
+
+/// The reasons why a setting cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// The key is unknown.
+    #[error("no setting is called `{key}`{hint}; `hitreg settings` lists them all")]
+    UnknownKey {
+        /// The given key.
+        key: String,
+        /// A hint with the nearest key, ready to print.
+        hint: String,
+    },
+    /// The text is not a `key=value` pair.
+    #[error("`{text}` is not of the form key=value, such as interpolation.lerp_ms=100")]
+    NotAPair {
+        /// The given text.
+        text: String,
+    },
+    /// The key cannot be set for a single player.
+    #[error("`{key}` is the same for all players: {own} may be one player's own", own = players::OWN.join("*, "))]
+    NotOfPlayers {
+        /// The key.
+        key: String,
+    },
+    /// The session does not have the player.
+    #[error("there is no player p{player} to set anything for: the session has {}", named(*players))]
+    NoSuchPlayer {
+        /// The player.
+        player: PlayerId,
+        /// The number of players.
+        players: usize,
+    },
+    /// The key cannot have the value.
+    #[error("`{key}` cannot be `{value}`: it takes {takes}")]
+    BadValue {
+        /// The key.
+        key: &'static str,
+        /// The given value.
+        value: String,
+        /// The accepted values.
+        takes: String,
+    },
+    /// The preset is unknown.
+    #[error("no preset is called `{name}`{hint}; there are {known}")]
+    UnknownPreset {
+        /// The given name.
+        name: String,
+        /// A hint with the nearest name, ready to print.
+        hint: String,
+        /// The names of all presets.
+        known: String,
+    },
+}
+
+fn named(players: usize) -> String {
+    match players {
+        0 => "none".to_owned(),
+        1 => "one player, p0".to_owned(),
+        _ => format!("{players} players, p0 to p{}", players - 1),
+    }
+}
+
+impl Server {
+    /// Returns whether the zone of knowledge can hide any entity from a client.
+    pub(crate) fn bounds_zones(&self) -> bool {
+        self.zone != Zone::Everything || self.zone_units < keys::WIDEST_ZONE
+    }
+}
+
+impl Settings {
+    /// Returns the settings of a preset.
+    ///
+    /// # Errors
+    /// When no preset has that name.
+    pub fn preset(name: &str) -> Result<Settings, SettingError> {
+        let mut settings = Settings::default();
+        settings.apply_preset(name)?;
+        Ok(settings)
+    }
+
+    /// Returns the settings of a preset with this session's wire settings, which belong to the recording.
+    ///
+    /// # Errors
+    /// When no preset has that name.
+    pub fn under_preset(&self, name: &str) -> Result<Settings, SettingError> {
+        Ok(Settings { wire: self.wire.clone(), ..Settings::preset(name)? })
+    }
+
+    /// Returns the keys whose values differ between these settings and `other`.
+    pub fn keys_unlike(&self, other: &Settings) -> Vec<String> {
+        let (own, others) = (self.to_pairs(), other.to_pairs());
+        let lacking = |from: &[(String, String)], pairs: &[(String, String)]| -> Vec<String> {
+            pairs.iter().filter(|pair| !from.contains(pair)).map(|(key, _)| key.clone()).collect()
+        };
+        let mut unlike = lacking(&others, &own);
+        unlike.extend(lacking(&own, &others).into_iter().filter(|key| !own.iter().any(|(other, _)| other == key)));
+        unlike
+    }
+
+    /// Returns the interpolation delay behind the client's clock in ms; 0 in modes that do not interpolate.
+    pub fn drawn_behind_ms(&self) -> i64 {
+        match self.interpolation.mode {
+            InterpolationMode::TwoPoint | InterpolationMode::LastRendered | InterpolationMode::History => {
+                self.interpolation.lerp_ms
+            }
+            InterpolationMode::Off | InterpolationMode::Extrapolate | InterpolationMode::Category => 0,
+        }
+    }
+
+    /// Returns whether clients predict weapons.
+    pub fn predicts_weapons(&self) -> bool {
+        self.prediction.mode == PredictionMode::Weapons
+    }
+
+    /// Sets the values of a preset and keeps all other settings.
+    ///
+    /// # Errors
+    /// When no preset has that name.
+    pub fn apply_preset(&mut self, name: &str) -> Result<(), SettingError> {
+        let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| SettingError::UnknownPreset {
+            name: name.to_owned(),
+            hint: nearest(name, PRESETS.iter().map(|p| p.name)),
+            known: PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+        })?;
+        for (key, value, _) in preset.values {
+            self.set(key, value)?;
+        }
+        Ok(())
+    }
+
+    /// Sets one key from text.
+    ///
+    /// # Errors
+    /// When the key is unknown, or cannot have the value.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
+        if let Some((player, key)) = split_of_player(key) {
+            return self.set_of_player(player, key, value);
+        }
+        let found = KEYS.iter().find(|k| k.name == key).ok_or_else(|| SettingError::UnknownKey {
+            key: key.to_owned(),
+            hint: our_name(key).unwrap_or_else(|| nearest(key, KEYS.iter().map(|k| k.name))),
+        })?;
+        found.set(self, value)
+    }
+
+    /// Returns the accepted value nearest to a text. Returns `None` when the key is unknown or no value is near.
+    pub fn nearest(key: &str, text: &str) -> Option<String> {
+        KEYS.iter().find(|known| known.name == key)?.nearest(text)
+    }
+
+    /// Sets one key from `key=value`.
+    ///
+    /// # Errors
+    /// As [`Settings::set`], and when there is no `=`.
+    pub fn set_pair(&mut self, pair: &str) -> Result<(), SettingError> {
+        let (key, value) = Settings::pair(pair)?;
+        self.set(key, value)
+    }
+
+    /// Splits `key=value` without checking the key or the value.
+    ///
+    /// # Errors
+    /// When there is no `=`.
+    pub fn pair(text: &str) -> Result<(&str, &str), SettingError> {
+        let pair = text.split_once('=').ok_or_else(|| SettingError::NotAPair { text: text.to_owned() })?;
+        Ok((pair.0.trim(), pair.1.trim()))
+    }
+
+    /// Returns all settings as text for a log: first in the order of [`KEYS`], then those of single players. Omits
+    /// `LATER` keys with default values, so that logs keep the bytes that they had without these keys.
+    pub fn to_pairs(&self) -> Vec<(String, String)> {
+        let pairs = KEYS.iter().map(|key| (key, key.get(self)));
+        let told = pairs.filter(|(key, value)| !LATER.contains(&key.name) || value != key.default);
+        told.map(|(key, value)| (key.name.to_owned(), value)).chain(self.players.pairs()).collect()
+    }
+
+    /// Parses settings from a log's pairs. Keys that the log does not have keep their defaults. The exception is
+    /// `wire.sizes`: a log without it uses nominal sizes. Keys that this build does not know are skipped;
+    /// [`Settings::unknown`] names them.
+    ///
+    /// # Errors
+    /// When a known key has an invalid value.
+    pub fn from_pairs(pairs: &[(String, String)]) -> Result<Settings, SettingError> {
+        let mut settings = Settings::default();
+        settings.wire.sizes = Sizes::Nominal;
+        for (key, value) in pairs {
+            if Settings::is_known(key) {
+                settings.set(key, value)?;
+            }
+        }
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_survives_the_way_through_text() {
+        for preset in PRESETS {
+            let settings = Settings::preset(preset.name).expect(preset.name);
+            assert_eq!(Settings::from_pairs(&settings.to_pairs()), Ok(settings));
+        }
+    }
+
+    #[test]
+    fn the_default_is_what_the_keys_say() {
+        let settings = Settings::default();
+        for key in KEYS {
+            assert_eq!(key.get(&settings), key.default, "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn wrong_keys_and_values_are_told_what_would_be_right() {
+        let mut settings = Settings::default();
+        let unknown = settings.set("interpolation.lerp", "100").unwrap_err().to_string();
+        assert!(unknown.contains("did you mean `interpolation.lerp_ms`?"), "{unknown}");
+        let range = settings.set_pair("server.tick_hz=0").unwrap_err().to_string();
+        assert_eq!(
+            range,
+            "`server.tick_hz` cannot be `0`: it takes a number of Hz from 1 to 1000, with at most three decimals"
+        );
+        let word = settings.set_pair("interpolation.mode=linear").unwrap_err().to_string();
+        assert!(word.contains("off, extrapolate, two-point, last-rendered, history"), "{word}");
+        assert_eq!(settings, Settings::default());
+    }
+}

@@ -1,0 +1,332 @@
+//! The settings keys, with name, meaning, bounds, default and the source of the default.
+
+use super::kind::{Kind, Value};
+use super::{
+    Among, Client, ClockMode, Frames, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Players,
+    Prediction, PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire, Zone,
+};
+use hitreg_log::units::Hz;
+
+/// One setting's key.
+#[derive(Debug)]
+pub struct Key {
+    /// The dotted name.
+    pub name: &'static str,
+    /// The meaning.
+    pub about: &'static str,
+    /// The accepted values.
+    pub kind: Kind,
+    /// The default as text.
+    pub default: &'static str,
+    /// The source of the default.
+    pub source: &'static str,
+    read: fn(&Settings) -> Value,
+    write: fn(&mut Settings, Value) -> bool,
+}
+
+impl Key {
+    /// Returns the value as text.
+    pub fn get(&self, settings: &Settings) -> String {
+        match (self.read)(settings) {
+            Value::Flag(flag) => flag.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::Rate(hz) => hz.to_string(),
+            Value::Word(word) => word.to_owned(),
+        }
+    }
+
+    pub(super) fn nearest(&self, text: &str) -> Option<String> {
+        self.kind.nearest(text)
+    }
+
+    pub(super) fn set(&self, settings: &mut Settings, text: &str) -> Result<(), SettingError> {
+        let accepted = self.kind.parse(text).is_some_and(|value| (self.write)(settings, value));
+        if accepted {
+            Ok(())
+        } else {
+            Err(SettingError::BadValue { key: self.name, value: text.to_owned(), takes: self.kind.takes() })
+        }
+    }
+}
+
+macro_rules! number {
+    ($name:literal, $($field:ident).+, $min:literal..=$max:literal $unit:literal, $default:literal, $about:literal, $source:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            kind: Kind::Number { min: $min, max: $max, unit: $unit },
+            default: $default,
+            source: $source,
+            read: |s| Value::Number(s.$($field).+),
+            write: |s, value| match value {
+                Value::Number(number) => {
+                    s.$($field).+ = number;
+                    true
+                }
+                Value::Flag(_) | Value::Rate(_) | Value::Word(_) => false,
+            },
+        }
+    };
+}
+
+macro_rules! rate {
+    ($name:literal, $($field:ident).+, $default:literal, $about:literal, $source:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            kind: Kind::Rate { min: 1, max: 1000 },
+            default: $default,
+            source: $source,
+            read: |s| Value::Rate(s.$($field).+),
+            write: |s, value| match value {
+                Value::Rate(hz) => {
+                    s.$($field).+ = hz;
+                    true
+                }
+                Value::Flag(_) | Value::Number(_) | Value::Word(_) => false,
+            },
+        }
+    };
+}
+
+macro_rules! flag {
+    ($name:literal, $($field:ident).+, $default:literal, $about:literal, $source:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            kind: Kind::Flag,
+            default: $default,
+            source: $source,
+            read: |s| Value::Flag(s.$($field).+),
+            write: |s, value| match value {
+                Value::Flag(flag) => {
+                    s.$($field).+ = flag;
+                    true
+                }
+                Value::Number(_) | Value::Rate(_) | Value::Word(_) => false,
+            },
+        }
+    };
+}
+
+macro_rules! word {
+    ($name:literal, $($field:ident).+, $choice:ident, $default:literal, $about:literal, $source:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            kind: Kind::Choice($choice::WORDS),
+            default: $default,
+            source: $source,
+            read: |s| Value::Word(s.$($field).+.word()),
+            write: |s, value| match value {
+                Value::Word(word) => match $choice::from_word(word) {
+                    Some(choice) => {
+                        s.$($field).+ = choice;
+                        true
+                    }
+                    None => false,
+                },
+                Value::Flag(_) | Value::Number(_) | Value::Rate(_) => false,
+            },
+        }
+    };
+}
+
+/// All keys, in the order in which they are listed.
+pub static KEYS: &[Key] = &[
+    word!(
+        "prediction.mode",
+        prediction.mode,
+        PredictionMode,
+        "weapons",
+        "what a client predicts of itself",
+        "Half-Life: movement and weapons in shared code"
+    ),
+    number!("prediction.push_latency_ms", prediction.push_latency_ms, -10000..=0 "ms", "-10000",
+        "minus the most milliseconds that are predicted; the default predicts all", "Bernier 2001, footnote 1"),
+    number!("prediction.smooth_ms", prediction.smooth_ms, 0..=1000 "ms", "100",
+        "how long a correction takes to fade from view", "Source: cl_smoothtime 0.1; Quake III: cg_errordecay 100"),
+    number!("prediction.smooth_max_units", prediction.smooth_max_units, 0..=4096 "units", "64",
+        "a larger correction is shown at once", "Half-Life client: 64 units is a teleport"),
+    word!(
+        "prediction.among",
+        prediction.among,
+        Among,
+        "known",
+        "among which bodies acked predictions are run to be judged",
+        "what a client in play can know; recordings of real servers are imported with acking-packet"
+    ),
+    word!(
+        "interpolation.mode",
+        interpolation.mode,
+        InterpolationMode,
+        "history",
+        "from what the others are drawn",
+        "Bernier 2001: position history"
+    ),
+    number!("interpolation.lerp_ms", interpolation.lerp_ms, 0..=1000 "ms", "100",
+        "how far behind the client's clock the others are drawn", "Bernier 2001: 100 ms"),
+    word!(
+        "interpolation.on_missing",
+        interpolation.on_missing,
+        OnMissing,
+        "extrapolate",
+        "what is drawn when the next update is not there yet",
+        "Source: cl_extrapolate 1"
+    ),
+    number!("interpolation.ease_ms", interpolation.ease_ms, 0..=1000 "ms", "0",
+        "how long what is drawn as Simulated takes to where an update has it, such as an apple that has begun to fall",
+        "NeREIDS: such discrepancies \"can be smoothed out with some tricks\"; by default they are shown"),
+    number!("extrapolation.max_ms", extrapolation_max_ms, 0..=1000 "ms", "100",
+        "how far drawing may run ahead of what is known", "Bernier 2001: QuakeWorld's 100 ms"),
+    number!("teleport.distance_units", teleport_distance_units, 1..=65536 "units", "128",
+        "a body that moves farther between two snapshots was teleported", "ReHLDS: 128 units; 64 in Source"),
+    flag!(
+        "lag_compensation.enabled",
+        lag_compensation.enabled,
+        "true",
+        "whether shots are judged against what the shooter saw",
+        "Half-Life: sv_unlag 1"
+    ),
+    number!("lag_compensation.max_unlag_ms", lag_compensation.max_unlag_ms, 0..=1500 "ms", "500",
+        "how far back a shot may be judged", "ReHLDS: sv_maxunlag 0.5"),
+    number!("lag_compensation.max_claim_error_ms", lag_compensation.max_claim_error_ms, 0..=1500 "ms", "200",
+        "how far a usercmd's own time may be from what the measured latency implies before the latter counts",
+        "source-sdk-2013: 0.2 s"),
+    rate!("server.tick_hz", server.tick_hz, "64", "simulation steps per second", "64 ticks, common in Source games"),
+    rate!(
+        "server.update_hz",
+        server.update_hz,
+        "20",
+        "snapshots per second to each client",
+        "Bernier 2001: 20 updates per second"
+    ),
+    number!("server.rate_bytes_per_s", server.rate_bytes_per_s, 500..=10000000 "bytes/s", "100000",
+        "the most that is sent to one client", "above what 32 players need; 2500 is Half-Life's modem setting"),
+    number!("server.command_credit_ms", server.command_credit_ms, 0..=5000 "ms", "500",
+        "how much simulated time a client may use ahead of the server's clock",
+        "ReHLDS: clockwindow 0.5; mvdsv: 500 ms"),
+    word!(
+        "server.on_lost_command",
+        server.on_lost_command,
+        OnLost,
+        "repeat",
+        "what runs in place of usercmds that never came",
+        "Half-Life and QuakeWorld repeat the last one"
+    ),
+    word!(
+        "server.schedule",
+        server.schedule,
+        Schedule,
+        "arrival",
+        "when usercmds run: as they arrive, or on the tick that they are for",
+        "Bernier 2001: on arrival; NeREIDS: on their tick"
+    ),
+    word!(
+        "server.zone",
+        server.zone,
+        Zone,
+        "everything",
+        "which entities a client is told of: all, or those that the map lets it see",
+        "Bernier 2001: \"visible objects\"; NeREIDS: the zone of knowledge"
+    ),
+    number!("server.zone_units", server.zone_units, 64..=1000000 "units", "1000000",
+        "a client is told of no entity that is farther away", "wider than any map: nothing is too far"),
+    rate!("client.cmd_hz", client.cmd_hz, "64", "usercmds per second", "as the tick rate"),
+    word!(
+        "client.frames",
+        client.frames,
+        Frames,
+        "regular",
+        "how regularly a bot's client makes its frames",
+        "the others are fitted to demos of real players, docs/frames.md"
+    ),
+    number!("client.redundancy", client.redundancy, 1..=16 "usercmds", "3",
+        "usercmds in each packet: the newest and those before it", "QuakeWorld: three in a packet"),
+    word!(
+        "client.clock",
+        client.clock,
+        ClockMode,
+        "adopt",
+        "how the client follows the server's clock",
+        "Bernier 2001, footnote 6"
+    ),
+    number!("client.lead_ms", client.lead_ms, 0..=1000 "ms", "146",
+        "how long before its tick a calibrated client's input is to arrive",
+        "NeREIDS: three ticks of 32 ms for redundancy; and 50 ms for jitter"),
+    flag!(
+        "client.adaptive_redundancy",
+        client.adaptive_redundancy,
+        "false",
+        "whether redundancy follows bandwidth, loss and jitter, up to client.redundancy",
+        "NeREIDS plans it, and sends 4:1 until then"
+    ),
+    word!(
+        "wire.sizes",
+        wire.sizes,
+        Sizes,
+        "datagrams",
+        "which sizes count for rates and in logs: the datagrams', or nominal ones, as in logs without this key",
+        "what is sent is what counts"
+    ),
+    number!("wire.message_max_bytes", wire.message_max_bytes, 400..=18960 "bytes", "18960",
+        "the longest snapshot; what does not fit waits for the next one, by priority",
+        "16 datagrams of 1,200 bytes"),
+];
+
+/// A zone that contains everything, in units.
+pub(super) const WIDEST_ZONE: i64 = 1_000_000;
+/// 64 Hz.
+const COMMON_TICK: Hz = hz(64_000);
+/// 20 Hz.
+const BERNIERS_UPDATES: Hz = hz(20_000);
+
+const fn hz(milli: i64) -> Hz {
+    match Hz::from_milli(milli) {
+        Some(hz) => hz,
+        None => panic!("a rate is above 0"),
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            prediction: Prediction {
+                mode: PredictionMode::Weapons,
+                push_latency_ms: -10_000,
+                smooth_ms: 100,
+                smooth_max_units: 64,
+                among: Among::Known,
+            },
+            interpolation: Interpolation {
+                mode: InterpolationMode::History,
+                lerp_ms: 100,
+                on_missing: OnMissing::Extrapolate,
+                ease_ms: 0,
+            },
+            extrapolation_max_ms: 100,
+            teleport_distance_units: 128,
+            lag_compensation: LagCompensation { enabled: true, max_unlag_ms: 500, max_claim_error_ms: 200 },
+            server: Server {
+                tick_hz: COMMON_TICK,
+                update_hz: BERNIERS_UPDATES,
+                rate_bytes_per_s: 100_000,
+                command_credit_ms: 500,
+                on_lost_command: OnLost::Repeat,
+                schedule: Schedule::Arrival,
+                zone: Zone::Everything,
+                zone_units: WIDEST_ZONE,
+            },
+            client: Client {
+                cmd_hz: COMMON_TICK,
+                frames: Frames::Regular,
+                redundancy: 3,
+                clock: ClockMode::Adopt,
+                lead_ms: 146,
+                adaptive_redundancy: false,
+            },
+            wire: Wire { sizes: Sizes::Datagrams, message_max_bytes: 18_960 },
+            players: Players::default(),
+        }
+    }
+}

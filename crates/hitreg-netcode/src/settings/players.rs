@@ -1,0 +1,154 @@
+//! Single players' own settings: "we allow the user to ask for as many updates per second as he or she wants" (Bernier
+//! 2001). The same applies to all other settings of the client.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::keys::KEYS;
+use super::nearest::nearest;
+use super::{SettingError, Settings};
+use hitreg_log::record::split_of_player as split;
+use hitreg_log::units::PlayerId;
+
+/// The prefixes of keys that can be set for single players: prediction, drawing, the client, and its updates.
+pub(super) const OWN: &[&str] =
+    &["prediction.", "interpolation.", "extrapolation.", "client.", "server.update_hz", "server.rate_bytes_per_s"];
+
+/// Single players' own settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Players(BTreeMap<PlayerId, BTreeMap<&'static str, String>>);
+
+/// Returns whether a key can be set for a single player.
+pub(crate) fn is_of_players(key: &str) -> bool {
+    OWN.iter().any(|own| key.starts_with(own))
+}
+
+/// Splits a key such as `p2.client.cmd_hz` into player and key.
+
+/// Returns the player of a single player's key; `None` for a common key.
+
+/// Removes the settings of removed players from a log's pairs, and renumbers those of the players after them.
+pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &BTreeSet<usize>) {
+    pairs.retain(|(key, _)| split(key).is_none_or(|(player, _)| !removed.contains(&usize::from(player.0))));
+    for (key, _) in pairs {
+        let renamed = split(key).map(|(player, own)| {
+            let before = removed.iter().filter(|gone| **gone < usize::from(player.0)).count();
+            format!("p{}.{own}", usize::from(player.0) - before)
+        });
+        if let Some(renamed) = renamed {
+            *key = renamed;
+        }
+    }
+}
+
+impl Players {
+    /// Returns whether no player has own settings.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the settings as text, sorted by player.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
+        let of = |(player, own): (&PlayerId, &BTreeMap<&str, String>)| {
+            own.iter().map(|(key, value)| (format!("p{}.{key}", player.0), value.clone())).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of)
+    }
+}
+
+impl Settings {
+    /// Checks that no player beyond the session's `players` has own settings. Settings that the log already has in
+    /// `own` are accepted.
+    ///
+    /// # Errors
+    /// Names the first such player.
+    pub fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
+        let beyond = self
+            .players
+            .0
+            .iter()
+            .find(|(player, set)| usize::from(player.0) >= players && own.players.0.get(player) != Some(set));
+        match beyond {
+            Some((player, _)) => Err(SettingError::NoSuchPlayer { player: *player, players }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the settings of one player: the common ones with the player's own applied.
+    pub fn of_player(self: &Arc<Settings>, player: PlayerId) -> Arc<Settings> {
+        let Some(own) = self.players.0.get(&player) else { return Arc::clone(self) };
+        let mut settings = Settings { players: Players::default(), ..(**self).clone() };
+        for (key, value) in own {
+            let taken = settings.set(key, value);
+            debug_assert_eq!(taken, Ok(()), "it was taken before");
+        }
+        Arc::new(settings)
+    }
+
+    pub(super) fn set_of_player(&mut self, player: PlayerId, key: &str, value: &str) -> Result<(), SettingError> {
+        let Some(known) = KEYS.iter().find(|known| known.name == key) else {
+            let hint = nearest(key, KEYS.iter().map(|known| known.name));
+            return Err(SettingError::UnknownKey { key: format!("p{}.{key}", player.0), hint });
+        };
+        if !is_of_players(key) {
+            return Err(SettingError::NotOfPlayers { key: key.to_owned() });
+        }
+        let mut own = self.clone();
+        known.set(&mut own, value)?;
+        self.players.0.entry(player).or_default().insert(known.name, known.get(&own));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_players_own_settings_are_its_own() {
+        let mut settings = Settings::default();
+        settings.set_pair("p2.interpolation.lerp_ms=50").expect("a player's own");
+        settings.set_pair("p2.server.update_hz=50").expect("a player's own");
+        let settings = Arc::new(settings);
+        assert_eq!(settings.of_player(PlayerId(2)).interpolation.lerp_ms, 50);
+        assert_eq!(settings.of_player(PlayerId(1)), Arc::clone(&settings));
+        assert_eq!(Settings::from_pairs(&settings.to_pairs()).as_ref(), Ok(&*settings));
+        let unlike = settings.keys_unlike(&Settings::default());
+        assert_eq!(unlike, ["p2.interpolation.lerp_ms", "p2.server.update_hz"]);
+        assert_eq!(Settings::default().keys_unlike(&settings), unlike);
+    }
+
+    #[test]
+    fn players_that_a_session_lacks_are_refused_unless_its_log_has_them() {
+        let own = Settings::default();
+        let mut asked = own.clone();
+        asked.set_pair("p1.client.cmd_hz=30").expect("a player's own");
+        assert_eq!(asked.check_players(&own, 2), Ok(()));
+        let refused = asked.check_players(&own, 1).unwrap_err().to_string();
+        assert_eq!(refused, "there is no player p1 to set anything for: the session has one player, p0");
+        asked.set_pair("p9.client.cmd_hz=30").expect("a player's own");
+        let refused = asked.check_players(&own, 4).unwrap_err().to_string();
+        assert_eq!(refused, "there is no player p9 to set anything for: the session has 4 players, p0 to p3");
+        assert_eq!(asked.check_players(&asked, 1), Ok(()));
+    }
+
+    #[test]
+    fn settings_follow_players_to_their_new_numbers() {
+        let pair = |key: &str| (key.to_owned(), "1".to_owned());
+        let mut pairs =
+            ["client.cmd_hz", "p0.client.cmd_hz", "p1.a", "p3.b", "p4.client.lead_ms", "pots.c"].map(pair).to_vec();
+        without_players(&mut pairs, &BTreeSet::from([1, 3]));
+        assert_eq!(pairs, ["client.cmd_hz", "p0.client.cmd_hz", "p2.client.lead_ms", "pots.c"].map(pair));
+    }
+
+    #[test]
+    fn what_is_the_same_for_all_and_what_is_none_is_refused() {
+        let mut settings = Settings::default();
+        for wrong in ["p2.server.tick_hz=32", "p2.lag_compensation.enabled=false", "p2.nothing=1", "p2.client.cmd_hz=x"]
+        {
+            assert!(settings.set_pair(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(settings, Settings::default());
+        assert!(Settings::is_known("p2.client.cmd_hz") && !Settings::is_known("p2.server.tick_hz"));
+    }
+}

@@ -1,0 +1,185 @@
+//! Restores state from bytes, which are untrusted.
+
+use std::sync::Arc;
+
+use super::saver::{Last, Near};
+use super::{Known, Value};
+use crate::game::{BadCells, Body};
+use crate::history::Frame;
+use hitreg_log::units::{CommandSeq, PlayerId, Tick};
+use hitreg_log::usercmd::Usercmd;
+use hitreg_log::varint::{Cursor, unzigzag};
+
+/// The most memory that a restored state may take, in bytes.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The reasons why bytes are not a valid state.
+#[derive(Debug, thiserror::Error)]
+pub enum BadState {
+    /// The bytes end early.
+    #[error("it ends in the middle")]
+    Cut,
+    /// A number is incomplete or too long.
+    #[error("{0}")]
+    Number(String),
+    /// Bytes follow the end of the state.
+    #[error("it goes on for {0} bytes after its end")]
+    Long(usize),
+    /// A number has an invalid value.
+    #[error("{what}: {found} is not a value it can have")]
+    Value {
+        /// The name of the number.
+        what: &'static str,
+        /// The value found.
+        found: u64,
+    },
+    /// The state would take too much memory.
+    #[error("it would take more than {} MiB of memory", MOST_BYTES >> 20)]
+    Large,
+    /// A body or a world is invalid.
+    #[error(transparent)]
+    Cells(#[from] BadCells),
+    /// The state refers to something that the log does not have.
+    #[error("it names {what} that the log does not have near it")]
+    Unknown {
+        /// The missing item.
+        what: &'static str,
+    },
+}
+
+/// Reads state from bytes.
+#[derive(Debug)]
+pub struct Restorer<'a, B> {
+    bytes: &'a [u8],
+    frames: Vec<Arc<Frame<B>>>,
+    known: &'a Known<B>,
+    left: usize,
+    pub(crate) last: Last,
+}
+
+impl<'a, B: Body> Restorer<'a, B> {
+    /// Reads the output of a [`Saver`](super::Saver) that had the same `known`.
+    pub fn new(bytes: &'a [u8], known: &'a Known<B>) -> Restorer<'a, B> {
+        Restorer { bytes, frames: Vec::new(), known, left: MOST_BYTES, last: Last::new::<B>() }
+    }
+
+    /// Checks that all bytes were read.
+    ///
+    /// # Errors
+    /// When bytes are left.
+    pub fn end(self) -> Result<(), BadState> {
+        if self.bytes.is_empty() { Ok(()) } else { Err(BadState::Long(self.bytes.len())) }
+    }
+
+    /// Sets the player for the following values.
+    pub(crate) fn of_player(&mut self, player: PlayerId) {
+        self.last.player = player;
+    }
+
+    pub(crate) fn player(&self) -> PlayerId {
+        self.last.player
+    }
+
+    pub(crate) fn near(&mut self, body: &B) {
+        body.write(&mut self.last.cells);
+    }
+
+    pub(crate) fn byte(&mut self) -> Result<u8, BadState> {
+        let (byte, rest) = self.bytes.split_first().ok_or(BadState::Cut)?;
+        self.bytes = rest;
+        Ok(*byte)
+    }
+
+    pub(crate) fn word(&mut self) -> Result<u32, BadState> {
+        let (word, rest) = self.bytes.split_first_chunk().ok_or(BadState::Cut)?;
+        self.bytes = rest;
+        Ok(u32::from_le_bytes(*word))
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u64, BadState> {
+        let mut cursor = Cursor::new(self.bytes);
+        let number = cursor.varint().map_err(BadState::Number)?;
+        self.bytes = &self.bytes[self.bytes.len() - cursor.left()..];
+        Ok(number)
+    }
+
+    pub(crate) fn signed(&mut self) -> Result<i64, BadState> {
+        self.number().map(unzigzag)
+    }
+
+    pub(crate) fn near_number(&mut self, near: Near) -> Result<i64, BadState> {
+        let by = self.signed()?;
+        let last = self.last.number(near);
+        *last = last.wrapping_add(by);
+        Ok(*last)
+    }
+
+    /// Reads the number of items that follow. Each takes at least one byte here, and `each` bytes of memory.
+    pub(crate) fn count(&mut self, each: usize) -> Result<usize, BadState> {
+        let count = usize::try_from(self.number()?).map_err(|_| BadState::Cut)?;
+        if count > self.bytes.len() {
+            return Err(BadState::Cut);
+        }
+        self.left = self.left.checked_sub(count.saturating_mul(each)).ok_or(BadState::Large)?;
+        Ok(count)
+    }
+
+    pub(crate) fn body(&mut self) -> Result<B, BadState> {
+        let mut unlike = Vec::with_capacity(B::CELLS);
+        for _ in 0..B::CELLS.div_ceil(8) {
+            let byte = self.byte()?;
+            unlike.extend((0..8).map(|place| byte >> place & 1 == 1));
+        }
+        for (cell, is_other) in unlike.into_iter().enumerate() {
+            match self.last.cells.get(cell).copied() {
+                Some(last) if is_other => self.last.cells[cell] = last ^ self.word()?,
+                None if is_other => return Err(BadState::Value { what: "a body's cells", found: cell as u64 }),
+                _ => {}
+            }
+        }
+        Ok(B::read(&self.last.cells)?)
+    }
+
+    pub(crate) fn frame(&mut self) -> Result<Arc<Frame<B>>, BadState> {
+        let before = self.number()?;
+        if before > 0 {
+            let place = usize::try_from(before).ok().and_then(|before| self.frames.len().checked_sub(before));
+            let frame = place.and_then(|place| self.frames.get(place));
+            return frame.cloned().ok_or(BadState::Value { what: "a frame's number", found: before });
+        }
+        let tick = self.near_number(Near::Tick)?;
+        let tick = u32::try_from(tick).map_err(|_| BadState::Value { what: "a tick", found: tick as u64 })?;
+        let frame = match self.number()?.checked_sub(1) {
+            Some(which) => {
+                let known = self.known.frame(Tick(tick), which);
+                // Holders of the same saved frame share it again, without sharing it with anything else.
+                Arc::new(Frame::clone(&*known.ok_or(BadState::Unknown { what: "a snapshot" })?))
+            }
+            None => {
+                let server_time = Value::get(self)?;
+                let entities: Vec<_> = Value::get(self)?;
+                if !entities.is_sorted_by(|(a, _): &(_, B), (b, _)| a < b) {
+                    return Err(BadState::Value { what: "the order of entities in tick", found: tick.into() });
+                }
+                Arc::new(Frame { tick: Tick(tick), server_time, entities })
+            }
+        };
+        self.frames.push(Arc::clone(&frame));
+        Ok(frame)
+    }
+
+    pub(crate) fn command(&mut self) -> Result<Usercmd, BadState> {
+        let seq = self.near_number(Near::Command)?;
+        let seq = u32::try_from(seq).map_err(|_| BadState::Value { what: "a usercmd's number", found: seq as u64 })?;
+        let seq = CommandSeq(seq);
+        match self.byte()? {
+            0 => Ok(Usercmd {
+                seq,
+                lerp_msec: Value::get(self)?,
+                server_time: Value::get(self)?,
+                input: Value::get(self)?,
+            }),
+            _ => self.known.command(self.last.player, seq).ok_or(BadState::Unknown { what: "a usercmd" }),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Serialisation of the basic values of states.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::saver::Near;
+use super::{BadState, Restorer, Saver, Value, value};
+use crate::game::{Body, Effect, Touch};
+use crate::history::{Frame, History};
+use crate::packet::{ClientPacket, Echo, Snapshot};
+use hitreg_log::record::OutOfSequence;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg_log::usercmd::{Input, Usercmd};
+
+macro_rules! numbers {
+    ($($type:ty),*) => { $(
+        impl<B: Body> Value<B> for $type {
+            fn put(&self, to: &mut Saver<'_, B>) {
+                to.number(*self as u64);
+            }
+            fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+                let found = from.number()?;
+                <$type>::try_from(found).map_err(|_| BadState::Value { what: stringify!($type), found })
+            }
+        }
+    )* };
+}
+numbers!(u8, u16, u32, u64, usize);
+
+macro_rules! near {
+    ($($type:ident($inner:ty) $near:ident),*) => { $(
+        impl<B: Body> Value<B> for $type {
+            fn put(&self, to: &mut Saver<'_, B>) {
+                to.near_number(Near::$near, self.0.into());
+            }
+            fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+                let found = from.near_number(Near::$near)?;
+                let wrong = |_| BadState::Value { what: stringify!($type), found: found as u64 };
+                <$inner>::try_from(found).map($type).map_err(wrong)
+            }
+        }
+    )* };
+}
+near!(Micros(i64) Time, CommandSeq(u32) Command, SnapshotSeq(u32) Snapshot, Tick(u32) Tick);
+
+macro_rules! ids {
+    ($($type:ident),*) => { $(
+        impl<B: Body> Value<B> for $type {
+            fn put(&self, to: &mut Saver<'_, B>) {
+                self.0.put(to);
+            }
+            fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+                Value::<B>::get(from).map($type)
+            }
+        }
+    )* };
+}
+ids!(EntityId, PlayerId);
+
+impl<B: Body> Value<B> for bool {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.byte((*self).into());
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        match from.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            found => Err(BadState::Value { what: "a flag", found: found.into() }),
+        }
+    }
+}
+
+impl<B: Body> Value<B> for i16 {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.signed((*self).into());
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let found = from.signed()?;
+        i16::try_from(found).map_err(|_| BadState::Value { what: "i16", found: found as u64 })
+    }
+}
+
+impl<B: Body> Value<B> for f32 {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.word(self.to_bits());
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        from.word().map(f32::from_bits)
+    }
+}
+
+impl<B: Body> Value<B> for Vec3 {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        self.to_array().iter().for_each(|axis| axis.put(to));
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        Ok(Vec3::new(Value::<B>::get(from)?, Value::<B>::get(from)?, Value::<B>::get(from)?))
+    }
+}
+
+impl<B: Body, T: Value<B>> Value<B> for Option<T> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        self.is_some().put(to);
+        if let Some(value) = self {
+            value.put(to);
+        }
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let is_some = <bool as Value<B>>::get(from)?;
+        is_some.then(|| T::get(from)).transpose()
+    }
+}
+
+impl<B: Body, T: Value<B>> Value<B> for Vec<T> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.number(self.len() as u64);
+        self.iter().for_each(|value| value.put(to));
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let count = from.count(size_of::<T>())?;
+        (0..count).map(|_| T::get(from)).collect()
+    }
+}
+
+impl<B: Body, T: Value<B>> Value<B> for VecDeque<T> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.number(self.len() as u64);
+        self.iter().for_each(|value| value.put(to));
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        <Vec<T> as Value<B>>::get(from).map(VecDeque::from)
+    }
+}
+
+impl<B: Body, K: Value<B> + Ord, V: Value<B>> Value<B> for BTreeMap<K, V> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.number(self.len() as u64);
+        for (key, value) in self {
+            key.put(to);
+            value.put(to);
+        }
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        <Vec<(K, V)> as Value<B>>::get(from).map(|pairs| pairs.into_iter().collect())
+    }
+}
+
+impl<B: Body, T: Value<B>, U: Value<B>> Value<B> for (T, U) {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        self.0.put(to);
+        self.1.put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        Ok((T::get(from)?, U::get(from)?))
+    }
+}
+
+impl<B: Body, T: Value<B>, U: Value<B>, V: Value<B>> Value<B> for (T, U, V) {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        self.0.put(to);
+        self.1.put(to);
+        self.2.put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        Ok((T::get(from)?, U::get(from)?, V::get(from)?))
+    }
+}
+
+impl<B: Body> Value<B> for B {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.body(self);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        from.body()
+    }
+}
+
+impl<B: Body> Value<B> for Arc<Frame<B>> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.frame(self);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        from.frame()
+    }
+}
+
+impl<B: Body> Value<B> for Usercmd {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        to.command(self);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        from.command()
+    }
+}
+
+impl<B: Body> Value<B> for Touch {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        match self {
+            Touch::Player(entity) => (0u8, *entity).put(to),
+            Touch::Mover(entity) => (1u8, *entity).put(to),
+            Touch::Teleporter => to.byte(2),
+            Touch::WaterEdge => to.byte(3),
+        }
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        match from.byte()? {
+            0 => Ok(Touch::Player(Value::<B>::get(from)?)),
+            1 => Ok(Touch::Mover(Value::<B>::get(from)?)),
+            2 => Ok(Touch::Teleporter),
+            3 => Ok(Touch::WaterEdge),
+            found => Err(BadState::Value { what: "what a body met", found: found.into() }),
+        }
+    }
+}
+
+impl<B: Body> Value<B> for Snapshot<B> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        let Snapshot { seq, ack, frame, effects, choked, helper_ms, warnings, echo, extra } = self;
+        (*seq, *ack).put(to);
+        frame.put(to);
+        effects.put(to);
+        (*choked, *helper_ms).put(to);
+        warnings.put(to);
+        echo.put(to);
+        extra.put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let (seq, ack) = Value::<B>::get(from)?;
+        let (frame, effects) = (from.frame()?, Value::<B>::get(from)?);
+        let (choked, helper_ms) = Value::<B>::get(from)?;
+        let (warnings, echo, extra) = Value::<B>::get(from)?;
+        Ok(Snapshot { seq, ack, frame, effects, choked, helper_ms, warnings, echo, extra })
+    }
+}
+
+impl<B: Body> Value<B> for History<B> {
+    fn put(&self, to: &mut Saver<'_, B>) {
+        self.frames().put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+        let frames: VecDeque<_> = Value::<B>::get(from)?;
+        let found = frames.len() as u64;
+        History::of(frames).ok_or(BadState::Value { what: "the frames of a history", found })
+    }
+}
+
+value!(Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, extra });
+value!(Effect { kind, entity, at, predictable });
+value!(ClientPacket { number, ack, commands });
+value!(Echo { packet, held_ms, lost });
+value!(OutOfSequence { command, difference });

@@ -1,0 +1,123 @@
+//! One entity's change in a snapshot message: its encoding and its priority.
+
+use std::sync::Arc;
+
+use super::DecodeError;
+use super::bits::{BitReader, BitWriter};
+use super::layout::Layout;
+use super::notice::{ID_CHUNK_BITS, kind};
+use super::number::{get_varint, put_varint};
+use super::priority::Urgency;
+use super::told::Told;
+use super::track::Track;
+use crate::game::{Body, Category};
+use hitreg_log::units::{EntityId, SnapshotSeq};
+
+const BASE_CHUNK_BITS: u32 = 4;
+
+/// A change of one entity that the client has to receive.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) id: EntityId,
+    /// The state to send; `None` when the entity is removed.
+    pub(crate) cells: Option<Arc<[u32]>>,
+    pub(crate) urgency: Urgency,
+    controller: u16,
+    /// The state to code against, and how many snapshots ago a message carried it.
+    base: Option<(u32, Arc<[u32]>)>,
+}
+
+impl Change {
+    pub(crate) fn new<B: Body>(
+        layout: &Layout<B>,
+        id: EntityId,
+        controller: u16,
+        track: &Track,
+        cells: Option<Arc<[u32]>>,
+        distance_units: f32,
+        now: SnapshotSeq,
+    ) -> Change {
+        let base = track.base(now);
+        let bits = match (&base, &cells) {
+            (Some((_, old)), Some(new)) => layout.update_bits(old, new),
+            // An entity that appears or disappears has the highest importance.
+            _ => u8::MAX,
+        };
+        let echo = track.is_echo(cells.as_deref());
+        let urgency = Urgency { bits, echo, distance_units, waited: track.waited };
+        let base = base.map(|(seq, old)| (now.0 - seq.0, Arc::clone(old)));
+        Change { id, cells, urgency, controller, base }
+    }
+
+    /// Returns the number of submessages: an entity that appears needs a definition first.
+    pub(crate) fn submessages(&self) -> u32 {
+        if self.cells.is_some() && self.base.is_none() { 2 } else { 1 }
+    }
+
+    /// Writes the change and returns what its bits were used for. `usual` is the distance in snapshots to the base that
+    /// most entities use. `categories` holds one category for each cell of the entity.
+    pub(crate) fn put<B: Body>(
+        &self,
+        layout: &Layout<B>,
+        usual: Option<u32>,
+        categories: &[Category],
+        out: &mut BitWriter,
+    ) -> Told {
+        let begun = out.len_bits();
+        let mut told = Told::default();
+        let mut all_values = 0;
+        let mut values = |cell: usize, bits: usize| {
+            told.values[categories[cell] as usize] += bits as u32;
+            all_values += bits;
+        };
+        self.put_counted(layout, usual, &mut values, out);
+        told.naming = (out.len_bits() - begun - all_values) as u32;
+        told
+    }
+
+    fn put_counted<B: Body>(
+        &self,
+        layout: &Layout<B>,
+        usual: Option<u32>,
+        values: &mut impl FnMut(usize, usize),
+        out: &mut BitWriter,
+    ) {
+        let Some(cells) = &self.cells else {
+            put_kind(out, kind::ENTITY_REMOVAL, self.id);
+            return;
+        };
+        match &self.base {
+            Some((distance, old)) => {
+                put_kind(out, kind::ENTITY_UPDATE, self.id);
+                out.put_bool(Some(*distance) == usual);
+                if Some(*distance) != usual {
+                    put_varint(out, u64::from(*distance), BASE_CHUNK_BITS);
+                }
+                layout.put_update(out, old, cells, values);
+            }
+            None => {
+                put_kind(out, kind::ENTITY_DEFINITION, self.id);
+                out.put(u64::from(self.controller), 16);
+                put_kind(out, kind::ENTITY_UPDATE, self.id);
+                layout.put_update(out, &vec![0; cells.len()], cells, values);
+            }
+        }
+    }
+}
+
+/// Reads the base of an update, as a distance in snapshots (at least 1).
+pub(crate) fn get_base(from: &mut BitReader<'_>, usual: Option<u32>) -> Result<u32, DecodeError> {
+    if from.get_bool()? {
+        return usual.ok_or(DecodeError::bad("the base of an update", 0));
+    }
+    let distance = get_varint(from, BASE_CHUNK_BITS)?;
+    match u32::try_from(distance) {
+        Ok(distance) if distance > 0 => Ok(distance),
+        _ => Err(DecodeError::bad("the base of an update", distance)),
+    }
+}
+
+fn put_kind(out: &mut BitWriter, kind: u64, id: EntityId) {
+    out.put(kind, 4);
+    put_varint(out, u64::from(id.0), ID_CHUNK_BITS);
+}

@@ -1,0 +1,194 @@
+//! The client's packet: its newest usercmd with repeats of earlier ones (N:1 redundancy), its snapshot acks, and its
+//! predicted avatar.
+
+use super::bits::{BitReader, BitWriter};
+use super::header::{begin, expect};
+use super::usercmd::{get_usercmd, put_usercmd};
+use super::{DATAGRAM_BYTES_MAX, DecodeError, MessageType, ReceivedSet, SEAL_BYTES, Wrapping16};
+use crate::game::Body;
+use crate::packet::ClientPacket;
+use hitreg_log::hash::hash_words;
+use hitreg_log::units::{CommandSeq, SnapshotSeq};
+use hitreg_log::usercmd::Usercmd;
+
+/// The most usercmds in a packet; the least is one. Adaptive redundancy goes up to 4; larger counts are for
+/// experiments.
+pub const COMMANDS_MAX: usize = 16;
+
+/// The wire codes of [`Perceived`].
+const PERCEIVED_NOTHING: u64 = 0;
+const PERCEIVED_HASH: u64 = 1;
+const PERCEIVED_ORIGIN: u64 = 2;
+
+/// Bits per axis of a quantised origin, which is sent in eighths of a unit.
+const ORIGIN_BITS: u32 = 24;
+
+/// The client's prediction of its own avatar after its newest usercmd. The server compares it with its own result for
+/// the same usercmd, and so learns of a correction as early as the client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Perceived {
+    /// The low 32 bits of the state hash of the body's cells. It shows whether the prediction matches.
+    Hash(u32),
+    /// The origin in eighths of a unit, rounded to nearest, from -2^23 to 2^23 - 1. It also shows the distance of the
+    /// error.
+    OriginEighths([i32; 3]),
+}
+
+impl Perceived {
+    /// Hashes a body without its client-only fields.
+    pub fn hash<B: Body>(body: &B) -> Perceived {
+        let mut body = body.clone();
+        body.strip_client_only();
+        let mut cells = vec![0; B::CELLS];
+        body.write(&mut cells);
+        Perceived::Hash(hash_words(&cells) as u32)
+    }
+
+    /// Quantises an origin in units. Coordinates out of range are clamped.
+    pub fn origin(origin_units: glam::Vec3) -> Perceived {
+        let limit = f32::from(i16::MAX) * 32.0;
+        let eighths = |units: f32| libm::roundf((units * 8.0).clamp(-limit * 8.0, limit * 8.0)) as i32;
+        Perceived::OriginEighths(origin_units.to_array().map(eighths))
+    }
+}
+
+/// A client's packet together with the wire's own fields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientMessage {
+    /// The packet; its ack is [`ReceivedSet::newest`].
+    pub packet: ClientPacket,
+    /// Which of the 32 snapshots before the ack the client has received, as in [`ReceivedSet::before`].
+    pub received_before: u32,
+    /// The client's predicted avatar.
+    pub perceived: Option<Perceived>,
+}
+
+impl ClientMessage {
+    /// Returns the snapshots that the client has received.
+    pub fn received(&self) -> ReceivedSet {
+        ReceivedSet { newest: self.packet.ack, before: self.received_before }
+    }
+}
+
+/// The counters of a client that the server uses to widen the 16-bit numbers of its next datagram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientReference {
+    /// The number of the newest packet received.
+    pub number: u32,
+    /// The newest snapshot sent.
+    pub sent: SnapshotSeq,
+    /// The newest usercmd received, or the tick when usercmds are numbered by ticks.
+    pub command: CommandSeq,
+}
+
+/// The reasons why a packet cannot be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandsError {
+    /// The packet has no usercmds or too many.
+    #[error("{0} usercmds: 1 to {COMMANDS_MAX} go into a packet")]
+    Count(usize),
+    /// The usercmds are not consecutive.
+    #[error("usercmd {next} after usercmd {last}: they must be consecutive")]
+    NotConsecutive {
+        /// The previous usercmd.
+        last: CommandSeq,
+        /// The usercmd that does not follow it.
+        next: CommandSeq,
+    },
+}
+
+/// Encodes a client's packet. The caller must seal the datagram.
+///
+/// # Errors
+/// When the packet has no usercmds or too many, or when they are not consecutive.
+pub fn encode_commands(message: &ClientMessage) -> Result<Vec<u8>, CommandsError> {
+    let packet = &message.packet;
+    let count = packet.commands.len();
+    let Some(newest) = packet.commands.last().filter(|_| count <= COMMANDS_MAX) else {
+        return Err(CommandsError::Count(count));
+    };
+    if let Some(pair) = packet.commands.windows(2).find(|pair| pair[0].seq.0.checked_add(1) != Some(pair[1].seq.0)) {
+        return Err(CommandsError::NotConsecutive { last: pair[0].seq, next: pair[1].seq });
+    }
+    let mut out = begin(MessageType::LiveFromClient);
+    out.put(u64::from(Wrapping16::of(newest.seq.0).0), 16);
+    out.put(u64::from(Wrapping16::of(packet.ack.0).0), 16);
+    out.put(u64::from(Wrapping16::of(packet.number).0), 16);
+    out.put(count as u64 - 1, 4);
+    let all = message.received_before == u32::MAX;
+    out.put_bool(all);
+    if !all {
+        out.put(u64::from(message.received_before), 32);
+    }
+    put_perceived(&mut out, message.perceived);
+    let mut before = Usercmd::default();
+    for command in &packet.commands {
+        put_usercmd(&mut out, &before, command);
+        before = *command;
+    }
+    let datagram = out.into_bytes();
+    debug_assert!(datagram.len() + SEAL_BYTES <= DATAGRAM_BYTES_MAX);
+    Ok(datagram)
+}
+
+/// Decodes a client's datagram whose seal was checked.
+///
+/// # Errors
+/// When the datagram is not a valid packet of a client.
+pub fn decode_commands(datagram: &[u8], reference: &ClientReference) -> Result<ClientMessage, DecodeError> {
+    let mut from = expect(datagram, MessageType::LiveFromClient)?;
+    let newest = Wrapping16(from.get_u16()?);
+    let ack = get_counter(Wrapping16(from.get_u16()?), "an ack", reference.sent.0)?;
+    let number = get_counter(Wrapping16(from.get_u16()?), "a packet's number", reference.number)?;
+    let count = from.get(4)? as u32 + 1;
+    let received_before = if from.get_bool()? { u32::MAX } else { from.get_u32()? };
+    let perceived = get_perceived(&mut from)?;
+    let mut commands = Vec::with_capacity(count as usize);
+    let newest = get_counter(newest, "a usercmd's number", reference.command.0)?;
+    let first = newest.checked_sub(count - 1);
+    let first = first.ok_or(DecodeError::bad("the number of usercmds", u64::from(count)))?;
+    let mut before = Usercmd::default();
+    for seq in first..=newest {
+        before = get_usercmd(&mut from, &before, CommandSeq(seq))?;
+        commands.push(before);
+    }
+    from.finish()?;
+    let packet = ClientPacket { number, ack: SnapshotSeq(ack), commands };
+    Ok(ClientMessage { packet, received_before, perceived })
+}
+
+fn get_counter(index: Wrapping16, what: &'static str, reference: u32) -> Result<u32, DecodeError> {
+    index.unwrap_near(reference).ok_or(DecodeError::bad(what, u64::from(index.0)))
+}
+
+fn put_perceived(out: &mut BitWriter, perceived: Option<Perceived>) {
+    match perceived {
+        None => out.put(PERCEIVED_NOTHING, 2),
+        Some(Perceived::Hash(hash)) => {
+            out.put(PERCEIVED_HASH, 2);
+            out.put(u64::from(hash), 32);
+        }
+        Some(Perceived::OriginEighths(eighths)) => {
+            out.put(PERCEIVED_ORIGIN, 2);
+            for axis in eighths {
+                out.put(u64::from(axis as u32 & ((1 << ORIGIN_BITS) - 1)), ORIGIN_BITS);
+            }
+        }
+    }
+}
+
+fn get_perceived(from: &mut BitReader<'_>) -> Result<Option<Perceived>, DecodeError> {
+    match from.get(2)? {
+        PERCEIVED_NOTHING => Ok(None),
+        PERCEIVED_HASH => Ok(Some(Perceived::Hash(from.get_u32()?))),
+        PERCEIVED_ORIGIN => {
+            let mut eighths = [0; 3];
+            for axis in &mut eighths {
+                let unsigned = from.get(ORIGIN_BITS)? as u32;
+                *axis = (unsigned << (32 - ORIGIN_BITS)) as i32 >> (32 - ORIGIN_BITS);
+            }
+            Ok(Some(Perceived::OriginEighths(eighths)))
+        }
+        code => Err(DecodeError::bad("the code of the perceived avatar", code)),
+    }
+}

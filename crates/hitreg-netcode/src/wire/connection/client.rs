@@ -1,0 +1,275 @@
+//! The client's end of a connection.
+
+use std::collections::VecDeque;
+
+use super::requests::{Asking, TooManyRequests};
+use crate::game::Body;
+use crate::packet::ClientPacket;
+use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
+use crate::wire::{
+    Accepted, ClientMessage, CommandsError, ConnectOptions, Connecting, DecodeError, Decoded, Leaving, MessageType,
+    Notice, Outcome, Perceived, Reassembled, Reassembly, Received, Receiver, Refusal, Waiting, What, Wrapping16,
+    decode_disconnect, decode_waiting, encode_commands, encode_disconnect, encode_request, encode_waiting,
+};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+
+/// A server that is silent for this long counts as lost.
+const SILENCE_MAX: Micros = Micros::from_s(5);
+/// The interval at which a waiting client reports that it is present.
+const SAY_WAITING_EVERY: Micros = Micros::from_ms(500);
+
+/// The client's end of a connection, as a state machine. The driver passes in received datagrams
+/// ([`ClientConnection::handle_datagram`]) and packets to send ([`ClientConnection::send_packet`]). It sends all
+/// datagrams from [`ClientConnection::poll_transmit`] in order, and calls [`ClientConnection::handle_timeout`] several
+/// times a second.
+#[derive(Clone, Debug)]
+pub struct ClientConnection<B> {
+    state: State,
+    receiver: Receiver<B>,
+    reassembly: Reassembly,
+    newest_command: CommandSeq,
+    asking: Asking,
+    heard_at: Micros,
+    outgoing: VecDeque<Vec<u8>>,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Connecting(Connecting),
+    /// The client has a slot, but the session has not begun.
+    Waiting {
+        accepted: Accepted,
+        is_ready: bool,
+        say_so_at: Micros,
+    },
+    Running(Accepted),
+    Over,
+}
+
+/// The meaning of a datagram from the server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClientEvent<B> {
+    /// The server gave the client a slot.
+    Connected(Accepted),
+    /// The server refused the client.
+    Refused(Refusal),
+    /// The session waits for other players.
+    Waiting(Waiting),
+    /// A new snapshot.
+    Snapshot {
+        /// The decoded snapshot.
+        received: Box<Received<B>>,
+        /// The total size of its datagrams in bytes, including headers and seals.
+        bytes: usize,
+        /// The number of datagrams that carried it.
+        datagrams: usize,
+    },
+    /// A snapshot that already arrived.
+    Duplicate,
+    /// The session has ended.
+    Left(Leaving),
+    /// A fragment of a message that is still incomplete.
+    Part,
+}
+
+/// The reasons for having no connection to a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The server never answered.
+    NeverAnswered,
+    /// The server has been silent for 5 seconds.
+    Silent,
+    /// The server refused the client until the client gave up.
+    Refused(Refusal),
+}
+
+impl<B: Body> ClientConnection<B> {
+    /// Requests a slot from `now` on. `salt` must be unpredictable and new for each attempt.
+    pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> ClientConnection<B> {
+        ClientConnection {
+            state: State::Connecting(Connecting::new(options, salt, now)),
+            receiver: Receiver::new(),
+            reassembly: Reassembly::new(),
+            newest_command: CommandSeq(0),
+            asking: Asking::default(),
+            heard_at: now,
+            outgoing: VecDeque::new(),
+        }
+    }
+
+    /// Returns the client's player; `None` without a slot.
+    pub fn player(&self) -> Option<PlayerId> {
+        self.accepted().map(|accepted| accepted.player)
+    }
+
+    /// Sets whether the client is ready for the session to begin. The initial value is false.
+    pub fn set_ready(&mut self, now: Micros, ready: bool) {
+        if let State::Waiting { is_ready, say_so_at, .. } = &mut self.state {
+            *is_ready = ready;
+            *say_so_at = now;
+        }
+    }
+
+    /// Takes a datagram that arrived from the server at `now`. Returns `Ok(None)` when it contains nothing new.
+    ///
+    /// # Errors
+    /// When the datagram is not authentic or not valid. The connection is then unchanged.
+    pub fn handle_datagram(&mut self, now: Micros, datagram: &[u8]) -> Result<Option<ClientEvent<B>>, DecodeError> {
+        let kind = message_type(datagram)?;
+        if let State::Connecting(connecting) = &mut self.state {
+            connecting.handle_datagram(now, datagram);
+            let event = match connecting.outcome() {
+                Some(Outcome::Accepted(accepted)) => ClientEvent::Connected(accepted.clone()),
+                Some(Outcome::Refused(why)) => ClientEvent::Refused(why.clone()),
+                Some(Outcome::Silent) | None => return Ok(None),
+            };
+            self.heard_at = now;
+            self.state = match &event {
+                ClientEvent::Connected(accepted) => {
+                    State::Waiting { accepted: accepted.clone(), is_ready: false, say_so_at: now }
+                }
+                _ => State::Over,
+            };
+            return Ok(Some(event));
+        }
+        let Some(key) = self.accepted().map(|accepted| accepted.key) else { return Ok(None) };
+        let opened = unseal(key, datagram)?;
+        let event = match kind {
+            MessageType::LiveFromServer => self.handle_message(opened, datagram.len(), 1)?,
+            MessageType::FragmentFromServer => match self.reassembly.handle_fragment(opened)? {
+                Some(Reassembled { message, fragments, bytes }) => self.handle_message(&message, bytes, fragments)?,
+                None => Some(ClientEvent::Part),
+            },
+            MessageType::Waiting => Some(ClientEvent::Waiting(decode_waiting(opened)?)),
+            MessageType::Disconnect => Some(ClientEvent::Left(decode_disconnect(opened)?)),
+            found => return Err(DecodeError::WrongType { expected: MessageType::LiveFromServer, found }),
+        };
+        self.heard_at = now;
+        Ok(event)
+    }
+
+    /// Queues a request for the running session and returns its number. The client repeats the request until a
+    /// [`Notice::RequestAck`] with this number answers it.
+    ///
+    /// # Errors
+    /// When too many requests are unanswered.
+    pub fn ask(&mut self, what: What) -> Result<Wrapping16, TooManyRequests> {
+        self.asking.ask(what)
+    }
+
+    /// Runs the timers at `now`: reports that the client waits, repeats requests, and detects a silent server.
+    pub fn handle_timeout(&mut self, now: Micros) -> Option<Lost> {
+        let is_silent = now - self.heard_at > SILENCE_MAX;
+        let lost = match &mut self.state {
+            State::Connecting(connecting) => {
+                self.outgoing.extend(connecting.poll_datagram(now));
+                match connecting.outcome() {
+                    Some(Outcome::Silent) => Some(Lost::NeverAnswered),
+                    // The server stayed full until the client gave up.
+                    Some(Outcome::Refused(why)) => Some(Lost::Refused(why.clone())),
+                    Some(Outcome::Accepted(_)) | None => None,
+                }
+            }
+            State::Waiting { .. } | State::Running(_) if is_silent => Some(Lost::Silent),
+            State::Waiting { accepted, is_ready, say_so_at } if now >= *say_so_at => {
+                *say_so_at = now + SAY_WAITING_EVERY;
+                let waiting = encode_waiting(Waiting { ready: u16::from(*is_ready), places: 1 });
+                self.outgoing.push_back(seal(accepted.key, waiting));
+                None
+            }
+            State::Running(accepted) => {
+                let due = self.asking.poll(now).map(|request| seal(accepted.key, encode_request(request)));
+                self.outgoing.extend(due);
+                None
+            }
+            State::Waiting { .. } | State::Over => None,
+        };
+        if lost.is_some() {
+            self.state = State::Over;
+        }
+        lost
+    }
+
+    /// Queues a packet and sets its ack to the newest snapshot that the client has received. Returns the datagram's
+    /// size in bytes, or `None` without a slot; the packet is then not sent.
+    ///
+    /// # Errors
+    /// When the packet has no usercmds or too many, or when they are not consecutive.
+    pub fn send_packet(
+        &mut self,
+        packet: &mut ClientPacket,
+        perceived: Option<Perceived>,
+    ) -> Result<Option<usize>, CommandsError> {
+        packet.ack = self.receiver.received().newest;
+        self.send_packet_as_is(packet, perceived)
+    }
+
+    /// Like [`ClientConnection::send_packet`], but keeps the packet's own ack. Tests use it to imitate a client that
+    /// Like [`ClientConnection::send_packet`], but keeps the packet's own ack. It imitates a client that sends false
+    /// acks.
+    /// # Errors
+    /// As [`ClientConnection::send_packet`].
+    pub fn send_packet_as_is(
+        &mut self,
+        packet: &ClientPacket,
+        perceived: Option<Perceived>,
+    ) -> Result<Option<usize>, CommandsError> {
+        let Some(key) = self.accepted().map(|accepted| accepted.key) else { return Ok(None) };
+        let received_before = self.receiver.received().before;
+        let message = ClientMessage { packet: packet.clone(), received_before, perceived };
+        let datagram = encode_commands(&message)?;
+        if let Some(newest) = packet.commands.last() {
+            self.newest_command = self.newest_command.max(newest.seq);
+        }
+        let bytes = datagram.len() + SEAL_BYTES;
+        self.outgoing.push_back(seal(key, datagram));
+        Ok(Some(bytes))
+    }
+
+    /// Queues a farewell if the client has a slot.
+    pub fn send_disconnect(&mut self, why: Leaving) {
+        if let Some(accepted) = self.accepted() {
+            let farewell = seal(accepted.key, encode_disconnect(why));
+            self.outgoing.push_back(farewell);
+        }
+        self.state = State::Over;
+    }
+
+    /// Returns the next datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.outgoing.pop_front()
+    }
+
+    fn accepted(&self) -> Option<&Accepted> {
+        match &self.state {
+            State::Waiting { accepted, .. } | State::Running(accepted) => Some(accepted),
+            State::Connecting(_) | State::Over => None,
+        }
+    }
+
+    /// Takes a message that arrived in the given number of datagrams.
+    fn handle_message(
+        &mut self,
+        message: &[u8],
+        bytes: usize,
+        datagrams: usize,
+    ) -> Result<Option<ClientEvent<B>>, DecodeError> {
+        let event = match self.receiver.decode(message, self.newest_command)? {
+            Decoded::New(received) => {
+                for notice in &received.notices {
+                    if let Notice::RequestAck { request, .. } = notice {
+                        self.asking.handle_answer(*request);
+                    }
+                }
+                Some(ClientEvent::Snapshot { received, bytes, datagrams })
+            }
+            Decoded::Duplicate => Some(ClientEvent::Duplicate),
+            Decoded::TooOld => None,
+        };
+        // The first snapshot implies that the session has begun.
+        if let State::Waiting { accepted, .. } = &self.state {
+            self.state = State::Running(accepted.clone());
+        }
+        Ok(event)
+    }
+}

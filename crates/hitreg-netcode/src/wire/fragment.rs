@@ -1,0 +1,182 @@
+//! Fragmentation of server messages that are longer than a datagram. Each fragment is one datagram. If one fragment is
+//! lost, the whole message is lost.
+
+use std::collections::VecDeque;
+
+use super::bits::BitReader;
+use super::header::{DATAGRAM_BYTES_MAX, MessageType, SEAL_BYTES, begin, expect};
+use super::{DecodeError, bits::BitWriter};
+use hitreg_log::units::SnapshotSeq;
+
+/// The bytes before a fragment's piece: filter, type, number, index and count.
+pub(super) const FRAGMENT_HEADER_BYTES: usize = 4 + 1 + 4 + 1 + 1;
+/// The most bytes of a message in one fragment.
+pub(super) const PIECE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - FRAGMENT_HEADER_BYTES - SEAL_BYTES;
+/// The bytes of a fragment without its piece.
+pub(super) const FRAGMENT_OVERHEAD_BYTES: usize = FRAGMENT_HEADER_BYTES + SEAL_BYTES;
+/// The most fragments of a message.
+pub(crate) const FRAGMENTS_MAX: usize = 16;
+/// The longest message in bytes, without seals.
+pub(crate) const MESSAGE_BYTES_MAX: usize = FRAGMENTS_MAX * PIECE_BYTES_MAX;
+/// The most unfinished messages that a client keeps; beyond this, the oldest is dropped.
+const UNFINISHED_MAX: usize = 8;
+
+/// Splits a message into datagrams, not yet sealed. A message that fits into one datagram stays one. Otherwise the
+/// pieces are about equally long, so that no queue drops only the large ones. `number` identifies the message in each
+/// piece. Returns `None` for a message longer than `MESSAGE_BYTES_MAX`.
+pub fn fragments(number: SnapshotSeq, message: Vec<u8>) -> Option<Vec<Vec<u8>>> {
+    if message.len() + SEAL_BYTES <= DATAGRAM_BYTES_MAX {
+        return Some(vec![message]);
+    }
+    let count = message.len().div_ceil(PIECE_BYTES_MAX);
+    if count > FRAGMENTS_MAX {
+        return None;
+    }
+    let pieces = message.chunks(message.len().div_ceil(count));
+    Some(pieces.enumerate().map(|(place, piece)| fragment(number, place, count, piece)).collect())
+}
+
+fn fragment(number: SnapshotSeq, place: usize, count: usize, piece: &[u8]) -> Vec<u8> {
+    let mut out: BitWriter = begin(MessageType::FragmentFromServer);
+    out.put(u64::from(number.0), 32);
+    out.put(place as u64, 8);
+    out.put(count as u64, 8);
+    out.put_bytes(piece);
+    out.into_bytes()
+}
+
+/// Reassembles messages from fragments. It holds at most eight unfinished messages.
+#[derive(Clone, Debug, Default)]
+pub struct Reassembly {
+    /// Sorted by the arrival of their first fragment.
+    unfinished: VecDeque<Unfinished>,
+}
+
+#[derive(Clone, Debug)]
+struct Unfinished {
+    number: u32,
+    pieces: Vec<Option<Vec<u8>>>,
+}
+
+/// A completely reassembled message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reassembled {
+    /// The message, without its seal.
+    pub message: Vec<u8>,
+    /// The number of fragments that carried it.
+    pub fragments: usize,
+    /// The total size of those datagrams in bytes, including headers and seals.
+    pub bytes: usize,
+}
+
+impl Reassembly {
+    /// Creates an empty reassembler.
+    pub fn new() -> Reassembly {
+        Reassembly::default()
+    }
+
+    /// Takes a fragment whose seal was checked. Returns the message when this fragment was the last missing one.
+    ///
+    /// # Errors
+    /// When a server would not send such a fragment. The reassembler is then unchanged.
+    pub fn handle_fragment(&mut self, datagram: &[u8]) -> Result<Option<Reassembled>, DecodeError> {
+        let mut from: BitReader<'_> = expect(datagram, MessageType::FragmentFromServer)?;
+        let number = from.get_u32()?;
+        let (place, count) = (usize::from(from.get_u8()?), usize::from(from.get_u8()?));
+        if !(2..=FRAGMENTS_MAX).contains(&count) {
+            return Err(DecodeError::bad("the number of fragments", count as u64));
+        }
+        if place >= count {
+            return Err(DecodeError::bad("the place of a fragment", place as u64));
+        }
+        let piece =
+            datagram.get(FRAGMENT_HEADER_BYTES..).filter(|piece| !piece.is_empty()).ok_or(DecodeError::TooShort)?;
+        let index = match self.unfinished.iter().position(|unfinished| unfinished.number == number) {
+            Some(index) => index,
+            None => {
+                if self.unfinished.len() == UNFINISHED_MAX {
+                    self.unfinished.pop_front();
+                }
+                self.unfinished.push_back(Unfinished { number, pieces: vec![None; count] });
+                self.unfinished.len() - 1
+            }
+        };
+        let pieces = &mut self.unfinished[index].pieces;
+        if pieces.len() != count {
+            return Err(DecodeError::bad("another number of fragments of one message", count as u64));
+        }
+        pieces[place].get_or_insert_with(|| piece.to_vec());
+        if pieces.iter().any(Option::is_none) {
+            return Ok(None);
+        }
+        let whole = self.unfinished.remove(index);
+        let message: Option<Vec<u8>> = whole.map(|whole| whole.pieces.into_iter().flatten().flatten().collect());
+        let sent = |message: &[u8]| message.len() + count * FRAGMENT_OVERHEAD_BYTES;
+        Ok(message.map(|message| Reassembled { fragments: count, bytes: sent(&message), message }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(bytes: usize) -> Vec<u8> {
+        (0..bytes).map(|i| (i * 7 + i / 256) as u8).collect()
+    }
+
+    #[test]
+    fn what_was_cut_up_is_put_together_in_any_order() {
+        for bytes in [DATAGRAM_BYTES_MAX - SEAL_BYTES + 1, 3_000, MESSAGE_BYTES_MAX] {
+            let mut datagrams = fragments(SnapshotSeq(9), message(bytes)).expect("it is short enough");
+            assert!(datagrams.len() >= 2 && datagrams.iter().all(|d| d.len() + SEAL_BYTES <= DATAGRAM_BYTES_MAX));
+            datagrams.reverse();
+            let mut reassembly = Reassembly::new();
+            let (last, first) = datagrams.split_last().expect("some");
+            for datagram in first.iter().chain(first) {
+                assert_eq!(reassembly.handle_fragment(datagram), Ok(None));
+            }
+            let sent: usize = datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum();
+            let whole = Reassembled { message: message(bytes), fragments: datagrams.len(), bytes: sent };
+            assert_eq!(reassembly.handle_fragment(last), Ok(Some(whole)));
+        }
+    }
+
+    #[test]
+    fn a_short_message_is_one_datagram_and_one_that_is_too_long_is_none() {
+        let short = message(DATAGRAM_BYTES_MAX - SEAL_BYTES);
+        assert_eq!(fragments(SnapshotSeq(1), short.clone()), Some(vec![short]));
+        assert_eq!(fragments(SnapshotSeq(1), message(MESSAGE_BYTES_MAX + 1)), None);
+    }
+
+    #[test]
+    fn a_lost_fragment_loses_its_message_alone_and_memory_is_bounded() {
+        let mut reassembly = Reassembly::new();
+        let cut = |number| fragments(SnapshotSeq(number), message(2_000)).expect("two fragments");
+        for number in 1..=100 {
+            assert_eq!(reassembly.handle_fragment(&cut(number)[0]), Ok(None));
+        }
+        assert_eq!(reassembly.unfinished.len(), UNFINISHED_MAX);
+        assert_eq!(reassembly.handle_fragment(&cut(50)[1]), Ok(None), "it was given up");
+        assert!(matches!(reassembly.handle_fragment(&cut(100)[1]), Ok(Some(_))));
+    }
+
+    #[test]
+    fn what_no_server_would_send_is_refused() {
+        let good = fragments(SnapshotSeq(3), message(2_000)).expect("two fragments").swap_remove(0);
+        let refused = |change: fn(&mut Vec<u8>)| {
+            let (mut reassembly, mut bad) = (Reassembly::new(), good.clone());
+            change(&mut bad);
+            reassembly.handle_fragment(&bad).is_err() && reassembly.unfinished.is_empty()
+        };
+        assert!(refused(|bad| bad[9] = 2));
+        assert!(refused(|bad| bad[10] = 1));
+        assert!(refused(|bad| bad[10] = 17));
+        assert!(refused(|bad| bad.truncate(FRAGMENT_HEADER_BYTES)));
+        assert!(refused(|bad| bad.truncate(7)));
+        let mut reassembly = Reassembly::new();
+        assert_eq!(reassembly.handle_fragment(&good), Ok(None));
+        let mut other = good.clone();
+        other[10] = 3;
+        assert!(reassembly.handle_fragment(&other).is_err());
+    }
+}

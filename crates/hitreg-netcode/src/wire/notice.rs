@@ -1,0 +1,255 @@
+//! Submessages that are not entity states. Request acks and chat are repeated until the client acks them, and the
+//! client reads them once and in order. Warnings and effects are sent once.
+
+use std::collections::VecDeque;
+
+use glam::Vec3;
+
+use super::bits::{BitReader, BitWriter};
+use super::number::{get_maybe_changed, get_varint, put_maybe_changed, put_varint};
+use super::{DecodeError, Wrapping16};
+use crate::game::{CellKind, Effect};
+use crate::packet::Echo;
+use hitreg_log::units::EntityId;
+
+/// The longest text or answer, in bytes.
+pub const TEXT_BYTES_MAX: usize = 127;
+/// The most notices that may wait for a client's ack.
+pub const NOTICES_MAX: usize = 64;
+/// The chunk size of an entity id, which is a varint.
+pub(crate) const ID_CHUNK_BITS: u32 = 5;
+
+/// The 4-bit types of submessages.
+pub(crate) mod kind {
+    pub(crate) const FRAME: u64 = 0;
+    pub(crate) const OUT_OF_SEQ_WARNING: u64 = 1;
+    pub(crate) const ENTITY_DEFINITION: u64 = 2;
+    pub(crate) const ENTITY_UPDATE: u64 = 3;
+    pub(crate) const ENTITY_REMOVAL: u64 = 4;
+    pub(crate) const REQUEST_ACK: u64 = 5;
+    pub(crate) const CHAT_EVENT_OOC: u64 = 6;
+    pub(crate) const CHAT_EVENT_IC: u64 = 7;
+    pub(crate) const EFFECT: u64 = 8;
+    pub(crate) const PACKET_ECHO: u64 = 9;
+}
+
+/// `OUT_OF_SEQ_WARNING`: the client's last usercmd arrived too early or too late to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfSeqWarning {
+    /// The index of that usercmd.
+    pub index: Wrapping16,
+    /// How many frames the usercmd was ahead of the server: below 0 is too late, above 32 too early.
+    pub difference: i16,
+}
+
+/// A message that a client receives reliably, once and in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// `REQUEST_ACK`: the answer to a client's request.
+    RequestAck {
+        /// The number of the request.
+        request: Wrapping16,
+        /// The answer, at most [`TEXT_BYTES_MAX`] bytes.
+        answer: Vec<u8>,
+    },
+    /// `CHAT_EVENT_OOC`: an out-of-character chat line.
+    ChatOoc {
+        /// The connection of the speaker; 0 is the server.
+        sender: u16,
+        /// The channel.
+        channel: u8,
+        /// The text, at most [`TEXT_BYTES_MAX`] bytes.
+        text: String,
+    },
+    /// `CHAT_EVENT_IC`: an in-character chat line.
+    ChatIc {
+        /// The speaking entity.
+        entity: EntityId,
+        /// The style, such as yelled or whispered, in the game's own numbering.
+        style: u8,
+        /// The language, in the game's own numbering.
+        language: u8,
+        /// The text, at most [`TEXT_BYTES_MAX`] bytes.
+        text: String,
+    },
+}
+
+/// The reasons for refusing a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoticeError {
+    /// The text is too long.
+    #[error("a text of {0} bytes: at most {TEXT_BYTES_MAX} go")]
+    TooLong(usize),
+    /// Too many notices wait for the client's ack.
+    #[error("{NOTICES_MAX} notices wait for the client already")]
+    Full,
+}
+
+/// The server's unacked notices for one client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outbox {
+    /// The number of the first unacked notice.
+    first: Wrapping16,
+    waiting: VecDeque<Notice>,
+}
+
+impl Outbox {
+    pub(crate) fn push(&mut self, notice: Notice) -> Result<(), NoticeError> {
+        let length = notice.bytes().len();
+        if length > TEXT_BYTES_MAX {
+            return Err(NoticeError::TooLong(length));
+        }
+        if self.waiting.len() >= NOTICES_MAX {
+            return Err(NoticeError::Full);
+        }
+        self.waiting.push_back(notice);
+        Ok(())
+    }
+
+    /// Returns the number of the oldest waiting notice, or of the next one when none waits.
+    pub(crate) fn first(&self) -> Wrapping16 {
+        self.first
+    }
+
+    /// Returns all waiting notices with their numbers, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Wrapping16, &Notice)> {
+        (0..).map(|i| self.first.later(i)).zip(&self.waiting)
+    }
+
+    /// Drops the notices before `next`, which the client has received.
+    pub(crate) fn handle_ack(&mut self, next: Wrapping16) {
+        while next.is_newer_than(self.first) && self.waiting.pop_front().is_some() {
+            self.first = self.first.later(1);
+        }
+    }
+}
+
+impl Notice {
+    pub(crate) fn put(&self, out: &mut BitWriter, number: Wrapping16) {
+        let kind = match self {
+            Notice::RequestAck { .. } => kind::REQUEST_ACK,
+            Notice::ChatOoc { .. } => kind::CHAT_EVENT_OOC,
+            Notice::ChatIc { .. } => kind::CHAT_EVENT_IC,
+        };
+        out.put(kind, 4);
+        out.put(u64::from(number.0), 16);
+        match self {
+            Notice::RequestAck { request, .. } => out.put(u64::from(request.0), 16),
+            Notice::ChatOoc { sender, channel, .. } => {
+                out.put(u64::from(*sender), 16);
+                out.put(u64::from(*channel), 8);
+            }
+            Notice::ChatIc { entity, style, language, .. } => {
+                put_varint(out, u64::from(entity.0), ID_CHUNK_BITS);
+                out.put(u64::from(*style), 8);
+                out.put(u64::from(*language), 8);
+            }
+        }
+        put_text(out, self.bytes());
+    }
+
+    /// Reads a notice after its type.
+    pub(crate) fn get(from: &mut BitReader<'_>, kind: u64) -> Result<(Wrapping16, Notice), DecodeError> {
+        let number = Wrapping16(from.get_u16()?);
+        let notice = match kind {
+            kind::REQUEST_ACK => Notice::RequestAck { request: Wrapping16(from.get_u16()?), answer: get_bytes(from)? },
+            kind::CHAT_EVENT_OOC => {
+                Notice::ChatOoc { sender: from.get_u16()?, channel: from.get_u8()?, text: get_text(from)? }
+            }
+            _ => Notice::ChatIc {
+                entity: get_entity(from)?,
+                style: from.get_u8()?,
+                language: from.get_u8()?,
+                text: get_text(from)?,
+            },
+        };
+        Ok((number, notice))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Notice::RequestAck { answer, .. } => answer,
+            Notice::ChatOoc { text, .. } | Notice::ChatIc { text, .. } => text.as_bytes(),
+        }
+    }
+}
+
+impl OutOfSeqWarning {
+    pub(crate) fn put(&self, out: &mut BitWriter) {
+        out.put(kind::OUT_OF_SEQ_WARNING, 4);
+        out.put(u64::from(self.index.0), 16);
+        out.put(u64::from(self.difference as u16), 16);
+    }
+
+    pub(crate) fn get(from: &mut BitReader<'_>) -> Result<OutOfSeqWarning, DecodeError> {
+        Ok(OutOfSeqWarning { index: Wrapping16(from.get_u16()?), difference: from.get_u16()? as i16 })
+    }
+}
+
+impl Echo {
+    pub(crate) fn put(self, out: &mut BitWriter) {
+        out.put(kind::PACKET_ECHO, 4);
+        for number in [self.packet, self.held_ms, self.lost] {
+            out.put(u64::from(number), 16);
+        }
+    }
+
+    /// Reads an echo after its type.
+    pub(crate) fn get(from: &mut BitReader<'_>) -> Result<Echo, DecodeError> {
+        Ok(Echo { packet: from.get_u16()?, held_ms: from.get_u16()?, lost: from.get_u16()? })
+    }
+}
+
+/// Writes an effect. Its origin is coded relative to `near`: its entity's origin, when the same datagram carries that
+/// entity.
+pub(crate) fn put_effect(out: &mut BitWriter, effect: &Effect, near: Option<Vec3>) {
+    out.put(kind::EFFECT, 4);
+    out.put(u64::from(effect.kind), 8);
+    put_varint(out, u64::from(effect.entity.0), ID_CHUNK_BITS);
+    out.put_bool(effect.predictable);
+    out.put_bool(near.is_some());
+    for (old, new) in near.unwrap_or(Vec3::ZERO).to_array().into_iter().zip(effect.at.to_array()) {
+        put_maybe_changed(out, CellKind::F32, old.to_bits(), new.to_bits());
+    }
+}
+
+/// Reads an effect after its type. `carried` returns the origin of an entity that the same datagram carries.
+pub(crate) fn get_effect(
+    from: &mut BitReader<'_>,
+    carried: impl Fn(EntityId) -> Option<Vec3>,
+) -> Result<Effect, DecodeError> {
+    let kind = from.get_u8()?;
+    let entity = get_entity(from)?;
+    let predictable = from.get_bool()?;
+    let near = match from.get_bool()? {
+        true => carried(entity).ok_or(DecodeError::bad("the entity of an effect", u64::from(entity.0)))?,
+        false => Vec3::ZERO,
+    };
+    let mut at = near.to_array();
+    for axis in &mut at {
+        *axis = f32::from_bits(get_maybe_changed(from, CellKind::F32, axis.to_bits())?);
+    }
+    Ok(Effect { kind, entity, at: Vec3::from_array(at), predictable })
+}
+
+pub(crate) fn get_entity(from: &mut BitReader<'_>) -> Result<EntityId, DecodeError> {
+    let id = get_varint(from, ID_CHUNK_BITS)?;
+    u16::try_from(id).map(EntityId).map_err(|_| DecodeError::bad("an entity's id", id))
+}
+
+/// Writes 7 bits of length and the bytes, truncated to [`TEXT_BYTES_MAX`].
+pub(crate) fn put_text(out: &mut BitWriter, bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(TEXT_BYTES_MAX)];
+    out.put(bytes.len() as u64, 7);
+    out.put_bytes(bytes);
+}
+
+pub(crate) fn get_bytes(from: &mut BitReader<'_>) -> Result<Vec<u8>, DecodeError> {
+    let length = from.get(7)? as usize;
+    from.get_bytes(length)
+}
+
+pub(crate) fn get_text(from: &mut BitReader<'_>) -> Result<String, DecodeError> {
+    let bytes = get_bytes(from)?;
+    String::from_utf8(bytes).map_err(|e| DecodeError::bad("a byte of text", e.utf8_error().valid_up_to() as u64))
+}

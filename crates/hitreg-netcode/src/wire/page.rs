@@ -1,0 +1,88 @@
+//! A server message under construction: its header, and submessages as long as they fit.
+
+use super::Wrapping16;
+use super::bits::BitWriter;
+use super::frame::FrameInfo;
+use super::header::{COUNT_AT_BYTE, ServerHeader};
+use super::told::Told;
+use crate::packet::Snapshot;
+use hitreg_log::units::{Micros, SnapshotSeq};
+
+/// The most submessages in a message.
+pub(super) const SUBMESSAGES_MAX: u32 = 255;
+
+/// A message under construction.
+pub(super) struct Page {
+    pub(super) out: BitWriter,
+    count: u32,
+    limit_bits: usize,
+    told: Told,
+}
+
+impl Page {
+    /// Starts a message with its header and `FRAME`, coded relative to the snapshot `from`.
+    pub(super) fn begin<B>(
+        snapshot: &Snapshot<B>,
+        calibration_ms: Option<i16>,
+        from: Option<(SnapshotSeq, Micros)>,
+        limit_bits: usize,
+    ) -> Page {
+        let frame = Wrapping16::of(snapshot.frame.tick.0);
+        let header = ServerHeader { frame, ack: Wrapping16::of(snapshot.ack.0), calibration_ms };
+        let info = FrameInfo {
+            seq: snapshot.seq,
+            tick: snapshot.frame.tick,
+            ack: snapshot.ack,
+            server_time: snapshot.frame.server_time,
+            choked: snapshot.choked,
+        };
+        let mut out = header.begin();
+        info.put(&mut out, from);
+        let told = Told { headers: out.len_bits() as u32, ..Told::default() };
+        Page { out, count: 1, limit_bits, told }
+    }
+
+    /// Writes submessages if they fit and leave `reserved` bits free. `write` returns its bits by purpose.
+    pub(super) fn put(
+        &mut self,
+        submessages: u32,
+        reserved: usize,
+        write: impl FnOnce(&mut BitWriter) -> Told,
+    ) -> bool {
+        let before = self.out.len_bits();
+        if self.count + submessages > SUBMESSAGES_MAX {
+            return false;
+        }
+        let told = write(&mut self.out);
+        let fits = self.out.len_bits() + reserved <= self.limit_bits;
+        if fits {
+            self.count += submessages;
+            self.told.add(&told);
+        } else {
+            self.out.cut_to(before);
+        }
+        fits
+    }
+
+    /// Writes one submessage that is not about an entity's state, under the same condition.
+    pub(super) fn put_event(&mut self, reserved: usize, write: impl FnOnce(&mut BitWriter)) -> bool {
+        self.put(1, reserved, |out| {
+            let before = out.len_bits();
+            write(out);
+            Told { events: (out.len_bits() - before) as u32, ..Told::default() }
+        })
+    }
+
+    /// Returns the number of free bits.
+    pub(super) fn left(&self) -> usize {
+        self.limit_bits.saturating_sub(self.out.len_bits())
+    }
+
+    /// Returns the message and its bits by purpose.
+    pub(super) fn finish(mut self) -> (Vec<u8>, Told) {
+        self.out.replace_byte(COUNT_AT_BYTE, self.count as u8);
+        let bits = self.out.len_bits();
+        self.told.headers += (bits.next_multiple_of(8) - bits) as u32;
+        (self.out.into_bytes(), self.told)
+    }
+}

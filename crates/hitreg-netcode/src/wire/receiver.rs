@@ -1,0 +1,275 @@
+//! The client's decoder: it restores the snapshots exactly, in whatever order the datagrams arrive.
+//!
+//! An entity that a datagram omits keeps the state from the newest earlier datagram that carried it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::change::get_base;
+use super::frame::{FrameInfo, Known};
+use super::header::ServerHeader;
+use super::layout::Layout;
+use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind};
+use super::ring::Ring;
+use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::BitReader};
+use crate::game::{Body, Effect};
+use crate::history::Frame;
+use crate::packet::{Echo, Snapshot};
+use hitreg_log::record::OutOfSequence;
+use hitreg_log::units::{CommandSeq, EntityId, SnapshotSeq};
+
+/// Decodes the messages that the server sends to one client. It holds at most [`ENTITIES_MAX`] entities, with the
+/// states of the last [`WINDOW`] snapshots for each.
+#[derive(Clone, Debug)]
+pub struct Receiver<B> {
+    layout: Layout<B>,
+    rings: BTreeMap<EntityId, Ring<B>>,
+    /// The received snapshots among the last [`WINDOW`], unsorted.
+    known: VecDeque<Known>,
+    newest: SnapshotSeq,
+    next_notice: Wrapping16,
+}
+
+/// The decoded contents of a message from the server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Received<B> {
+    /// The snapshot.
+    pub snapshot: Snapshot<B>,
+    /// The calibration helper in ms: how much earlier than needed the client's usercmds arrive. `None` while the server
+    /// does not know it.
+    pub calibration_ms: Option<i16>,
+    /// Usercmds of the client that the server could not use.
+    pub warnings: Vec<OutOfSeqWarning>,
+    /// Notices that the client receives for the first time, in order.
+    pub notices: Vec<Notice>,
+    /// Newly known entities, with the connection that controls each; `None` means that an AI controls it.
+    pub definitions: Vec<(EntityId, Option<u16>)>,
+}
+
+/// The outcome of decoding.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decoded<B> {
+    /// A new snapshot.
+    New(Box<Received<B>>),
+    /// A snapshot that already arrived.
+    Duplicate,
+    /// A snapshot so old that the receiver may have dropped the states it is coded against.
+    TooOld,
+}
+
+/// The contents of the submessages, collected before the receiver changes its own state.
+struct Draft<B> {
+    states: BTreeMap<EntityId, Option<B>>,
+    effects: Vec<Effect>,
+    warnings: Vec<OutOfSeqWarning>,
+    notices: Vec<(Wrapping16, Notice)>,
+    definitions: Vec<(EntityId, Option<u16>)>,
+    echo: Option<Echo>,
+    /// An entity whose definition was read, and whose state must follow.
+    defined: Option<EntityId>,
+}
+
+impl<B: Body> Default for Receiver<B> {
+    fn default() -> Receiver<B> {
+        Receiver::new()
+    }
+}
+
+impl<B: Body> Receiver<B> {
+    /// Creates a receiver for a new connection.
+    pub fn new() -> Receiver<B> {
+        Receiver {
+            layout: Layout::new(),
+            rings: BTreeMap::new(),
+            known: VecDeque::new(),
+            newest: SnapshotSeq(0),
+            next_notice: Wrapping16(0),
+        }
+    }
+
+    /// Returns the received snapshots, which the client acks with each packet.
+    pub fn received(&self) -> ReceivedSet {
+        let bit = |known: &Known| match self.newest.0.checked_sub(known.seq.0) {
+            Some(distance @ 1..=32) => 1 << (distance - 1),
+            _ => 0,
+        };
+        ReceivedSet { newest: self.newest, before: self.known.iter().map(bit).fold(0, |all, one| all | one) }
+    }
+
+    /// Returns the number of entity states held.
+    pub fn states_held(&self) -> usize {
+        self.rings.values().map(Ring::len).sum()
+    }
+
+    /// Decodes a message whose seal was checked. `newest_command` is the client's newest usercmd; it is used to widen
+    /// the 16-bit ack.
+    ///
+    /// # Errors
+    /// When the message is not valid. The receiver is then unchanged.
+    pub fn decode(&mut self, datagram: &[u8], newest_command: CommandSeq) -> Result<Decoded<B>, DecodeError> {
+        let (header, count, mut from) = ServerHeader::read(datagram)?;
+        let known = |seq| self.known.iter().find(|known| known.seq == seq).copied();
+        if count == 0 {
+            return Err(DecodeError::bad("the number of submessages", 0));
+        }
+        let (info, usual) = FrameInfo::get(&mut from, &header, self.newest, newest_command, known)?;
+        if self.newest.0.saturating_sub(info.seq.0) >= WINDOW {
+            return Ok(Decoded::TooOld);
+        }
+        if known(info.seq).is_some() {
+            return Ok(Decoded::Duplicate);
+        }
+        let mut draft = Draft::new();
+        for _ in 1..count {
+            self.get_submessage(&mut from, &info, usual, &mut draft)?;
+        }
+        draft.check_defined(None)?;
+        from.finish()?;
+        let appear = draft.states.keys().filter(|id| !self.rings.contains_key(id)).count();
+        if self.rings.len() + appear > ENTITIES_MAX {
+            return Err(DecodeError::TooManyEntities);
+        }
+        Ok(Decoded::New(Box::new(self.accept(&header, &info, draft))))
+    }
+
+    fn get_submessage(
+        &self,
+        from: &mut BitReader<'_>,
+        info: &FrameInfo,
+        usual: Option<u32>,
+        draft: &mut Draft<B>,
+    ) -> Result<(), DecodeError> {
+        let kind = from.get(4)?;
+        match kind {
+            kind::ENTITY_DEFINITION => {
+                draft.check_defined(None)?;
+                let id = get_entity(from)?;
+                let controller = Some(from.get_u16()?).filter(|connection| *connection != 0);
+                draft.defined = Some(id);
+                draft.definitions.push((id, controller));
+                return Ok(());
+            }
+            kind::ENTITY_UPDATE => {
+                let id = get_entity(from)?;
+                let body = self.get_state(from, info, usual, draft, id)?;
+                draft.insert(id, Some(body))?;
+            }
+            kind::ENTITY_REMOVAL => {
+                let id = get_entity(from)?;
+                draft.insert(id, None)?;
+            }
+            kind::PACKET_ECHO => draft.echo = Some(Echo::get(from)?),
+            kind::OUT_OF_SEQ_WARNING => draft.warnings.push(OutOfSeqWarning::get(from)?),
+            kind::REQUEST_ACK | kind::CHAT_EVENT_OOC | kind::CHAT_EVENT_IC => {
+                draft.notices.push(Notice::get(from, kind)?);
+            }
+            kind::EFFECT => {
+                let carried = |id| draft.states.get(&id).and_then(|body| body.as_ref()).map(B::origin);
+                let effect = get_effect(from, carried)?;
+                draft.effects.push(effect);
+            }
+            unknown => return Err(DecodeError::UnknownSubmessage(unknown as u8)),
+        }
+        draft.check_defined(None)
+    }
+
+    fn get_state(
+        &self,
+        from: &mut BitReader<'_>,
+        info: &FrameInfo,
+        usual: Option<u32>,
+        draft: &mut Draft<B>,
+        id: EntityId,
+    ) -> Result<B, DecodeError> {
+        let mut cells = vec![0; B::CELLS];
+        if draft.defined.is_some() {
+            draft.check_defined(Some(id))?;
+            draft.defined = None;
+        } else {
+            let distance = get_base(from, usual)?;
+            let base = SnapshotSeq(info.seq.0.saturating_sub(distance));
+            let ring = self.rings.get(&id).ok_or(DecodeError::MissingBase { entity: id, base })?;
+            let body = ring.carried_by(base).ok_or(DecodeError::MissingBase { entity: id, base })?;
+            body.write(&mut cells);
+        }
+        self.layout.get_update(from, &mut cells)?;
+        let mut body = B::read(&cells).map_err(|cells| DecodeError::BadBody { entity: id, cells })?;
+        body.strip_client_only();
+        Ok(body)
+    }
+
+    /// Applies a fully checked message.
+    fn accept(&mut self, header: &ServerHeader, info: &FrameInfo, draft: Draft<B>) -> Received<B> {
+        for (id, state) in draft.states {
+            self.rings.entry(id).or_default().insert(info.seq, state);
+        }
+        self.newest = self.newest.max(info.seq);
+        let newest = self.newest;
+        self.known.push_back(Known { seq: info.seq, tick: info.tick, server_time: info.server_time });
+        self.known.retain(|known| newest.0.saturating_sub(known.seq.0) < WINDOW);
+        let entities = self.rings.iter().filter_map(|(id, ring)| Some((*id, ring.at(info.seq)?.clone()))).collect();
+        self.rings.retain(|_, ring| ring.forget(newest));
+        let mut notices = Vec::new();
+        for (number, notice) in draft.notices {
+            if number == self.next_notice {
+                self.next_notice = number.later(1);
+                notices.push(notice);
+            }
+        }
+        let frame = Frame { tick: info.tick, server_time: info.server_time, entities };
+        let out_of_sequence = |warning: &OutOfSeqWarning| {
+            let command = CommandSeq(warning.index.unwrap_near(info.ack.0)?);
+            Some(OutOfSequence { command, difference: warning.difference })
+        };
+        let warnings = draft.warnings.iter().filter_map(out_of_sequence).collect();
+        let snapshot = Snapshot {
+            seq: info.seq,
+            ack: info.ack,
+            frame: Arc::new(frame),
+            effects: draft.effects,
+            choked: info.choked,
+            helper_ms: header.calibration_ms,
+            warnings,
+            echo: draft.echo,
+            extra: Vec::new(),
+        };
+        Received {
+            snapshot,
+            calibration_ms: header.calibration_ms,
+            warnings: draft.warnings,
+            notices,
+            definitions: draft.definitions,
+        }
+    }
+}
+
+impl<B> Draft<B> {
+    fn new() -> Draft<B> {
+        Draft {
+            states: BTreeMap::new(),
+            effects: Vec::new(),
+            warnings: Vec::new(),
+            notices: Vec::new(),
+            definitions: Vec::new(),
+            echo: None,
+            defined: None,
+        }
+    }
+
+    fn insert(&mut self, id: EntityId, state: Option<B>) -> Result<(), DecodeError> {
+        match self.states.insert(id, state) {
+            None => Ok(()),
+            Some(_) => Err(DecodeError::bad("an entity that stands there twice: its id", u64::from(id.0))),
+        }
+    }
+
+    /// Checks that the state of the entity defined just before follows its definition.
+    fn check_defined(&self, follows: Option<EntityId>) -> Result<(), DecodeError> {
+        match self.defined {
+            Some(id) if follows != Some(id) => {
+                Err(DecodeError::bad("a definition without a state: its entity's id", u64::from(id.0)))
+            }
+            _ => Ok(()),
+        }
+    }
+}

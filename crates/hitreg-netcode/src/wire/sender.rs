@@ -1,0 +1,315 @@
+//! The server side of one client's snapshots. Each snapshot becomes one message of limited size. Every entity is coded
+//! as the difference from its last state that the client acked.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::change::Change;
+use super::fragment::MESSAGE_BYTES_MAX;
+use super::header::SEAL_BYTES;
+use super::layout::Layout;
+use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
+use super::page::Page;
+use super::priority::Urgency;
+use super::told::{Categories, CategoryOf, Told};
+use super::track::Track;
+use super::{ReceivedSet, WINDOW, Wrapping16};
+use crate::game::{Body, Effect};
+use crate::packet::Snapshot;
+use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
+
+/// The most effects that wait for room; beyond this, the oldest are dropped.
+const EFFECTS_WAITING_MAX: usize = 256;
+/// The most warnings that wait for room; beyond this, the oldest are dropped.
+const WARNINGS_WAITING_MAX: usize = 8;
+/// The largest encoded effect, in bits.
+pub(super) const EFFECT_BITS_MAX: usize = 143;
+
+/// Encodes the snapshots of one client.
+#[derive(Clone, Debug)]
+pub struct Sender<B> {
+    layout: Layout<B>,
+    avatar: EntityId,
+    players: u16,
+    score: fn(&Urgency) -> i64,
+    categories: Categories<B>,
+    tracks: BTreeMap<EntityId, Track>,
+    /// The last [`WINDOW`] snapshots sent.
+    sent: VecDeque<Sent>,
+    /// The newest snapshot that the client has acked.
+    acked: Option<Sent>,
+    warnings: VecDeque<OutOfSeqWarning>,
+    outbox: Outbox,
+    effects: VecDeque<Effect>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: SnapshotSeq,
+    server_time: Micros,
+    /// The number of the first notice that this snapshot did not carry.
+    next_notice: Wrapping16,
+}
+
+/// An encoded snapshot, not yet sealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// The message. Messages longer than a datagram must go as [`fragments`](super::fragments).
+    pub datagram: Vec<u8>,
+    /// The entities in the message, in order of priority.
+    pub carried: Vec<EntityId>,
+    /// Changed entities that the message has no room for. When it is empty, a client that receives this message has
+    /// exactly the server's frame.
+    pub deferred: Vec<EntityId>,
+    /// The number of effects that wait for a later message.
+    pub effects_waiting: usize,
+    /// The number of warnings that were dropped for lack of room.
+    pub warnings_dropped: usize,
+    /// The bits of the message by purpose.
+    pub told: Told,
+}
+
+/// The reasons why a snapshot cannot be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The client's own body does not fit. It must be in every snapshot, because the client compares its prediction
+    /// with it.
+    #[error("{needed_bytes} bytes are needed for the client's own body, and {budget_bytes} allowed")]
+    TooSmall {
+        /// The bytes that the header, the client's own body and the seal take.
+        needed_bytes: usize,
+        /// The bytes that the budget allows.
+        budget_bytes: usize,
+    },
+    /// The snapshot is not newer than the last one encoded.
+    #[error("snapshot {next} after snapshot {last}")]
+    OutOfOrder {
+        /// The last snapshot that was encoded.
+        last: SnapshotSeq,
+        /// The snapshot that was refused.
+        next: SnapshotSeq,
+    },
+}
+
+impl<B: Body> Sender<B> {
+    /// Creates the sender for `player` in a session of `players` players.
+    pub fn new(player: PlayerId, players: u16) -> Sender<B> {
+        Sender {
+            layout: Layout::new(),
+            avatar: player.entity(),
+            players,
+            score: Urgency::score,
+            categories: Categories::new(player.entity()),
+            tracks: BTreeMap::new(),
+            sent: VecDeque::new(),
+            acked: None,
+            warnings: VecDeque::new(),
+            outbox: Outbox::default(),
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// Returns the client's own body.
+    pub(crate) fn avatar(&self) -> EntityId {
+        self.avatar
+    }
+
+    /// Warns the client about its last usercmd with the next snapshot.
+    pub fn warn(&mut self, warning: OutOfSeqWarning) {
+        self.warnings.push_back(warning);
+        if self.warnings.len() > WARNINGS_WAITING_MAX {
+            self.warnings.pop_front();
+        }
+    }
+
+    /// Queues a notice that is repeated until the client acks it.
+    ///
+    /// # Errors
+    /// When the notice is too long, or too many are waiting.
+    pub fn tell(&mut self, notice: Notice) -> Result<(), NoticeError> {
+        self.outbox.push(notice)
+    }
+
+    /// Replaces [`Urgency::score`] as the priority function. Entities with a higher score are sent sooner.
+    pub fn prioritize(&mut self, score: fn(&Urgency) -> i64) {
+        self.score = score;
+    }
+
+    /// Sets the categories used to count bits. By default, a field's category follows from its scope.
+    pub fn categorize(&mut self, category: CategoryOf<B>) {
+        self.categories.go_by(category);
+    }
+
+    /// Takes a client's ack. Ignores acks of snapshots that were never sent.
+    pub fn handle_ack(&mut self, received: &ReceivedSet) {
+        if self.sent.back().is_none_or(|last| received.newest > last.seq) {
+            return;
+        }
+        let Some(newest) = self.sent.iter().rev().find(|sent| received.contains(sent.seq)).copied() else { return };
+        if self.acked.is_none_or(|acked| acked.seq < newest.seq) {
+            self.acked = Some(newest);
+        }
+        self.outbox.handle_ack(newest.next_notice);
+        for track in self.tracks.values_mut() {
+            track.handle_ack(received);
+        }
+    }
+
+    /// Encodes a snapshot in at most `budget_bytes` (and `MESSAGE_BYTES_MAX`), including the seal. The caller must send
+    /// longer messages than a datagram as [`fragments`](super::fragments). `calibration_ms` is the calibration helper.
+    ///
+    /// # Errors
+    /// When the client's own body does not fit into the budget, or the snapshot is not newer than the last. The sender
+    /// is then unchanged.
+    pub fn encode(
+        &mut self,
+        snapshot: &Snapshot<B>,
+        calibration_ms: Option<i16>,
+        budget_bytes: usize,
+    ) -> Result<Encoded, EncodeError> {
+        if let Some(last) = self.sent.back().filter(|last| last.seq >= snapshot.seq) {
+            return Err(EncodeError::OutOfOrder { last: last.seq, next: snapshot.seq });
+        }
+        let budget = budget_bytes.min(MESSAGE_BYTES_MAX);
+        let mut changes = self.changes(snapshot);
+        let order = |change: &Change| (change.id != self.avatar, Reverse((self.score)(&change.urgency)), change.id);
+        changes.sort_by_cached_key(order);
+        let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);
+        let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
+        let told_from = from.map(|acked| (acked.seq, acked.server_time));
+        let mut page = Page::begin(snapshot, calibration_ms, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
+        let mut carried = Vec::with_capacity(changes.len());
+        let mut deferred = Vec::new();
+        let own = changes.iter().take_while(|change| change.id == self.avatar).count();
+        let others = changes.split_off(own);
+        for change in changes {
+            let body = snapshot.frame.get(change.id);
+            let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
+            if !page.put(change.submessages(), 0, |out| change.put(&self.layout, usual, categories, out)) {
+                let mut whole = page.out;
+                change.put(&self.layout, usual, categories, &mut whole);
+                let needed_bytes = whole.len_bits().div_ceil(8) + SEAL_BYTES;
+                return Err(EncodeError::TooSmall { needed_bytes, budget_bytes: budget });
+            }
+            carried.push(change);
+        }
+        self.effects.extend(&snapshot.effects);
+        let excess = self.effects.len().saturating_sub(EFFECTS_WAITING_MAX);
+        self.effects.drain(..excess);
+        let next_notice = self.put_notices(&mut page, snapshot.seq);
+        let warnings_dropped = std::mem::take(&mut self.warnings).len();
+        if let Some(echo) = snapshot.echo {
+            // An echo without room is no loss: the next one covers it.
+            page.put_event(0, |out| echo.put(out));
+        }
+        // Effects are written last, because they are coded relative to their entities. Up to a quarter of the room is
+        // reserved for them.
+        let reserved = (self.effects.len() * EFFECT_BITS_MAX).min(page.left() / 4);
+        for change in others {
+            let body = snapshot.frame.get(change.id);
+            let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
+            if page.put(change.submessages(), reserved, |out| change.put(&self.layout, usual, categories, out)) {
+                carried.push(change);
+            } else {
+                deferred.push(change.id);
+            }
+        }
+        self.put_effects(&mut page, snapshot, &carried);
+        self.remember(snapshot, next_notice, &carried, &deferred);
+        let (datagram, told) = page.finish();
+        Ok(Encoded {
+            datagram,
+            told,
+            carried: carried.iter().map(|change| change.id).collect(),
+            deferred,
+            effects_waiting: self.effects.len(),
+            warnings_dropped,
+        })
+    }
+
+    /// Returns the changes that the client has to receive, in ascending order of entity.
+    fn changes(&mut self, snapshot: &Snapshot<B>) -> Vec<Change> {
+        let frame = &snapshot.frame;
+        for (id, _) in &frame.entities {
+            self.tracks.entry(*id).or_insert_with(Track::new);
+        }
+        // An entity that was never sent, but still waits for room, is dropped only after it has left the frame.
+        self.tracks.retain(|id, track| {
+            let is_kept = !track.is_over() || frame.get(*id).is_some();
+            if !is_kept {
+                self.categories.forget(*id);
+            }
+            is_kept
+        });
+        let viewer = frame.get(self.avatar).map(Body::origin);
+        let mut changes = Vec::new();
+        for (id, track) in &self.tracks {
+            let truth = frame.get(*id).map(|body| (body, cells_of(body)));
+            if !track.needs(truth.as_ref().map(|(_, cells)| &**cells)) {
+                continue;
+            }
+            let distance = match (&truth, viewer) {
+                (Some((body, _)), Some(viewer)) => body.origin().distance(viewer),
+                _ => 0.0,
+            };
+            let controller = if id.0 < self.players { id.0 + 1 } else { 0 };
+            let cells = truth.map(|(_, cells)| cells);
+            changes.push(Change::new(&self.layout, *id, controller, track, cells, distance, snapshot.seq));
+        }
+        changes
+    }
+
+    /// Writes warnings and notices. Returns the number of the first notice that did not fit.
+    fn put_notices(&mut self, page: &mut Page, seq: SnapshotSeq) -> Wrapping16 {
+        // A warning is about the last usercmd and would be stale later.
+        while self.warnings.front().copied().is_some_and(|warning| page.put_event(0, |out| warning.put(out))) {
+            self.warnings.pop_front();
+        }
+        // Chat leaves half of the room to entities, except in every eighth snapshot, so that a long line cannot wait
+        // forever.
+        let reserved = if seq.0.is_multiple_of(8) { 0 } else { page.left() / 2 };
+        let mut next = None;
+        for (number, notice) in self.outbox.iter() {
+            if !page.put_event(reserved, |out| notice.put(out, number)) {
+                return number;
+            }
+            next = Some(number.later(1));
+        }
+        next.unwrap_or(self.outbox.first())
+    }
+
+    fn put_effects(&mut self, page: &mut Page, snapshot: &Snapshot<B>, carried: &[Change]) {
+        while let Some(effect) = self.effects.front().copied() {
+            let is_carried = carried.iter().any(|change| change.id == effect.entity);
+            let near = snapshot.frame.get(effect.entity).filter(|_| is_carried).map(Body::origin);
+            if !page.put_event(0, |out| put_effect(out, &effect, near)) {
+                break;
+            }
+            self.effects.pop_front();
+        }
+    }
+
+    fn remember(&mut self, snapshot: &Snapshot<B>, next_notice: Wrapping16, carried: &[Change], deferred: &[EntityId]) {
+        for change in carried {
+            if let Some(track) = self.tracks.get_mut(&change.id) {
+                track.remember_sent(snapshot.seq, change.cells.clone());
+            }
+        }
+        for id in deferred {
+            if let Some(track) = self.tracks.get_mut(id) {
+                track.waited += 1;
+            }
+        }
+        self.sent.push_back(Sent { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice });
+        if self.sent.len() > WINDOW as usize {
+            self.sent.pop_front();
+        }
+    }
+}
+
+fn cells_of<B: Body>(body: &B) -> Arc<[u32]> {
+    let mut cells = vec![0; B::CELLS];
+    body.write(&mut cells);
+    Arc::from(cells)
+}

@@ -1,0 +1,172 @@
+//! The server's record of what one client knows about one entity: the acked state, and the states sent since. Each of
+//! the latter may have arrived.
+//!
+//! The server never assumes that a packet is lost. It omits an entity only if every state that the client may hold
+//! equals the true one. With enough room, the client's frame therefore equals the server's frame exactly, whatever
+//! packets were lost.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::WINDOW;
+use hitreg_log::units::SnapshotSeq;
+
+/// A state that a snapshot carried; `None` when the snapshot removed the entity.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) seq: SnapshotSeq,
+    pub(crate) cells: Option<Arc<[u32]>>,
+}
+
+/// One client's knowledge of one entity.
+#[derive(Clone, Debug)]
+pub(crate) struct Track {
+    /// The last acked state. `None` after more than [`WINDOW`] sends without an ack.
+    acked: Option<Held>,
+    /// The states sent since, oldest first.
+    sent: VecDeque<Held>,
+    /// The number of consecutive packets that needed the entity but had no room for it.
+    pub(crate) waited: u32,
+}
+
+/// The snapshots that a client has received: the newest, and one bit for each of the 32 before it. The lowest bit is
+/// the snapshot just before the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedSet {
+    /// The newest snapshot received; 0 when there is none.
+    pub newest: SnapshotSeq,
+    /// The bits of the 32 snapshots before the newest.
+    pub before: u32,
+}
+
+impl ReceivedSet {
+    /// Returns whether the client is known to have received a snapshot.
+    pub fn contains(&self, seq: SnapshotSeq) -> bool {
+        match self.newest.0.checked_sub(seq.0) {
+            _ if seq.0 == 0 => false,
+            Some(0) => true,
+            Some(distance @ 1..=32) => self.before & (1 << (distance - 1)) != 0,
+            _ => false,
+        }
+    }
+}
+
+impl Track {
+    /// Creates the record of an entity that was never sent to the client.
+    pub(crate) fn new() -> Track {
+        let unheard = Held { seq: SnapshotSeq(0), cells: None };
+        Track { acked: Some(unheard), sent: VecDeque::new(), waited: 0 }
+    }
+
+    /// Returns whether the client may hold a state other than `truth`.
+    pub(crate) fn needs(&self, truth: Option<&[u32]>) -> bool {
+        let differs = |held: &Held| held.cells.as_deref() != truth;
+        self.acked.as_ref().is_none_or(differs) || self.sent.iter().any(differs)
+    }
+
+    /// Returns whether `truth` is the last state sent.
+    pub(crate) fn is_echo(&self, truth: Option<&[u32]>) -> bool {
+        self.sent.back().is_some_and(|held| held.cells.as_deref() == truth)
+    }
+
+    /// Returns the base for snapshot `now`: the acked state, if the client still keeps it. A client drops a state once
+    /// it has a newer one that is itself outside the window.
+    pub(crate) fn base(&self, now: SnapshotSeq) -> Option<(SnapshotSeq, &Arc<[u32]>)> {
+        let acked = self.acked.as_ref()?;
+        let forgotten = self.sent.front().is_some_and(|next| now.0 - next.seq.0 > WINDOW);
+        let cells = acked.cells.as_ref()?;
+        (!forgotten).then_some((acked.seq, cells))
+    }
+
+    pub(crate) fn remember_sent(&mut self, seq: SnapshotSeq, cells: Option<Arc<[u32]>>) {
+        self.waited = 0;
+        self.sent.push_back(Held { seq, cells });
+        if self.sent.len() > WINDOW as usize {
+            self.sent.pop_front();
+            self.acked = None;
+        }
+    }
+
+    pub(crate) fn handle_ack(&mut self, received: &ReceivedSet) {
+        if let Some(index) = self.sent.iter().rposition(|held| received.contains(held.seq)) {
+            self.acked = self.sent.drain(..=index).next_back();
+        }
+    }
+
+    /// Returns whether both sides agree that the entity does not exist.
+    pub(crate) fn is_over(&self) -> bool {
+        self.sent.is_empty() && self.acked.as_ref().is_some_and(|held| held.cells.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(word: u32) -> Option<Arc<[u32]>> {
+        Some(Arc::from([word]))
+    }
+
+    fn ack(newest: u32, before: u32) -> ReceivedSet {
+        ReceivedSet { newest: SnapshotSeq(newest), before }
+    }
+
+    #[test]
+    fn sets_hold_the_newest_and_32_before() {
+        let set = ack(40, 0x8000_0001);
+        let held: Vec<u32> = (0..50).filter(|seq| set.contains(SnapshotSeq(*seq))).collect();
+        assert_eq!(held, [8, 39, 40]);
+        assert!(!ack(1, u32::MAX).contains(SnapshotSeq(0)));
+    }
+
+    #[test]
+    fn a_change_is_needed_until_nothing_else_can_be_known() {
+        let mut track = Track::new();
+        assert!(!track.needs(None));
+        assert!(track.needs(Some(&[1])));
+        track.remember_sent(SnapshotSeq(1), cells(1));
+        assert!(track.needs(Some(&[1])) && track.is_echo(Some(&[1])));
+        track.handle_ack(&ack(1, 0));
+        assert!(!track.needs(Some(&[1])));
+        // A and B are in transit, and then A again: the client may end with B.
+        track.remember_sent(SnapshotSeq(2), cells(2));
+        assert!(track.needs(Some(&[1])));
+        track.remember_sent(SnapshotSeq(3), cells(1));
+        track.handle_ack(&ack(3, 0));
+        assert!(!track.needs(Some(&[1])));
+    }
+
+    #[test]
+    fn bases_are_what_the_client_has() {
+        let mut track = Track::new();
+        assert!(track.base(SnapshotSeq(1)).is_none());
+        track.remember_sent(SnapshotSeq(1), cells(1));
+        assert!(track.base(SnapshotSeq(2)).is_none());
+        track.handle_ack(&ack(2, 1));
+        assert_eq!(track.base(SnapshotSeq(5_000)).map(|(seq, _)| seq), Some(SnapshotSeq(1)));
+        track.remember_sent(SnapshotSeq(5_000), cells(2));
+        assert!(track.base(SnapshotSeq(5_000 + WINDOW)).is_some());
+        assert!(track.base(SnapshotSeq(5_001 + WINDOW)).is_none());
+    }
+
+    #[test]
+    fn silence_is_remembered_as_ignorance() {
+        let mut track = Track::new();
+        for seq in 1..=WINDOW + 1 {
+            track.remember_sent(SnapshotSeq(seq), cells(7));
+        }
+        assert!(track.needs(Some(&[7])) && track.base(SnapshotSeq(100)).is_none());
+        track.handle_ack(&ack(WINDOW + 1, 0));
+        assert!(!track.needs(Some(&[7])));
+    }
+
+    #[test]
+    fn what_is_gone_on_both_sides_is_over() {
+        let mut track = Track::new();
+        track.remember_sent(SnapshotSeq(1), cells(1));
+        track.remember_sent(SnapshotSeq(2), None);
+        assert!(!track.is_over());
+        track.handle_ack(&ack(2, 0));
+        assert!(track.is_over());
+    }
+}

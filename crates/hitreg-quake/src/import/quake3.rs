@@ -1,0 +1,85 @@
+//! Captured datagrams and demos of Quake III's engine.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::ImportFileError;
+use crate::quake3::{self, Counts, ImportError, Overview, ServerLog, Source};
+use hitreg_engine::engine::can_be_read_twice;
+use hitreg_log::log::{Options, WhenFull};
+use hitreg_log::store::{self, Recording, StoreError, Target};
+
+/// A recording, and what else is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Quake3Recording<'a> {
+    /// What it is.
+    pub source: Source,
+    /// Its file.
+    pub recording: &'a Path,
+    /// The map, or an archive that holds it.
+    pub map: Option<&'a Path>,
+    /// Whether a map of another name is taken.
+    pub force_map: bool,
+    /// The server's console log.
+    pub server_log: Option<&'a Path>,
+}
+
+/// Imports a recording into a log that is written as it is read. Gives what the recording holds.
+///
+/// # Errors
+/// When a file cannot be read or written, or the recording is none; names the file at fault.
+pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, ImportFileError> {
+    let recording = Reread::of(from.recording)?;
+    let log = from.server_log.map(store::read_bytes).transpose()?;
+    let log = ServerLog::parse(log.as_deref().unwrap_or_default());
+    let fail = |source| ImportFileError::Quake3 { path: from.recording.to_owned(), source };
+    let mut overview = quake3::survey(from.source, recording.read()?, &log).map_err(fail)?;
+    let Counts { hits, logged, .. } = overview.counts;
+    if let Some(path) = from.server_log.filter(|_| logged == 0 && hits > 0) {
+        return Err(ImportFileError::Quake3 { path: path.to_owned(), source: ImportError::ServerLog { hits } });
+    }
+    if let Some(path) = from.map {
+        let played = &overview.rules.map_name;
+        let is_it = |file: &Path| file.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(played.as_str()));
+        let is_level = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bsp"));
+        if is_level && !from.force_map && !is_it(path) {
+            let source = ImportError::OtherMap { played: played.clone() };
+            return Err(ImportFileError::Quake3 { path: path.to_owned(), source });
+        }
+        let map = quake3::map_from(&store::read_bytes(path)?, &overview.rules.map_name);
+        overview.rules.map =
+            Some(map.map_err(|error| ImportFileError::Quake3 { path: path.to_owned(), source: error.into() })?);
+    }
+    let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
+    let mut to = Recording::begin_with(target, &header, Options::whole(), WhenFull::Wait)?;
+    let mut failed: Option<StoreError> = None;
+    quake3::import(from.source, recording.read()?, &log, &mut |record| {
+        if failed.is_none() {
+            failed = to.push(&record).err();
+        }
+    })
+    .map_err(fail)?;
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(to.finish().map(|()| overview)?),
+    }
+}
+
+/// A file that is read twice: one that cannot be opened again, as a pipe, is kept in memory.
+enum Reread<'a> {
+    File(&'a Path),
+    Bytes(Vec<u8>),
+}
+
+impl<'a> Reread<'a> {
+    fn of(path: &'a Path) -> Result<Reread<'a>, StoreError> {
+        if can_be_read_twice(path) { Ok(Reread::File(path)) } else { Ok(Reread::Bytes(store::read_bytes(path)?)) }
+    }
+
+    fn read(&self) -> Result<Box<dyn Read + '_>, StoreError> {
+        match self {
+            Reread::File(path) => Ok(Box::new(store::open_file(path)?)),
+            Reread::Bytes(bytes) => Ok(Box::new(&bytes[..])),
+        }
+    }
+}

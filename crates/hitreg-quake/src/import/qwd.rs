@@ -1,0 +1,81 @@
+//! QuakeWorld demos become sessions.
+
+use std::path::{Path, PathBuf};
+
+use super::ImportFileError;
+use crate::quakeworld::{self, ImportError, ImportOptions, Imported, map_stem};
+use hitreg_log::store;
+
+/// Where demos' maps are.
+#[derive(Clone, Debug)]
+pub enum Maps {
+    /// This file, whatever the demo.
+    File(PathBuf),
+    /// In this folder or below it, by the name that the demo gives.
+    Folder(PathBuf),
+}
+
+/// What files of demos end in.
+const DEMO_ENDINGS: [&str; 6] = ["qwd", "qwd.xz", "qwd.gz", "mvd", "mvd.xz", "mvd.gz"];
+/// What files of maps end in.
+const MAP_ENDINGS: [&str; 3] = ["bsp", "bsp.gz", "bsp.xz"];
+
+/// Imports a QuakeWorld demo with the map that it was played on, or, by `force`, with any map. Gives what came of
+/// it and the demo's size in bytes.
+///
+/// # Errors
+/// When a file cannot be read, when there is no map, or when demo and map do not fit; names the file at fault.
+pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(Imported, usize), ImportFileError> {
+    let demo_bytes = store::read_bytes(demo)?;
+    let map = match maps {
+        Maps::File(map) => map.clone(),
+        Maps::Folder(folder) => played_map(demo, &demo_bytes, folder)?,
+    };
+    let map_bytes = store::read_bytes(&map)?;
+    let map_name = map.file_name().map(|name| name.to_string_lossy().into_owned());
+    let options = ImportOptions { map_name, force_map: force };
+    let imported = quakeworld::import(&demo_bytes, &map_bytes, &options).map_err(|source| {
+        let path = if is_the_maps_fault(&source) { map } else { demo.to_owned() };
+        ImportFileError::Import { path, source }
+    })?;
+    Ok((imported, demo_bytes.len()))
+}
+
+/// All demos below a folder, in order.
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn demos_below(folder: &Path) -> Result<Vec<PathBuf>, ImportFileError> {
+    files_below(folder, &DEMO_ENDINGS)
+}
+
+fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ImportFileError> {
+    let mut files = Vec::new();
+    for ending in endings {
+        files.extend(store::files_below(folder, ending)?);
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The file of the map that a demo was played on.
+fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, ImportFileError> {
+    let map =
+        quakeworld::played_map(bytes).map_err(|source| ImportFileError::Import { path: demo.to_owned(), source })?;
+    let is_it = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| map_stem(&name.to_string_lossy()).eq_ignore_ascii_case(&map))
+    };
+    let found = files_below(folder, &MAP_ENDINGS)?.into_iter().find(is_it);
+    found.ok_or_else(|| ImportFileError::NoMap { demo: demo.to_owned(), map, folder: folder.to_owned() })
+}
+
+fn is_the_maps_fault(error: &ImportError) -> bool {
+    matches!(
+        error,
+        ImportError::Map(_)
+            | ImportError::Unpack { file: "map", .. }
+            | ImportError::OtherMap { .. }
+            | ImportError::InWalls { .. }
+            | ImportError::NoSuchModel { .. }
+    )
+}

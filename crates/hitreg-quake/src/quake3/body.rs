@@ -1,0 +1,339 @@
+//! A body that covers every entity of a recording. Its cells are the fields that the protocol sends: of a player's own
+//! playerState, or of the entityState that other players receive. Fields that both have share one cell.
+
+use glam::Vec3;
+
+use super::movement::PlayerState;
+use super::protocol::{
+    ENTITY, ENTITY_CELLS, EntityCells, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells, Wire, entity,
+    is_same, player, player_list,
+};
+use super::trajectory;
+use hitreg_netcode::game::{BadCells, Body, CellKind, Class, ClassId, Field, Meaning, Scope};
+
+/// Fields of every body: name, type, scope and meaning.
+#[rustfmt::skip]
+const HEAD: [(&str, CellKind, Scope, Meaning); 12] = [
+    ("origin.x", CellKind::F32, Scope::Movement, Meaning::Position),
+    ("origin.y", CellKind::F32, Scope::Movement, Meaning::Position),
+    ("origin.z", CellKind::F32, Scope::Movement, Meaning::Position),
+    ("velocity.x", CellKind::F32, Scope::Movement, Meaning::Velocity),
+    ("velocity.y", CellKind::F32, Scope::Movement, Meaning::Velocity),
+    ("velocity.z", CellKind::F32, Scope::Movement, Meaning::Velocity),
+    ("viewangles.x", CellKind::F32, Scope::Status, Meaning::Angle),
+    ("viewangles.y", CellKind::F32, Scope::Status, Meaning::Angle),
+    ("viewangles.z", CellKind::F32, Scope::Status, Meaning::Angle),
+    ("teleports", CellKind::U32, Scope::Status, Meaning::Counter),
+    ("alive", CellKind::U32, Scope::Status, Meaning::Flag),
+    ("own", CellKind::U32, Scope::Status, Meaning::Flag),
+];
+const VELOCITY: usize = 3;
+const VIEWANGLES: usize = 6;
+const TELEPORTS: usize = 9;
+const ALIVE: usize = 10;
+const OWN: usize = 11;
+
+/// Body cell of each playerState cell and of each entityState cell, and the number of body cells.
+const PLAYER_AT: [usize; PLAYER_CELLS] = places().0;
+const ENTITY_AT: [usize; ENTITY_CELLS] = places().1;
+const CELLS: usize = places().2;
+
+const fn places() -> ([usize; PLAYER_CELLS], [usize; ENTITY_CELLS], usize) {
+    let mut next = HEAD.len();
+    let mut players = [0; PLAYER_CELLS];
+    let mut index = 0;
+    while index < PLAYER_CELLS {
+        players[index] = match index < PLAYER.len() {
+            true => head_place(PLAYER[index].0),
+            false => HEAD.len(),
+        };
+        if players[index] == HEAD.len() {
+            players[index] = next;
+            next += 1;
+        }
+        index += 1;
+    }
+    let mut entities = [0; ENTITY_CELLS];
+    index = 0;
+    while index < ENTITY_CELLS {
+        let mut same = 0;
+        while same < PLAYER.len() && !is_same(PLAYER[same].0, ENTITY[index].0) {
+            same += 1;
+        }
+        entities[index] = next;
+        if same < PLAYER.len() {
+            entities[index] = players[same];
+        } else {
+            next += 1;
+        }
+        index += 1;
+    }
+    (players, entities, next)
+}
+
+const fn head_place(name: &str) -> usize {
+    let mut index = 0;
+    while index < HEAD.len() && !is_same(HEAD[index].0, name) {
+        index += 1;
+    }
+    index
+}
+
+/// The state of a player or another entity. Unused cells are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyRow([u32; CELLS]);
+
+impl Default for BodyRow {
+    fn default() -> BodyRow {
+        BodyRow([0; CELLS])
+    }
+}
+
+/// Bit of `e_flags`: a dead body.
+const DEAD: u32 = 1;
+/// Bit of `e_flags` that toggles with each teleport.
+const TELEPORT: u32 = 4;
+/// Value of `pm_type`: the player is dead.
+const PM_DEAD: u32 = 3;
+
+const DELTA_ANGLES: [usize; 3] = [player("delta_angles.x"), player("delta_angles.y"), player("delta_angles.z")];
+/// Cells among the powerups.
+const FLIGHT: usize = player_list(3) + 6;
+const INVULNERABILITY: usize = player_list(3) + 14;
+/// Limit of coordinates and speeds, above any real value, in units and units/s.
+const FARTHEST: f32 = 1e6;
+
+impl BodyRow {
+    /// Returns the body of a player's own state.
+    pub(crate) fn of_player(cells: &PlayerCells) -> BodyRow {
+        let mut body = BodyRow::default();
+        for (place, cell) in PLAYER_AT.iter().zip(cells) {
+            body.0[*place] = *cell;
+        }
+        body.0[OWN] = 1;
+        body.0[TELEPORTS] = cells[player("e_flags")] & TELEPORT;
+        body.0[ALIVE] = u32::from(cells[player("pm_type")] != PM_DEAD);
+        body
+    }
+
+    /// Returns the body of an entity as other players receive it, at a server time in ms.
+    pub(crate) fn of_entity(cells: &EntityCells, server_time: i32) -> BodyRow {
+        let mut body = BodyRow::default();
+        for (place, cell) in ENTITY_AT.iter().zip(cells) {
+            body.0[*place] = *cell;
+        }
+        let (origin, velocity) = trajectory::place(cells, server_time);
+        body.put(0, origin);
+        body.put(VELOCITY, velocity);
+        body.put(VIEWANGLES, trajectory::angles(cells, server_time));
+        body.0[TELEPORTS] = cells[entity("e_flags")] & TELEPORT;
+        body.0[ALIVE] = u32::from(cells[entity("e_flags")] & DEAD == 0);
+        body
+    }
+
+    /// Returns a player's cell, by its index in [`PlayerCells`].
+    pub(crate) fn player(&self, cell: usize) -> u32 {
+        self.0[PLAYER_AT[cell]]
+    }
+
+    /// Returns an entity's cell, by its index in [`EntityCells`].
+    pub(crate) fn entity(&self, cell: usize) -> u32 {
+        self.0[ENTITY_AT[cell]]
+    }
+
+    /// Returns whether it is a playerState.
+    pub(crate) fn is_own(&self) -> bool {
+        self.0[OWN] != 0
+    }
+
+    /// Returns the number of the player whose state it is. A spectator receives the state of the watched player.
+    pub(crate) fn client(&self) -> u32 {
+        self.player(player("client_num"))
+    }
+
+    /// Returns whether position and velocity are finite and within limits, so that movement can run.
+    pub(crate) fn is_finite(&self) -> bool {
+        let near = |vector: Vec3| vector.is_finite() && vector.abs().max_element() < FARTHEST;
+        near(self.origin()) && near(self.velocity())
+    }
+
+    pub(crate) fn set_velocity(&mut self, velocity: Vec3) {
+        self.put(VELOCITY, velocity);
+    }
+
+    pub(crate) fn set_viewangles(&mut self, angles: Vec3) {
+        self.put(VIEWANGLES, angles);
+    }
+
+    /// Returns a player's own body in the form that movement uses.
+    pub(crate) fn player_state(&self) -> PlayerState {
+        let number = |cell: usize| self.player(cell) as i32;
+        let grapple = [player("grapple_point.x"), player("grapple_point.y"), player("grapple_point.z")];
+        PlayerState {
+            command_time: number(player("command_time")),
+            origin: self.origin(),
+            velocity: self.velocity(),
+            viewangles: self.viewangles(),
+            delta_angles: DELTA_ANGLES.map(|cell| self.player(cell) as u16),
+            kind: self.player(player("pm_type")),
+            flags: self.player(player("pm_flags")),
+            time_ms: number(player("pm_time")),
+            speed: number(player("speed")),
+            gravity: number(player("gravity")),
+            ground: self.player(player("ground_entity_num")),
+            viewheight: number(player("viewheight")),
+            health: number(player_list(0)),
+            flies: self.player(FLIGHT) != 0,
+            is_invulnerable: self.player(INVULNERABILITY) != 0,
+            grapple: Vec3::from_array(grapple.map(|cell| f32::from_bits(self.player(cell)))),
+        }
+    }
+
+    /// Returns the body after movement changed it to `state`.
+    pub(crate) fn moved(&self, state: &PlayerState) -> BodyRow {
+        let mut body = self.moved_to(state.origin);
+        body.set_velocity(state.velocity);
+        body.set_viewangles(state.viewangles);
+        let numbers = [
+            (player("command_time"), state.command_time as u32),
+            (player("pm_flags"), state.flags),
+            (player("pm_time"), state.time_ms as u32),
+            (player("ground_entity_num"), state.ground),
+            (player("viewheight"), state.viewheight as u32),
+        ];
+        let turned = DELTA_ANGLES.into_iter().zip(state.delta_angles.map(u32::from));
+        for (cell, value) in numbers.into_iter().chain(turned) {
+            body.0[PLAYER_AT[cell]] = value;
+        }
+        body
+    }
+
+    pub(crate) fn get(&self, place: usize) -> Vec3 {
+        Vec3::from_array([0, 1, 2].map(|axis| f32::from_bits(self.0[place + axis])))
+    }
+
+    pub(crate) fn put(&mut self, place: usize, value: Vec3) {
+        for (cell, value) in self.0[place..].iter_mut().zip(value.to_array()) {
+            *cell = value.to_bits();
+        }
+    }
+
+    /// Returns the classes of logs: a player's own state, and the state that other players receive.
+    pub(crate) fn classes() -> Vec<Class> {
+        let all = BodyRow::fields();
+        let of = |places: &[usize]| {
+            let head = 0..HEAD.len();
+            let rest = places.iter().copied().filter(|place| *place >= HEAD.len());
+            head.chain(rest).map(|place| all[place].clone()).collect()
+        };
+        vec![Class::new("player", of(&PLAYER_AT)), Class::new("entity", of(&ENTITY_AT))]
+    }
+
+    /// Returns the index of its class.
+    pub(crate) fn class(&self) -> ClassId {
+        ClassId(if self.is_own() { 0 } else { 1 })
+    }
+
+    /// Returns its cells in the order of its class.
+    pub(crate) fn row(&self) -> Vec<u32> {
+        let places: &[usize] = if self.is_own() { &PLAYER_AT } else { &ENTITY_AT };
+        let rest = places.iter().filter(|place| **place >= HEAD.len()).map(|place| self.0[*place]);
+        self.0[..HEAD.len()].iter().copied().chain(rest).collect()
+    }
+}
+
+impl Body for BodyRow {
+    const CELLS: usize = CELLS;
+
+    fn fields() -> Vec<Field> {
+        let none = || Field::new("", CellKind::U32, Scope::Status);
+        let mut fields: Vec<Field> = std::iter::repeat_with(none).take(CELLS).collect();
+        for (place, (name, kind, scope, meaning)) in HEAD.iter().enumerate() {
+            fields[place] = Field::new(*name, *kind, *scope).meaning(*meaning);
+        }
+        let players = PLAYER_AT.iter().zip(&PLAYER);
+        for (place, (name, wire, meaning)) in players.chain(ENTITY_AT.iter().zip(&ENTITY)) {
+            if fields[*place].name.is_empty() {
+                fields[*place] = Field::new(*name, kind_of(*wire), Scope::Status).meaning(*meaning);
+            }
+        }
+        for (list, (name, wire)) in PLAYER_LISTS.iter().enumerate() {
+            for index in 0..LIST_LENGTH {
+                let place = PLAYER_AT[player_list(list) + index];
+                fields[place] = Field::new(format!("{name}.{index}"), kind_of(*wire), Scope::Status);
+            }
+        }
+        fields
+    }
+
+    fn write(&self, cells: &mut [u32]) {
+        cells.copy_from_slice(&self.0);
+    }
+
+    fn read(cells: &[u32]) -> Result<BodyRow, BadCells> {
+        let what = || "the number of cells of a body".to_owned();
+        let cells = cells.try_into().map_err(|_| BadCells { what: what(), found: cells.len() as u32 })?;
+        Ok(BodyRow(cells))
+    }
+
+    fn origin(&self) -> Vec3 {
+        self.get(0)
+    }
+
+    fn velocity(&self) -> Vec3 {
+        self.get(VELOCITY)
+    }
+
+    fn viewangles(&self) -> Vec3 {
+        self.get(VIEWANGLES)
+    }
+
+    fn moved_to(&self, origin: Vec3) -> BodyRow {
+        let mut moved = *self;
+        moved.put(0, origin);
+        moved
+    }
+
+    fn teleports(&self) -> u32 {
+        self.0[TELEPORTS]
+    }
+
+    fn is_alive(&self) -> bool {
+        self.0[ALIVE] != 0
+    }
+
+    fn strip_client_only(&mut self) {}
+
+    fn adopt_client_only(&mut self, _predicted: &BodyRow) {}
+}
+
+fn kind_of(wire: Wire) -> CellKind {
+    match wire {
+        Wire::Float => CellKind::F32,
+        Wire::Bits(_) => CellKind::U32,
+        Wire::Signed(_) => CellKind::I32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_become_bodies_and_come_back() {
+        let player: PlayerCells = std::array::from_fn(|cell| 1000 + cell as u32);
+        let body = BodyRow::of_player(&player);
+        assert!((0..PLAYER_CELLS).all(|cell| body.player(cell) == player[cell]));
+        let entity: EntityCells = std::array::from_fn(|cell| 3000 + cell as u32);
+        let body = BodyRow::of_entity(&entity, 0);
+        assert!((0..ENTITY_CELLS).all(|cell| body.entity(cell) == entity[cell]));
+        let fields = BodyRow::fields();
+        let mut names: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((names.len(), fields.len(), names[0].is_empty()), (CELLS, CELLS, false), "each name once");
+        for (class, body) in BodyRow::classes().iter().zip([BodyRow::of_player(&player), body]) {
+            assert_eq!((class.fields.len(), &*class.fields[1].name), (body.row().len(), "origin.y"));
+        }
+    }
+}

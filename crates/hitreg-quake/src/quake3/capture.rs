@@ -1,0 +1,153 @@
+//! Captures: datagrams between clients and a server with the times at which an observer saw them, plain or compressed
+//! with zstd. `docs/openarena.md` describes the format.
+
+use std::io::{BufRead as _, BufReader, ErrorKind, Read};
+
+use hitreg_netcode::protocol::Direction;
+
+const MAGIC: &[u8; 8] = b"UDPTRC1\n";
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Limit of the zstd window of a capture, as a power of two in bytes.
+const LARGEST_WINDOW: u32 = 27;
+
+/// Why a capture cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The file is not a capture.
+    #[error("it is no capture of datagrams: it does not begin with `UDPTRC1`")]
+    Magic,
+    /// A read error of the file or of its compression.
+    #[error("it does not read on behind byte {offset}: {source}")]
+    Read {
+        /// Offset in the uncompressed capture, in bytes.
+        offset: u64,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A demo has a message above the length limit.
+    #[error("byte {offset}: no message of a demo has {found} bytes")]
+    Length {
+        /// Offset in the demo, in bytes.
+        offset: u64,
+        /// The length found.
+        found: u32,
+    },
+    /// The direction is neither up nor down.
+    #[error("byte {offset}: {found} is no direction of a datagram")]
+    Direction {
+        /// Offset in the uncompressed capture, in bytes.
+        offset: u64,
+        /// The value found.
+        found: u8,
+    },
+}
+
+/// A captured datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// Time of observation, in ns of a monotonic clock.
+    pub at_ns: u64,
+    /// Direction of the datagram.
+    pub direction: Direction,
+    /// Number of the client that sent it or that it was sent to.
+    pub client: u16,
+    /// Content of the datagram.
+    pub bytes: Vec<u8>,
+}
+
+/// Reads a capture datagram by datagram.
+pub struct Capture<'a> {
+    from: Box<dyn Read + 'a>,
+    offset: u64,
+    cut: Option<u64>,
+    /// The decompression error, if the compressed stream is truncated.
+    cut_packing: Option<std::io::Error>,
+}
+
+impl<'a> Capture<'a> {
+    /// Opens a capture, compressed or plain. Datagrams are read on demand.
+    ///
+    /// # Errors
+    /// When the data is not a capture.
+    pub fn new(from: impl Read + 'a) -> Result<Capture<'a>, CaptureError> {
+        let mut from = BufReader::new(from);
+        let begins = |from: &mut BufReader<_>| from.fill_buf().map(|start| start.starts_with(&ZSTD));
+        let unpacked = begins(&mut from).and_then(|is_packed| -> std::io::Result<Box<dyn Read + 'a>> {
+            if !is_packed {
+                return Ok(Box::new(from));
+            }
+            let mut packed = zstd::stream::read::Decoder::with_buffer(from)?;
+            packed.window_log_max(LARGEST_WINDOW)?;
+            Ok(Box::new(BufReader::new(packed)))
+        });
+        let from = unpacked.map_err(|source| CaptureError::Read { offset: 0, source })?;
+        let mut capture = Capture { from, offset: 0, cut: None, cut_packing: None };
+        let mut magic = [0; MAGIC.len()];
+        if capture.fill(&mut magic)? && &magic == MAGIC {
+            return Ok(capture);
+        }
+        Err(match capture.cut_packing {
+            Some(source) => CaptureError::Read { offset: capture.offset, source },
+            None => CaptureError::Magic,
+        })
+    }
+
+    /// Returns the offset after the last complete datagram, if the capture or its compressed stream is truncated. Call
+    /// it after the last datagram.
+    pub fn cut(&self) -> Option<u64> {
+        self.cut
+    }
+
+    /// Returns the next datagram; `None` at the end.
+    ///
+    /// # Errors
+    /// When the capture is damaged.
+    pub fn read(&mut self) -> Result<Option<Captured>, CaptureError> {
+        let begin = self.offset;
+        let mut head = [0; 13];
+        if !self.fill(&mut head)? {
+            self.cut = (self.offset > begin || self.cut_packing.is_some()).then_some(begin);
+            return Ok(None);
+        }
+        let [t0, t1, t2, t3, t4, t5, t6, t7, direction, c0, c1, l0, l1] = head;
+        let direction = match direction {
+            0 => Direction::Up,
+            1 => Direction::Down,
+            found => return Err(CaptureError::Direction { offset: begin + 8, found }),
+        };
+        let mut bytes = vec![0; usize::from(u16::from_le_bytes([l0, l1]))];
+        if !self.fill(&mut bytes)? {
+            self.cut = Some(begin);
+            return Ok(None);
+        }
+        let at_ns = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+        Ok(Some(Captured { at_ns, direction, client: u16::from_le_bytes([c0, c1]), bytes }))
+    }
+
+    /// Fills the buffer; returns whether enough bytes were left.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, CaptureError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let read = match self.from.read(&mut buffer[filled..]) {
+                Ok(read) => read,
+                Err(source) if source.kind() == ErrorKind::UnexpectedEof => {
+                    self.cut_packing = Some(source);
+                    return Ok(false);
+                }
+                Err(source) => return Err(CaptureError::Read { offset: self.offset, source }),
+            };
+            if read == 0 {
+                return Ok(false);
+            }
+            filled += read;
+            self.offset += read as u64;
+        }
+        Ok(true)
+    }
+}
+
+impl std::fmt::Debug for Capture<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capture").field("offset", &self.offset).finish_non_exhaustive()
+    }
+}

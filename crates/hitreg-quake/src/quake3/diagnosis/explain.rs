@@ -1,0 +1,123 @@
+//! Finds the cause of a correction. It first checks what the states say, then what reproduces the server's state, then
+//! nearby obstacles.
+
+use glam::Vec3;
+
+use crate::quake3::body::BodyRow;
+use crate::quake3::game::{Quake3, moved};
+use crate::quake3::movement::{PlayerState, Shape, flag};
+use crate::quake3::protocol::{player, player_list};
+use crate::quake3::rules::Rules;
+use crate::quake3::surroundings::around;
+use hitreg_log::units::EntityId;
+use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{Acked, Body as _, Cause, Evidence, Grade, Reconcile as _, Touch};
+
+/// Persistent player data: the number of spawns.
+const SPAWNS: usize = player_list(1) + 4;
+/// Tolerance for the positions of other players, in units. They are sent rounded and for a server frame, and move on
+/// before the usercmd runs.
+const BESIDE: f32 = 32.0;
+
+type Found = Option<(Cause, Evidence)>;
+
+/// Returns the cause with its evidence.
+pub(crate) fn explain(rules: &Rules, miss: &Acked<'_, BodyRow>) -> (Cause, Evidence) {
+    let Some(from) = miss.from else { return (Cause::SpawnOrDeath, "told") };
+    told(from, miss.authoritative)
+        .or_else(|| bodies_before(rules, miss, from))
+        .or_else(|| lost_input(rules, miss, from))
+        .or_else(|| met(miss))
+        .or_else(|| beside(miss, from))
+        .unwrap_or((Cause::Unknown, "none"))
+}
+
+/// Finds causes that the player's two states show directly.
+fn told(from: &BodyRow, to: &BodyRow) -> Found {
+    let changed = |cell: usize| from.player(cell) != to.player(cell);
+    let (was, is) = (from.player_state(), to.player_state());
+    let pushed = |state: &PlayerState| state.flags & flag::TIME_KNOCKBACK != 0;
+    if from.is_alive() != to.is_alive() || changed(SPAWNS) {
+        return Some((Cause::SpawnOrDeath, "told"));
+    }
+    if was.gravity == 0 && is.gravity != 0 {
+        // Until the first usercmd, a state after a spawn lacks speed and gravity.
+        return Some((Cause::SpawnOrDeath, "told before the first usercmd"));
+    }
+    if from.teleports() != to.teleports() {
+        return Some((Cause::Teleport, "told"));
+    }
+    let is_hurt = changed(player("damage_event")) || is.health < was.health;
+    let is_pushed = pushed(&is) && (!pushed(&was) || is.time_ms > was.time_ms);
+    (is_hurt || is_pushed).then_some((Cause::Knockback, "told"))
+}
+
+/// Tests whether the prediction is right with the bodies of the previous snapshot.
+fn bodies_before(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
+    let own = miss.scene.player.entity();
+    let is_right = reproduces(rules, miss.before, own, from, miss.commands, miss.authoritative);
+    let cause = match miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) {
+        true => Cause::Mover,
+        false => Cause::OtherPlayer,
+    };
+    is_right.then_some((cause, "reproduced: bodies of the packet before"))
+}
+
+/// Tests whether the prediction is right without some consecutive usercmds. The server never received them, and the
+/// next usercmd covers their time.
+fn lost_input(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
+    let own = miss.scene.player.entity();
+    let last = miss.commands.len().checked_sub(1)?;
+    let spans = (0..last).flat_map(|first| (first + 1..=last).map(move |end| (first, end)));
+    let without = |(first, end): (usize, usize)| [&miss.commands[..first], &miss.commands[end..]].concat();
+    let mut tried = spans.take(MOST_TRIES).map(without);
+    let entities = miss.surroundings();
+    let is_right = tried.any(|commands| reproduces(rules, &entities, own, from, &commands, miss.authoritative));
+    is_right.then_some((Cause::InputLost, "reproduced: without some usercmds"))
+}
+
+/// The most spans of usercmds to try.
+const MOST_TRIES: usize = 60;
+
+fn reproduces(
+    rules: &Rules,
+    entities: &[(EntityId, BodyRow)],
+    own: EntityId,
+    from: &BodyRow,
+    commands: &[Usercmd],
+    to: &BodyRow,
+) -> bool {
+    let step = |body: BodyRow, command: &Usercmd| moved(rules, entities, own, &body, &command.input, &mut Vec::new());
+    let predicted = commands.iter().fold(*from, step);
+    Quake3::grade(&predicted, to).is_some_and(|grade| grade != Grade::Miss)
+}
+
+fn met(miss: &Acked<'_, BodyRow>) -> Found {
+    let touched = |is: fn(&Touch) -> bool| miss.touches.iter().any(is);
+    if touched(|touch| matches!(touch, Touch::Teleporter)) {
+        Some((Cause::Teleport, "touched"))
+    } else if touched(|touch| matches!(touch, Touch::Player(_))) {
+        Some((Cause::OtherPlayer, "touched"))
+    } else if touched(|touch| matches!(touch, Touch::Mover(_))) {
+        Some((Cause::Mover, "touched"))
+    } else {
+        None
+    }
+}
+
+/// Tests whether another body was close enough to block the player, in the prediction or on the server.
+fn beside(miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
+    let own = miss.scene.player.entity();
+    let (start, end) = (from.origin(), miss.authoritative.origin());
+    let (low, high) = (start.min(end) + Vec3::new(-15.0, -15.0, -24.0), start.max(end) + Vec3::new(15.0, 15.0, 32.0));
+    let (now, before) = (around(miss.scene.entities, own).0, around(miss.before, own).0);
+    let is_near = |origin: Vec3, mins: Vec3, maxs: Vec3| {
+        (origin + mins - Vec3::splat(BESIDE)).cmple(high).all()
+            && (origin + maxs + Vec3::splat(BESIDE)).cmpge(low).all()
+    };
+    let near = now.iter().chain(&before).find(|solid| match solid.shape {
+        Shape::Body { mins, maxs } => is_near(solid.origin, mins, maxs),
+        Shape::Model(_) => false,
+    });
+    near.map(|_| (Cause::OtherPlayer, "beside another"))
+}

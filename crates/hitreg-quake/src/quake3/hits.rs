@@ -1,0 +1,403 @@
+//! Judges the server's hits again by its own rules. Targets are rewound to the time of the usercmd that fired,
+//! interpolated between the server frames around it. The shot's lines are then tested against their boxes (unlagged's
+//! design, in OpenArena's g_unlagged.c).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use glam::Vec3;
+
+use super::aim::{Lines, Weapon, cut, launches, off, weapon_name};
+use super::body::BodyRow;
+use super::game::{Quake3, moved};
+use super::movement::{Shape, Solid, World};
+use super::protocol::{entity, player};
+use super::rules::Rules;
+use super::surroundings::{around, box_of};
+use crate::bsp::quake3::{Sweep, contents};
+use hitreg_log::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
+use hitreg_log::trace::schema::IMPACT;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_netcode::game::{BadCells, Body as _, Given, JudgedAgain, Reason, ShotAgain, StateRows, Verdict, Wound};
+
+/// Value of `weaponstate` (bg_public.h): the weapon fires or waits to fire again.
+const FIRING: u32 = 3;
+/// Eye height of a ducking player, in units.
+const DUCKED_EYES: i32 = 12;
+/// The longest interval between frames to interpolate across.
+const LONGEST_GAP: Micros = Micros::from_ms(150);
+/// Tolerance of a hit, in units, because coordinates are single precision and maps are large.
+const THROUGH: f32 = 0.01;
+/// The longest time that one usercmd runs, in ms.
+const LONGEST_MS: i32 = 200;
+
+/// Returns all shots of hitscan weapons in the order of players and times, and the hits that other causes produced.
+/// `furthest` limits the rewind.
+pub(super) fn shots_again(
+    rules: &Rules,
+    session: &Session,
+    furthest: Option<Micros>,
+) -> Result<Vec<ShotAgain>, BadCells> {
+    let Ok(rows) = StateRows::new::<Quake3>(&session.header.classes) else { return Ok(Vec::new()) };
+    let told = Told { rules, session, rows };
+    let ways = told.ways()?;
+    let mut all = Vec::new();
+    for (index, records) in session.players.iter().enumerate() {
+        let shooter = PlayerId(index as u16);
+        let mut taken = BTreeSet::new();
+        for pair in records.snapshots.windows(2) {
+            let given: Vec<&ShotRecord> = records.judged.iter().filter(|hit| hit.at == pair[1].at).collect();
+            let own = told.body(pair[1].tick, shooter, shooter.entity())?;
+            let held = own.map_or(0, |own| own.player(player("weapon")));
+            let present = pair[1].server_time - Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
+            let shots = match Weapon::of(held) {
+                Some(weapon) if rules.map.is_some() => told.shots(shooter, weapon, [&pair[0], &pair[1]])?,
+                _ => Vec::new(),
+            };
+            let scene = Scene { ways: &ways, shooter, present, furthest };
+            let mut judged: Vec<(Standing, Verdict)> = shots.iter().map(|shot| shot.judge(&scene)).collect();
+            let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); shots.len()];
+            let mut others = Vec::new();
+            for hit in given {
+                // Assign the hit to the shot whose line hits its target or passes it most closely.
+                let off = |place: &usize| shots[*place].off(&judged[*place].0, hit.target, hits[*place].len());
+                let nearest = (0..shots.len()).min_by(|one, other| off(one).0.total_cmp(&off(other).0));
+                match nearest {
+                    Some(place) => hits[place].push(hit),
+                    None => others.push(hit),
+                }
+            }
+            for ((shot, hits), (standing, verdict)) in shots.into_iter().zip(hits).zip(judged.drain(..)) {
+                let given = hits.iter().max_by_key(|hit| hit.damage).map(|hit| Given {
+                    target: hit.target,
+                    damage: hits.iter().filter(|other| other.target == hit.target).map(|other| other.damage).sum(),
+                });
+                let off_units = given.map(|given| shot.off(&standing, given.target, hits.len() - 1));
+                let off_units = off_units.filter(|(off, _)| off.is_finite());
+                let at_present = shot.judge(&Scene { furthest: None, ..scene }).1;
+                let targets = standing.iter().map(|(id, stood)| (*id, stood.origin)).collect();
+                let time = shot.time_in(&scene);
+                taken.insert((shot.command, 0));
+                all.push(ShotAgain {
+                    shooter,
+                    command: shot.command,
+                    index: 0,
+                    is_impact: false,
+                    at: pair[1].at,
+                    tick: pair[1].tick,
+                    weapon: shot.weapon.name,
+                    verdict,
+                    given,
+                    judged: Some(JudgedAgain {
+                        aim: (shot.lines.from, (shot.lines.middle - shot.lines.from).normalize()),
+                        rewind: present - time,
+                        is_compensated: furthest.is_some(),
+                        is_cut: furthest.is_some() && time > shot.time,
+                        targets,
+                        at_present: at_present.main_wound().map(|wound| wound.target),
+                        off_units,
+                    }),
+                });
+            }
+            for hit in others {
+                let wound = |target| Wound { target, hitgroup: 0, damage: hit.damage, pellets: 1 };
+                // One usercmd may have caused several hits. The first index is the shot itself, if shots are known; the
+                // last index is an impact's.
+                let is_impact = launches(held);
+                let is_free = |index: &u8| !taken.contains(&(hit.command, *index));
+                let index = match is_impact {
+                    true => (1..=IMPACT).rev().find(is_free),
+                    false => (u8::from(rules.map.is_some())..IMPACT).find(is_free),
+                };
+                let index = index.unwrap_or(IMPACT - 1);
+                taken.insert((hit.command, index));
+                all.push(ShotAgain {
+                    shooter,
+                    command: hit.command,
+                    index,
+                    is_impact,
+                    at: hit.at,
+                    tick: pair[1].tick,
+                    weapon: weapon_name(held),
+                    verdict: Verdict { reason: Reason::Hit, wounds: hit.target.map(wound).into_iter().collect() },
+                    given: Some(Given { target: hit.target, damage: hit.damage }),
+                    judged: None,
+                });
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The session's information on bodies.
+struct Told<'a> {
+    rules: &'a Rules,
+    session: &'a Session,
+    rows: StateRows,
+}
+
+/// A shot fired by a usercmd.
+struct Shot {
+    command: CommandSeq,
+    /// Server time to which the targets are rewound.
+    time: Micros,
+    weapon: Weapon,
+    lines: Lines,
+    /// Fraction of each line, 0 to 1, up to the first map surface.
+    reach: Vec<f32>,
+}
+
+/// The data that a shot is judged with.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    ways: &'a Ways,
+    shooter: PlayerId,
+    /// Time at which the usercmd ran, by the server's frames.
+    present: Micros,
+    /// The largest rewind; `None` without lag compensation.
+    furthest: Option<Micros>,
+}
+
+/// Positions of the other players for a shot, ascending by entity.
+type Standing = Vec<(EntityId, Stood)>;
+
+/// A player's position at a server frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stood {
+    origin: Vec3,
+    mins: Vec3,
+    maxs: Vec3,
+    teleports: u32,
+    is_alive: bool,
+}
+
+/// Positions of all players by server time.
+type Ways = BTreeMap<EntityId, BTreeMap<Micros, Stood>>;
+
+impl Told<'_> {
+    fn body(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> Result<Option<BodyRow>, BadCells> {
+        let mut sent = self.session.states.sent(tick, viewer, entity);
+        sent.find_map(|(class, cells)| self.rows.read::<Quake3>(class, cells).transpose()).transpose()
+    }
+
+    /// Returns the positions of all players from the states that any client received. States sent to other players also
+    /// give their size.
+    fn ways(&self) -> Result<Ways, BadCells> {
+        let mut ways = Ways::new();
+        for (index, records) in self.session.players.iter().enumerate() {
+            let viewer = PlayerId(index as u16);
+            for snapshot in &records.snapshots {
+                for id in snapshot.entities.iter().filter(|id| id.0 < self.rules.places) {
+                    let Some(body) = self.body(snapshot.tick, viewer, *id)? else { continue };
+                    let way = ways.entry(*id).or_default();
+                    match body.is_own() {
+                        true => _ = way.entry(snapshot.server_time).or_insert_with(|| Stood::of(&body)),
+                        false => _ = way.insert(snapshot.server_time, Stood::of(&body)),
+                    }
+                }
+            }
+        }
+        Ok(ways)
+    }
+
+    /// Returns the shots of a player's weapon between two snapshots.
+    fn shots(
+        &self,
+        shooter: PlayerId,
+        weapon: Weapon,
+        [from, to]: [&SnapshotRecord; 2],
+    ) -> Result<Vec<Shot>, BadCells> {
+        let [before, after] = [from, to].map(|snapshot| self.body(snapshot.tick, shooter, shooter.entity()));
+        let (Some(mut own), Some(after)) = (before?, after?) else { return Ok(Vec::new()) };
+        let frames = &self.session.players[usize::from(shooter.0)].frames;
+        let place = |ack: CommandSeq| frames.partition_point(|frame| frame.command.seq <= ack);
+        let ran = &frames[place(from.ack)..place(to.ack).max(place(from.ack))];
+        let fired = fired(&weapon, ran, &own, &after);
+        if fired.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut entities = Vec::new();
+        for id in &from.entities {
+            entities.extend(self.body(from.tick, shooter, *id)?.map(|body| (*id, body)));
+        }
+        let solids = around(&entities, shooter.entity()).0;
+        let parts: Vec<Solid> = solids.into_iter().filter(|solid| matches!(solid.shape, Shape::Model(_))).collect();
+        let mut shots = Vec::new();
+        for frame in ran {
+            let command = &frame.command;
+            own = moved(self.rules, &entities, shooter.entity(), &own, &command.input, &mut Vec::new());
+            if fired.contains(&command.seq) {
+                let lines = weapon.lines(&own, command.input.extra as i32);
+                let time = command.server_time + Micros::from_ms(weapon.handicap_ms.into());
+                let reach = lines.ends.iter().map(|end| self.reach(&parts, lines.from, *end)).collect();
+                shots.push(Shot { command: command.seq, time, weapon, lines, reach });
+            }
+        }
+        Ok(shots)
+    }
+
+    fn reach(&self, parts: &[Solid], start: Vec3, end: Vec3) -> f32 {
+        let sweep = Sweep { start, end, mins: Vec3::ZERO, maxs: Vec3::ZERO, mask: contents::SOLID };
+        let world = self.rules.map.as_ref().map(|map| World { map, solids: parts, triggers: &[] });
+        world.map_or(1.0, |world| world.sweep(&sweep).0.fraction)
+    }
+}
+
+/// Returns the usercmds that fired. It starts with the remaining wait after the last usercmd and goes backwards. Each
+/// usercmd adds its duration to the wait, and each shot subtracts the interval of the weapon.
+fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow) -> Vec<CommandSeq> {
+    let mut waits = after.player(player("weapon_time")) as i32;
+    if after.player(player("weaponstate")) != FIRING {
+        return Vec::new();
+    }
+    let time = |frame: &FrameRecord| frame.command.input.extra as i32;
+    let begin = before.player(player("command_time")) as i32;
+    let starts = std::iter::once(begin).chain(ran.iter().map(time));
+    let took: Vec<i32> = ran.iter().zip(starts).map(|(frame, start)| time(frame).wrapping_sub(start)).collect();
+    let mut fired = Vec::new();
+    for (frame, took) in ran.iter().zip(took).rev() {
+        let took = took.clamp(0, LONGEST_MS);
+        waits += took;
+        // The weapon fires when the wait is over; any excess wait shortens the next one.
+        if (weapon.again_ms + 1..=weapon.again_ms + took).contains(&waits) {
+            fired.push(frame.command.seq);
+            waits -= weapon.again_ms;
+        }
+    }
+    fired
+}
+
+impl Shot {
+    /// Returns the server time to which its targets are rewound, within the limit.
+    fn time_in(&self, scene: &Scene<'_>) -> Micros {
+        // A handicap cannot move the time past the present (g_unlagged.c).
+        let asked = self.time.min(scene.present);
+        scene.furthest.map_or(scene.present, |furthest| asked.max(scene.present - furthest))
+    }
+
+    /// Returns the positions of the other players for the shot, and its result.
+    fn judge(&self, scene: &Scene<'_>) -> (Standing, Verdict) {
+        let time = self.time_in(scene);
+        let others = scene.ways.iter().filter(|(id, _)| **id != scene.shooter.entity());
+        let standing: Standing = others.filter_map(|(id, way)| Some((*id, at(way, time)?))).collect();
+        let mut pellets: BTreeMap<EntityId, u8> = BTreeMap::new();
+        let mut is_hidden = false;
+        for (end, reach) in self.lines.ends.iter().zip(&self.reach) {
+            let through = standing.iter().filter(|(_, stood)| stood.is_alive);
+            let through = through.filter_map(|(id, stood)| Some((*id, stood.entered(self.lines.from, *end)?)));
+            let nearest = through.min_by(|one, other| one.1.total_cmp(&other.1));
+            match nearest {
+                Some((id, along)) if along <= *reach => *pellets.entry(id).or_default() += 1,
+                Some(_) => is_hidden = true,
+                None => {}
+            }
+        }
+        let wound = |(target, pellets): (EntityId, u8)| Wound {
+            target,
+            hitgroup: 0,
+            damage: self.weapon.damage * i32::from(pellets),
+            pellets,
+        };
+        let wounds: Vec<Wound> = pellets.into_iter().map(wound).collect();
+        let reason = match (wounds.is_empty(), is_hidden) {
+            (false, _) => Reason::Hit,
+            (true, true) => Reason::HitWorld,
+            (true, false) => Reason::Missed,
+        };
+        (standing, Verdict { reason, wounds })
+    }
+
+    /// Returns two distances by which the shot misses a target: of its own lines, and of the outermost line within the
+    /// spread. The nearest `before` lines are skipped, because they account for earlier hits. Without a known target it
+    /// uses the nearest one.
+    fn off(&self, standing: &Standing, target: Option<EntityId>, before: usize) -> (f32, f32) {
+        let of_one = |(_, stood): &(EntityId, Stood)| {
+            let (mins, maxs) = (stood.origin + stood.mins, stood.origin + stood.maxs);
+            let mut all: Vec<f32> = self.lines.ends.iter().map(|end| off(self.lines.from, *end, mins, maxs)).collect();
+            all.sort_by(f32::total_cmp);
+            let middle = off(self.lines.from, self.lines.middle, mins, maxs);
+            let spread = self.weapon.slope() * self.lines.from.distance(stood.origin);
+            (all.get(before).or(all.last()).copied().unwrap_or(f32::INFINITY), (middle - spread).max(0.0))
+        };
+        let targets = standing.iter().filter(|(id, _)| target.is_none_or(|target| target == *id));
+        let nearest = targets.map(of_one).min_by(|one, other| one.0.total_cmp(&other.0));
+        nearest.unwrap_or((f32::INFINITY, f32::INFINITY))
+    }
+}
+
+/// Returns a player's position between two server frames; `None` if no client received these frames.
+fn at(way: &BTreeMap<Micros, Stood>, time: Micros) -> Option<Stood> {
+    let (from, before) = way.range(..=time).next_back()?;
+    if *from == time {
+        return Some(*before);
+    }
+    let (to, after) = way.range(time..).next()?;
+    if before.teleports != after.teleports {
+        // After a teleport, the player counts as at the new position for the whole interval.
+        return Some(*after);
+    }
+    let gap = *to - *from;
+    let fraction = (time - *from).0 as f32 / gap.0 as f32;
+    let between = |of: fn(&Stood) -> Vec3| of(before).lerp(of(after), fraction);
+    let stood = Stood {
+        origin: between(|stood| stood.origin),
+        mins: between(|stood| stood.mins),
+        maxs: between(|stood| stood.maxs),
+        teleports: after.teleports,
+        is_alive: before.is_alive && after.is_alive,
+    };
+    (gap <= LONGEST_GAP).then_some(stood)
+}
+
+impl Stood {
+    fn of(body: &BodyRow) -> Stood {
+        let is_ducked = body.player(player("viewheight")) as i32 == DUCKED_EYES;
+        let (mins, maxs) = match body.is_own() {
+            true => (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, if is_ducked { 16.0 } else { 32.0 })),
+            false => box_of(body.entity(entity("solid"))),
+        };
+        // The server keeps positions as other players receive them, in whole units.
+        let origin = if body.is_own() { cut(body.origin()) } else { body.origin() };
+        Stood { origin, mins, maxs, teleports: body.teleports(), is_alive: body.is_alive() }
+    }
+
+    /// Returns the fraction of a line, 0 to 1, at which it enters the box.
+    fn entered(&self, from: Vec3, to: Vec3) -> Option<f32> {
+        let (mins, maxs) = (self.origin + self.mins - THROUGH, self.origin + self.maxs + THROUGH);
+        let way = to - from;
+        let (mut near, mut far) = (0.0_f32, 1.0_f32);
+        for axis in 0..3 {
+            if way[axis] == 0.0 {
+                if !(mins[axis]..=maxs[axis]).contains(&from[axis]) {
+                    return None;
+                }
+                continue;
+            }
+            let [one, other] = [mins[axis], maxs[axis]].map(|side| (side - from[axis]) / way[axis]);
+            (near, far) = (near.max(one.min(other)), far.min(one.max(other)));
+        }
+        (near <= far).then_some(near)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn somebody_is_between_two_frames_and_nowhere_beyond_them() {
+        let stood = |x: f32, teleports: u32| Stood {
+            origin: Vec3::new(x, 0.0, 0.0),
+            mins: Vec3::splat(-15.0),
+            maxs: Vec3::splat(15.0),
+            teleports,
+            is_alive: true,
+        };
+        let places = [(0, stood(0.0, 0)), (50, stood(10.0, 0)), (100, stood(500.0, 4)), (400, stood(700.0, 4))];
+        let way: BTreeMap<Micros, Stood> = places.into_iter().map(|(ms, stood)| (Micros::from_ms(ms), stood)).collect();
+        let x = |ms: i64| at(&way, Micros::from_ms(ms)).map(|stood| stood.origin.x);
+        assert_eq!(
+            [x(-1), x(0), x(20), x(50), x(70), x(200), x(401)],
+            [None, Some(0.0), Some(4.0), Some(10.0), Some(500.0), None, None]
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! Converts a capture or a demo to a log in two passes: the first finds the players and the level, the second makes the
+//! records.
+
+use std::io::{BufReader, Read};
+
+use super::body::BodyRow;
+use super::capture::{Capture, CaptureError};
+use super::demo::Demo;
+use super::listener::{Counts, Listener};
+use super::protocol::Undecoded;
+use super::rules::Rules;
+use super::server_log::ServerLog;
+use crate::bsp::quake3::MapError;
+use hitreg_log::record::{Header, Origin, PlayerInfo, Record, usercmd_fields};
+use hitreg_log::units::{Micros, Seed};
+use hitreg_netcode::protocol::Direction;
+use hitreg_netcode::settings::{SettingError, Settings};
+
+/// Name of the game in logs.
+pub(crate) const NAME: &str = "quake3";
+const PRESET: &str = "quake3";
+const PROXIED: &str = "quake3-proxy";
+
+/// The kind of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Datagrams between clients and server.
+    Capture,
+    /// Messages that one client received.
+    Demo,
+}
+
+impl Source {
+    /// Returns the name of the format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Capture => "quake3-udp",
+            Source::Demo => "quake3-demo",
+        }
+    }
+
+    /// Returns the origin of logs imported from it.
+    pub fn origin(self) -> Origin {
+        Origin::Imported { format: self.name().to_owned() }
+    }
+}
+
+/// Why a recording cannot be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The recording cannot be read.
+    #[error("{0}")]
+    Capture(#[from] CaptureError),
+    /// No client enters a level in the recording.
+    #[error(
+        "it holds {datagrams} messages and no gamestate that could be read: a capture must begin before its clients connect{}",
+        first.as_ref().map_or(String::new(), |first| format!("; the first that could not be read: {first}"))
+    )]
+    NoGamestate {
+        /// Number of messages.
+        datagrams: u64,
+        /// The first decoding error, if any.
+        first: Option<Undecoded>,
+    },
+    /// The given map is not the one that was played.
+    #[error("the session was played on `{played}`; force it if this is the same map under another name")]
+    OtherMap {
+        /// Name of the played map.
+        played: String,
+    },
+    /// The given file is not a map of this engine, or lacks the named map.
+    #[error("{0}")]
+    Map(#[from] MapError),
+    /// The server log belongs to another session, or the server did not log damage.
+    #[error(
+        "it has no line of damage, and shooters were told of {hits} hits: it is another session's log, or its server ran \
+         without `g_debugDamage 1`"
+    )]
+    ServerLog {
+        /// Number of hits reported to shooters.
+        hits: u64,
+    },
+    /// A setting is invalid.
+    #[error("{0}")]
+    Setting(#[from] SettingError),
+    /// The rules cannot be encoded.
+    #[error("its rules cannot be written: {0}")]
+    Rules(#[from] rmp_serde::encode::Error),
+}
+
+/// The content of a recording.
+#[derive(Debug)]
+pub struct Overview {
+    /// The rules of the level.
+    pub rules: Rules,
+    /// Numbers of the players whose connections it contains.
+    pub players: Vec<u16>,
+    /// Counts of datagrams, usercmds, snapshots and hits.
+    pub counts: Counts,
+    /// The first decoding errors: client, direction, error.
+    pub undecoded: Vec<(u16, Direction, Undecoded)>,
+    /// Offset of the truncation, if the recording is truncated.
+    pub cut: Option<u64>,
+}
+
+/// Reads a recording without making records.
+///
+/// # Errors
+/// When it is damaged, or no client enters a level in it.
+pub fn survey(source: Source, from: impl Read, log: &ServerLog) -> Result<Overview, ImportError> {
+    let (listener, cut) = listen(source, &mut { from }, log, &mut |_| {})?;
+    let (counts, undecoded) = (listener.counts(), listener.undecoded().to_vec());
+    let first = undecoded.first().map(|(_, _, why)| *why);
+    let rules = listener.rules().cloned().ok_or(ImportError::NoGamestate { datagrams: counts.datagrams, first })?;
+    Ok(Overview { rules, players: listener.players().collect(), counts, undecoded, cut })
+}
+
+/// Returns the header of a log from the results of a survey.
+///
+/// # Errors
+/// When the rules cannot be encoded.
+pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, ImportError> {
+    let player = |place: u16| PlayerInfo { name: format!("p{place}"), recorded: players.contains(&place) };
+    Ok(Header {
+        game: NAME.to_owned(),
+        rules: rmp_serde::to_vec(rules)?.into(),
+        map: rules.map_name.clone(),
+        seed: Seed(0),
+        settings: settings(rules)?.to_pairs(),
+        preset: None,
+        players: (0..rules.places).map(player).collect(),
+        origin,
+        side: None,
+        classes: BodyRow::classes(),
+        usercmd: usercmd_fields(),
+        unknown: Vec::new(),
+    })
+}
+
+/// Returns the preset's settings with changes for this server, so that predictions run as its clients ran them.
+fn settings(rules: &Rules) -> Result<Settings, ImportError> {
+    let mut settings = Settings::preset(PRESET)?;
+    settings.set("prediction.among", "acking-packet")?;
+    // Clients interpolate others between the two snapshots around the displayed time, and hold the newest position
+    // (cg_snapshot.c, cg_ents.c).
+    settings.set("interpolation.mode", "history")?;
+    settings.set("interpolation.on_missing", "hold")?;
+    if rules.map.is_none() {
+        settings.set("prediction.mode", "off")?;
+    }
+    settings.set("lag_compensation.enabled", if rules.unlagged { "true" } else { "false" })?;
+    // The server remembers 17 frames, including the present one (g_unlagged.c).
+    settings.set("lag_compensation.max_unlag_ms", &(16_000 / i64::from(rules.server_hz)).min(1500).to_string())?;
+    Ok(settings)
+}
+
+/// Passes the log's header to `begin`, then the records in the order of their times.
+///
+/// # Errors
+/// As [`survey`].
+pub fn import(
+    source: Source,
+    from: impl Read,
+    log: &ServerLog,
+    out: &mut dyn FnMut(Record),
+) -> Result<(), ImportError> {
+    listen(source, &mut { from }, log, out).map(|_| ())
+}
+
+/// Returns the origin of logs recorded through a proxy.
+pub(crate) fn overheard() -> Origin {
+    Origin::Imported { format: PROXIED.to_owned() }
+}
+
+fn listen(
+    source: Source,
+    from: &mut dyn Read,
+    log: &ServerLog,
+    out: &mut dyn FnMut(Record),
+) -> Result<(Listener, Option<u64>), ImportError> {
+    let mut listener = Listener::new(log.clone());
+    if source == Source::Demo {
+        let mut demo = Demo::new(BufReader::new(from));
+        while let Some((number, message)) = demo.read()? {
+            listener.hear_message(number, message, out);
+        }
+        listener.finish(out);
+        return Ok((listener, demo.cut()));
+    }
+    let mut capture = Capture::new(from)?;
+    let mut first = None;
+    let mut last = Micros::ZERO;
+    while let Some(captured) = capture.read()? {
+        let first = *first.get_or_insert(captured.at_ns);
+        // Time never runs backwards, so a damaged timestamp is corrected.
+        let at = Micros(i64::try_from(captured.at_ns.saturating_sub(first) / 1_000).unwrap_or(i64::MAX)).max(last);
+        last = at;
+        listener.hear(at, captured.client, captured.direction, &captured.bytes, out);
+    }
+    listener.finish(out);
+    Ok((listener, capture.cut()))
+}

@@ -1,0 +1,338 @@
+//! An observer between clients and a server that turns their datagrams into records. The same code imports captures and
+//! records live sessions.
+//!
+//! Times are those at which datagrams pass. A pure observer cannot see when a client received a snapshot. It uses the
+//! first packet that acks the snapshot, so the time is late by up to one packet interval. A snapshot without an ack
+//! counts as lost. A proxy knows when it forwarded each datagram, and which it dropped.
+
+mod client;
+mod hits;
+mod ticks;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::body::BodyRow;
+use super::protocol::{Connection, EntityCells, Gamestate, Snapshot, Told, Undecoded};
+use super::rules::Rules;
+use super::server_log::ServerLog;
+use client::Client;
+use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
+use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg_netcode::protocol::{Direction, Passing};
+use hits::Hits;
+use ticks::Ticks;
+
+/// Limit of clients, above any server's.
+const MOST_CLIENTS: usize = 64;
+/// Snapshot flag: the client is not in the game yet.
+const NOT_ACTIVE: u8 = 2;
+
+/// Counts of the observed traffic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Datagrams outside of any connection.
+    pub out_of_band: u64,
+    /// Fragments of incomplete messages.
+    pub parts: u64,
+    /// Overtaken and duplicated messages.
+    pub stale: u64,
+    /// Datagrams that could not be decoded.
+    pub undecoded: u64,
+    /// Usercmds, without repeats.
+    pub usercmds: u64,
+    /// Snapshots of clients in the game.
+    pub snapshots: u64,
+    /// Snapshots whose `commandTime` equals a usercmd's time.
+    pub acked_by_time: u64,
+    /// Hits reported to shooters.
+    pub hits: u64,
+    /// Hits with a known victim, from the server log or from event entities.
+    pub hits_with_victim: u64,
+    /// Damage lines in the server log.
+    pub logged: u64,
+    /// Damage lines matched with a hit that was reported to a shooter.
+    pub logged_and_told: u64,
+    /// Datagrams after the end of the level, which are not recorded.
+    pub after_level: u64,
+}
+
+/// An observer between clients and a server.
+#[derive(Debug, Default)]
+pub struct Listener {
+    clients: BTreeMap<u16, Connected>,
+    /// The recorded level, from the first gamestate.
+    level: Option<Arc<Gamestate>>,
+    rules: Option<Rules>,
+    players: BTreeSet<u16>,
+    ticks: Ticks,
+    /// The shared states of the newest tick.
+    shared: (Tick, BTreeMap<u16, Arc<EntityCells>>),
+    damage: Hits,
+    counts: Counts,
+    /// The first datagrams that could not be decoded.
+    undecoded: Vec<(u16, Direction, Undecoded)>,
+}
+
+#[derive(Debug, Default)]
+struct Connected {
+    connection: Connection,
+    client: Option<Client>,
+    /// The client has moved to another level.
+    is_elsewhere: bool,
+    /// Delivery of the fragments of incomplete messages, from the client and from the server.
+    parts: [Onward; 2],
+}
+
+/// Whether and when a datagram was delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Onward {
+    /// Delivered at an unknown time, or not at all; only acks tell.
+    #[default]
+    Unknown,
+    /// Delivered at this time.
+    At(Micros),
+    /// Dropped.
+    Lost,
+}
+
+/// Number of decoding errors to keep.
+const REMEMBERED: usize = 16;
+
+impl Listener {
+    /// Returns a listener that knows the server's damage log.
+    pub fn new(log: ServerLog) -> Listener {
+        Listener { damage: Hits::new(log), ..Listener::default() }
+    }
+
+    /// Returns the counts so far.
+    pub fn counts(&self) -> Counts {
+        let (logged, logged_and_told) = self.damage.logged();
+        Counts { logged, logged_and_told, ..self.counts }
+    }
+
+    /// Returns the rules of the level, after the first gamestate.
+    pub fn rules(&self) -> Option<&Rules> {
+        self.rules.as_ref()
+    }
+
+    /// Returns the numbers of the players whose connections were observed.
+    pub fn players(&self) -> impl Iterator<Item = u16> + '_ {
+        self.players.iter().copied()
+    }
+
+    /// Returns the first decoding errors: client, direction, error.
+    pub fn undecoded(&self) -> &[(u16, Direction, Undecoded)] {
+        &self.undecoded
+    }
+
+    /// Processes a datagram observed at session time `at`. `out` receives the resulting records in the order of their
+    /// times.
+    pub fn hear(&mut self, at: Micros, client: u16, direction: Direction, bytes: &[u8], out: &mut dyn FnMut(Record)) {
+        self.take(at, client, direction, bytes, Onward::Unknown, out);
+    }
+
+    /// Processes a datagram that a proxy forwards or drops. Its records include arrivals with their times.
+    pub fn hear_passing(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record)) {
+        let onward = passing.released.map_or(Onward::Lost, Onward::At);
+        self.take(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
+    }
+
+    /// Processes a message from a demo. Its time is the server time in it.
+    pub fn hear_message(&mut self, number: u32, bytes: &[u8], out: &mut dyn FnMut(Record)) {
+        self.counts.datagrams += 1;
+        let told = self.clients.entry(0).or_default().connection.take_message(number, bytes);
+        let mut at = Micros::ZERO;
+        if let Ok(Told::Said { snapshot: Some(snapshot), .. }) = &told {
+            self.ticks.begin(at, snapshot.server_time);
+            at = self.ticks.time(snapshot.server_time).max(at);
+        }
+        self.told((at, 0, Direction::Down), told, bytes.len(), Onward::At(at), out);
+    }
+
+    fn take(
+        &mut self,
+        at: Micros,
+        client: u16,
+        direction: Direction,
+        bytes: &[u8],
+        onward: Onward,
+        out: &mut dyn FnMut(Record),
+    ) {
+        self.counts.datagrams += 1;
+        if self.clients.len() == MOST_CLIENTS && !self.clients.contains_key(&client) {
+            self.counts.undecoded += 1;
+            return;
+        }
+        let connected = self.clients.entry(client).or_default();
+        let told = connected.connection.take(direction, bytes);
+        // A message arrives with its last fragment and is lost with any.
+        let parts = &mut connected.parts[usize::from(direction == Direction::Down)];
+        let onward = match told {
+            Ok(Told::Part) => {
+                *parts = onward.max(*parts);
+                onward
+            }
+            _ => onward.max(std::mem::take(parts)),
+        };
+        self.told((at, client, direction), told, bytes.len(), onward, out);
+    }
+
+    fn told(
+        &mut self,
+        (at, client, direction): (Micros, u16, Direction),
+        told: Result<Told, Undecoded>,
+        bytes: usize,
+        onward: Onward,
+        out: &mut dyn FnMut(Record),
+    ) {
+        match told {
+            Err(undecoded) => {
+                self.counts.undecoded += 1;
+                if self.undecoded.len() < REMEMBERED {
+                    self.undecoded.push((client, direction, undecoded));
+                }
+            }
+            Ok(Told::OutOfBand) => self.counts.out_of_band += 1,
+            Ok(Told::Part) => self.counts.parts += 1,
+            Ok(Told::Stale) => self.counts.stale += 1,
+            Ok(Told::Input { sequence, message_ack, commands }) => {
+                let ticks = std::mem::take(&mut self.ticks);
+                if let Some(client) = self.playing(client) {
+                    client.acks_tell = onward == Onward::Unknown;
+                    let made = client.input(at, (sequence, message_ack), &commands, &ticks, bytes, out);
+                    if let (Onward::At(at), false) = (onward, commands.is_empty()) {
+                        out(Record::Reached(client.player, ArrivalRecord { number: sequence, at }));
+                    }
+                    self.counts.usercmds += made;
+                }
+                self.ticks = ticks;
+            }
+            Ok(Told::Said { gamestate, snapshot }) => {
+                if let Some(gamestate) = gamestate {
+                    self.enter(client, gamestate);
+                }
+                if let Some(snapshot) = &snapshot {
+                    self.ticks.begin(at, snapshot.server_time);
+                }
+                let in_game = snapshot.filter(|snapshot| snapshot.flags & NOT_ACTIVE == 0);
+                if let Some(snapshot) = in_game.filter(|_| self.playing(client).is_some()) {
+                    self.snapshot(at, client, &snapshot, bytes, onward, out);
+                }
+            }
+        }
+    }
+
+    /// Emits the remaining records at the end.
+    pub fn finish(&mut self, out: &mut dyn FnMut(Record)) {
+        self.damage.until(i32::MAX, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
+    }
+
+    /// Returns the client, if it plays on the recorded level.
+    fn playing(&mut self, client: u16) -> Option<&mut Client> {
+        let connected = self.clients.get_mut(&client)?;
+        self.counts.after_level += u64::from(connected.is_elsewhere);
+        connected.client.as_mut().filter(|_| !connected.is_elsewhere)
+    }
+
+    /// Notes a gamestate. The first one determines the recorded level; a restarted level has another checksum feed.
+    fn enter(&mut self, client: u16, gamestate: Arc<Gamestate>) {
+        let level = self.level.get_or_insert_with(|| Arc::clone(&gamestate));
+        let rules = self.rules.get_or_insert_with(|| Rules::of(&gamestate));
+        let is_here = level.checksum_feed == gamestate.checksum_feed && u16::from(gamestate.client) < rules.places;
+        let player = u16::from(gamestate.client);
+        let Some(connected) = self.clients.get_mut(&client) else { return };
+        connected.is_elsewhere = !is_here;
+        let known = connected.client.as_ref().map(|client| client.player);
+        // A player number belongs to the first connection that had it.
+        if is_here && known != Some(PlayerId(player)) {
+            connected.is_elsewhere = !self.players.insert(player);
+            connected.client = Some(Client::new(PlayerId(player)));
+        }
+    }
+
+    fn snapshot(
+        &mut self,
+        at: Micros,
+        from: u16,
+        snapshot: &Snapshot,
+        bytes: usize,
+        onward: Onward,
+        out: &mut dyn FnMut(Record),
+    ) {
+        let hz = self.rules.as_ref().map_or(1, |rules| rules.server_hz);
+        let Some(tick) = self.ticks.of(at, snapshot.server_time, hz) else {
+            // No server sends a snapshot older than the remembered ones.
+            self.counts.stale += 1;
+            return;
+        };
+        let Some(client) = self.clients.get_mut(&from).and_then(|connected| connected.client.as_mut()) else { return };
+        let player = client.player;
+        let (ack, is_known) = client.ack(snapshot);
+        self.counts.snapshots += 1;
+        self.counts.acked_by_time += u64::from(is_known);
+        for hit in self.damage.of(client, snapshot) {
+            self.counts.hits += 1;
+            self.counts.hits_with_victim += u64::from(hit.target.is_some());
+            out(Record::Judged(player, ShotRecord { at, ..hit }));
+        }
+        // By now, every shooter of the frame before the last has received its hits.
+        let told = snapshot.server_time.saturating_sub(1000 / i32::from(hz));
+        self.damage.until(told, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
+        let mut entities = vec![player.entity()];
+        entities
+            .extend(snapshot.entities.iter().map(|(number, _)| EntityId(*number)).filter(|id| *id != player.entity()));
+        entities.sort_unstable();
+        entities.dedup();
+        out(Record::Snapshot(
+            player,
+            SnapshotRecord {
+                seq: SnapshotSeq(snapshot.message),
+                tick,
+                at,
+                server_time: self.ticks.time(snapshot.server_time),
+                ack,
+                bytes: bytes.min(usize::from(u16::MAX)) as u16,
+                entities,
+                ..SnapshotRecord::default()
+            },
+        ));
+        self.states(tick, player, snapshot, out);
+        if let Onward::At(at) = onward {
+            out(Record::Received(player, ArrivalRecord { number: snapshot.message, at }));
+        }
+    }
+
+    /// Emits the states of a snapshot. The own state is private to the client. Other states are shared, unless this
+    /// client received different values.
+    fn states(&mut self, tick: Tick, player: PlayerId, snapshot: &Snapshot, out: &mut dyn FnMut(Record)) {
+        let mut state = |viewer, entity, body: BodyRow| {
+            let (class, cells) = (body.class(), body.row());
+            out(Record::State(StateRecord { tick, viewer, entity: EntityId(entity), class, cells }));
+        };
+        state(Some(player), player.0, BodyRow::of_player(&snapshot.player));
+        if self.shared.0 < tick {
+            self.shared = (tick, BTreeMap::new());
+        }
+        for (number, cells) in &snapshot.entities {
+            if *number == player.0 {
+                continue;
+            }
+            let body = || BodyRow::of_entity(cells, snapshot.server_time);
+            let shared = (self.shared.0 == tick).then(|| self.shared.1.get(number));
+            match shared {
+                Some(Some(same)) if same == cells => {}
+                Some(None) => {
+                    self.shared.1.insert(*number, Arc::clone(cells));
+                    state(None, *number, body());
+                }
+                _ => state(Some(player), *number, body()),
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! One client in the game: its usercmds without repeats, its packets, and the snapshots it received.
+
+use std::collections::VecDeque;
+
+use glam::Vec3;
+
+use super::ticks::Ticks;
+use super::told::Events;
+use crate::quake3::protocol::{Snapshot, UserCmd, player};
+use hitreg_log::record::{ArrivalRecord, FrameRecord, PacketRecord, Record};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq};
+use hitreg_log::usercmd::{Input, Usercmd, buttons};
+
+/// Number of usercmds to remember for acks: over two seconds at 500 per second.
+const REMEMBERED: usize = 1024;
+
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) player: PlayerId,
+    /// Times of the newest usercmds in ms of server time, with their numbers and whether they fire.
+    recent: VecDeque<(i32, CommandSeq, bool)>,
+    /// The newest executed usercmd that fires.
+    fired: CommandSeq,
+    /// Numbers of the newest snapshots without an ack.
+    sent: VecDeque<u32>,
+    newest_ack: u32,
+    /// Whether acks are the only source for received snapshots.
+    pub(super) acks_tell: bool,
+    /// Number of hits in the newest snapshot, and its server time.
+    pub(super) hits: Option<(u32, i32)>,
+    pub(super) events: Events,
+    /// The newest usercmd with hits, and the number of its hits.
+    hitting: (CommandSeq, u8),
+}
+
+impl Client {
+    pub(super) fn new(player: PlayerId) -> Client {
+        Client {
+            player,
+            recent: VecDeque::new(),
+            fired: CommandSeq(0),
+            sent: VecDeque::new(),
+            newest_ack: 0,
+            acks_tell: true,
+            hits: None,
+            events: Events::default(),
+            hitting: (CommandSeq(0), 0),
+        }
+    }
+
+    /// Processes a packet and returns the number of new usercmds.
+    pub(super) fn input(
+        &mut self,
+        at: Micros,
+        (number, message_ack): (u32, u32),
+        commands: &[UserCmd],
+        ticks: &Ticks,
+        bytes: usize,
+        out: &mut dyn FnMut(Record),
+    ) -> u64 {
+        // Messages count as acked once; only snapshots are acked.
+        if message_ack > self.newest_ack {
+            self.newest_ack = message_ack;
+            while let Some(sent) = self.sent.front().copied().filter(|sent| *sent <= message_ack) {
+                self.sent.pop_front();
+                if sent == message_ack && self.acks_tell {
+                    out(Record::Received(self.player, ArrivalRecord { number: sent, at }));
+                }
+            }
+        }
+        let mut new = 0;
+        for cmd in commands {
+            let last = self.recent.back();
+            if last.is_some_and(|(time, ..)| cmd.server_time <= *time) {
+                continue;
+            }
+            let seq = last.map_or(CommandSeq(1), |(_, seq, _)| seq.next());
+            let msec = last.map_or(0, |(time, ..)| i64::from(cmd.server_time) - i64::from(*time));
+            let server_time = ticks.time(cmd.server_time);
+            let command = Usercmd { seq, lerp_msec: 0, server_time, input: input_of(cmd, msec) };
+            out(Record::Frame(self.player, FrameRecord { at, command }));
+            if self.recent.len() == REMEMBERED {
+                self.recent.pop_front();
+            }
+            self.recent.push_back((cmd.server_time, seq, cmd.buttons & buttons::ATTACK != 0));
+            new += 1;
+        }
+        if let (Some((_, newest, _)), false) = (self.recent.back(), commands.is_empty()) {
+            let (count, bytes) = (commands.len().min(255) as u8, bytes.min(usize::from(u16::MAX)) as u16);
+            let (newest, ack) = (*newest, SnapshotSeq(message_ack));
+            out(Record::Sent(self.player, PacketRecord { number, at, newest, count, ack, bytes }));
+        }
+        new
+    }
+
+    /// Returns the newest usercmd that had run before the snapshot, and whether its time equals the player's
+    /// `commandTime`. The server sets `commandTime` itself when it spawns a player.
+    pub(super) fn ack(&mut self, snapshot: &Snapshot) -> (CommandSeq, bool) {
+        if self.sent.len() == REMEMBERED {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(snapshot.message);
+        let time = snapshot.player[player("command_time")] as i32;
+        let ran = self.recent.partition_point(|(of, ..)| *of <= time);
+        self.fired =
+            self.recent.iter().take(ran).rev().find(|(.., fires)| *fires).map_or(self.fired, |(_, seq, _)| *seq);
+        let newest = ran.checked_sub(1).and_then(|place| self.recent.get(place));
+        newest.map_or((CommandSeq(0), false), |(of, seq, _)| (*seq, *of == time))
+    }
+
+    /// Returns the newest executed usercmd that fires, as of the newest snapshot, and the index of its next hit.
+    pub(super) fn hit(&mut self) -> (CommandSeq, u8) {
+        let (command, hits) = self.hitting;
+        let index = if command == self.fired { hits } else { 0 };
+        self.hitting = (self.fired, index.saturating_add(1));
+        (self.fired, index)
+    }
+}
+
+/// Converts a usercmd. Angles are 65,536ths of a turn, which degrees represent exactly. `extra` is the usercmd's sent
+/// time.
+fn input_of(cmd: &UserCmd, msec: i64) -> Input {
+    Input {
+        msec: msec.clamp(0, 255) as u8,
+        viewangles: Vec3::from_array(cmd.angles.map(|angle| f32::from(angle as i16) * (360.0 / 65_536.0))),
+        forwardmove: f32::from(cmd.forward),
+        sidemove: f32::from(cmd.right),
+        upmove: f32::from(cmd.up),
+        buttons: cmd.buttons,
+        impulse: cmd.weapon,
+        extra: cmd.server_time as u32,
+    }
+}

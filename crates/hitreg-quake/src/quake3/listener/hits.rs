@@ -1,0 +1,103 @@
+//! Matches hits with victims. The server tells a shooter its number of hits and the last victim's health before the
+//! hit. The server log has victims and their damage. Together they give shooter, victim and damage. Without a log,
+//! event entities that all clients see identify some victims.
+
+use super::client::Client;
+use super::ticks::Ticks;
+use crate::quake3::protocol::{Snapshot, player_list};
+use crate::quake3::server_log::{Hurt, ServerLog};
+use hitreg_log::record::{DamageRecord, Reason, ShotRecord};
+use hitreg_log::units::{EntityId, PlayerId};
+
+/// The list of player data that survives deaths, and two of its cells. They hold the number of hits, and the last
+/// victim's health in the high byte (bg_public.h and g_combat.c of OpenArena).
+const PERSISTANT: usize = 1;
+const HITS: usize = player_list(PERSISTANT) + 1;
+const VICTIMS_HEALTH: usize = player_list(PERSISTANT) + 7;
+
+/// The server log, matched with hits reported to shooters.
+#[derive(Debug, Default)]
+pub(super) struct Hits {
+    log: ServerLog,
+    /// The shooter of each log line, if known.
+    attackers: Vec<Option<PlayerId>>,
+    /// Number of log lines already emitted.
+    told: usize,
+}
+
+impl Hits {
+    pub(super) fn new(log: ServerLog) -> Hits {
+        Hits { attackers: vec![None; log.hurt.len()], log, told: 0 }
+    }
+
+    /// Returns the number of log lines, and how many of them have a known shooter.
+    pub(super) fn logged(&self) -> (u64, u64) {
+        (self.log.hurt.len() as u64, self.attackers.iter().flatten().count() as u64)
+    }
+
+    /// Returns the hits that a snapshot reports for the first time. `since` is the server time of the previous
+    /// snapshot.
+    pub(super) fn of(&mut self, client: &mut Client, snapshot: &Snapshot) -> Vec<ShotRecord> {
+        let (before, since) = client.hits.unwrap_or((snapshot.player[HITS], snapshot.server_time));
+        client.hits = Some((snapshot.player[HITS], snapshot.server_time));
+        // Hits on team mates decrease the counter. A returning player starts with the previous value.
+        let new = (snapshot.player[HITS].wrapping_sub(before) as i32).clamp(0, i32::from(u8::MAX)) as u8;
+        let health = (snapshot.player[VICTIMS_HEALTH] >> 8) as u8;
+        let lines = self.lines(client.player, (since, snapshot.server_time), health, usize::from(new));
+        let told = client.events.victims(client.player, snapshot);
+        let shot = |hit: u8| {
+            // The log covers the last hits.
+            let place = |known: usize| known.checked_sub(usize::from(new - hit));
+            let line = place(lines.len()).and_then(|place| lines.get(place));
+            let told = place(told.len()).and_then(|place| told.get(place));
+            let (command, index) = client.hit();
+            ShotRecord {
+                command,
+                index,
+                reason: Reason::Hit,
+                target: line.map(|line| EntityId(line.victim)).or(told.copied()),
+                damage: line.map_or(0, |line| line.damage),
+                ..ShotRecord::default()
+            }
+        };
+        (0..new).map(shot).collect()
+    }
+
+    /// Returns the log lines of a shooter's newest hits, at most `count`: the last one with that victim's health, and
+    /// those leading to it.
+    fn lines(&mut self, shooter: PlayerId, (from, to): (i32, i32), health: u8, count: usize) -> Vec<Hurt> {
+        let mut places = self.log.between(from, to);
+        let mut found: Vec<Hurt> = Vec::new();
+        while found.len() < count {
+            let is_mine = |at: &usize| {
+                let (line, is_free) = (&self.log.hurt[*at], self.attackers[*at].is_none());
+                is_free
+                    && match found.last() {
+                        None => line.victim != shooter.0 && line.health as u8 == health,
+                        // A weapon with several pellets hits the same victim repeatedly.
+                        Some(next) => line.victim == next.victim && line.health - line.damage == next.health,
+                    }
+            };
+            let Some(place) = places.clone().rev().find(is_mine) else { break };
+            self.attackers[place] = Some(shooter);
+            found.push(self.log.hurt[place]);
+            places.end = place;
+        }
+        found.reverse();
+        found
+    }
+
+    /// Returns the log's damage up to a server time for which all shooters have been told, each line once. Its tick is
+    /// the first whose snapshots show it.
+    pub(super) fn until(&mut self, server_time: i32, ticks: &Ticks) -> Vec<DamageRecord> {
+        let mut records = Vec::new();
+        while let Some(line) = self.log.hurt.get(self.told).filter(|line| line.server_time < server_time) {
+            if let Some((tick, at)) = ticks.after(line.server_time) {
+                let (victim, attacker) = (EntityId(line.victim), self.attackers[self.told]);
+                records.push(DamageRecord { tick, at, victim, attacker, amount: line.damage });
+            }
+            self.told += 1;
+        }
+        records
+    }
+}

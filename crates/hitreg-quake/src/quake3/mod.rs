@@ -1,0 +1,47 @@
+//! Quake III: reads the traffic between clients and servers of its engine, so that sessions of an unmodified game
+//! become logs. Tested with OpenArena.
+//!
+//! - [`Listener`] decodes datagrams that it observes between clients and server, and produces records.
+//! - [`survey`] and [`import()`] read captures of such datagrams, and demos.
+//!
+//! The protocol and the rules follow the public ioquake3 and OpenArena sources.
+
+mod aim;
+mod body;
+mod capture;
+mod demo;
+mod diagnosis;
+mod game;
+mod hits;
+mod import;
+mod listener;
+mod movement;
+mod overheard;
+mod protocol;
+mod rules;
+mod server_log;
+mod surroundings;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod trajectory;
+
+pub use crate::bsp::LumpError;
+pub use crate::bsp::quake3::{Map, MapError, map_from};
+pub use body::BodyRow;
+pub use capture::{Capture, CaptureError, Captured};
+pub use game::{Quake3, Shot};
+pub use import::{ImportError, Overview, Source, header, import, survey};
+pub use listener::{Counts, Listener};
+pub use overheard::Overheard;
+pub use protocol::{DatagramError, DeltaError, MessageError, ReadError, Undecoded};
+pub use rules::Rules;
+pub use server_log::{Hurt, ServerLog};
+
+use hitreg_engine::engine::{Playable, replaying};
+
+/// The game, for commands: its logs are replayed.
+pub fn playable() -> Box<dyn Playable> {
+    replaying::<Quake3>()
+}

@@ -1,0 +1,59 @@
+//! Records a Quake III session through a proxy.
+
+use super::import::{header, overheard};
+use super::listener::Listener;
+use super::server_log::ServerLog;
+use crate::bsp::quake3::map_from;
+use hitreg_log::record::{Header, Record};
+use hitreg_netcode::protocol::{Heard, Listen, Passing};
+
+/// Observes clients and a server of protocol 71.
+pub struct Overheard {
+    listener: Listener,
+    /// A map, or an archive that contains the session's map.
+    maps: Option<Vec<u8>>,
+    is_begun: bool,
+}
+
+impl Overheard {
+    /// Returns an observer that takes the level's map from a `.bsp` or a `.pk3`. Without a map it cannot check
+    /// predictions.
+    pub fn new(maps: Option<Vec<u8>>) -> Overheard {
+        Overheard { listener: Listener::new(ServerLog::default()), maps, is_begun: false }
+    }
+}
+
+impl Listen for Overheard {
+    fn hear(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record)) {
+        self.listener.hear_passing(passing, out);
+    }
+
+    fn header(&mut self) -> Option<Result<Header, String>> {
+        let mut rules = self.listener.rules().filter(|_| !self.is_begun)?.clone();
+        self.is_begun = true;
+        if let Some(maps) = self.maps.take() {
+            match map_from(&maps, &rules.map_name) {
+                Ok(map) => rules.map = Some(map),
+                Err(error) => return Some(Err(error.to_string())),
+            }
+        }
+        // The players are not known yet, so the header lists every possible one.
+        let places: Vec<u16> = (0..rules.places).collect();
+        Some(header(&rules, &places, overheard()).map_err(|error| error.to_string()))
+    }
+
+    fn heard(&self) -> Heard {
+        let counts = self.listener.counts();
+        Heard {
+            datagrams: counts.datagrams,
+            undecoded: counts.undecoded,
+            players: self.listener.players().count() as u64,
+            usercmds: counts.usercmds,
+            snapshots: counts.snapshots,
+        }
+    }
+
+    fn finish(&mut self, out: &mut dyn FnMut(Record)) {
+        self.listener.finish(out);
+    }
+}

@@ -1,0 +1,177 @@
+//! Decodes one client's connection as an observer between client and server. It keeps the state that later datagrams of
+//! either direction refer to, and nothing else.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::bits::BitReader;
+use super::delta::UserCmd;
+use super::message::{Gamestate, MessageError, from_server, read_client_message, read_gamestate};
+use super::netchan::{Channel, Datagram, DatagramError};
+use super::snapshot::{Snapshot, Snapshots};
+use hitreg_netcode::protocol::Direction;
+
+/// Number of server commands to keep until they are acked.
+const KEPT_COMMANDS: usize = 64;
+
+/// Why a datagram cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecoded {
+    /// Its header or fragment is invalid.
+    #[error("{0}")]
+    Datagram(#[from] DatagramError),
+    /// Its message is invalid.
+    #[error("message {sequence}: {source}")]
+    Message {
+        /// Number of the message.
+        sequence: u32,
+        /// The cause.
+        source: MessageError,
+    },
+}
+
+/// The content of a datagram.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Told {
+    /// A datagram outside of any connection.
+    OutOfBand,
+    /// A fragment of an incomplete message.
+    Part,
+    /// An overtaken or duplicated message.
+    Stale,
+    /// Usercmds, oldest first, with the newest message that the client had received.
+    Input { sequence: u32, message_ack: u32, commands: Vec<UserCmd> },
+    /// A message from the server.
+    Said { gamestate: Option<Arc<Gamestate>>, snapshot: Option<Arc<Snapshot>> },
+}
+
+/// The state of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    up: Channel,
+    down: Channel,
+    challenge: u32,
+    gamestate: Option<Arc<Gamestate>>,
+    /// Number of the newest server command, and the newest commands.
+    last_command: i32,
+    commands: VecDeque<Vec<u8>>,
+    snapshots: Snapshots,
+}
+
+impl Default for Connection {
+    fn default() -> Connection {
+        Connection {
+            up: Channel::new(Direction::Up),
+            down: Channel::new(Direction::Down),
+            challenge: 0,
+            gamestate: None,
+            last_command: 0,
+            // Command 0 is empty.
+            commands: VecDeque::from([Vec::new()]),
+            snapshots: Snapshots::default(),
+        }
+    }
+}
+
+impl Connection {
+    /// Decodes a datagram.
+    pub(crate) fn take(&mut self, direction: Direction, datagram: &[u8]) -> Result<Told, Undecoded> {
+        let channel = match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        };
+        match channel.take(datagram, self.challenge)? {
+            Datagram::OutOfBand(text) => {
+                self.hear(direction, text);
+                Ok(Told::OutOfBand)
+            }
+            Datagram::Incomplete => Ok(Told::Part),
+            Datagram::Stale => Ok(Told::Stale),
+            Datagram::Message { sequence, bytes } => {
+                let told = match direction {
+                    Direction::Up => self.client_said(sequence, &bytes),
+                    Direction::Down => self.server_said(sequence, &bytes),
+                };
+                told.map_err(|source| Undecoded::Message { sequence, source })
+            }
+        }
+    }
+
+    /// Decodes a server message without its datagram, as in a demo.
+    pub(crate) fn take_message(&mut self, sequence: u32, bytes: &[u8]) -> Result<Told, Undecoded> {
+        self.server_said(sequence, bytes).map_err(|source| Undecoded::Message { sequence, source })
+    }
+
+    /// Processes text outside of a connection. A new challenge starts a new connection.
+    fn hear(&mut self, direction: Direction, text: &[u8]) {
+        let answer = text.strip_prefix(b"challengeResponse ").filter(|_| direction == Direction::Down);
+        let number = answer.and_then(|rest| std::str::from_utf8(rest).ok()?.split_whitespace().next()?.parse().ok());
+        if let Some(challenge) = number.map(|number: i32| number as u32)
+            && challenge != self.challenge
+        {
+            *self = Connection { challenge, ..Connection::default() };
+        }
+    }
+
+    fn client_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<Told, MessageError> {
+        let command = |number: i32| {
+            let back = usize::try_from(self.last_command.checked_sub(number)?).ok()?;
+            self.commands.get(self.commands.len().checked_sub(back + 1)?).map(Vec::as_slice)
+        };
+        let feed = self.gamestate.as_ref().map(|gamestate| gamestate.checksum_feed);
+        let message = read_client_message(bytes, feed, command)?;
+        let message_ack = u32::try_from(message.message_ack)
+            .map_err(|_| MessageError::Bounds { what: "an acked message,", found: i64::from(message.message_ack) })?;
+        Ok(Told::Input { sequence, message_ack, commands: message.commands })
+    }
+
+    fn server_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<Told, MessageError> {
+        let bits = &mut BitReader::new(bytes);
+        let _reliable_ack = bits.long()?;
+        let (mut gamestate, mut snapshot) = (None, None);
+        loop {
+            match bits.byte()? {
+                from_server::NOTHING => {}
+                from_server::END => return Ok(Told::Said { gamestate, snapshot }),
+                from_server::COMMAND => {
+                    let number = bits.long()?;
+                    let command = bits.string()?;
+                    // The server repeats commands until they are acked.
+                    if number > self.last_command {
+                        self.keep_command(number, command);
+                    }
+                }
+                from_server::GAMESTATE => {
+                    let (last, told) = read_gamestate(bits)?;
+                    if last > self.last_command {
+                        self.last_command = last;
+                        self.commands.clear();
+                    }
+                    self.snapshots.clear();
+                    let told = Arc::new(told);
+                    gamestate = Some(Arc::clone(&told));
+                    self.gamestate = Some(told);
+                }
+                from_server::SNAPSHOT => {
+                    // A client outside of any level receives valid snapshots without content.
+                    let none = Gamestate::default();
+                    let known = self.gamestate.as_deref().unwrap_or(&none);
+                    snapshot = Some(self.snapshots.read(bits, sequence, known)?);
+                }
+                kind => return Err(MessageError::Kind(kind)),
+            }
+        }
+    }
+
+    /// Keeps a server command. After a missing number, all earlier commands are dropped.
+    fn keep_command(&mut self, number: i32, command: Vec<u8>) {
+        if self.last_command.checked_add(1) != Some(number) {
+            self.commands.clear();
+        }
+        if self.commands.len() == KEPT_COMMANDS {
+            self.commands.pop_front();
+        }
+        self.commands.push_back(command);
+        self.last_command = number;
+    }
+}

@@ -1,0 +1,116 @@
+//! Datagrams: headers, and messages in several fragments (ioquake3's net_chan.c).
+
+use hitreg_netcode::protocol::Direction;
+
+/// The longest message, in bytes.
+pub(crate) const LONGEST_MESSAGE: usize = 16_384;
+/// Size of a fragment, in bytes. A shorter fragment is the last.
+const FRAGMENT_BYTES: usize = 1_300;
+const FRAGMENT: u32 = 1 << 31;
+const OUT_OF_BAND: &[u8] = &[0xff; 4];
+
+/// Why a datagram does not belong to the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatagramError {
+    /// It is shorter than its header.
+    #[error("it ends within its header")]
+    Short,
+    /// Its checksum does not match the connection's challenge.
+    #[error("its checksum is not that of the connection's challenge")]
+    Checksum,
+    /// A fragment does not follow the previous one.
+    #[error("a fragment at byte {start}, where {expected} was due")]
+    Fragment {
+        /// Offset of the fragment.
+        start: usize,
+        /// Expected offset.
+        expected: usize,
+    },
+    /// The fragments exceed the longest message.
+    #[error("a message of more than {LONGEST_MESSAGE} bytes")]
+    Long,
+}
+
+/// A decoded datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Datagram<'a> {
+    /// Text outside of any connection.
+    OutOfBand(&'a [u8]),
+    /// A complete message from one or several datagrams.
+    Message { sequence: u32, bytes: std::borrow::Cow<'a, [u8]> },
+    /// A fragment of an incomplete message.
+    Incomplete,
+    /// A duplicate, or an overtaken message.
+    Stale,
+}
+
+/// One direction of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Channel {
+    direction: Direction,
+    newest: u32,
+    /// Sequence number of the fragmented message, and its bytes so far.
+    fragments: (u32, Vec<u8>),
+}
+
+impl Channel {
+    pub(crate) fn new(direction: Direction) -> Channel {
+        Channel { direction, newest: 0, fragments: (0, Vec::new()) }
+    }
+
+    pub(crate) fn take<'a>(&mut self, datagram: &'a [u8], challenge: u32) -> Result<Datagram<'a>, DatagramError> {
+        if let Some(text) = datagram.strip_prefix(OUT_OF_BAND) {
+            return Ok(Datagram::OutOfBand(text));
+        }
+        let mut rest = datagram;
+        let word = number::<4>(&mut rest)?;
+        if self.direction == Direction::Up {
+            // The qport distinguishes clients behind one address.
+            number::<2>(&mut rest)?;
+        }
+        let sequence = word & !FRAGMENT;
+        if number::<4>(&mut rest)? != challenge ^ sequence.wrapping_mul(challenge) {
+            return Err(DatagramError::Checksum);
+        }
+        let is_stale = sequence <= self.newest;
+        if word & FRAGMENT == 0 {
+            if is_stale {
+                return Ok(Datagram::Stale);
+            }
+            self.newest = sequence;
+            return Ok(Datagram::Message { sequence, bytes: rest.into() });
+        }
+        let (start, length) = (number::<2>(&mut rest)? as usize, number::<2>(&mut rest)? as usize);
+        let part = rest.get(..length).ok_or(DatagramError::Short)?;
+        if is_stale { Ok(Datagram::Stale) } else { self.assemble(sequence, start, part) }
+    }
+
+    fn assemble(&mut self, of: u32, start: usize, part: &[u8]) -> Result<Datagram<'static>, DatagramError> {
+        let (sequence, bytes) = &mut self.fragments;
+        if *sequence != of {
+            (*sequence, *bytes) = (of, Vec::new());
+        }
+        let expected = bytes.len();
+        if start < expected {
+            return Ok(Datagram::Stale);
+        }
+        if start > expected {
+            return Err(DatagramError::Fragment { start, expected });
+        }
+        if expected + part.len() > LONGEST_MESSAGE {
+            return Err(DatagramError::Long);
+        }
+        bytes.extend_from_slice(part);
+        if part.len() == FRAGMENT_BYTES {
+            return Ok(Datagram::Incomplete);
+        }
+        self.newest = of;
+        Ok(Datagram::Message { sequence: of, bytes: std::mem::take(bytes).into() })
+    }
+}
+
+fn number<const BYTES: usize>(rest: &mut &[u8]) -> Result<u32, DatagramError> {
+    let (first, others) = rest.split_at_checked(BYTES).ok_or(DatagramError::Short)?;
+    *rest = others;
+    Ok(first.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
+}

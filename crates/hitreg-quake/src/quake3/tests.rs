@@ -1,0 +1,402 @@
+//! Tests: encoded messages decode to the same values, a generated session becomes a log, and arbitrary bytes do no
+//! harm.
+
+mod recordings;
+
+use proptest::prelude::*;
+
+use super::protocol::testing::BitWriter;
+use super::protocol::{
+    BitReader, ENTITY, ENTITY_CELLS, EntityCells, NO_ENTITY, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells, UserCmd,
+    entity, hash_of_command, player_list, read_entity, read_player, read_usercmd,
+};
+use super::testing::{Scribe, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
+use super::{Capture, Overheard, ServerLog, Source, header, import, survey};
+use crate::quake3::BodyRow;
+use hitreg_log::record::{Record, Session};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_netcode::game::Body as _;
+use hitreg_netcode::protocol::{Direction, Listen as _, Passing};
+
+#[test]
+fn the_code_is_the_engines() {
+    // Frequent bytes have short codewords. The sum over all codewords leaves room for the one unused codeword.
+    let length = |byte| super::protocol::huffman::encode(byte).1;
+    assert_eq!((length(0), length(1), length(2), length(0xf7)), (2, 5, 7, 11));
+    let room: f64 = (0..=255).map(|byte| 0.5f64.powi(length(byte) as i32)).sum();
+    assert!(room < 1.0 && room > 0.999, "{room}");
+    assert!(BitReader::new(&[]).byte().is_err());
+}
+
+proptest! {
+    #[test]
+    fn numbers_come_back(numbers in prop::collection::vec((any::<u32>(), 1u32..=32), 0..60)) {
+        let mut bits = BitWriter::default();
+        numbers.iter().for_each(|(value, width)| bits.bits(value & u32::MAX >> (32 - width), *width));
+        let mut reader = BitReader::new(&bits.bytes);
+        for (value, width) in numbers {
+            prop_assert_eq!(reader.bits(width).unwrap(), value & u32::MAX >> (32 - width));
+        }
+    }
+
+    #[test]
+    fn states_come_back(
+        from in prop::collection::vec(any::<u32>(), PLAYER_CELLS),
+        to in prop::collection::vec(any::<u32>(), PLAYER_CELLS),
+        same in prop::collection::vec(any::<bool>(), PLAYER_CELLS),
+    ) {
+        let cut = |cells: &[u32]| {
+            let mut player: PlayerCells = cells.try_into().unwrap();
+            cut_to_wire(&PLAYER, &mut player);
+            for (list, (_, wire)) in PLAYER_LISTS.iter().enumerate() {
+                let fields = [("", *wire, hitreg_log::record::Meaning::Plain); 16];
+                cut_to_wire(&fields, &mut player[player_list(list)..][..16]);
+            }
+            player
+        };
+        let mixed: Vec<u32> = (0..PLAYER_CELLS).map(|cell| if same[cell] { from[cell] } else { to[cell] }).collect();
+        let (before, after) = (cut(&from), cut(&mixed));
+        let mut bits = BitWriter::default();
+        write_player(&mut bits, &before, &after);
+        prop_assert_eq!(read_player(&mut BitReader::new(&bits.bytes), &before).unwrap(), after);
+        let cut = |cells: &[u32]| {
+            let mut entity: EntityCells = cells[..ENTITY_CELLS].try_into().unwrap();
+            cut_to_wire(&ENTITY, &mut entity);
+            entity
+        };
+        let (before, after) = (cut(&from), cut(&mixed));
+        let mut bits = BitWriter::default();
+        write_entity(&mut bits, &before, Some(&after));
+        write_entity(&mut bits, &before, None);
+        let reader = &mut BitReader::new(&bits.bytes);
+        prop_assert_eq!(read_entity(reader, &before).unwrap(), Some(after));
+        prop_assert_eq!(read_entity(reader, &before).unwrap(), None);
+    }
+
+    #[test]
+    fn usercmds_come_back(key: u32, times in prop::collection::vec(any::<(i32, [u16; 3], i8, u16, u8)>(), 1..8)) {
+        let command = |(server_time, angles, speed, buttons, weapon): (i32, [u16; 3], i8, u16, u8)| {
+            let speed = speed.max(-127);
+            UserCmd { server_time, angles, forward: speed, right: -speed, up: speed / 2, buttons, weapon }
+        };
+        let commands: Vec<UserCmd> = times.into_iter().map(command).collect();
+        let mut bits = BitWriter::default();
+        let mut from = UserCmd::default();
+        for to in &commands {
+            write_usercmd(&mut bits, key, &from, to);
+            from = *to;
+        }
+        let reader = &mut BitReader::new(&bits.bytes);
+        let mut from = UserCmd::default();
+        for to in commands {
+            from = read_usercmd(reader, key, &from).unwrap();
+            prop_assert_eq!(from, to);
+        }
+    }
+
+    #[test]
+    fn no_bytes_do_harm(at in 0usize..4000, with: Vec<u8>, cut in 0usize..8000) {
+        let scribe = played().0;
+        for (source, mut bytes) in [(Source::Capture, scribe.capture), (Source::Demo, scribe.demo)] {
+            for (place, byte) in with.iter().enumerate() {
+                let place = at + place * 7;
+                if let Some(byte_there) = bytes.get_mut(place) {
+                    *byte_there = *byte;
+                }
+            }
+            bytes.truncate(cut.max(8));
+            // Decoding may fail or return less, but it terminates.
+            let _ = survey(source, &bytes[..], &ServerLog::default());
+        }
+    }
+}
+
+#[test]
+fn what_usercmds_are_mixed_with_is_told_apart() {
+    assert_eq!(hash_of_command(b""), 0);
+    assert_eq!(hash_of_command(b"cs 1 \xe4%"), hash_of_command(b"cs 1 .."), "as the wire carries them");
+    assert_ne!(hash_of_command(b"cs 1 a"), hash_of_command(b"cs 1 b"));
+    let long = [b'x'; 40];
+    assert_eq!(hash_of_command(&long), hash_of_command(&long[..32]));
+}
+
+const INFO: [(u16, &str); 2] =
+    [(0, "\\mapname\\q3test\\gamename\\ours\\sv_maxclients\\4"), (1, "\\sv_fps\\20\\pmove_float\\1")];
+
+/// Writes a session of one running client (player 2): a snapshot every 50 ms and three usercmds in between, each sent
+/// twice. The third snapshot is never acked. Returns the usercmds and the states of each snapshot.
+fn session() -> (Vec<u8>, Vec<UserCmd>, Vec<PlayerCells>) {
+    let (scribe, commands, states) = played();
+    (scribe.capture, commands, states)
+}
+
+fn played() -> (Scribe, Vec<UserCmd>, Vec<PlayerCells>) {
+    let mut other = NO_ENTITY;
+    other[entity("pos.base.x")] = 640.5f32.to_bits();
+    other[entity("weapon")] = 5;
+    let baselines = [(70, other)];
+    let mut scribe = Scribe::new();
+    let long = "x".repeat(4000);
+    let strings = [&INFO[..], &[(300, &long)]].concat();
+    let gamestate = scribe.gamestate(2, &strings, &baselines);
+    scribe.pass(5);
+    scribe.client(gamestate, &[]);
+    let (mut commands, mut states) = (Vec::<UserCmd>::new(), Vec::new());
+    for tick in 0..10i32 {
+        let time = 5000 + 50 * tick;
+        let newest = commands.last().map_or(0, |cmd| cmd.server_time);
+        let own = own_state(newest, [tick as f32, 0.25, -3.0]);
+        let mut moved = other;
+        moved[entity("pos.base.y")] = (tick as f32 * 8.5).to_bits();
+        let seen = if tick == 6 { vec![] } else { vec![(1, moved), (70, other)] };
+        if tick == 4 {
+            scribe.say(b"print \"hello 100%\"");
+        }
+        let message = scribe.snapshot(time, own, &seen, &baselines);
+        states.push(own);
+        for part in 0..3 {
+            scribe.pass(16);
+            let server_time = time + 16 * part + 1;
+            let angles = [part as u16, tick as u16 * 3000, 0];
+            let cmd = UserCmd {
+                server_time,
+                angles,
+                forward: 127,
+                up: -20,
+                buttons: (part == 1).into(),
+                ..UserCmd::default()
+            };
+            let twice: Vec<UserCmd> = commands.last().copied().into_iter().chain([cmd]).collect();
+            commands.push(cmd);
+            scribe.client(if tick == 2 { message - 1 } else { message }, &twice);
+        }
+        scribe.pass(2);
+    }
+    (scribe, commands, states)
+}
+
+fn session_of(capture: &[u8], log: &ServerLog) -> Session {
+    session_from(Source::Capture, capture, log)
+}
+
+fn session_from(source: Source, bytes: &[u8], log: &ServerLog) -> Session {
+    let overview = survey(source, bytes, log).expect("a recording");
+    let header = header(&overview.rules, &overview.players, source.origin()).expect("a header");
+    let mut session = Session::new(header);
+    import(source, bytes, log, &mut |record: Record| session.push(record).expect("it fits")).expect("an import");
+    session.put_in_order();
+    session
+}
+
+#[test]
+fn a_capture_becomes_a_session() {
+    let (capture, commands, states) = session();
+    let overview = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture");
+    let counts = overview.counts;
+    assert_eq!((counts.undecoded, counts.stale, counts.parts, counts.usercmds, counts.snapshots), (0, 0, 3, 30, 10));
+    assert_eq!(counts.acked_by_time, 9, "the first snapshot acks nothing");
+    assert_eq!((&*overview.rules.game, overview.rules.places, overview.players), ("ours", 4, vec![2]));
+    let session = session_of(&capture, &ServerLog::default());
+    assert_eq!((session.players.len(), session.header.map.as_str()), (4, "q3test"));
+    let records = &session.players[2];
+    assert!(
+        records.frames.iter().map(|frame| frame.command.input.extra as i32).eq(commands.iter().map(|c| c.server_time))
+    );
+    let input = records.frames[4].command.input;
+    assert_eq!((input.forwardmove, input.upmove, input.buttons, input.msec), (127.0, -20.0, 1, 16));
+    assert_eq!(input.viewangles.y, 3000.0 * 360.0 / 65_536.0);
+    let (first, second) = (&records.snapshots[0], &records.snapshots[1]);
+    assert_eq!((first.tick, second.tick, first.ack, second.ack), (Tick(1), Tick(2), CommandSeq(0), CommandSeq(3)));
+    assert_eq!(second.server_time, records.snapshots[0].at + Micros::from_ms(50));
+    assert_eq!(second.entities, [1, 2, 70].map(EntityId));
+    assert_eq!(records.snapshots[6].entities, [EntityId(2)]);
+    let received: Vec<u32> = records.received.iter().map(|arrival| arrival.number - first.seq.0).collect();
+    assert_eq!(received, [0, 1, 3, 4, 5, 6, 7, 8, 9], "what is never acked was lost");
+    for (snapshot, own) in records.snapshots.iter().zip(&states) {
+        let (class, cells) = session.states.row(snapshot.tick, PlayerId(2), EntityId(2)).expect("the own state");
+        assert_eq!((class.0, cells), (0, &BodyRow::of_player(own).row()[..]));
+    }
+    let (class, cells) = session.states.row(Tick(4), PlayerId(2), EntityId(1)).expect("another");
+    let y = session.header.classes[1].fields.iter().position(|field| field.name == "origin.y").expect("a field");
+    assert_eq!((class.0, cells[y], cells[0]), (1, 25.5f32.to_bits(), 640.5f32.to_bits()));
+    assert_eq!(BodyRow::fields().len(), BodyRow::CELLS);
+}
+
+/// A proxy knows which datagrams arrived and does not need acks.
+#[test]
+fn a_demo_becomes_a_session_of_what_its_client_had() {
+    let (scribe, ..) = played();
+    let log = ServerLog::default();
+    let demo = session_from(Source::Demo, &scribe.demo, &log);
+    let capture = session_of(&scribe.capture, &log);
+    let (of_demo, of_capture) = (&demo.players[2], &capture.players[2]);
+    assert_eq!((of_demo.frames.len(), of_demo.snapshots.len()), (0, 10));
+    for (one, other) in of_demo.snapshots.iter().zip(&of_capture.snapshots) {
+        let since_first = other.server_time - of_capture.snapshots[0].server_time;
+        assert_eq!((one.seq, one.tick, one.server_time), (other.seq, other.tick, since_first));
+        assert_eq!((one.at, one.ack, &one.entities), (one.server_time, CommandSeq(0), &other.entities));
+    }
+    assert!(of_demo.received.iter().map(|a| a.at).eq(of_demo.snapshots.iter().map(|s| s.at)), "when it is known of");
+    assert_eq!(demo.states, capture.states);
+    // A truncated demo gives the messages before the end.
+    let cut = survey(Source::Demo, &scribe.demo[..scribe.demo.len() - 3], &log).expect("a demo");
+    assert_eq!((cut.counts.snapshots, cut.cut.is_some(), cut.counts.undecoded), (9, true, 0));
+    let none = survey(Source::Demo, &b"no demo at all"[..], &log).expect_err("nothing").to_string();
+    assert!(none.contains("no message of a demo has"), "{none}");
+}
+
+#[test]
+fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
+    let (capture, ..) = session();
+    let mut overheard = Overheard::new(None);
+    let mut session: Option<Session> = None;
+    let mut capture = Capture::new(&capture[..]).expect("a capture");
+    let (mut begun, mut passed, mut kept) = (0, 0, 0);
+    while let Some(captured) = capture.read().expect("a capture") {
+        let at = Micros((captured.at_ns / 1_000) as i64);
+        // Every third snapshot and every fifth packet is lost.
+        let mut made = Vec::new();
+        let (direction, bytes) = (captured.direction, &captured.bytes);
+        let mut hear = |released| {
+            let mut once = Vec::new();
+            let passing = Passing { at, client: captured.client, direction, bytes, released };
+            overheard.hear(&passing, &mut |record| once.push(record));
+            once
+        };
+        let is_kept = match direction {
+            Direction::Up => passed % 5 == 4,
+            Direction::Down => passed % 3 == 2,
+        };
+        passed += 1;
+        made.extend(hear((!is_kept).then_some(at + Micros::from_ms(20))));
+        let snapshots = made.iter().filter(|record| matches!(record, Record::Snapshot(..))).count();
+        let received = made.iter().filter(|record| matches!(record, Record::Received(..))).count();
+        assert_eq!(received, if is_kept { 0 } else { snapshots });
+        kept += usize::from(is_kept && snapshots > 0);
+        if let Some(header) = overheard.header() {
+            begun += 1;
+            session = Some(Session::new(header.expect("a header")));
+        }
+        let Some(session) = &mut session else {
+            assert!(made.is_empty(), "nothing is recorded before it is known what is played");
+            continue;
+        };
+        made.into_iter().for_each(|record| session.push(record).expect("it fits"));
+    }
+    let session = session.expect("a session");
+    assert!(begun == 1 && kept > 0);
+    let records = &session.players[2];
+    assert_eq!(records.frames.len(), 30);
+    assert_eq!(records.received.len() + kept, records.snapshots.len());
+    assert!(!records.reached.is_empty() && records.reached.len() < records.sent.len());
+    let sent = |number| records.sent.iter().find(|packet| packet.number == number).expect("it was sent").at;
+    assert!(records.reached.iter().all(|arrival| arrival.at - sent(arrival.number) == Micros::from_ms(20)));
+    assert_eq!(overheard.heard().usercmds, 30);
+    // A wrong map is an error, and the recording does not start.
+    let mut lost = Overheard::new(Some(b"no map".to_vec()));
+    let (capture, ..) = super::tests::session();
+    let mut capture = Capture::new(&capture[..]).expect("a capture");
+    let said = std::iter::from_fn(|| capture.read().expect("a capture")).find_map(|captured| {
+        let passing = Passing {
+            at: Micros::ZERO,
+            client: captured.client,
+            direction: captured.direction,
+            bytes: &captured.bytes,
+            released: None,
+        };
+        lost.hear(&passing, &mut |_| {});
+        lost.header()
+    });
+    assert!(said.expect("the level is told").is_err());
+}
+
+#[test]
+fn another_level_and_damage_are_left_out_and_counted() {
+    let (mut capture, ..) = session();
+    let whole = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture").counts;
+    // The last byte of the eighth datagram.
+    let mut at = 8;
+    for _ in 0..7 {
+        at += 13 + usize::from(u16::from_le_bytes([capture[at + 11], capture[at + 12]]));
+    }
+    capture[at + 13 + 6] ^= 0x10;
+    let overview = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture");
+    assert_eq!((overview.counts.undecoded, overview.undecoded.len()), (1, 1), "{:?}", overview.undecoded);
+    let cut = survey(Source::Capture, &capture[..capture.len() - 3], &ServerLog::default()).expect("a capture");
+    assert!(cut.cut.is_some() && cut.counts.datagrams + 1 == whole.datagrams);
+    assert!(
+        survey(Source::Capture, &capture[..8], &ServerLog::default())
+            .expect_err("nothing")
+            .to_string()
+            .contains("before its clients")
+    );
+
+    let mut scribe = Scribe::new();
+    let first = scribe.gamestate(0, &INFO, &[]);
+    scribe.client(first, &[UserCmd { server_time: 10, ..UserCmd::default() }]);
+    scribe.snapshot(100, own_state(10, [0.0; 3]), &[], &[]);
+    scribe.set_feed(99);
+    let second = scribe.gamestate(0, &INFO, &[]);
+    scribe.client(second, &[UserCmd { server_time: 10, ..UserCmd::default() }]);
+    scribe.snapshot(50, own_state(10, [0.0; 3]), &[], &[]);
+    let counts = survey(Source::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture").counts;
+    assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 1, 1, 2));
+}
+
+/// Player 0 hits twice. The server log names the victims, and the line of another shooter is not used.
+#[test]
+fn hits_find_their_lines() {
+    let mut scribe = Scribe::new();
+    let first = scribe.gamestate(0, &INFO, &[]);
+    let fire = |server_time| UserCmd { server_time, buttons: 1, ..UserCmd::default() };
+    scribe.client(first, &[fire(90), UserCmd { server_time: 95, ..UserCmd::default() }]);
+    let state = |time, hits: u32, health: u32| {
+        let mut own = own_state(time, [0.0; 3]);
+        own[player_list(1) + 1] = hits;
+        own[player_list(1) + 7] = (health << 8) | 3;
+        own
+    };
+    scribe.snapshot(100, state(95, 5, 0), &[], &[]);
+    scribe.snapshot(150, state(95, 7, 62), &[], &[]);
+    scribe.snapshot(200, state(95, 7, 62), &[], &[]);
+    let log = b"90: client:1 health:9 damage:1 armor:0\n100: client:3 health:62 damage:30 armor:0\n\
+        100: client:1 health:72 damage:10 armor:0\n100: client:1 health:62 damage:11 armor:0\n\
+        120: client:2 health:50 damage:7 armor:0\n";
+    let session = session_of(&scribe.capture, &ServerLog::parse(log));
+    let hit =
+        |shot: &hitreg_log::record::ShotRecord| (shot.command.0, shot.index, shot.target.map(|id| id.0), shot.damage);
+    let judged: Vec<_> = session.players[0].judged.iter().map(hit).collect();
+    assert_eq!(judged, [(1, 0, Some(1), 10), (1, 1, Some(1), 11)]);
+    let hurt = |d: &hitreg_log::record::DamageRecord| (d.tick.0, d.victim.0, d.attacker.map(|id| id.0), d.amount);
+    let damage: Vec<_> = session.damage.iter().map(hurt).collect();
+    assert_eq!(damage, [(1, 1, None, 1), (2, 3, None, 30), (2, 1, Some(0), 10), (2, 1, Some(0), 11), (2, 2, None, 7)]);
+}
+
+#[test]
+fn victims_are_known_without_a_log_where_all_in_sight_are_told() {
+    let mut scribe = Scribe::new();
+    let first = scribe.gamestate(0, &INFO, &[]);
+    scribe.client(first, &[UserCmd { server_time: 90, buttons: 1, ..UserCmd::default() }]);
+    let event = |kind: u32, cells: [(&'static str, u32); 2]| {
+        let mut event = NO_ENTITY;
+        event[entity("kind")] = 13 + kind;
+        cells.iter().for_each(|(name, value)| event[entity(name)] = *value);
+        event
+    };
+    let flesh = |shooter, victim| event(48, [("other_entity_num", shooter), ("event_parm", victim)]);
+    let death = |shooter, victim| event(60, [("other_entity_num2", shooter), ("other_entity_num", victim)]);
+    let mut snapshot = |time, hits: u32, events: &[(u16, EntityCells)]| {
+        let mut own = own_state(90, [0.0; 3]);
+        own[player_list(1) + 1] = hits;
+        scribe.snapshot(time, own, events, &[]);
+    };
+    snapshot(100, 0, &[]);
+    // A bullet of another player and one of this player; both events stay visible for a while.
+    snapshot(150, 1, &[(70, flesh(4, 2)), (71, flesh(0, 3))]);
+    snapshot(200, 2, &[(70, flesh(4, 2)), (71, flesh(0, 3)), (72, flesh(0, 5)), (73, death(0, 5))]);
+    snapshot(250, 3, &[(72, flesh(0, 5)), (73, death(0, 5))]);
+    snapshot(300, 4, &[(74, death(0, 6)), (75, death(0, 0))]);
+    let session = session_of(&scribe.capture, &ServerLog::default());
+    let hits = session.players[0].judged.iter().map(|hit| (hit.command.0, hit.index, hit.target.map(|id| id.0)));
+    assert_eq!(hits.collect::<Vec<_>>(), [(1, 0, Some(3)), (1, 1, Some(5)), (1, 2, None), (1, 3, Some(6))]);
+}

@@ -1,0 +1,112 @@
+//! A wrong prediction in terms of movement, with all of its inputs, so that it can run again under other assumptions.
+
+use crate::bsp::quake::Map;
+use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of};
+use crate::quakeworld::demo::{Event, OriginWire, OwnState};
+use crate::quakeworld::extra::events_of;
+use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
+use crate::quakeworld::rules::Rules;
+use crate::quakeworld::surroundings;
+use hitreg_netcode::game::{Acked, LostInput, Touch};
+
+/// The inputs of a prediction, and the data to judge it.
+pub(crate) struct Missed<'a> {
+    dialect: Dialect,
+    vars: &'a MoveVars,
+    pub(super) map: &'a Map,
+    /// The bodies among which the server ran the commands, and how far they had moved.
+    pub(super) solids: Vec<Solid>,
+    /// How the server sends origins.
+    pub(super) wire: OriginWire,
+    /// The start state of the prediction.
+    pub(super) from: PlayerState,
+    /// The recorded state that the start was reconciled with.
+    pub(super) base: OwnState,
+    /// The command before the first, if any. A server repeats it when too many packets are lost.
+    pub(super) before: Option<UserCmd>,
+    /// The commands, oldest first.
+    pub(super) commands: Vec<UserCmd>,
+    /// How the server handles lost commands.
+    pub(super) lost_input: LostInput,
+    /// Other players in the previous snapshot: slot and origin.
+    pub(super) players_before: Vec<(u8, [f32; 3])>,
+    /// Events in the acking packet.
+    pub(super) events: Vec<Event>,
+    /// The recorded state after the last command.
+    pub(super) recorded: OwnState,
+    /// Contacts of the body in the wrong prediction.
+    pub(super) touches: &'a [Touch],
+    /// Result of the commands among these bodies.
+    pub(super) run: Run,
+}
+
+impl<'a> Missed<'a> {
+    /// Returns `None` where movement cannot run: without a start, without movement settings, or from an invalid
+    /// position.
+    pub(crate) fn new(rules: &'a Rules, acked: &Acked<'a, BodyRow>) -> Option<Missed<'a>> {
+        let from = acked.from.filter(|from| from.is_finite())?;
+        let own = acked.scene.player.entity();
+        let base = acked.before.iter().find(|(entity, _)| *entity == own).map(|(_, body)| body.own())?;
+        let players = acked.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
+        let state = from.player_state();
+        let mut missed = Missed {
+            dialect: rules.server.dialect,
+            vars: rules.move_vars.get(usize::from(from.move_vars))?,
+            map: &rules.map,
+            solids: surroundings::solids(&rules.map, &acked.surroundings(), acked.before, own, from),
+            wire: acked.authoritative.origin_wire(),
+            from: state,
+            base,
+            before: acked.last_command.map(|command| command_of(&command.input)),
+            commands: acked.commands.iter().map(|command| command_of(&command.input)).collect(),
+            lost_input: acked.lost_input,
+            players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
+            events: events_of(&acked.extras).ok()?,
+            recorded: acked.authoritative.own(),
+            touches: acked.touches,
+            run: Run::at(state),
+        };
+        missed.run = missed.runner().run(&state, &missed.commands);
+        Some(missed)
+    }
+
+    /// Builds a test case from a stretch of usercmds, with the recorded or another outcome.
+    #[cfg(test)]
+    pub(super) fn of_stretch(
+        rules: &'a Rules,
+        stretch: &crate::quakeworld::import::Stretch<'a>,
+        recorded: OwnState,
+        lost_input: LostInput,
+    ) -> Missed<'a> {
+        let own = rules.player.entity();
+        let base = stretch.before.iter().find(|(entity, _)| *entity == own).expect("a state").1.own();
+        let players = stretch.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
+        let mut missed = Missed {
+            dialect: rules.server.dialect,
+            vars: stretch.vars,
+            map: &rules.map,
+            solids: stretch.solids.clone(),
+            wire: rules.server.origin_wire(),
+            from: stretch.from,
+            base,
+            before: None,
+            commands: stretch.commands.clone(),
+            lost_input,
+            players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
+            events: stretch.events.to_vec(),
+            recorded,
+            touches: &[],
+            run: Run::at(stretch.from),
+        };
+        missed.run = missed.runner().run(&missed.from, &missed.commands);
+        missed
+    }
+
+    pub(super) fn runner(&self) -> Runner<'_> {
+        self.runner_among(&self.solids)
+    }
+
+    pub(super) fn runner_among<'b>(&'b self, solids: &'b [Solid]) -> Runner<'b> {
+        Runner { dialect: self.dialect, vars: self.vars, world: World { map: self.map, solids } }
+    }
+}

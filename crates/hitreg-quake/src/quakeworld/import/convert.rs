@@ -1,0 +1,161 @@
+//! Reads a demo and its map, checks that they belong together, and creates a session.
+
+use glam::Vec3;
+
+use super::error::ImportError;
+use super::packed::{Prefix, unpacked, unpacked_prefix};
+use super::sessions::session_of;
+use super::variant::{Finding, infer};
+use super::walls::find_walls;
+use crate::bsp::quake::Map;
+use crate::quakeworld::demo::{Cut, Demo, ORIGIN_STEP, OtherPlayer, RecordedBy, ServerPacket};
+use crate::quakeworld::movement::World;
+use crate::quakeworld::rules::{LATEST_TIME_S, Rules, micros, stem};
+use hitreg_log::record::Session;
+use hitreg_log::units::PlayerId;
+
+/// Largest share of a living player's recorded positions, in percent, that may be inside the map's walls.
+const MOST_IN_WALLS_PERCENT: usize = 20;
+
+/// Options of an import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// Name of the map's file, to compare with the demo's; `None` skips the comparison.
+    pub map_name: Option<String>,
+    /// Accepts a map that does not match the demo.
+    pub force_map: bool,
+}
+
+/// The result of an import.
+#[derive(Debug)]
+pub struct Imported {
+    /// Who made the recording. Only a player's demo has predictions to check.
+    pub by: RecordedBy,
+    /// The session.
+    pub session: Session,
+    /// The truncation, if the demo is truncated.
+    pub cut: Option<Cut>,
+    /// Behaviours in which this server may differ from others.
+    pub findings: Vec<Finding>,
+    /// Number of walls that the played map had and the given one lacks.
+    pub walls: usize,
+}
+
+/// Creates a session from a demo and its map. Both may be compressed with gzip or xz.
+///
+/// # Errors
+/// When the demo or the map cannot be read, the map is not the demo's, or the demo has no play; see [`ImportError`].
+pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Imported, ImportError> {
+    let demo = demo_in(demo)?;
+    let map = unpacked(map).map_err(|source| ImportError::Unpack { file: "map", source })?;
+    let map = Map::parse(&map)?;
+    if !options.force_map {
+        check_name(&demo, options)?;
+        check_walls(&demo, &map)?;
+    }
+    let mut rules = rules(&demo, map)?;
+    let plays = demo.by == RecordedBy::Player;
+    let findings = if plays { infer(&demo, &mut rules) } else { Vec::new() };
+    if plays {
+        find_walls(&demo, &mut rules);
+    }
+    Ok(Imported {
+        by: demo.by,
+        session: session_of(&demo, &rules, options)?,
+        cut: demo.cut,
+        findings,
+        walls: rules.map.walls.len(),
+    })
+}
+
+/// Returns the name of the map that a demo was played on, such as `dm3`. The demo may be compressed with gzip or xz.
+///
+/// # Errors
+/// When the demo cannot be read; see [`ImportError`].
+pub fn played_map(demo: &[u8]) -> Result<String, ImportError> {
+    let demo = demo_in(demo)?;
+    Ok(demo.levels.first().map_or("", |level| stem(&level.map)).to_owned())
+}
+
+/// Reads a demo, compressed or plain, up to its end or truncation.
+fn demo_in(bytes: &[u8]) -> Result<Demo, ImportError> {
+    let unpack = |source| ImportError::Unpack { file: "demo", source };
+    let Prefix { bytes, cut } = unpacked_prefix(bytes).map_err(unpack)?;
+    match (Demo::parse(&bytes), cut) {
+        (Ok(demo), None) => Ok(demo),
+        (Ok(demo), Some(_)) => Ok(Demo { cut: demo.cut.or(Some(Cut { offset: bytes.len(), bytes: 0 })), ..demo }),
+        (Err(error), None) => Err(error.into()),
+        (Err(_), Some(cut)) => Err(unpack(cut)),
+    }
+}
+
+/// Returns, for tests, a demo and its rules with everything found out about server and map. `map` receives the map's
+/// name.
+#[cfg(test)]
+pub(crate) fn prepared(demo: &[u8], map: impl FnOnce(&str) -> Vec<u8>) -> (Demo, Rules) {
+    let demo = Demo::parse(&unpacked(demo).expect("unpacked")).expect("a demo");
+    let map = Map::parse(&unpacked(&map(stem(&demo.levels[0].map))).expect("unpacked")).expect("a map");
+    let mut rules = rules(&demo, map).expect("played");
+    infer(&demo, &mut rules);
+    find_walls(&demo, &mut rules);
+    (demo, rules)
+}
+
+fn check_name(demo: &Demo, options: &ImportOptions) -> Result<(), ImportError> {
+    let played = demo.levels.first().map_or("", |level| stem(&level.map));
+    match &options.map_name {
+        Some(given) if !played.is_empty() && !stem(given).eq_ignore_ascii_case(played) => {
+            Err(ImportError::OtherMap { demo: played.to_owned(), map: stem(given).to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a player's positions are outside walls. Rounding can move a player into a wall, but by no more than its
+/// step.
+fn check_walls(demo: &Demo, map: &Map) -> Result<(), ImportError> {
+    let world = World { map, solids: &[] };
+    let first = |packet: &&ServerPacket| packet.level == 0;
+    let living = demo.packets.iter().filter(first).flat_map(|packet| {
+        let own = packet.own.filter(|own| !own.dead).map(|own| own.origin);
+        // Bots and gibbed heads have other boxes.
+        let stands = |other: &&OtherPlayer| !(other.dead || other.gib || other.bot);
+        let others = packet.others.of(&demo.others).iter().filter(stands).map(|other| other.origin);
+        let others = others.filter(|_| demo.by != RecordedBy::Player);
+        own.into_iter().chain(others)
+    });
+    let signs = [-ORIGIN_STEP, 0.0, ORIGIN_STEP];
+    let corners =
+        || signs.into_iter().flat_map(|x| signs.into_iter().flat_map(move |y| signs.map(|z| Vec3::new(x, y, z))));
+    let (mut places, mut in_walls) = (0, 0);
+    for origin in living {
+        let at = Vec3::from_array(origin);
+        places += 1;
+        in_walls += usize::from(!world.has_room(at) && !corners().any(|off| world.has_room(at + off)));
+    }
+    if in_walls * 100 > places * MOST_IN_WALLS_PERCENT {
+        return Err(ImportError::InWalls { in_walls, places });
+    }
+    Ok(())
+}
+
+fn rules(demo: &Demo, map: Map) -> Result<Rules, ImportError> {
+    let shows = |packet: &&ServerPacket| match demo.by {
+        RecordedBy::Player => packet.own.is_some(),
+        RecordedBy::Spectator | RecordedBy::Server => !packet.others.of(&demo.others).is_empty(),
+    };
+    let first = demo.packets.iter().find(shows).ok_or(ImportError::NeverSpawned)?;
+    let times = demo.commands.first().map(|sent| sent.time_s).into_iter().chain([first.time_s]);
+    let start_s = times.fold(f32::INFINITY, f32::min);
+    let first_seq = demo.commands.first().map_or(1, |sent| i64::from(sent.seq));
+    Ok(Rules {
+        server: demo.server.clone(),
+        levels: demo.levels.clone(),
+        move_vars: demo.move_vars.clone(),
+        end: demo.end,
+        map,
+        player: PlayerId(demo.levels.first().map_or(0, |level| u16::from(level.player))),
+        start_us: micros(start_s.clamp(-LATEST_TIME_S, LATEST_TIME_S)),
+        seq_shift: u32::try_from(1 - first_seq.min(1)).unwrap_or(0),
+    })
+}

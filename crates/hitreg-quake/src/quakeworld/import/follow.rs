@@ -1,0 +1,131 @@
+//! Replays a demo before there is a log, like a client that predicts among the bodies of the acking packets. It passes
+//! on each stretch of usercmds between two acks, with its start state and the server's result. Differences between
+//! servers show in these stretches.
+
+use glam::Vec3;
+
+use super::bodies::bodies_of;
+use super::unsent::Unsent;
+use crate::quakeworld::body::BodyRow;
+use crate::quakeworld::demo::{Demo, Event, OriginWire, OwnState};
+use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
+use crate::quakeworld::rounding::{out_of_solids, resume};
+use crate::quakeworld::rules::Rules;
+use crate::quakeworld::surroundings::solids;
+use hitreg_log::units::EntityId;
+use hitreg_netcode::game::shown_by_either;
+
+/// Distance beyond which an explosion has no effect, in units.
+const EFFECT_REACH: f32 = 300.0;
+
+/// The usercmds that one packet acked, with the data to compare them with.
+pub(crate) struct Stretch<'a> {
+    pub(crate) from: PlayerState,
+    pub(crate) commands: Vec<UserCmd>,
+    pub(crate) solids: Vec<Solid>,
+    pub(crate) vars: &'a MoveVars,
+    rules: &'a Rules,
+    /// How the server sends origins.
+    pub(crate) wire: OriginWire,
+    /// The server's state after the last of them.
+    pub(crate) recorded: OwnState,
+    /// The bodies in the previous packet.
+    #[cfg(test)]
+    pub(crate) before: &'a [(EntityId, BodyRow)],
+    /// Events in the packet.
+    pub(crate) events: &'a [Event],
+}
+
+impl Stretch<'_> {
+    /// Returns whether the packet has no event that could act on the player.
+    pub(super) fn is_quiet(&self) -> bool {
+        let at = Vec3::from_array(self.recorded.origin);
+        self.events.iter().all(|event| match *event {
+            Event::Choked(_) => true,
+            Event::Effect { origin, .. } => at.distance(Vec3::from_array(origin)) > EFFECT_REACH,
+            _ => false,
+        })
+    }
+
+    /// Runs the usercmds with this movement code.
+    pub(crate) fn run(&self, dialect: Dialect) -> Run {
+        self.run_among(dialect, &self.solids)
+    }
+
+    /// Runs the usercmds with one more solid. A start that rounding put inside the solid is moved out.
+    pub(crate) fn run_with(&self, dialect: Dialect, solid: Solid) -> Run {
+        let solids = [&self.solids[..], &[solid]].concat();
+        let world = World { map: &self.rules.map, solids: &solids };
+        let from = out_of_solids(&world, self.from, self.from.origin, self.wire);
+        Runner { dialect, vars: self.vars, world }.run(&from, &self.commands)
+    }
+
+    /// Runs the usercmds without the walls that were added to the map.
+    pub(crate) fn run_without_walls(&self, dialect: Dialect) -> Run {
+        let others = self.solids.iter().filter(|solid| !matches!(solid, Solid::Wall(_)));
+        self.run_among(dialect, &others.copied().collect::<Vec<_>>())
+    }
+
+    fn run_among(&self, dialect: Dialect, solids: &[Solid]) -> Run {
+        let world = World { map: &self.rules.map, solids };
+        Runner { dialect, vars: self.vars, world }.run(&self.from, &self.commands)
+    }
+}
+
+/// State kept from the last packet with an own state.
+struct Last {
+    ack: i32,
+    sequence: u32,
+    bodies: Vec<(EntityId, BodyRow)>,
+    state: PlayerState,
+}
+
+/// Passes to `visit` every stretch on the first level's map, with its result by the movement code of the rules, until
+/// `visit` returns false.
+pub(crate) fn follow(demo: &Demo, rules: &Rules, mut visit: impl FnMut(&Stretch<'_>, &Run) -> bool) {
+    let wire = rules.server.origin_wire();
+    let mut last: Option<Last> = None;
+    let mut events = Vec::new();
+    let unsent = Unsent::find(demo, &rules.map);
+    for (index, packet) in demo.packets.iter().enumerate() {
+        let stale = last.as_ref().is_some_and(|last| packet.sequence <= last.sequence);
+        if stale || !rules.is_here(packet.level) {
+            continue;
+        }
+        events.extend_from_slice(packet.events.of(&demo.events));
+        let Some(own) = packet.own else { continue };
+        let bodies = bodies_of(demo, rules, packet, Some(&own), unsent.of(index));
+        let Last { ack, bodies: before, state: from, .. } = last.take().unwrap_or_else(|| Last {
+            ack: packet.ack,
+            sequence: packet.sequence,
+            bodies: bodies.clone(),
+            state: PlayerState { dead: own.dead, ..PlayerState::at(own.origin) },
+        });
+        let player = rules.player.entity();
+        let own_row = |bodies: &[(EntityId, BodyRow)]| {
+            bodies.iter().find(|(entity, _)| *entity == player).map_or(BodyRow::default(), |(_, body)| *body)
+        };
+        let start = own_row(&before).moved(&from);
+        let around = shown_by_either(&before, &bodies);
+        let stretch = Stretch {
+            from,
+            commands: demo.commands[demo.commands_between(ack, packet.ack)].iter().map(|sent| sent.cmd).collect(),
+            solids: solids(&rules.map, &around, &before, player, &start),
+            vars: &rules.move_vars[usize::from(start.move_vars)],
+            rules,
+            wire,
+            recorded: own,
+            #[cfg(test)]
+            before: &before,
+            events: &events,
+        };
+        let run = stretch.run(rules.server.dialect);
+        if !stretch.commands.is_empty() && !visit(&stretch, &run) {
+            return;
+        }
+        let world = World { map: &rules.map, solids: &stretch.solids };
+        let state = resume(&world, &run.state, &own, wire);
+        last = Some(Last { ack: packet.ack, sequence: packet.sequence, bodies, state });
+        events.clear();
+    }
+}

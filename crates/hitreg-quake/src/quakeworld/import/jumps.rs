@@ -1,0 +1,82 @@
+//! Finds teleports of players. The protocol does not mark them: they show as ways that no speed explains. A teleporter
+//! flash or a return to life lowers the threshold.
+
+use std::collections::BTreeMap;
+
+use glam::Vec3;
+
+use crate::quakeworld::body::BodyRow;
+use crate::quakeworld::demo::{EffectKind, Event};
+use hitreg_log::units::{EntityId, Micros};
+
+/// A way longer than speed allows by this much, in units, is a jump if there is a flash or a return to life.
+const MARKED_SLACK: f32 = 32.0;
+/// Without such a sign, it must exceed twice the way by this much, in units.
+const UNMARKED_SLACK: f32 = 256.0;
+/// Largest distance of a teleporter flash from the player's new position, in units.
+const FLASH_REACH: f32 = 64.0;
+
+/// Number of jumps of each player.
+#[derive(Debug, Default)]
+pub(crate) struct Jumps {
+    last: BTreeMap<EntityId, Seen>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: Micros,
+    origin: Vec3,
+    velocity: Vec3,
+    alive: bool,
+    jumps: u32,
+}
+
+impl Jumps {
+    /// Returns how often a player has jumped, given its state and the events in a packet of time `at`.
+    pub(crate) fn count(&mut self, entity: EntityId, at: Micros, now: &BodyRow, events: &[Event]) -> u32 {
+        let before = self.last.get(&entity).copied();
+        let jumps = before.map_or(0, |before| before.jumps + u32::from(has_jumped(&before, at, now, events)));
+        let seen = Seen { at, origin: now.origin, velocity: now.velocity, alive: now.alive, jumps };
+        self.last.insert(entity, seen);
+        jumps
+    }
+}
+
+fn has_jumped(before: &Seen, at: Micros, now: &BodyRow, events: &[Event]) -> bool {
+    let way = now.origin.distance(before.origin);
+    let speed = before.velocity.length().max(now.velocity.length());
+    let reachable = speed * (at - before.at).as_s_f64() as f32;
+    let flash = |event: &Event| match *event {
+        Event::Effect { kind: EffectKind::Teleport, origin } => now.origin.distance(origin.into()) < FLASH_REACH,
+        _ => false,
+    };
+    let marked = (now.alive && !before.alive) || events.iter().any(flash);
+    way > if marked { reachable + MARKED_SLACK } else { 2.0 * reachable + UNMARKED_SLACK }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(x: f32, speed: f32) -> BodyRow {
+        BodyRow {
+            origin: Vec3::new(x, 0.0, 0.0),
+            velocity: Vec3::new(speed, 0.0, 0.0),
+            alive: true,
+            ..BodyRow::default()
+        }
+    }
+
+    #[test]
+    fn running_is_no_jump_and_a_teleporter_is() {
+        let mut jumps = Jumps::default();
+        let mut count = |ms, row, events: &[Event]| jumps.count(EntityId(1), Micros::from_ms(ms), &row, events);
+        assert_eq!(count(0, row(0.0, 320.0), &[]), 0);
+        assert_eq!(count(100, row(40.0, 320.0), &[]), 0);
+        assert_eq!(count(200, row(140.0, 320.0), &[]), 0, "farther than it should be, but not marked");
+        let flash = Event::Effect { kind: EffectKind::Teleport, origin: [230.0, 0.0, 10.0] };
+        assert_eq!(count(300, row(240.0, 320.0), &[flash]), 1);
+        assert_eq!(count(400, row(900.0, 320.0), &[]), 2);
+        assert_eq!(count(500, row(901.0, 320.0), &[flash]), 2);
+    }
+}

@@ -1,0 +1,122 @@
+//! Reconstructs a demo from its session, for tests. The result is exact except for times, which are whole microseconds
+//! in a log. A demo that survives the round trip lost nothing in the import.
+
+use std::ops::Range;
+
+use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of, flag};
+use crate::quakeworld::demo::{Demo, Mover, OtherPlayer, RecordedBy, SentCommand, ServerPacket, Span};
+use crate::quakeworld::extra::{Extra, PacketEvents};
+use crate::quakeworld::game::QuakeWorld;
+use crate::quakeworld::rules::Rules;
+use hitreg_log::record::{FrameRecord, Session, SnapshotRecord};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_netcode::game::StateRows;
+
+/// Returns the demo that the session was made from.
+pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
+    let records = &session.players[usize::from(rules.player.0)];
+    let sent = |frame: &FrameRecord| SentCommand {
+        seq: demo_seq(rules, frame.command.seq),
+        time_s: time_s(rules, frame.at),
+        cmd: command_of(&frame.command.input),
+    };
+    let demo = Demo {
+        by: RecordedBy::Player,
+        hits: Vec::new(),
+        ran: Vec::new(),
+        server: rules.server.clone(),
+        levels: rules.levels.clone(),
+        commands: records.frames.iter().map(sent).collect(),
+        packets: Vec::with_capacity(records.snapshots.len()),
+        others: Vec::new(),
+        movers: Vec::new(),
+        events: Vec::new(),
+        move_vars: rules.move_vars.clone(),
+        end: rules.end,
+        cut: None,
+    };
+    let mut rebuild = Rebuild { session, rules, demo, level: 0, move_vars: 0 };
+    for snapshot in &records.snapshots {
+        rebuild.add(snapshot);
+    }
+    rebuild.demo
+}
+
+/// Returns the body of a state in a session.
+pub(crate) fn body_of(session: &Session, tick: Tick, player: PlayerId, entity: EntityId) -> BodyRow {
+    let (class, cells) = session.states.row(tick, player, entity).expect("a state");
+    let rows = StateRows::new::<QuakeWorld>(&session.header.classes).expect("an import's");
+    rows.read::<QuakeWorld>(class, cells).expect("a body").expect("a class of this game")
+}
+
+struct Rebuild<'a> {
+    session: &'a Session,
+    rules: &'a Rules,
+    demo: Demo,
+    level: u16,
+    move_vars: u16,
+}
+
+impl Rebuild<'_> {
+    fn add(&mut self, snapshot: &SnapshotRecord) {
+        let extra = Extra::of_bytes(&snapshot.extra).expect("an import's");
+        self.level = extra.level.unwrap_or(self.level);
+        self.move_vars = extra.move_vars.unwrap_or(self.move_vars);
+        let sorted = PacketEvents { choked: snapshot.choked, effects: snapshot.effects.clone(), rest: extra.events };
+        let starts = [self.demo.others.len(), self.demo.movers.len(), self.demo.events.len()];
+        self.demo.events.extend(sorted.events().expect("an import's"));
+        let mut own = None;
+        for entity in &snapshot.entities {
+            let row = body_of(self.session, snapshot.tick, self.rules.player, *entity);
+            if *entity == self.rules.player.entity() {
+                own = Some(row.own());
+            } else if row.has(flag::UNSENT) {
+                // The demo did not contain it.
+            } else if let Some(model) = entity.0.checked_sub(FIRST_MODEL.0) {
+                self.demo.movers.push(Mover { model, origin: row.origin.to_array() });
+            } else {
+                self.demo.others.push(self.other(*entity, &row));
+            }
+        }
+        self.demo.packets.push(ServerPacket {
+            time_s: time_s(self.rules, snapshot.at),
+            sequence: snapshot.seq.0,
+            level: self.level,
+            ack: demo_seq(self.rules, snapshot.ack),
+            own,
+            others: span(starts[0]..self.demo.others.len()),
+            movers: span(starts[1]..self.demo.movers.len()),
+            events: span(starts[2]..self.demo.events.len()),
+            move_vars: self.move_vars,
+        });
+    }
+
+    fn other(&self, entity: EntityId, row: &BodyRow) -> OtherPlayer {
+        OtherPlayer {
+            slot: self.rules.swap_slot(self.level, entity.0 as u8),
+            origin: row.origin.to_array(),
+            velocity: row.wire_velocity(),
+            angles: row.viewangles.to_array(),
+            age_ms: row.age_ms,
+            dead: !row.alive,
+            gib: row.has(flag::GIB),
+            command: row.last_command(),
+            bot: row.has(flag::BOT),
+        }
+    }
+}
+
+fn span(range: Range<usize>) -> Span {
+    Span { start: range.start as u32, end: range.end as u32 }
+}
+
+/// Returns the demo's time; the inverse of [`Rules::at`]. Exact from 16 s on, where a single has steps of at least a
+/// microsecond.
+fn time_s(rules: &Rules, at: Micros) -> f32 {
+    (at.0.saturating_add(rules.start_us) as f64 / 1e6) as f32
+}
+
+/// Returns the demo's number of a usercmd.
+fn demo_seq(rules: &Rules, seq: CommandSeq) -> i32 {
+    i32::try_from(i64::from(seq.0) - i64::from(rules.seq_shift)).expect("an import's")
+}

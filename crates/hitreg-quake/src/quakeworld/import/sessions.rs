@@ -1,0 +1,260 @@
+//! Converts a demo to a session. The recording player's usercmds become frames, packets with the player's state become
+//! snapshots, and everything visible becomes entity states.
+//!
+//! A snapshot has the server's sequence number. Its tick is its index in the recording, because the wire does not carry
+//! the server's clock. Its times are arrival times. A few packets during the setup of a level lack the player's state
+//! and do not become snapshots. Their events go into the next snapshot, and their numbers remain gaps, as for lost
+//! packets. Sizes are nominal, as everywhere in hitreg.
+
+use std::collections::BTreeMap;
+
+use super::bodies::bodies_of;
+use super::convert::ImportOptions;
+use super::error::ImportError;
+use super::jumps::Jumps;
+use super::unsent::Unsent;
+use crate::quakeworld::body::{BodyRow, FIRST_MODEL, input_of};
+use crate::quakeworld::demo::{Demo, Event, Mover, RecordedBy, ServerPacket};
+use crate::quakeworld::extra::{Extra, PacketEvents};
+use crate::quakeworld::game::QuakeWorld;
+use crate::quakeworld::rules::{LATEST_TIME_S, Rules};
+use hitreg_log::record::{
+    ArrivalRecord, DamageRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session,
+    SnapshotRecord, StateRecord, usercmd_fields,
+};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
+use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{Simulate as _, StateRows};
+use hitreg_netcode::settings::Settings;
+
+/// Number of usercmds in a QuakeWorld packet: the newest and the two before it.
+const COMMANDS_IN_A_PACKET: usize = 3;
+const PRESET: &str = "quakeworld";
+
+/// Creates the session.
+///
+/// # Errors
+/// When times or numbers are out of range, or the map lacks a brush model.
+pub(crate) fn session_of(demo: &Demo, rules: &Rules, options: &ImportOptions) -> Result<Session, ImportError> {
+    let mut importer = Importer {
+        demo,
+        rules,
+        force_map: options.force_map,
+        session: Session::new(header(demo, rules)?),
+        jumps: Jumps::default(),
+        last: None,
+        events: Vec::new(),
+        states: Vec::new(),
+        rows: StateRows::own::<QuakeWorld>(),
+        ticks: Vec::new(),
+        unsent: Unsent::find(demo, &rules.map),
+    };
+    importer.add_packets()?;
+    importer.add_commands()?;
+    importer.add_hits()?;
+    Ok(importer.session)
+}
+
+fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
+    let slots = demo.packets.iter().flat_map(|packet| {
+        packet.others.of(&demo.others).iter().map(|other| rules.swap_slot(packet.level, other.slot))
+    });
+    let own = rules.player.0 as u8;
+    let served = demo.by == RecordedBy::Server;
+    let highest = slots.fold(own, u8::max);
+    let player = |slot: u8| PlayerInfo { name: format!("p{slot}"), recorded: slot == own };
+    Ok(Header {
+        game: QuakeWorld::NAME.to_owned(),
+        rules: rmp_serde::to_vec(rules)?.into(),
+        map: rules.map_stem().to_owned(),
+        seed: Seed(0),
+        settings: settings()?.to_pairs(),
+        preset: None,
+        players: (0..=highest).map(player).collect(),
+        origin: Origin::Imported { format: if served { "mvd" } else { "qwd" }.to_owned() },
+        side: None,
+        classes: QuakeWorld::classes(),
+        usercmd: usercmd_fields(),
+        unknown: Vec::new(),
+    })
+}
+
+/// Returns the preset's settings with two changes. Other players are interpolated from a position history, to show what
+/// a history would have given. The QuakeWorld client extrapolates; `--preset quakeworld` draws as it did. Predictions
+/// run as the server ran them, because the import tests the movement code and not guesses at other players' input.
+fn settings() -> Result<Settings, ImportError> {
+    let mut settings = Settings::preset(PRESET)?;
+    settings.set("interpolation.mode", "history")?;
+    settings.set("interpolation.lerp_ms", "100")?;
+    settings.set("prediction.among", "acking-packet")?;
+    Ok(settings)
+}
+
+struct Importer<'a> {
+    demo: &'a Demo,
+    rules: &'a Rules,
+    force_map: bool,
+    session: Session,
+    jumps: Jumps,
+    /// Number, level and movement settings of the last snapshot.
+    last: Option<(SnapshotSeq, u16, u16)>,
+    /// Events since the last snapshot.
+    events: Vec<Event>,
+    /// States of the current snapshot, ascending by entity.
+    states: Vec<(EntityId, BodyRow)>,
+    rows: StateRows,
+    /// The packets that became snapshots: index, tick and time.
+    ticks: Vec<(u32, Tick, Micros)>,
+    unsent: Unsent,
+}
+
+impl Importer<'_> {
+    fn player(&self) -> PlayerId {
+        self.rules.player
+    }
+
+    /// Returns the session time, at least `last`. A client's clock does not run backwards, so a damaged timestamp is
+    /// corrected.
+    fn at(&self, what: &'static str, index: usize, time_s: f32, last: Option<Micros>) -> Result<Micros, ImportError> {
+        if !(-LATEST_TIME_S..=LATEST_TIME_S).contains(&time_s) {
+            return Err(ImportError::Time { what, index, time_s });
+        }
+        let at = self.rules.at(time_s);
+        Ok(last.map_or(at, |last| last.max(at)))
+    }
+
+    fn add_packets(&mut self) -> Result<(), ImportError> {
+        for (index, packet) in self.demo.packets.iter().enumerate() {
+            // A client drops duplicate packets. Packets before the first state contribute only to the rules.
+            let stale = self.last.is_some_and(|(last, ..)| packet.sequence <= last.0);
+            let watches = self.demo.by != RecordedBy::Player;
+            let shows = packet.own.is_some() || watches && !packet.others.of(&self.demo.others).is_empty();
+            let before_play = self.last.is_none() && !shows;
+            if stale || before_play {
+                continue;
+            }
+            self.events.extend_from_slice(packet.events.of(&self.demo.events));
+            if shows {
+                self.add_snapshot(index, packet)?;
+                self.events.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn add_snapshot(&mut self, index: usize, packet: &ServerPacket) -> Result<(), ImportError> {
+        let player = self.player();
+        let before = self.session.players[usize::from(player.0)].snapshots.last();
+        let tick = before.map_or(Tick(0), |snapshot| snapshot.tick.next());
+        let at = self.at("packet", index, packet.time_s, before.map(|snapshot| snapshot.at))?;
+        let ack = self.rules.log_seq(packet.ack).ok_or(ImportError::Numbers { index, seq: packet.ack })?;
+        let seq = SnapshotSeq(packet.sequence);
+        self.collect_states(index, packet, at)?;
+        let sorted = PacketEvents::of(&self.events);
+        let changed = |now: u16, before: Option<u16>| (before != Some(now)).then_some(now);
+        let extra = Extra {
+            level: changed(packet.level, self.last.map(|(_, level, _)| level)),
+            move_vars: changed(packet.move_vars, self.last.map(|(.., move_vars)| move_vars)),
+            events: sorted.rest,
+        };
+        let record = SnapshotRecord {
+            seq,
+            tick,
+            at,
+            server_time: at,
+            ack,
+            bytes: nominal_bytes(50 + 20 * self.states.len() + 8 * sorted.effects.len()),
+            choked: sorted.choked,
+            entities: self.states.iter().map(|(entity, _)| *entity).collect(),
+            effects: sorted.effects,
+            extra: extra.to_bytes()?,
+            timing: None,
+        };
+        self.session.push(Record::Snapshot(player, record))?;
+        self.session.push(Record::Received(player, ArrivalRecord { number: seq.0, at }))?;
+        for (entity, row) in &self.states {
+            let mut cells = Vec::new();
+            let class = self.rows.write::<QuakeWorld>(row, &mut cells);
+            self.session.push(Record::State(StateRecord { class, ..StateRecord::shared(tick, *entity, cells) }))?;
+        }
+        self.last = Some((seq, packet.level, packet.move_vars));
+        self.ticks.push((index as u32, tick, at));
+        Ok(())
+    }
+
+    /// Collects the states of a packet.
+    fn collect_states(&mut self, index: usize, packet: &ServerPacket, at: Micros) -> Result<(), ImportError> {
+        let models = self.rules.map.model_count();
+        let lacks = |mover: &&Mover| usize::from(mover.model) >= models;
+        let missing = packet.movers.of(&self.demo.movers).iter().find(lacks);
+        if let (Some(&Mover { model, .. }), false) = (missing, self.force_map || !self.rules.is_here(packet.level)) {
+            return Err(ImportError::NoSuchModel { sequence: packet.sequence, model, models });
+        }
+        self.states = bodies_of(self.demo, self.rules, packet, packet.own.as_ref(), self.unsent.of(index));
+        for (entity, row) in self.states.iter_mut().filter(|(entity, _)| *entity < FIRST_MODEL) {
+            row.teleports = self.jumps.count(*entity, at, row, &self.events);
+        }
+        Ok(())
+    }
+
+    fn add_commands(&mut self) -> Result<(), ImportError> {
+        let player = self.player();
+        let arrivals = std::mem::take(&mut self.session.players[usize::from(player.0)].received);
+        let mut waiting = arrivals.iter().peekable();
+        let (mut ack, mut last) = (SnapshotSeq(0), None);
+        for (index, sent) in self.demo.commands.iter().enumerate() {
+            let at = self.at("usercmd", index, sent.time_s, last.map(|(at, _)| at))?;
+            let follows = |seq: &CommandSeq| last.is_none_or(|(_, last): (Micros, CommandSeq)| *seq == last.next());
+            let numbers = ImportError::Numbers { index, seq: sent.seq };
+            let seq = self.rules.log_seq(sent.seq).filter(follows).ok_or(numbers)?;
+            last = Some((at, seq));
+            let command = Usercmd { seq, lerp_msec: 0, server_time: Micros::ZERO, input: input_of(&sent.cmd) };
+            self.session.push(Record::Frame(player, FrameRecord { at, command }))?;
+            while let Some(arrival) = waiting.next_if(|arrival| arrival.at <= at) {
+                ack = SnapshotSeq(arrival.number);
+            }
+            let count = COMMANDS_IN_A_PACKET.min(index + 1);
+            let (number, bytes) = (index as u32 + 1, nominal_bytes(42 + 16 * count));
+            let packet = PacketRecord { number, at, newest: seq, count: count as u8, ack, bytes };
+            self.session.push(Record::Sent(player, packet))?;
+        }
+        self.session.players[usize::from(player.0)].received = arrivals;
+        Ok(())
+    }
+}
+
+impl Importer<'_> {
+    /// Adds the hits and executed usercmds of a server's recording.
+    fn add_hits(&mut self) -> Result<(), ImportError> {
+        let ticks = std::mem::take(&mut self.ticks);
+        // Events before the first or after the last snapshot are assigned to that snapshot.
+        let of = |packet: u32| {
+            let at = ticks.partition_point(|(index, ..)| *index < packet).min(ticks.len().saturating_sub(1));
+            ticks.get(at).map(|(_, tick, at)| (*tick, *at))
+        };
+        for hit in &self.demo.hits {
+            let Some((tick, at)) = of(hit.packet) else { continue };
+            let (victim, amount) = (EntityId(u16::from(hit.victim)), i32::from(hit.damage));
+            let attacker = hit.attacker.map(|slot| PlayerId(u16::from(slot)));
+            self.session.push(Record::Damage(DamageRecord { tick, at, victim, attacker, amount }))?;
+        }
+        let mut made: BTreeMap<u8, CommandSeq> = BTreeMap::new();
+        for (slot, packet, cmd) in &self.demo.ran {
+            let player = PlayerId(u16::from(*slot));
+            let (Some((_, at)), true) = (of(*packet), usize::from(player.0) < self.session.players.len()) else {
+                continue;
+            };
+            let seq = made.get(slot).map_or(CommandSeq(1), |last| last.next());
+            made.insert(*slot, seq);
+            let command = Usercmd { seq, lerp_msec: 0, server_time: Micros::ZERO, input: input_of(cmd) };
+            self.session.push(Record::Frame(player, FrameRecord { at, command }))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a nominal size: the demo's reader drops wire sizes, so this is the size of hitreg's own packets with equal
+/// content.
+fn nominal_bytes(bytes: usize) -> u16 {
+    bytes.min(usize::from(u16::MAX)) as u16
+}

@@ -1,0 +1,350 @@
+//! Tests that generated demos become logs, can be reconstructed from them, and replay.
+
+use glam::Vec3;
+
+use super::packed::tests::gzip;
+use super::recorded::{body_of, recorded_demo};
+use crate::bsp::testing::{STANDING_Z, quake_bytes};
+use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
+use crate::quakeworld::{
+    BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Imported, Map, MoveVars, PlayerState, QuakeWorld, Rules,
+    Runner, ServerPacket, Span, UserCmd, World, flag, import, unpacked,
+};
+use hitreg_analysis::summary::Summary;
+use hitreg_log::record::{DamageRecord, Origin, Session};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_netcode::game::Simulate;
+use hitreg_netcode::replay::{self, ReplayError, replay};
+use hitreg_netcode::score::score;
+use hitreg_netcode::settings::Settings;
+
+const START_S: f32 = 100.0;
+
+/// Writes a walk to the north by the rules of movement, truncated to the wire. A usercmd and its ack come every 20 ms,
+/// and one packet is choked at `CHOKED`.
+fn demo(first_seq: i32, extra_messages: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+    let map = Map::parse(&quake_bytes()).expect("map");
+    let vars = MoveVars::default();
+    let dialect = Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix: false };
+    let runner = Runner { dialect, vars: &vars, world: World { map: &map, solids: &[] } };
+    let mut writer = DemoWriter::default();
+    writer.sequences(first_seq);
+    writer.signon();
+    let mut state = PlayerState::at([0.0, 0.0, STANDING_Z]);
+    let cmd = UserCmd { msec: 20, angles: [0.0, 90.0, 0.0], forward: 400, ..UserCmd::default() };
+    for frame in 0..FRAMES {
+        let now = START_S + frame as f32 * 0.02;
+        writer.command(now, &cmd);
+        state = runner.run(&state, &[cmd]).state;
+        if frame == CHOKED {
+            continue;
+        }
+        let mut messages = extra_messages(frame);
+        if frame == CHOKED + 1 {
+            messages.extend([44, 1]);
+        }
+        messages.extend(own_state(state.origin, state.velocity));
+        messages.extend(other_player(7, [100.0, frame as f32 * 8.0, 24.0], frame as u8));
+        writer.packet(now + 0.015, 10 + frame, (first_seq + frame as i32) as u32, &messages);
+    }
+    writer.bytes
+}
+
+const FRAMES: u32 = 40;
+const CHOKED: u32 = 20;
+
+/// Returns the message about another player with a usercmd that turns and runs.
+fn other_player(slot: u8, origin: [f32; 3], age_ms: u8) -> Vec<u8> {
+    let flags: u16 = 1 | 2 | 1 << 3;
+    let mut out = vec![42, slot];
+    out.extend(flags.to_le_bytes());
+    for axis in origin {
+        out.extend(((axis * 8.0) as i16).to_le_bytes());
+    }
+    out.extend([0, age_ms]);
+    out.push(128 | 4);
+    out.extend(i16::to_le_bytes(0x4000));
+    out.extend(i16::to_le_bytes(400));
+    out.push(20);
+    out.extend(i16::to_le_bytes(400));
+    out
+}
+
+fn imported(demo: &[u8]) -> (Session, Rules) {
+    let session = import(demo, &quake_bytes(), &ImportOptions::default()).expect("session").session;
+    let rules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
+    (session, rules)
+}
+
+#[test]
+fn a_demo_becomes_a_session() {
+    let (session, rules) = imported(&demo(5, |_| Vec::new()));
+    let records = &session.players[3];
+    assert_eq!((session.header.map.as_str(), session.players.len(), rules.player), ("small", 8, PlayerId(3)));
+    let recorded: Vec<bool> = session.header.players.iter().map(|p| p.recorded).collect();
+    assert_eq!(recorded, [false, false, false, true, false, false, false, false]);
+    assert_eq!((records.frames.len(), records.snapshots.len()), (FRAMES as usize, FRAMES as usize - 1));
+    assert_eq!(
+        (records.frames[1].at, records.frames[1].command.seq),
+        (Micros(19_997), CommandSeq(6)),
+        "100.02 as a single"
+    );
+    assert_eq!((records.sent[9].count, records.sent[0].count), (3, 1));
+    assert!(records.reached.is_empty() && session.ticks.is_empty(), "the demo does not tell");
+    let after = &records.snapshots[CHOKED as usize];
+    assert_eq!((after.seq.0, after.choked, after.tick), (10 + CHOKED + 1, 1, Tick(CHOKED)));
+    assert_eq!(after.entities, [EntityId(3), EntityId(7)]);
+    assert!(records.snapshots[1].extra.is_empty(), "nothing to tell takes no bytes");
+    let other = body_of(&session, Tick(2), PlayerId(0), EntityId(7));
+    assert_eq!((other.origin, other.velocity), (Vec3::new(100.0, 16.0, 24.0), Vec3::new(0.0, 400.0, 0.0)));
+    assert_eq!((other.viewangles.y, other.forwardmove, other.age_ms, other.flags), (90.0, 400, 2, flag::COMMAND));
+}
+
+#[test]
+fn a_demo_comes_back() {
+    let hurt = |frame| if frame % 7 == 3 { vec![19, 1, 2, 8, 0, 0, 0, 0, 0] } else { Vec::new() };
+    for first_seq in [-1, 1, 900] {
+        let bytes = demo(first_seq.max(0), hurt);
+        let bytes = if first_seq < 0 { without_sequences(&bytes) } else { bytes };
+        let (session, rules) = imported(&bytes);
+        let demo = Demo::parse(&bytes).expect("demo");
+        let back = recorded_demo(&session, &rules);
+        assert_eq!(back.commands, demo.commands);
+        assert_eq!(back.others, demo.others);
+        assert_eq!(back.events, demo.events);
+        assert!(back.events.iter().any(|event| matches!(event, Event::Damage { .. })));
+        assert_eq!(back.packets[..], demo.packets[1..], "all but the one that sets up the level");
+        assert_eq!((back.server, back.levels, back.end), (demo.server, demo.levels, demo.end));
+        assert_eq!(session.players[3].frames[0].command.seq.0, first_seq.max(1) as u32);
+    }
+}
+
+/// A truncated compressed demo is read up to the truncation, like a plain one.
+#[test]
+fn a_packed_demo_may_be_cut_off() {
+    let packed = gzip(&demo(5, |_| Vec::new()));
+    let of = |bytes: &[u8]| import(bytes, &quake_bytes(), &ImportOptions::default());
+    let whole = of(&packed).expect("a demo");
+    assert_eq!(whole.cut, None);
+    let cut = of(&packed[..packed.len() * 3 / 4]).expect("a demo");
+    let usercmds = |of: &Imported| of.session.players[3].frames.len();
+    assert!(cut.cut.is_some() && (10..usercmds(&whole)).contains(&usercmds(&cut)), "{}", usercmds(&cut));
+    // All content is present, and only the end marker is missing.
+    let ends = of(&packed[..packed.len() - 8]).expect("a demo");
+    assert_eq!((ends.cut.map(|cut| cut.bytes), usercmds(&ends)), (Some(0), usercmds(&whole)));
+    let map = gzip(&quake_bytes());
+    let cut_map = import(&packed, &map[..map.len() / 2], &ImportOptions::default());
+    assert!(matches!(cut_map, Err(ImportError::Unpack { file: "map", .. })));
+}
+
+/// Recordings that start at the connect have no frame of sequence numbers; their numbers start at -1.
+fn without_sequences(demo: &[u8]) -> Vec<u8> {
+    demo[13..].to_vec()
+}
+
+#[test]
+fn a_session_replays_and_has_no_server() {
+    let (session, _) = imported(&demo(1, |_| Vec::new()));
+    let replayed = replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect("replay");
+    let prediction = Summary::of(&replayed.trace).prediction;
+    assert_eq!((prediction.checked, prediction.exact), (u64::from(FRAMES) - 2, u64::from(FRAMES) - 2));
+    assert_eq!(prediction.usercmds, u64::from(FRAMES) - 1);
+    let closed = replay::Options { mode: replay::Mode::Closed, ..replay::Options::default() };
+    assert!(matches!(replay::<QuakeWorld>(&session, &closed, &mut |_| {}), Err(ReplayError::NoServer)));
+}
+
+#[test]
+fn a_damaged_log_is_refused() {
+    let (session, _) = imported(&demo(1, |_| Vec::new()));
+    let refused = |damage: &dyn Fn(&mut Session)| {
+        let mut session = session.clone();
+        damage(&mut session);
+        replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect_err("damage").to_string()
+    };
+    assert!(refused(&|s| s.players[3].snapshots[4].extra = vec![0xc1]).starts_with("tick 4: "));
+    assert!(refused(&|s| s.players[3].snapshots[4].entities.push(EntityId(31))).contains("holds no state"));
+    assert!(refused(&|s| s.states.cells_mut()[0] = f32::NAN.to_bits()).contains("no place"));
+}
+
+/// Returns what a log keeps of a demo: packets with the player's state, including the events of the packets between
+/// them.
+fn in_play(demo: &Demo) -> Demo {
+    let mut kept =
+        Demo { packets: Vec::new(), others: Vec::new(), movers: Vec::new(), events: Vec::new(), ..demo.clone() };
+    let first = demo.packets.iter().position(|packet| packet.own.is_some()).expect("a state");
+    let mut told = 0;
+    for packet in &demo.packets[first..] {
+        kept.events.extend_from_slice(packet.events.of(&demo.events));
+        if packet.own.is_some() {
+            let others = add(&mut kept.others, packet.others.of(&demo.others));
+            let movers = add(&mut kept.movers, packet.movers.of(&demo.movers));
+            let events = Span { start: told, end: kept.events.len() as u32 };
+            told = events.end;
+            kept.packets.push(ServerPacket { others, movers, events, ..*packet });
+        }
+    }
+    kept.events.truncate(told as usize);
+    kept
+}
+
+fn add<T: Copy>(to: &mut Vec<T>, items: &[T]) -> Span {
+    let start = to.len() as u32;
+    to.extend_from_slice(items);
+    Span { start, end: to.len() as u32 }
+}
+
+#[test]
+fn a_real_demo_comes_back_from_its_log_exactly() {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/quakeworld");
+    if !data.is_dir() {
+        eprintln!("skipped: {} is not there", data.display());
+        return;
+    }
+    let drills = std::fs::read_dir(data.join("drills")).expect("drills").map(|entry| entry.expect("entry").path());
+    let matches = [6, 9, 16, 22, 31, 38].map(|number| data.join(format!("matches/demo{number:02}.qwd.xz")));
+    for path in drills.chain(matches) {
+        let name = path.display();
+        let packed = std::fs::read(&path).expect("demo");
+        let demo = Demo::parse(&unpacked(&packed).expect("unpacked")).expect("demo");
+        let map = demo.levels[0].map.trim_start_matches("maps/").to_owned() + ".gz";
+        let map = std::fs::read(data.join("maps").join(map)).expect("map");
+        let session = import(&packed, &map, &ImportOptions::default()).expect("session").session;
+        let rules: Rules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
+        let mut back = recorded_demo(&session, &rules);
+        let mut demo = in_play(&demo);
+        demo.server.dialect = rules.server.dialect; // found out by the import
+        for (time, was) in times(&mut back).zip(times(&mut demo)) {
+            assert!((f64::from(*time) - f64::from(*was)).abs() <= 0.5e-6, "{name}: {time} was {was}");
+            assert!(time == was || *was < 16.0, "{name}: {time} was {was}");
+            *time = *was;
+        }
+        assert!(back == demo, "{name}");
+    }
+}
+
+fn times(demo: &mut Demo) -> impl Iterator<Item = &mut f32> {
+    demo.commands.iter_mut().map(|sent| &mut sent.time_s).chain(demo.packets.iter_mut().map(|p| &mut p.time_s))
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let (bytes, map) = (demo(1, |_| Vec::new()), quake_bytes());
+    let named = |name: &str, force_map| ImportOptions { map_name: Some(name.to_owned()), force_map };
+    let error = import(&bytes, &map, &named("dm3.bsp.gz", false)).expect_err("other map");
+    assert!(matches!(&error, ImportError::OtherMap { demo, map } if demo == "small" && map == "dm3"), "{error}");
+    assert!(
+        import(&bytes, &map, &named("dm3", true)).is_ok() && import(&bytes, &map, &named("SMALL.bsp", false)).is_ok()
+    );
+    assert!(matches!(import(&bytes, b"map", &ImportOptions::default()), Err(ImportError::Map(_))));
+
+    let mut lobby = DemoWriter::default();
+    lobby.signon();
+    lobby.command(0.0, &UserCmd::default());
+    assert!(matches!(import(&lobby.bytes, &map, &ImportOptions::default()), Err(ImportError::NeverSpawned)));
+
+    let mut spectator = DemoWriter::default();
+    spectator.signon_with(&server_data(28, 3 | 128));
+    let refused = import(&spectator.bytes, &map, &ImportOptions::default());
+    assert!(matches!(refused, Err(ImportError::NeverSpawned)), "nobody played");
+}
+
+/// All players' states are drawn and scored, without any predictions.
+fn watched(demo: &[u8], format: &str) -> Session {
+    let session = import(demo, &quake_bytes(), &ImportOptions::default()).expect("session").session;
+    assert_eq!(session.header.origin, Origin::Imported { format: format.to_owned() });
+    let replayed = replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect("replay");
+    assert_eq!(Summary::of(&replayed.trace).prediction.checked, 0);
+    let rules: Rules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
+    let settings = Settings::from_pairs(&session.header.settings).expect("settings");
+    let scores = score::<QuakeWorld>(&session, &rules, &settings).expect("scores");
+    let p95 = |mode: &str| {
+        let score = scores.iter().find(|score| score.mode == mode).expect("scored");
+        assert!(score.samples > 20, "{score:?}");
+        score.error_units.as_ref().expect("drawn").p95
+    };
+    assert!(p95("history") < 0.3 && p95("off") > 1.0, "{scores:?}");
+    session
+}
+
+#[test]
+fn a_spectators_demo_scores_drawing() {
+    let mut writer = DemoWriter::default();
+    writer.signon_with(&server_data(28, 3 | 128));
+    writer.sequences(1);
+    for n in 0..40u32 {
+        let now = START_S + n as f32 * 0.02;
+        writer.command(now, &UserCmd { msec: 20, forward: 400, ..UserCmd::default() });
+        let mut messages = own_state([500.0, 0.0, 60.0], [0.0; 3]);
+        messages.extend(other_player(7, [100.0, n as f32 * 8.0, 24.0], 0));
+        writer.packet(now + 0.015, 10 + n, n + 1, &messages);
+    }
+    let session = watched(&writer.bytes, "qwd");
+    let shown = &session.players[3].snapshots[5].entities;
+    assert_eq!(shown, &[EntityId(7)], "who watches is not there");
+    assert_eq!(session.players[3].frames.len(), 40);
+}
+
+#[test]
+fn a_servers_demo_scores_drawing_and_tells_who_was_hit() {
+    let mut writer = ServerDemoWriter::default();
+    writer.signon();
+    for n in 0..40u8 {
+        writer.moment(20);
+        writer.player(0, [100.0, f32::from(n) * 8.0, 24.0], 90.0);
+        writer.player(4, [-100.0, 0.0, 24.0], 0.0);
+        if n == 30 {
+            writer.hit(5, 1, 24);
+            writer.hit(0, 1, 5);
+        }
+        writer.ran(4, &UserCmd { msec: n, ..UserCmd::default() });
+    }
+    let session = watched(&writer.bytes, "mvd");
+    assert_eq!((session.header.players.len(), session.players[5].snapshots.len()), (6, 40));
+    let at = session.players[5].snapshots[30].tick;
+    let hit = |attacker, amount| {
+        let time = session.players[5].snapshots[30].at;
+        DamageRecord { tick: at, at: time, victim: EntityId(0), attacker, amount }
+    };
+    assert_eq!(session.damage, [hit(Some(PlayerId(4)), 24), hit(None, 5)]);
+    let ran = session.players[4].frames.iter().map(|frame| (frame.command.seq.0, frame.command.input.msec));
+    assert_eq!(ran.collect::<Vec<_>>(), (0..40).map(|n| (n + 1, n as u8)).collect::<Vec<_>>());
+    let body = body_of(&session, at, PlayerId(5), EntityId(0));
+    assert_eq!((body.velocity.y, body.viewangles.y, body.alive), (400.0, 90.0, true));
+}
+
+#[test]
+fn bodies_keep_what_prediction_needs() {
+    let (session, rules) = imported(&demo(1, |_| Vec::new()));
+    let other = body_of(&session, Tick(5), PlayerId(0), EntityId(7));
+    let ahead = QuakeWorld::extrapolate(&rules, &other, Micros::from_ms(95));
+    assert_eq!(other.age_ms, 5);
+    // Half of 100 ms, at the speed in which friction and acceleration balance.
+    let way = ahead.origin - other.origin;
+    assert!(
+        way.y > 14.0 && way.y < 20.0 && way.x.abs() <= 0.125,
+        "{way}: straight on, but for the way out of the floor"
+    );
+    let turned = BodyRow { viewangles: Vec3::new(0.0, -170.0, 0.0), ..other };
+    let from = BodyRow { viewangles: Vec3::new(0.0, 170.0, 0.0), ..other };
+    assert_eq!(QuakeWorld::blend(&from, &turned, 0.5).viewangles.y, 180.0);
+    let mut words = Vec::new();
+    let world = QuakeWorld::spawn(&rules, session.header.seed, 3);
+    QuakeWorld::save(&world, &mut words);
+    assert_eq!(QuakeWorld::load(&rules, &words).expect("world"), Some(world));
+    assert!(QuakeWorld::load(&rules, &words[1..]).is_err());
+}
+
+#[test]
+fn numbers_that_are_none_end_nothing_but_the_movement() {
+    let (session, rules) = imported(&demo(1, |_| Vec::new()));
+    let other = body_of(&session, Tick(5), PlayerId(0), EntityId(7));
+    let nowhere = BodyRow { origin: Vec3::NAN, ..other };
+    assert!(QuakeWorld::extrapolate(&rules, &nowhere, Micros::from_ms(95)).origin.is_nan());
+    let dizzy = BodyRow { viewangles: Vec3::NAN, ..other };
+    QuakeWorld::extrapolate(&rules, &dizzy, Micros::from_ms(95));
+    let mut lawless = rules.clone();
+    lawless.move_vars[0].gravity = f32::NAN;
+    QuakeWorld::extrapolate(&lawless, &other, Micros::from_ms(95));
+    lawless.move_vars.clear();
+    assert_eq!(QuakeWorld::extrapolate(&lawless, &other, Micros::from_ms(95)), other);
+}

@@ -1,0 +1,180 @@
+//! Compares a predicted state with the recorded one at the precision of the wire.
+
+use glam::Vec3;
+
+use super::demo::{ORIGIN_STEP, OriginWire, OwnState, cut_cell};
+use super::movement::pmove::LEAVES_GROUND_SPEED;
+use super::movement::{PlayerState, World};
+use hitreg_netcode::game::Grade;
+
+/// Largest velocity difference for the grade `Near`, in units/s per axis.
+const NEAR_VELOCITY: f32 = 1.5;
+/// Largest origin difference for the grade `Near`, in units per axis.
+const NEAR_ORIGIN: f32 = 0.2;
+
+/// The difference of a prediction from the recorded state, predicted minus recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Difference {
+    /// Origin in units: the full predicted origin minus the centre of the recorded one's rounding cell.
+    pub(crate) origin: [f32; 3],
+    /// Velocity in units/s; 0 where both have the same value on the wire.
+    pub(crate) velocity: [f32; 3],
+}
+
+/// Returns a velocity as a server sends it, truncated toward zero to whole units/s.
+fn wire_velocity(velocity: [f32; 3]) -> [i16; 3] {
+    velocity.map(|v| v as i16)
+}
+
+/// Returns predicted minus recorded, with the velocity as on the wire. The recorded origin is rounded and the predicted
+/// one is not. So the predicted origin is compared with the centre of the recorded one's rounding cell.
+pub(crate) fn difference(predicted: &PlayerState, recorded: &OwnState, on_wire: OriginWire) -> Difference {
+    let middle = |value: f32| {
+        let (low, high) = on_wire.cell(value);
+        (low + high) * 0.5
+    };
+    let wire = wire_velocity(predicted.velocity);
+    Difference {
+        origin: [0, 1, 2].map(|axis| predicted.origin[axis] - middle(recorded.origin[axis])),
+        velocity: [0, 1, 2].map(|axis| match wire[axis] == recorded.velocity[axis] {
+            true => 0.0,
+            false => predicted.velocity[axis] - f32::from(recorded.velocity[axis]),
+        }),
+    }
+}
+
+/// Grades a prediction. Exact means the same velocity on the wire and an origin within 1/8 unit. Near means within 1.5
+/// units/s and 0.2 units on every axis.
+pub(crate) fn grade(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> Grade {
+    let Difference { origin, velocity } = difference(predicted, recorded, wire);
+    let within = |values: [f32; 3], limit: f32| values.iter().all(|v| v.abs() <= limit);
+    if within(velocity, 0.0) && within(origin, ORIGIN_STEP) {
+        Grade::Exact
+    } else if within(velocity, NEAR_VELOCITY) && within(origin, NEAR_ORIGIN) {
+        Grade::Near
+    } else {
+        Grade::Miss
+    }
+}
+
+/// Returns the state to predict from after an ack: the prediction with every value moved into the recorded value's
+/// rounding cell. A good prediction keeps its precision, a bad one becomes the recorded state. Values that the wire
+/// does not carry stay as predicted.
+pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
+    let mut state = *predicted;
+    for axis in 0..3 {
+        let (low, high) = cut_cell(f32::from(recorded.velocity[axis]), 1.0);
+        state.velocity[axis] = into_cell(predicted.velocity[axis], low, high, 2.0);
+        let (low, high) = wire.cell(recorded.origin[axis]);
+        state.origin[axis] = into_cell(predicted.origin[axis], low, high, 0.25);
+    }
+    if predicted.dead && !recorded.dead {
+        // At rest, the usercmd ran before the spawn, and the new life starts with its jump held. On servers that spawn
+        // players before they run the usercmd, gravity has already acted.
+        let ran_dead = recorded.velocity == [0; 3];
+        let start = PlayerState { jump_held: ran_dead && predicted.jump_held, ..PlayerState::at(recorded.origin) };
+        state = PlayerState { origin: state.origin, velocity: state.velocity, ..start };
+    }
+    state.fall_speed = state.velocity[2];
+    state.on_ground &= state.velocity[2] <= LEAVES_GROUND_SPEED;
+    state.dead = recorded.dead;
+    state.over = recorded.over;
+    state.corpse &= recorded.dead;
+    state.jump_held = recorded.jump_held.unwrap_or(state.jump_held);
+    state.view_fixed = false;
+    state
+}
+
+/// Reconciles and then moves the state out of solids. Rounding may have put it into a wall. The new position still
+/// rounds to the recorded one, if such a position exists.
+pub(crate) fn resume(world: &World<'_>, predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
+    let state = reconcile(predicted, recorded, wire);
+    out_of_solids(world, state, recorded.origin, wire)
+}
+
+/// Returns a state that rounding put inside a wall, at a position near `at` where a player fits, if there is one.
+pub(crate) fn out_of_solids(world: &World<'_>, mut state: PlayerState, at: [f32; 3], wire: OriginWire) -> PlayerState {
+    const TRIES: [f32; 5] = [0.0, 0.04, -0.04, 0.09, -0.09];
+    if wire == OriginWire::Float || world.has_room(Vec3::from_array(state.origin)) {
+        return state;
+    }
+    let mut places = TRIES.iter().flat_map(|&z| TRIES.iter().flat_map(move |&y| TRIES.map(|x| Vec3::new(x, y, z))));
+    let at = Vec3::from_array(at);
+    if let Some(off) = places.find(|&off| world.has_room(at + off)) {
+        state.origin = (at + off).to_array();
+    }
+    state
+}
+
+/// Moves `value` into the cell: to its nearer edge, or to its centre from farther away than `far`.
+fn into_cell(value: f32, low: f32, high: f32, far: f32) -> f32 {
+    if value < low - far || value > high + far { (low + high) * 0.5 } else { value.clamp(low, high) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(velocity: [i16; 3]) -> OwnState {
+        OwnState {
+            origin: [0.125, -8.0, 0.0],
+            velocity,
+            dead: false,
+            gib: false,
+            lies: false,
+            jump_held: None,
+            movable: true,
+            over: false,
+        }
+    }
+
+    #[test]
+    fn what_the_wire_cannot_tell_apart_is_exact() {
+        let mut state = PlayerState::at([0.2, -8.1, 0.0]);
+        state.velocity = [320.9, -0.9, 0.0];
+        assert_eq!(grade(&state, &recorded([320, 0, 0]), OriginWire::Cut), Grade::Exact);
+        assert_eq!(grade(&state, &recorded([319, 0, 0]), OriginWire::Cut), Grade::Miss);
+        assert_eq!(grade(&state, &recorded([321, 0, 0]), OriginWire::Cut), Grade::Near);
+        assert_eq!(reconcile(&state, &recorded([320, 0, 0]), OriginWire::Cut), state);
+    }
+
+    #[test]
+    fn a_wrong_prediction_becomes_the_recorded_state() {
+        let mut state = PlayerState::at([500.0, 0.0, 3.0]);
+        state.velocity = [0.0, 10.0, -10.0];
+        let fixed = reconcile(&state, &recorded([100, -100, 0]), OriginWire::Rounded);
+        assert_eq!(grade(&fixed, &recorded([100, -100, 0]), OriginWire::Rounded), Grade::Exact);
+    }
+
+    #[test]
+    fn rounding_into_a_wall_is_undone() {
+        let map = crate::quakeworld::Map::parse(&crate::bsp::testing::quake_bytes()).expect("good");
+        let world = World { map: &map, solids: &[] };
+        let mut wire = recorded([0, 0, 0]);
+        wire.origin = [0.0, 0.0, 23.9375];
+        let state = resume(&world, &PlayerState::at([900.0; 3]), &wire, OriginWire::Rounded);
+        assert!(world.has_room(Vec3::from_array(state.origin)) && (state.origin[2] - 24.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn a_new_life_forgets_the_old_one() {
+        let old = PlayerState { dead: true, jump_held: true, corpse: true, ..PlayerState::at([0.0; 3]) };
+        let alive = |velocity| reconcile(&old, &recorded(velocity), OriginWire::Cut);
+        let [ran_alive, ran_dead] = [[0, 0, -11], [0; 3]].map(alive);
+        assert!(!ran_alive.dead && !ran_alive.jump_held && !ran_alive.corpse);
+        assert!(!ran_dead.dead && ran_dead.jump_held, "its usercmd ran for the dead, and jump is still held");
+    }
+
+    #[test]
+    fn a_cut_origin_is_held_against_the_middle_of_what_was_cut() {
+        let mut state = PlayerState::at([0.125, -8.0, 0.0]);
+        let off = |state: &PlayerState, wire| difference(state, &recorded([0; 3]), wire).origin;
+        assert!(off(&state, OriginWire::Cut)[0] < -0.06 && off(&state, OriginWire::Cut)[1] > 0.06);
+        assert_eq!(off(&state, OriginWire::Float), [0.0; 3]);
+        state.origin[0] = 0.3;
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), Grade::Exact);
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Rounded), Grade::Near);
+        state.origin[0] = 0.05;
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), Grade::Near);
+    }
+}

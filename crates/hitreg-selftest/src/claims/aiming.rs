@@ -1,0 +1,65 @@
+//! Aiming, apart from leading: at a dodging target, over a line with fluctuating latency, and as the target sees the
+//! shooter. Player 0 shoots, player 1 runs.
+
+use glam::Vec3;
+
+use super::experiment::Experiment;
+use super::watch::{Seen, SeenShot, body_of};
+use super::{Claim, ClaimError, Figures, count, greatest, median};
+use hitreg_netcode::game::Reason;
+use hitreg_netcode::geometry::angle_off;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!(LagCompensation, "lead-while-dodging", while_dodging),
+    claim!(LagCompensation, "running-one-way", running_one_way),
+];
+
+const SHOOTER: u16 = 0;
+const RUNNER: u16 = 1;
+
+fn while_dodging(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let straight = experiment.play_variant("straight")?;
+    let dodging = experiment.play_variant("dodging")?;
+    let fluctuating = experiment.play_variant("fluctuating")?;
+    let share =
+        |seen: &Seen| (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64);
+    Ok(vec![
+        ("shots", count(straight.shots.len())),
+        ("the right lead, he runs straight: hits", share(&straight)),
+        ("the same lead, he dodges: hits", share(&dodging)),
+        ("the same lead, latency fluctuates: hits", share(&fluctuating)),
+    ])
+}
+
+fn running_one_way(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let off_view = |shot: &SeenShot| {
+        let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
+        let runner = body_of(&tick.bodies, RUNNER)?;
+        Some(f64::from(angle_off(runner.origin, looking(runner.viewangles), shot.muzzle).to_degrees()))
+    };
+    // The shooter as drawn on the target's screen at the time of the hit.
+    let beside = |shot: &SeenShot| {
+        let frame = seen.frames_of(RUNNER).rfind(|frame| frame.at <= shot.at)?;
+        let shooter = &frame.drawn(SHOOTER)?.body;
+        Some(f64::from(angle_off(shooter.eye(), looking(shooter.viewangles), frame.own?.origin).to_degrees()))
+    };
+    Ok(vec![
+        ("hits", count(hits(&seen).count())),
+        (
+            "shooter off the middle of the runner's view, most",
+            greatest(&hits(&seen).filter_map(off_view).collect::<Vec<_>>()),
+        ),
+        ("seen to aim beside the one who is hit, by", median(&hits(&seen).filter_map(beside).collect::<Vec<_>>())),
+    ])
+}
+
+fn hits(seen: &Seen) -> impl Iterator<Item = &SeenShot> {
+    seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
+}
+
+/// Returns the horizontal direction of a view.
+fn looking(viewangles: Vec3) -> Vec3 {
+    let (sin, cos) = libm::sincosf(viewangles.y.to_radians());
+    Vec3::new(cos, sin, 0.0)
+}

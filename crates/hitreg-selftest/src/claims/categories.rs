@@ -1,0 +1,341 @@
+//! The rendering categories of NeREIDS, each on an entity of the orchard. Player 0 watches.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::experiment::Experiment;
+use super::prediction::key_to_movement;
+use super::watch::{Seen, SeenFrame, body_of};
+use super::without::Part;
+use super::{Claim, ClaimError, Figures, count, greatest};
+use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, BodyKind, EffectKind};
+use hitreg_log::units::{EntityId, Micros};
+use hitreg_netcode::game::{Category, Effect, Placed};
+use hitreg_netcode::session::record_synthetic;
+use hitreg_netcode::session::scenario::Scenario;
+use hitreg_netcode::wire::Told;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!(Nereids, "category-constant", constant),
+    claim!(Nereids, "constant-told-once", constant_told_once),
+    claim!(Nereids, "category-self-contained", self_contained),
+    claim!(Nereids, "category-authoritative", authoritative),
+    claim!(Nereids, "category-controlled", controlled),
+    claim!(Nereids, "category-simulated", simulated),
+    claim!(Nereids, "start-of-a-fall-smoothed", start_of_a_fall),
+    claim!(Nereids, "category-deterministic-ai", deterministic_ai),
+    claim!(Nereids, "category-reactive", reactive),
+    claim!(Nereids, "reactive-taken-back", taken_back),
+    claim!(Nereids, "category-inverted", inverted),
+    claim!(Nereids, "jump-shorter-than-the-round-trip", short_jump),
+    claim!(Nereids, "nereids-draws-by-all-categories", by_all),
+];
+
+fn constant(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_always_without(0, Part::Constants)?;
+    let trees = drawn_as(&seen, BodyKind::Tree);
+    let by = trees.iter().filter(|(_, _, placed)| is_by(placed, Category::Constant)).count();
+    let moved = trees.iter().map(|(_, id, placed)| {
+        let first = trees.iter().find(|(_, other, _)| other == id).map_or(Vec3::ZERO, |(_, _, p)| p.body.origin);
+        f64::from(first.distance(placed.body.origin))
+    });
+    let moved: Vec<f64> = moved.collect();
+    Ok(vec![("frames drawn as constant", share(by, trees.len())), ("moved, most", greatest(&moved))])
+}
+
+fn constant_told_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_variant(if experiment.is_off() { "unheard" } else { "heard" })?;
+    let (from, _) = seen.inspect;
+    let all = || seen.sent.iter().filter_map(|sent| Some((sent.at >= from, sent.told?)));
+    let bytes = |later: bool, bits: &dyn Fn(&Told) -> u32| {
+        let of = all().filter(|(is_later, _)| *is_later == later).map(|(_, told)| f64::from(bits(&told)));
+        Some(of.sum::<f64>() / 8.0)
+    };
+    let constant = |told: &Told| told.of(Category::Constant);
+    let others = |told: &Told| told.values.iter().sum::<u32>() - told.of(Category::Constant);
+    let whole =
+        seen.sent.iter().map(|sent| sent.told.map_or(0, |told| told.bits()).abs_diff(8 * u64::from(sent.bytes)));
+    Ok(vec![
+        ("values of what is Constant, in the first second", bytes(false, &constant)),
+        ("values of what is Constant, after it", bytes(true, &constant)),
+        ("values of all else, after it", bytes(true, &others)),
+        ("bits that are not counted, or counted twice", count(whole.sum::<u64>() as usize)),
+    ])
+}
+
+fn self_contained(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let bells = drawn_as(&seen, BodyKind::Bell);
+    let mut uneven = Vec::new();
+    for pair in bells.windows(2) {
+        let [(before, a, from), (now, b, to)] = pair else { continue };
+        let same = a == b && from.body.teleports == to.body.teleports && from.body.teleports > 0;
+        // Only while the bell rings; the sound position stays constant at its end.
+        if same && (1..1_950_000).contains(&played_us(to)) {
+            let heard = played_us(to) - played_us(from);
+            uneven.push((heard - (now.at - before.at).0).abs() as f64 / 1000.0);
+        }
+    }
+    Ok(vec![
+        ("frames in which it rings", count(uneven.len())),
+        ("sound off from what has passed since the last frame, most", greatest(&uneven)),
+    ])
+}
+
+fn authoritative(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let mut off = Vec::new();
+    for frame in seen.inspected(0) {
+        let last = seen.newest_for(0, frame.at);
+        let told = last.and_then(|last| body_of(&last.bodies, 1));
+        if let Some((told, drawn)) = told.zip(frame.drawn(1)) {
+            off.push(f64::from(told.origin.distance(drawn.body.origin)));
+        }
+    }
+    Ok(vec![("frames", count(off.len())), ("drawn off from the last update, most", greatest(&off))])
+}
+
+fn controlled(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let drawn = |frame: &SeenFrame| Some((frame.own_placed.as_ref()?.body.origin, frame.own_drawn?));
+    let off = |(drawn, own): (Vec3, Vec3)| f64::from(drawn.distance(own));
+    let off: Vec<f64> = seen.inspected(0).filter_map(drawn).map(off).collect();
+    let own = seen.frames_of(0).filter_map(|frame| Some((frame.at, frame.own_placed.as_ref()?.body.health)));
+    let shown = own.into_iter().find(|(_, health)| *health < 100).map(|(at, _)| at);
+    let hurt = seen.ticks.iter().find(|tick| body_of(&tick.bodies, 0).is_some_and(|b| b.health < 100));
+    Ok(vec![
+        ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
+        ("frames", count(off.len())),
+        ("own avatar drawn off from what is predicted, most", greatest(&off)),
+        ("health lost to health shown", shown.zip(hurt).map(|(shown, hurt)| (shown - hurt.at).as_ms_f64())),
+    ])
+}
+
+fn simulated(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let mut off = Vec::new();
+    for (frame, id, placed) in drawn_as(&seen, BodyKind::Apple) {
+        // The present of the own avatar: the time at which a usercmd made now runs.
+        let at = placed.by.map_or(frame.at + Micros::from_ms(60), |by| by.at);
+        let truth = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at <= at).saturating_sub(1));
+        let truth = truth.and_then(|tick| Some((tick.at, body_of(&tick.bodies, id.0)?)));
+        let last = seen.newest_for(0, frame.at);
+        let told = last.and_then(|last| body_of(&last.bodies, id.0));
+        let (Some((then, truth)), Some(told)) = (truth, told) else { continue };
+        let falls = |body: &ArenaBody| !body.on_ground && body.velocity != Vec3::ZERO;
+        if falls(told) && falls(truth) && told.teleports == truth.teleports {
+            let truth = truth.origin + truth.velocity * (at - then).as_s_f64() as f32;
+            off.push(f64::from(placed.body.origin.distance(truth)));
+        }
+    }
+    Ok(vec![("frames in which one falls", count(off.len())), ("off from where it will be, most", greatest(&off))])
+}
+
+fn start_of_a_fall(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let (mut shifts, mut off) = (Vec::new(), Vec::new());
+    let apples = drawn_as(&seen, BodyKind::Apple);
+    for pair in apples.windows(2) {
+        let [(before, a, from), (now, b, to)] = pair else { continue };
+        if a != b || from.body.teleports != to.body.teleports || from.body.on_ground || to.body.on_ground {
+            continue;
+        }
+        // The movement in one frame, minus that due to its velocity.
+        let fell = to.body.velocity * (now.at - before.at).as_s_f64() as f32;
+        shifts.push(f64::from((to.body.origin - from.body.origin - fell).length()));
+        let truth = to.by.and_then(|by| seen.truth(b.0, by.at)).filter(|_| to.body.velocity.z < -220.0);
+        off.extend(truth.map(|truth| f64::from(truth.distance(to.body.origin))));
+    }
+    Ok(vec![
+        ("frames in which one hangs or falls", count(shifts.len())),
+        ("shift in one frame, most", greatest(&shifts)),
+        ("off from where it will be once it falls fast, most", greatest(&off)),
+    ])
+}
+
+fn deterministic_ai(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let mut off = Vec::new();
+    let mut moving = 0;
+    for (frame, id, placed) in drawn_as(&seen, BodyKind::Walker) {
+        // The server timeline, which is the client's clock.
+        let at = placed.by.map_or(frame.command.server_time, |by| by.at);
+        let Some(truth) = seen.truth(id.0, at) else { continue };
+        moving += usize::from(placed.body.velocity != Vec3::ZERO);
+        off.push(f64::from(placed.body.origin.distance(truth)));
+    }
+    Ok(vec![("frames in which it walks", count(moving)), ("off from where it was, most", greatest(&off))])
+}
+
+fn reactive(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let fired: Vec<&SeenFrame> = seen
+        .frames_of(0)
+        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == EffectKind::Launcher as u8))
+        .collect();
+    let is_arrow = |placed: &Placed<ArenaBody>| placed.body.kind == BodyKind::Arrow;
+    let shown = |shot: &&SeenFrame| {
+        let had = arrows(&seen, shot.at - Micros(1));
+        let frame = seen
+            .frames_of(0)
+            .find(|frame| frame.at >= shot.at && frame.drawn.iter().filter(|(_, p)| is_arrow(p)).count() > had)?;
+        Some((frame.at - shot.at).as_ms_f64())
+    };
+    let delays: Vec<f64> = fired.iter().filter_map(shown).collect();
+    Ok(vec![
+        ("arrows shot", count(fired.len())),
+        ("shot to an arrow on the screen, most", greatest(&delays)),
+        ("arrows that the server launched", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
+    ])
+}
+
+fn taken_back(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let has_arrow = |frame: &&SeenFrame| frame.drawn.iter().any(|(_, p)| is_by(p, Category::Reactive));
+    let on_screen: Vec<Micros> = seen.frames_of(0).filter(has_arrow).map(|frame| frame.at).collect();
+    let shot = seen.frames_of(0).find(|frame| !frame.shots.is_empty() || frame.effects.iter().any(is_launch));
+    let word = shot.and_then(|shot| seen.received_by(0).find(|s| s.ack >= shot.command.seq)).map(|s| s.at);
+    let since = |at: Option<Micros>, from: Option<Micros>| at.zip(from).map(|(at, from)| (at - from).as_ms_f64());
+    Ok(vec![
+        ("arrows that the server launched", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
+        ("shot to the arrow on the screen", since(on_screen.first().copied(), shot.map(|shot| shot.at))),
+        ("shot to the server's word", since(word, shot.map(|shot| shot.at))),
+        ("frames with it until that word", word.map(|word| on_screen.iter().filter(|at| **at < word).count() as f64)),
+        ("frames with it after that word", word.map(|word| on_screen.iter().filter(|at| **at >= word).count() as f64)),
+    ])
+}
+
+fn is_launch(effect: &Effect) -> bool {
+    effect.kind == EffectKind::Launcher as u8
+}
+
+fn inverted(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let mut missed = Vec::new();
+    let (mut frames, mut unsteady) = (0, Vec::new());
+    let mut flight: Option<Flight> = None;
+    for (frame, id, placed) in drawn_as(&seen, BodyKind::Arrow) {
+        let last = seen.newest_for(0, frame.at);
+        let Some((last, told)) = last.and_then(|last| Some((last, body_of(&last.bodies, id.0)?))) else { continue };
+        frames += 1;
+        unsteady.extend(Flight::go_on(&mut flight, frame, id, placed, told));
+        let lands = last.server_time + Micros(i64::from(told.event_in_us));
+        let at = placed.by.map_or(last.server_time, |by| by.at);
+        // An arrow drawn after its landing time has landed.
+        if frame.command.server_time + Micros::from_ms(120) >= lands && at <= lands + Micros::from_s(1) {
+            missed.push(f64::from(placed.body.origin.distance(told.goal)));
+        }
+    }
+    Ok(vec![
+        ("frames with an arrow that the server knows", count(frames)),
+        ("frames after its landing was due", count(missed.len())),
+        ("off from its announced end then, most", greatest(&missed)),
+        ("frames on the way", count(unsteady.len())),
+        ("unevenness of its steps on the way, most", greatest(&unsteady)),
+    ])
+}
+
+/// An arrow followed from frame to frame.
+struct Flight {
+    arrow: (EntityId, u32),
+    at: Micros,
+    place: Vec3,
+    /// The distance covered in the previous frame.
+    step: Option<f64>,
+}
+
+impl Flight {
+    /// Follows an arrow to the next frame. Returns the difference between its step there and the one before. Returns
+    /// `None` for an arrow that has landed or is new.
+    fn go_on(
+        flight: &mut Option<Flight>,
+        frame: &SeenFrame,
+        id: EntityId,
+        placed: &Placed<ArenaBody>,
+        told: &ArenaBody,
+    ) -> Option<f64> {
+        let arrow = (id, told.teleports);
+        let place = placed.body.origin;
+        let before = flight.take().filter(|before| before.arrow == arrow && frame.at > before.at);
+        let step = before.as_ref().map(|before| f64::from(before.place.distance(place)));
+        let is_on_its_way = place.distance(told.goal) > 0.5;
+        let uneven = before.as_ref().and_then(|before| Some((step? - before.step?).abs()));
+        *flight = Some(Flight { arrow, at: frame.at, place, step });
+        uneven.filter(|_| is_on_its_way)
+    }
+}
+
+fn short_jump(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, 1)).map(|b| b.origin.z);
+    let ground = ground.fold(f32::INFINITY, f32::min);
+    let simulating = experiment.play_always_without(0, Part::Kinds)?;
+    let placed = |seen: &Seen| -> Vec<Placed<ArenaBody>> {
+        seen.inspected(0).filter_map(|frame| frame.drawn(1).cloned()).collect()
+    };
+    let highest = |placed: &[Placed<ArenaBody>]| {
+        greatest(&placed.iter().map(|placed| f64::from(placed.body.origin.z - ground)).collect::<Vec<_>>())
+    };
+    let simulated = placed(&simulating);
+    let by = simulated.iter().filter(|placed| is_by(placed, Category::Simulated)).count();
+    Ok(vec![
+        ("frames that draw him as simulated", share(by, simulated.len())),
+        ("highest, simulated to the present", highest(&simulated)),
+        ("highest, as drawn", highest(&placed(&seen))),
+    ])
+}
+
+fn by_all(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let preset = "nereids".to_owned();
+    let mut scenario = Scenario { preset, players: 4, seconds: 30.0, ..Scenario::default() };
+    if experiment.is_off() {
+        scenario.settings.insert("prediction.mode".to_owned(), "movement".to_owned());
+    }
+    let mut seen = Seen::default();
+    let rules = Arc::new(ArenaRules::new(ArenaMap::orchard()));
+    record_synthetic::<Arena>(&scenario, &rules, &mut seen)?;
+    let all =
+        || seen.frames.iter().flat_map(|frame| frame.drawn.iter().map(|(_, placed)| placed).chain(&frame.own_placed));
+    let by = |category| count(all().filter(|placed| is_by(placed, category)).count());
+    Ok(vec![
+        ("views", count(all().count())),
+        ("constant", by(Category::Constant)),
+        ("authoritative", by(Category::Authoritative)),
+        ("controlled", by(Category::Controlled)),
+        ("simulated", by(Category::Simulated)),
+        ("deterministic-ai", by(Category::DeterministicAi)),
+        ("reactive", by(Category::Reactive)),
+        ("inverted", by(Category::Inverted)),
+    ])
+}
+
+/// Returns everything of a kind on the watcher's screen, by frame.
+fn drawn_as(seen: &Seen, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<ArenaBody>)> {
+    let mut all: Vec<_> = seen
+        .inspected(0)
+        .flat_map(|frame| frame.drawn.iter().map(move |(id, placed)| (frame, *id, placed)))
+        .filter(|(_, _, placed)| placed.body.kind == kind)
+        .collect();
+    all.sort_by_key(|(frame, id, _)| (*id, frame.at));
+    all
+}
+
+/// Returns the number of arrows on the watcher's last screen before a time.
+fn arrows(seen: &Seen, before: Micros) -> usize {
+    let frame = seen.frames_of(0).rfind(|frame| frame.at <= before);
+    frame.map_or(0, |frame| frame.drawn.iter().filter(|(_, placed)| placed.body.kind == BodyKind::Arrow).count())
+}
+
+/// Returns the played length of a bell's sound, in µs.
+fn played_us(placed: &Placed<ArenaBody>) -> i64 {
+    -i64::from(placed.body.event_in_us)
+}
+
+fn is_by(placed: &Placed<ArenaBody>, category: Category) -> bool {
+    placed.by.is_some_and(|by| by.category == category)
+}
+
+fn share(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
+}

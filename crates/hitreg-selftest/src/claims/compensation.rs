@@ -1,0 +1,313 @@
+//! Which player a shot hits: leads, rewinds, corners. Player 0 shoots, player 1 runs.
+
+use std::sync::Arc;
+
+use super::experiment::Experiment;
+use super::watch::{Seen, SeenShot, body_of};
+use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
+use hitreg_analysis::fairness::{Exposure, Fairness};
+use hitreg_arena::{ArenaBody, EffectKind};
+use hitreg_log::units::{EntityId, Micros, PlayerId};
+use hitreg_netcode::game::Reason;
+use hitreg_netcode::geometry::angle_off;
+use hitreg_netcode::replay::Tables;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!(LagCompensation, "lead-without-compensation", lead_without),
+    claim!(LagCompensation, "lead-with-compensation", lead_with),
+    claim!(LagCompensation, "lead-with-extrapolation", lead_extrapolated),
+    claim!(LagCompensation, "hit-tone", hit_tone),
+    claim!(LagCompensation, "rewind-three-terms", three_terms),
+    claim!(LagCompensation, "rewind-moves-nobody", moves_nobody),
+    claim!(LagCompensation, "rewind-stance-and-life", stance_and_life),
+    claim!(LagCompensation, "shot-round-the-corner", round_the_corner),
+    claim!(LagCompensation, "shot-head-on", head_on),
+    claim!(LagCompensation, "shot-crossing", crossing),
+    claim!(LagCompensation, "projectiles-not-compensated", projectiles),
+    claim!(LagCompensation, "client-says-it-hit", client_says_it_hit),
+    claim!(LagCompensation, "false-stamps", false_stamps),
+];
+
+const SHOOTER: u16 = 0;
+const RUNNER: u16 = 1;
+
+fn lead_without(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    Ok(vec![
+        ("lead that hits, at 100 ms", lead_that_hits(&experiment.play_variant("rtt-100")?)),
+        ("lead that hits, at 200 ms", lead_that_hits(&experiment.play_variant("rtt-200")?)),
+    ])
+}
+
+fn lead_with(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    Ok(vec![("lead that hits, at 100 ms", lead_that_hits(&experiment.play()?))])
+}
+
+fn lead_extrapolated(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    Ok(vec![
+        ("lead that hits, at 60 ms", lead_that_hits(&experiment.play_variant("rtt-60")?)),
+        ("lead that hits, at 300 ms", lead_that_hits(&experiment.play_variant("rtt-300")?)),
+    ])
+}
+
+fn hit_tone(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (led, unled) = (experiment.play_variant("led")?, experiment.play_variant("not-led")?);
+    let fired: Vec<Micros> = led
+        .frames_of(SHOOTER)
+        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == EffectKind::Pistol as u8))
+        .map(|frame| frame.at)
+        .collect();
+    let heard = tones(&led);
+    let delay = |heard: &Micros| {
+        let shot = fired.iter().copied().filter(|shot| shot <= heard).max_by_key(|shot| shot.0)?;
+        // Shots are farther apart than the round trip, so the last earlier shot is the right one.
+        Some((*heard - shot).as_ms_f64())
+    };
+    let delays: Vec<f64> = heard.iter().filter_map(delay).collect();
+    let predicted = led.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
+    let predicted = predicted.filter(|effect| effect.kind == EffectKind::HitTone as u8).count();
+    Ok(vec![
+        ("shots", count(fired.len())),
+        ("tones when leading by 50 units", count(heard.len())),
+        ("tones when aiming straight", count(tones(&unled).len())),
+        ("shot to tone, median", median(&delays)),
+        ("tones that the client predicted", count(predicted)),
+    ])
+}
+
+fn three_terms(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let rewind = |name: &str| -> Result<Option<f64>, ClaimError> {
+        let seen = experiment.play_variant(name)?;
+        Ok(median(&seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).collect::<Vec<_>>()))
+    };
+    let sparse = experiment.play_variant("sparse")?;
+    let errors: Vec<f64> = sparse.shots.iter().filter_map(|shot| view_error(&sparse, shot)).collect();
+    let said = sparse.frames_of(SHOOTER).last().map(|frame| f64::from(frame.command.lerp_msec));
+    Ok(vec![
+        ("rewind, 100 ms of latency", rewind("latency")?),
+        ("rewind, 100 ms of interpolation", rewind("lerp")?),
+        ("rewind, both", rewind("both")?),
+        ("interpolation in the usercmd", said),
+        ("10 updates/s: judged off from where drawn", greatest(&errors)),
+    ])
+}
+
+fn moves_nobody(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (with, without) = (experiment.play_variant("with")?, experiment.play_variant("without")?);
+    let place = |seen: &Seen| -> Vec<Option<ArenaBody>> {
+        let at_rest = |body: &ArenaBody| ArenaBody { health: 0, ..*body };
+        seen.ticks.iter().map(|tick| body_of(&tick.bodies, RUNNER).map(at_rest)).collect()
+    };
+    let differing = place(&with).iter().zip(&place(&without)).filter(|(a, b)| a != b).count();
+    let way = |shot: &SeenShot| {
+        let judged = body_of(&shot.targets, RUNNER)?.origin;
+        Some(f64::from(judged.distance(with.truth(RUNNER, shot.at)?)))
+    };
+    let ways: Vec<f64> = with.shots.iter().filter_map(way).collect();
+    Ok(vec![
+        ("hits, aimed straight at what is drawn", count(hits(&with).count())),
+        ("judged at a place behind the present, median", median(&ways)),
+        ("ticks in which the target is elsewhere than without", count(differing)),
+    ])
+}
+
+fn stance_and_life(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (ducked, died) = (experiment.play_variant("ducked")?, experiment.play_variant("died")?);
+    let shots = |seen: &Seen| seen.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER).count();
+    let now_ducked = ducked.shots.iter().all(|shot| {
+        let tick = ducked.ticks.iter().find(|tick| tick.at == shot.at);
+        tick.and_then(|tick| body_of(&tick.bodies, RUNNER)).is_some_and(|body| body.ducked)
+    });
+    let found_dead = died.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER);
+    let found_dead = found_dead.filter(|shot| shot.verdict.reason == Reason::AlreadyDead).count();
+    Ok(vec![
+        ("shots at the head of one who has ducked since", count(if now_ducked { shots(&ducked) } else { 0 })),
+        ("of those, hits", count(hits(&ducked).filter(|shot| shot.shooter.0 == SHOOTER).count())),
+        ("shots at one who has died since", count(shots(&died))),
+        ("of those, met alive in the past (no damage)", count(found_dead)),
+    ])
+}
+
+fn round_the_corner(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (late, quick) = (exposure(experiment, "rtt-500")?, exposure(experiment, "rtt-50")?);
+    let longest = |exposure: &Exposure| exposure.in_cover_ms.map(|spread| f64::from(spread.max));
+    Ok(vec![
+        ("hits in cover, shooter at 500 ms", count(late.in_cover as usize)),
+        ("in cover for, at 500 ms, longest", longest(&late)),
+        ("in cover for, at 50 ms, longest", longest(&quick)),
+    ])
+}
+
+fn head_on(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_variant("scene")?;
+    let exposure = exposure(experiment, "scene")?;
+    let bends: Vec<f64> = hits(&seen).filter_map(|shot| bend_deg(&seen, shot)).collect();
+    let moved: Vec<f64> = hits(&seen).filter_map(|shot| moved_back(&seen, shot)).collect();
+    Ok(vec![
+        ("hits", count(hits(&seen).count())),
+        ("moved back, median", median(&moved)),
+        ("between where he was hit and where he is, most", greatest(&bends)),
+        ("hits in cover", count(exposure.in_cover as usize)),
+        ("behind a wall instead: hits in cover", hits_in_cover(experiment, "aside")?),
+        ("behind a wall instead: shots that it stops", stopped(experiment, "aside")?),
+    ])
+}
+
+fn crossing(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_variant("scene")?;
+    let exposure = exposure(experiment, "scene")?;
+    let off_view = |shot: &SeenShot| {
+        let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
+        let runner = body_of(&tick.bodies, RUNNER)?;
+        let (sin, cos) = libm::sincosf(runner.viewangles.y.to_radians());
+        let off = angle_off(runner.origin, glam::Vec3::new(cos, sin, 0.0), shot.muzzle);
+        Some(f64::from(off.to_degrees()))
+    };
+    let views: Vec<f64> = hits(&seen).filter_map(off_view).collect();
+    Ok(vec![
+        ("hits", count(hits(&seen).count())),
+        ("shooter off the runner's view, least", views.iter().copied().reduce(f64::min)),
+        ("hits in cover", count(exposure.in_cover as usize)),
+        ("behind a wall instead: hits in cover", hits_in_cover(experiment, "behind")?),
+        ("behind a wall instead: shots that it stops", stopped(experiment, "behind")?),
+    ])
+}
+
+fn projectiles(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (rockets, bullets) = (experiment.play_variant("rockets")?, experiment.play_variant("bullets")?);
+    let rewind = rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).reduce(f64::max);
+    let met = rockets.impacts.iter().filter(|(_, verdict)| verdict.reason == Reason::Hit).count();
+    let at_once = hits(&rockets).count();
+    let heard = rockets.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
+    let heard = heard.filter(|effect| effect.kind == EffectKind::Launcher as u8).count();
+    Ok(vec![
+        ("rockets aimed straight at the runner", count(rockets.shots.len())),
+        ("of those, hits", count(met + at_once)),
+        ("rewind of rockets, most", rewind),
+        ("firing sounds predicted", count(heard)),
+        ("bullets aimed the same that hit", share_of_hits(&bullets)),
+    ])
+}
+
+fn client_says_it_hit(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let silent = experiment.play()?;
+    let (seen, heard) = experiment.play_saying_results(SHOOTER)?;
+    let otherwise = silent.ticks.iter().zip(&seen.ticks).filter(|(without, with)| without.hash != with.hash).count()
+        + silent.ticks.len().abs_diff(seen.ticks.len());
+    let judged_otherwise = silent.shots.iter().zip(&seen.shots).filter(|(without, with)| without != with).count()
+        + silent.shots.len().abs_diff(seen.shots.len());
+    let claimed: Vec<_> = seen
+        .frames_of(SHOOTER)
+        .flat_map(|frame| &frame.shots)
+        .filter(|(_, verdict)| verdict.reason == Reason::Hit)
+        .map(|(command, _)| *command)
+        .collect();
+    let agreed = hits(&seen).filter(|shot| claimed.contains(&shot.command)).count();
+    let health = |tick: Option<&super::watch::SeenTick>| Some(f64::from(body_of(&tick?.bodies, RUNNER)?.health));
+    let lost = health(seen.ticks.first()).zip(health(seen.ticks.last())).map(|(first, last)| first - last);
+    Ok(vec![
+        ("shots that hit on the shooter's screen", count(claimed.len())),
+        ("results that it told the server", count(heard)),
+        ("of those, hits to the server", count(agreed)),
+        ("shots judged otherwise than without a word", count(judged_otherwise)),
+        ("ticks that came out otherwise", count(otherwise)),
+        ("health that the target lost", lost),
+    ])
+}
+
+fn false_stamps(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let prepared = experiment.variant("scene")?;
+    let honest = forged::play(&prepared, Micros::ZERO)?;
+    let lied = forged::play(&prepared, Micros::from_ms(400))?;
+    let slightly = forged::play(&prepared, Micros::from_ms(190))?;
+    let rewind = |seen: &Seen| median(&seen.shots.iter().map(|s| s.rewound_by.as_ms_f64()).collect::<Vec<_>>());
+    let more = |seen: &Seen| rewind(seen).zip(rewind(&honest)).map(|(lied, honest)| lied - honest);
+    Ok(vec![
+        ("shots at one who is gone", count(lied.shots.len())),
+        ("honest stamps: hits", count(hits(&honest).count())),
+        ("stamps 400 ms older: hits", count(hits(&lied).count())),
+        ("stamps 400 ms older: rewound further by", more(&lied)),
+        ("stamps 190 ms older: rewound further by", more(&slightly)),
+    ])
+}
+
+/// Returns the median lead of the hits, in units.
+fn lead_that_hits(seen: &Seen) -> Option<f64> {
+    let leads: Vec<f64> =
+        hits(seen).filter_map(|shot| seen.lead_of(shot.shooter, shot.command)).map(f64::from).collect();
+    let (low, high) = (leads.iter().copied().reduce(f64::min)?, greatest(&leads)?);
+    Some((low + high) / 2.0)
+}
+
+fn hits(seen: &Seen) -> impl Iterator<Item = &SeenShot> {
+    seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
+}
+
+fn share_of_hits(seen: &Seen) -> Option<f64> {
+    (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64)
+}
+
+/// Returns the times at which the shooter heard its hits.
+fn tones(seen: &Seen) -> Vec<Micros> {
+    let is_tone = |effect: &&hitreg_netcode::game::Effect| {
+        effect.kind == EffectKind::HitTone as u8 && effect.entity == EntityId(SHOOTER)
+    };
+    let heard = |s: &super::watch::SeenSnapshot| vec![s.at; s.effects.iter().filter(is_tone).count()];
+    seen.received_by(SHOOTER).flat_map(heard).collect()
+}
+
+/// Returns the view error: the distance between where the runner was judged and where the shooter drew it.
+fn view_error(seen: &Seen, shot: &SeenShot) -> Option<f64> {
+    let drawn = seen.frame_of(PlayerId(SHOOTER), shot.command)?.drawn(RUNNER)?.body.origin;
+    Some(f64::from(body_of(&shot.targets, RUNNER)?.origin.distance(drawn)))
+}
+
+/// Returns the distance between where the runner was judged and where it was at the time of judgement.
+fn moved_back(seen: &Seen, shot: &SeenShot) -> Option<f64> {
+    Some(f64::from(body_of(&shot.targets, RUNNER)?.origin.distance(seen.truth(RUNNER, shot.at)?)))
+}
+
+/// Returns the angle at the muzzle, in degrees, between where the runner was judged and where it was at that time.
+fn bend_deg(seen: &Seen, shot: &SeenShot) -> Option<f64> {
+    let judged = body_of(&shot.targets, RUNNER)?.origin;
+    let off = angle_off(shot.muzzle, judged - shot.muzzle, seen.truth(RUNNER, shot.at)?);
+    Some(f64::from(off.to_degrees()))
+}
+
+/// Returns the number of hits on a target that was already in cover.
+fn hits_in_cover(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimError> {
+    Ok(count(exposure(experiment, variant)?.in_cover as usize))
+}
+
+/// Returns the number of shots that only the map stopped from hitting.
+fn stopped(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimError> {
+    let seen = experiment.play_variant(variant)?;
+    Ok(count(seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::HitWorld).count()))
+}
+
+/// Returns from the tables of a replay how targets were in cover when they were hit.
+fn exposure(experiment: &Experiment, variant: &str) -> Result<Exposure, ClaimError> {
+    let prepared = experiment.variant(variant)?;
+    let mut tables = Tables::new::<hitreg_arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
+    prepared.play(&mut tables, None)?;
+    Ok(Fairness::of(&tables.finish::<hitreg_arena::Arena>()).all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::Mechanism;
+
+    #[test]
+    fn what_is_said_of_cover_does_not_hold_without_the_wall() {
+        for name in ["shot-crossing", "shot-head-on", "shot-round-the-corner"] {
+            let claim = CLAIMS.iter().find(|claim| claim.name == name).expect(name);
+            let open = claim.text.replace("map = \"corner\"", "map = \"plain\"");
+            assert_ne!(open, claim.text, "{name} has a wall");
+            let checked = claim.check_as(&open, Mechanism::On).expect(name);
+            assert!(!checked.holds, "{name} needs no wall");
+            // Everything else is unchanged.
+            let other = checked.figures.iter().filter(|figure| !figure.figure.contains("cover"));
+            assert!(other.filter(|figure| !figure.figure.contains("wall")).all(|figure| figure.holds), "{checked:?}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! How the others are drawn: extrapolation, interpolation, teleports. Player 0 watches, player 1 moves.
+
+use super::experiment::Experiment;
+use super::watch::{Seen, SeenFrame, body_of};
+use super::without::Part;
+use super::{Claim, ClaimError, Figures, count, greatest, median};
+use hitreg_log::units::Micros;
+use hitreg_netcode::game::How;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!(Display, "extrapolation-distance", extrapolation_distance),
+    claim!(Display, "extrapolation-cap", extrapolation_cap),
+    claim!(Display, "extrapolation-dodging", extrapolation_dodging),
+    claim!(Display, "interpolation-smooth", interpolation_smooth),
+    claim!(Display, "interpolation-algorithm", interpolation_algorithm),
+    claim!(Display, "interpolation-in-the-past", interpolation_in_the_past),
+    claim!(Display, "lost-update-100-ms", lost_update_100_ms),
+    claim!(Display, "lost-update-200-ms", lost_update_200_ms),
+    claim!(Display, "bouncing-ball", bouncing_ball),
+    claim!(Display, "teleport-flag", teleport_flag),
+    claim!(Display, "teleport-distance", teleport_distance),
+];
+
+const VIEWER: u16 = 0;
+const MOVER: u16 = 1;
+/// A shorter step counts as standing still, in units.
+const REST_UNITS: f64 = 0.01;
+
+fn extrapolation_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_at_present(&seen, frame)).collect();
+    Ok(vec![
+        ("drawn ahead of the last update, median", median(&ahead_of_last(&seen))),
+        ("off from where the server has it, most", greatest(&errors)),
+    ])
+}
+
+fn extrapolation_cap(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let silence = seen.received_by(VIEWER).map(|s| s.at).collect::<Vec<_>>();
+    let silence = silence.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()).reduce(f64::max);
+    Ok(vec![("longest silence", silence), ("drawn ahead of the last update, most", greatest(&ahead_of_last(&seen)))])
+}
+
+fn extrapolation_dodging(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let error = |seen: &Seen| {
+        let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_of_picture(seen, frame)).collect();
+        greatest(&errors)
+    };
+    Ok(vec![
+        ("off while running straight, most", error(&experiment.play_variant("straight")?)),
+        ("off while dodging, most", error(&experiment.play_variant("dodging")?)),
+    ])
+}
+
+fn interpolation_smooth(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let steps = steps(&seen);
+    Ok(vec![
+        ("updates per second", updates_per_s(&seen)),
+        ("smallest step between frames", least(&steps)),
+        ("largest step between frames", greatest(&steps)),
+    ])
+}
+
+fn interpolation_algorithm(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let mut origin: Vec<f64> = Vec::new();
+    let mut angle: Vec<f64> = Vec::new();
+    for frame in seen.inspected(VIEWER) {
+        // The clock at the frame: the last update's time plus the time since.
+        let Some(last) = seen.newest_for(VIEWER, frame.at) else { continue };
+        let clock = last.server_time + (frame.at - last.at);
+        let target = clock - Micros::from_ms(100);
+        let known = || seen.received_by(VIEWER).filter(|s| s.at <= frame.at);
+        let before = known().filter(|s| s.server_time <= target).max_by_key(|s| s.server_time);
+        let after = known().filter(|s| s.server_time > target).min_by_key(|s| s.server_time);
+        let (Some(before), Some(after), Some(drawn)) = (before, after, frame.drawn(MOVER)) else { continue };
+        let (Some(a), Some(b)) = (body_of(&before.bodies, MOVER), body_of(&after.bodies, MOVER)) else { continue };
+        let share = (target - before.server_time).0 as f32 / (after.server_time - before.server_time).0 as f32;
+        origin.push(f64::from(drawn.body.origin.distance(a.origin.lerp(b.origin, share))));
+        let yaw = a.viewangles.y + (b.viewangles.y - a.viewangles.y) * share;
+        angle.push(f64::from((drawn.body.viewangles.y - yaw).abs()));
+    }
+    Ok(vec![
+        ("frames", count(origin.len())),
+        ("off from the line between the two updates, most", greatest(&origin)),
+        ("off from the angle between the two, most", greatest(&angle)),
+    ])
+}
+
+fn interpolation_in_the_past(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    Ok(vec![
+        ("behind the server at 20 ms of latency", behind_ms(&experiment.play_variant("near")?)),
+        ("behind the server at 200 ms of latency", behind_ms(&experiment.play_variant("far")?)),
+    ])
+}
+
+fn lost_update_100_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let held = experiment.play_variant("hold")?;
+    let carried = experiment.play_variant("extrapolate")?;
+    Ok(vec![
+        ("updates lost", lost_updates(&held)),
+        ("held: rest", longest_rest_ms(&held)),
+        ("held: jump after the rest", greatest(&steps(&held))),
+        ("carried on: warp when the next one comes", greatest(&steps(&carried))),
+    ])
+}
+
+fn lost_update_200_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let steps = steps(&seen);
+    let others = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|p| p.how != How::Interpolated);
+    Ok(vec![
+        ("updates lost", lost_updates(&seen)),
+        ("frames that are not interpolated", count(others.count())),
+        ("largest step between frames", greatest(&steps)),
+        ("behind the server", behind_ms(&seen)),
+    ])
+}
+
+fn bouncing_ball(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (slow, fast) = (experiment.play_variant("two-point-10")?, experiment.play_variant("two-point-50")?);
+    let (chasing, same_history) =
+        (experiment.play_variant("last-rendered-20")?, experiment.play_variant("history-20")?);
+    let (slow_history, history) = (experiment.play_variant("history-10")?, experiment.play_variant("history-50")?);
+    let resting = |seen: &Seen| {
+        let steps = steps(seen);
+        let rests = steps.iter().filter(|step| **step < REST_UNITS).count();
+        (!steps.is_empty()).then(|| 100.0 * rests as f64 / steps.len() as f64)
+    };
+    Ok(vec![
+        ("bounces", count(lowest_drawn(&slow).len())),
+        ("two-point, 10/s: lowest point above the ground", median(&lowest_drawn(&slow))),
+        ("two-point, 50/s: frames at rest", resting(&fast)),
+        ("from the last render position, 20/s: lowest point above the ground", median(&lowest_drawn(&chasing))),
+        ("history, 20/s: lowest point above the ground", median(&lowest_drawn(&same_history))),
+        ("history, 10/s: lowest point above the ground", median(&lowest_drawn(&slow_history))),
+        ("history, 50/s: lowest point above the ground", median(&lowest_drawn(&history))),
+        ("history, 50/s: frames at rest", resting(&history)),
+    ])
+}
+
+fn teleport_flag(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(VIEWER, Part::TeleportFlag)?;
+    let steps = steps(&seen);
+    // No player is ever between the teleporter and its destination.
+    let between = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|placed| {
+        let x = placed.body.origin.x;
+        x > -8.0 && x < 88.0
+    });
+    let there = seen.ticks.iter().find(|tick| body_of(&tick.bodies, MOVER).is_some_and(|b| b.teleports > 0));
+    let moved = there.and_then(|tick| body_of(&tick.bodies, MOVER)).map(|body| f64::from(body.origin.x));
+    Ok(vec![
+        ("where the teleporter leads", moved),
+        ("frames drawn on the way", count(between.count())),
+        ("largest step between frames", greatest(&steps)),
+    ])
+}
+
+fn teleport_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let share = |seen: &Seen| {
+        let drawn: Vec<How> = seen.inspected(VIEWER).filter_map(|f| Some(f.drawn(MOVER)?.how)).collect();
+        let at_once = drawn.iter().filter(|how| **how == How::Teleported).count();
+        (!drawn.is_empty()).then(|| 100.0 * at_once as f64 / drawn.len() as f64)
+    };
+    let far = experiment.play_variant("far")?;
+    Ok(vec![
+        ("190 units between updates: moved at once", share(&far)),
+        ("largest step between frames", greatest(&steps(&far))),
+        ("50 units between updates: moved at once", share(&experiment.play_variant("near")?)),
+    ])
+}
+
+/// Returns, for each frame, the distance between where the mover is drawn and where the last update has it.
+fn ahead_of_last(seen: &Seen) -> Vec<f64> {
+    let ahead = |frame: &SeenFrame| {
+        let last = body_of(&seen.newest_for(VIEWER, frame.at)?.bodies, MOVER)?;
+        Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(last.origin)))
+    };
+    seen.inspected(VIEWER).filter_map(ahead).collect()
+}
+
+/// Returns the distance between where the mover is drawn and where the server has it at that time.
+fn error_at_present(seen: &Seen, frame: &SeenFrame) -> Option<f64> {
+    Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(seen.truth(MOVER, frame.at)?)))
+}
+
+/// Returns the distance between where the mover is drawn and where it was at the drawn time. For an extrapolated mover,
+/// this is the present.
+fn error_of_picture(seen: &Seen, frame: &SeenFrame) -> Option<f64> {
+    let drawn = frame.drawn(MOVER)?;
+    let of = if drawn.how == How::Extrapolated { frame.at } else { frame.drawn_at };
+    Some(f64::from(drawn.body.origin.distance(seen.truth(MOVER, of)?)))
+}
+
+/// Returns, for each frame, the distance between the drawn origins of this frame and the previous one.
+pub(super) fn steps(seen: &Seen) -> Vec<f64> {
+    let places: Vec<_> = seen.inspected(VIEWER).filter_map(|frame| Some(frame.drawn(MOVER)?.body.origin)).collect();
+    places.windows(2).map(|pair| f64::from(pair[0].distance(pair[1]))).collect()
+}
+
+/// Returns the longest time for which the mover is drawn in one place.
+pub(super) fn longest_rest_ms(seen: &Seen) -> Option<f64> {
+    let frames: Vec<(Micros, glam::Vec3)> =
+        seen.inspected(VIEWER).filter_map(|frame| Some((frame.at, frame.drawn(MOVER)?.body.origin))).collect();
+    let rests = |from: usize| {
+        let (start, place) = frames[from];
+        let end = frames[from..].iter().take_while(|(_, p)| f64::from(p.distance(place)) < REST_UNITS).last();
+        end.map(|(at, _)| (*at - start).as_ms_f64())
+    };
+    (0..frames.len()).filter_map(rests).reduce(f64::max)
+}
+
+/// Returns the median age of the drawn position, computed from the distance covered since then.
+fn behind_ms(seen: &Seen) -> Option<f64> {
+    let behind = |frame: &SeenFrame| {
+        let drawn = &frame.drawn(MOVER)?.body;
+        let way = f64::from(drawn.origin.distance(seen.truth(MOVER, frame.at)?));
+        Some(1000.0 * way / f64::from(drawn.velocity.length()))
+    };
+    median(&seen.inspected(VIEWER).filter_map(behind).collect::<Vec<_>>())
+}
+
+fn updates_per_s(seen: &Seen) -> Option<f64> {
+    let (from, to) = seen.inspect;
+    let updates = seen.received_by(VIEWER).filter(|s| s.at >= from && s.at < to).count();
+    Some(updates as f64 / (to - from).as_s_f64())
+}
+
+/// Returns the number of snapshots to the viewer that were lost although a later one arrived.
+fn lost_updates(seen: &Seen) -> Option<f64> {
+    let newest = seen.received_by(VIEWER).map(|s| s.seq.0).max()?;
+    Some(f64::from(newest) - seen.received_by(VIEWER).count() as f64)
+}
+
+/// Returns the lowest drawn height of each bounce, in units above the standing height.
+fn lowest_drawn(seen: &Seen) -> Vec<f64> {
+    let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, MOVER)).map(|b| b.origin.z);
+    let ground = ground.skip(200).fold(f32::INFINITY, f32::min);
+    let heights: Vec<f32> =
+        seen.inspected(VIEWER).filter_map(|f| Some(f.drawn(MOVER)?.body.origin.z - ground)).collect();
+    let mut lows = Vec::new();
+    let mut low = f32::INFINITY;
+    for height in heights {
+        // Above this height, one bounce ends and the next begins.
+        if height > 22.0 {
+            if low < 22.0 {
+                lows.push(f64::from(low));
+            }
+            low = f32::INFINITY;
+        } else {
+            low = low.min(height);
+        }
+    }
+    lows
+}
+
+fn least(values: &[f64]) -> Option<f64> {
+    values.iter().copied().reduce(f64::min)
+}

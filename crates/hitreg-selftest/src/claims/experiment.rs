@@ -1,0 +1,302 @@
+//! Plays a claim's scene: the real server and clients on modelled links in virtual time, with scripted input.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::ClaimError;
+use super::results::{Believing, Results};
+use super::script::{Connection, MapName, Player, RulesChange, Scene, Script, Variant};
+use super::scripted_input::Scripted;
+use super::watch::Seen;
+use super::without::{Part, Without};
+use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
+use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg_netcode::game::Simulate as _;
+use hitreg_netcode::link::{Holed, LinkModel, ModelledLink};
+use hitreg_netcode::pipeline::{ClientPipeline, ServerPipeline, Setup};
+use hitreg_netcode::server::Server;
+use hitreg_netcode::session::{Intruder, Links, Machine, Observer};
+use hitreg_netcode::settings::Settings;
+
+/// The setup of a claim: its script, played with the claimed mechanism or without.
+#[derive(Clone, Debug)]
+pub(super) struct Experiment {
+    script: Script,
+    is_off: bool,
+}
+
+/// A scene with all changes applied.
+pub(super) struct Prepared {
+    pub(super) settings: Arc<Settings>,
+    pub(super) rules: Arc<ArenaRules>,
+    pub(super) scene: Scene,
+}
+
+impl Experiment {
+    pub(super) fn new(script: Script, is_off: bool) -> Experiment {
+        Experiment { script, is_off }
+    }
+
+    /// Returns whether the mechanism is switched off, for mechanisms that no setting controls.
+    pub(super) fn is_off(&self) -> bool {
+        self.is_off
+    }
+
+    /// Plays the scene unchanged.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play(&self) -> Result<Seen, ClaimError> {
+        play_prepared(&self.prepare(&Variant::default())?, None)
+    }
+
+    /// Plays the scene. If the mechanism is switched off, this player's client leaves out `part`.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_without(&self, player: u16, part: Part) -> Result<Seen, ClaimError> {
+        let without = Some((PlayerId(player), part)).filter(|_| self.is_off);
+        play_prepared(&self.prepare(&Variant::default())?, without)
+    }
+
+    /// Plays the scene with a client of this player that leaves out `part`.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_always_without(&self, player: u16, part: Part) -> Result<Seen, ClaimError> {
+        play_prepared(&self.prepare(&Variant::default())?, Some((PlayerId(player), part)))
+    }
+
+    /// Plays the scene with a client that reports to the server, by requests, which of its shots hit on its own screen.
+    /// If the mechanism is switched off, the server believes the reports. Also returns the number of reports received.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_saying_results(&self, player: u16) -> Result<(Seen, usize), ClaimError> {
+        let (prepared, mut seen) = (self.prepare(&Variant::default())?, Seen::default());
+        let results = Results::default();
+        let telling = Some((PlayerId(player), results.clone()));
+        let input = match self.is_off {
+            false => prepared.played::<Server<Arena>>(&mut seen, None, telling, |_| {})?,
+            true => prepared.played::<Believing>(&mut seen, None, telling, |machine| {
+                machine.server().believe(results.clone());
+            })?,
+        };
+        Ok((prepared.inspected(seen, input), results.heard()))
+    }
+
+    /// Plays the scene with a listener that sees all datagrams.
+    ///
+    /// # Errors
+    /// When the script cannot be played.
+    pub(super) fn play_overheard(&self, listener: Box<dyn Intruder>) -> Result<Seen, ClaimError> {
+        let (prepared, mut seen) = (self.prepare(&Variant::default())?, Seen::default());
+        let input = prepared.played::<Server<Arena>>(&mut seen, None, None, |machine| machine.let_in(listener))?;
+        Ok(prepared.inspected(seen, input))
+    }
+
+    /// Plays a variant of the scene.
+    ///
+    /// # Errors
+    /// When the variant does not exist or cannot be played.
+    pub(super) fn play_variant(&self, name: &str) -> Result<Seen, ClaimError> {
+        play_prepared(&self.variant(name)?, None)
+    }
+
+    /// Plays a variant of the scene in which player 0's link to the server carries `bytes_per_s` bytes per second.
+    ///
+    /// # Errors
+    /// When the variant does not exist or cannot be played.
+    pub(super) fn play_over(&self, name: &str, bytes_per_s: f64) -> Result<Seen, ClaimError> {
+        let mut prepared = self.variant(name)?;
+        for player in prepared.scene.players.iter_mut().take(1) {
+            let plain = LinkModel { delay_ms: player.link.delay_ms, ..LinkModel::default() };
+            let up = player.link.up.take().unwrap_or(plain);
+            player.link.up = Some(LinkModel { rate_bytes_per_s: Some(bytes_per_s), ..up });
+        }
+        play_prepared(&prepared, None)
+    }
+
+    /// Returns a variant of the scene, ready to play.
+    ///
+    /// # Errors
+    /// When the variant does not exist, or a setting is not available.
+    pub(super) fn variant(&self, name: &str) -> Result<Prepared, ClaimError> {
+        let variant = self.script.variants.get(name).ok_or_else(|| ClaimError::NoVariant(name.to_owned()))?;
+        self.prepare(variant)
+    }
+
+    fn prepare(&self, variant: &Variant) -> Result<Prepared, ClaimError> {
+        let mut scene = self.script.scene.clone().ok_or(ClaimError::NoScene)?;
+        let off = &self.script.off;
+        let mut settings = Settings::preset(&scene.preset)?;
+        let mut rules = ArenaRules::new(map(scene.map)?);
+        set_all(&mut settings, &scene.settings)?;
+        set_all(&mut settings, &variant.settings)?;
+        change_rules(&mut rules, &scene.rules);
+        change_rules(&mut rules, &variant.rules);
+        if self.is_off {
+            set_all(&mut settings, &off.settings)?;
+            change_rules(&mut rules, &off.rules);
+        }
+        for (player, link) in scene.players.iter_mut().zip(&variant.links) {
+            player.link = link.clone();
+        }
+        for player in &mut scene.players {
+            player.frame_jitter_ms = variant.frame_jitter_ms.unwrap_or(player.frame_jitter_ms);
+        }
+        for (name, start) in &variant.starts {
+            scene.player(name)?.start = Some(*start);
+        }
+        for (name, input) in &variant.input {
+            scene.player(name)?.input.clone_from(input);
+        }
+        Ok(Prepared { settings: Arc::new(settings), rules: Arc::new(rules), scene })
+    }
+}
+
+impl Scene {
+    fn player(&mut self, name: &str) -> Result<&mut Player, ClaimError> {
+        let player = name.parse().ok().and_then(|index: usize| self.players.get_mut(index));
+        player.ok_or_else(|| ClaimError::NoPlayer(name.to_owned()))
+    }
+}
+
+fn play_prepared(prepared: &Prepared, without: Option<(PlayerId, Part)>) -> Result<Seen, ClaimError> {
+    let mut seen = Seen::default();
+    let input = prepared.play(&mut seen, without)?;
+    Ok(prepared.inspected(seen, input))
+}
+
+impl Prepared {
+    fn inspected(&self, mut seen: Seen, input: Scripted) -> Seen {
+        let [from, to] = self.scene.inspect_ms.unwrap_or([0.0, self.scene.seconds * 1000.0]);
+        seen.meant = input.meant;
+        seen.players = self.scene.players.len() as u16;
+        seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
+        seen
+    }
+
+    /// Plays the scene for an observer. One player's client may leave out a part.
+    ///
+    /// # Errors
+    /// When the players cannot be placed.
+    pub(super) fn play(
+        &self,
+        observer: &mut impl Observer<Arena>,
+        without: Option<(PlayerId, Part)>,
+    ) -> Result<Scripted, ClaimError> {
+        self.played::<Server<Arena>>(observer, without, None, |_| {})
+    }
+
+    /// Plays the scene with another kind of server, after `make_ready` has prepared the machine.
+    fn played<S: ServerPipeline<Arena>>(
+        &self,
+        observer: &mut impl Observer<Arena>,
+        without: Option<(PlayerId, Part)>,
+        telling: Option<(PlayerId, Results)>,
+        make_ready: impl FnOnce(&mut Machine<Arena, Holed, Without, S>),
+    ) -> Result<Scripted, ClaimError> {
+        let Prepared { settings, rules, scene } = self;
+        let seed = Seed(scene.seed);
+        let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
+        let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
+        let client = |setup, player| {
+            let client = Without::new(setup, player);
+            let client = match &telling {
+                Some((teller, results)) if *teller == player => client.say_results(results.clone()),
+                Some(_) | None => client,
+            };
+            match without {
+                Some((changed, part)) if changed == player => client.leave_out(part),
+                Some(_) | None => client,
+            }
+        };
+        let mut machine = Machine::<Arena, Holed, Without, S>::with_clients(&setup, links, client);
+        make_ready(&mut machine);
+        if scene.players.iter().any(|player| player.start.is_some()) {
+            let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
+            machine.server().begin_from(world);
+        }
+        if let Some((player, results)) = &telling {
+            machine.let_ask(results.told_by(*player));
+        }
+        let mut input = Scripted::new(scene, settings);
+        let end = Micros((scene.seconds * 1e6) as i64);
+        let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
+        machine.run(ticks, &mut input, observer);
+        Ok(input)
+    }
+}
+
+fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
+    let (name, text) = match name {
+        MapName::Orchard => return Ok(ArenaMap::orchard()),
+        MapName::Plain => ("plain", include_str!("../../claims/plain.map")),
+        MapName::Corner => ("corner", include_str!("../../claims/corner.map")),
+        MapName::Teleporter => ("teleporter", include_str!("../../claims/teleporter.map")),
+    };
+    Ok(ArenaMap::parse(name, text.as_bytes())?)
+}
+
+/// Returns the spawned players, moved to the scene's starting places.
+pub(super) fn placed(rules: &ArenaRules, scene: &Scene) -> Vec<(EntityId, ArenaBody)> {
+    let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
+    let place = |((id, body), player): (&(EntityId, ArenaBody), &Player)| {
+        (*id, ArenaBody { origin: player.start.map_or(body.origin, Vec3::from_array), ..*body })
+    };
+    Arena::entities(&spawned).iter().zip(&scene.players).map(place).collect()
+}
+
+fn links(connection: &Connection, seed: Seed, player: u64) -> Links<Holed> {
+    let plain = LinkModel { delay_ms: connection.delay_ms, ..LinkModel::default() };
+    let link = |model: &Option<LinkModel>, holes: &[[f64; 2]], direction| {
+        let model = model.clone().unwrap_or(plain.clone());
+        Holed::new(ModelledLink::new(model, seed, player * 2 + direction), holes)
+    };
+    Links {
+        up: link(&connection.up, &connection.lose_up_ms, 0),
+        down: link(&connection.down, &connection.lose_down_ms, 1),
+    }
+}
+
+fn set_all(settings: &mut Settings, changes: &BTreeMap<String, String>) -> Result<(), ClaimError> {
+    for (key, value) in changes {
+        settings.set(key, value)?;
+    }
+    Ok(())
+}
+
+fn change_rules(rules: &mut ArenaRules, change: &RulesChange) {
+    fn set<T: Copy>(value: &mut T, to: Option<T>) {
+        if let Some(to) = to {
+            *value = to;
+        }
+    }
+    set(&mut rules.movement.maxspeed, change.maxspeed);
+    set(&mut rules.movement.accelerate, change.accelerate);
+    set(&mut rules.movement.friction, change.friction);
+    set(&mut rules.health, change.health);
+    set(&mut rules.respawn_ms, change.respawn_ms);
+    set(&mut rules.knockback_units_s, change.knockback_units_s);
+    set(&mut rules.player_collision, change.player_collision);
+    let pistol_shot = rules.weapons[WeaponId::Pistol as usize].shot;
+    let pistol = &mut rules.weapons[WeaponId::Pistol as usize];
+    set(&mut pistol.interval_ms, change.pistol_interval_ms);
+    set(&mut pistol.clip, change.pistol_clip);
+    if let Shot::Bullets { damage, .. } = &mut pistol.shot {
+        set(damage, change.pistol_damage);
+    }
+    let launcher = &mut rules.weapons[WeaponId::Launcher as usize];
+    set(&mut launcher.clip, change.launcher_clip);
+    set(&mut launcher.interval_ms, change.launcher_interval_ms);
+    if let Shot::Rocket { speed_units_s, radius_units, .. } = &mut launcher.shot {
+        set(speed_units_s, change.rocket_speed_units_s);
+        set(radius_units, change.rocket_radius_units);
+    }
+    if change.launcher_hits_at_once == Some(true) {
+        launcher.shot = pistol_shot;
+    }
+}

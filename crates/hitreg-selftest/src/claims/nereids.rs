@@ -1,0 +1,272 @@
+//! The NeREIDS live protocol in whole sessions: redundancy, scheduling by tick, the calibrated clock.
+
+use super::experiment::Experiment;
+use super::watch::{Seen, SeenFrame};
+use super::without::Part;
+use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
+use hitreg_log::record::{ArrivalRecord, Execution};
+use hitreg_log::stats::percentile;
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+use hitreg_netcode::game::Cause;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!(Nereids, "every-tick", every_tick),
+    claim!(Nereids, "three-lost-in-a-row", three_lost),
+    claim!(Nereids, "input-waits-for-its-tick", input_waits),
+    claim!(Nereids, "loss-of-5-percent", loss_of_5_percent),
+    claim!(Nereids, "computed-once", computed_once),
+    claim!(Nereids, "out-of-sequence-warnings", warnings),
+    claim!(Nereids, "warnings-set-the-clock", warnings_set_the_clock),
+    claim!(Nereids, "calibration-helper", calibration_helper),
+    claim!(Nereids, "perceived-avatar", perceived_avatar),
+];
+
+fn every_tick(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let spacing = |times: Vec<Micros>| median(&times.windows(2).map(|p| (p[1] - p[0]).as_ms_f64()).collect::<Vec<_>>());
+    let carried: Vec<f64> = seen.inspected(0).map(|frame| frame.carried as f64).collect();
+    Ok(vec![
+        ("from one input to the next", spacing(seen.inspected(0).map(|frame| frame.at).collect())),
+        ("from one snapshot to the next", spacing(seen.sent_to(0).collect())),
+        ("ticks of input in each packet", median(&carried)),
+    ])
+}
+
+fn three_lost(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let (three, four) = (experiment.play_variant("three")?, experiment.play_variant("four")?);
+    Ok(vec![
+        ("packets lost in a row", count(lost_packets(&three).len())),
+        ("input lost", count(lost_input(&three).len())),
+        ("packets lost in a row, then", count(lost_packets(&four).len())),
+        ("input lost then", count(lost_input(&four).len())),
+    ])
+}
+
+fn input_waits(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let wait = |name: &str| -> Result<Option<f64>, ClaimError> {
+        let seen = experiment.play_variant(name)?;
+        // The time from arrival at the server to the tick.
+        let waits: Vec<f64> = seen
+            .executed
+            .iter()
+            .filter_map(|done| {
+                let frame = seen.frame_of(done.player, done.command)?;
+                let (from, to) = seen.inspect;
+                let ran = seen.ticks.get(done.tick.0 as usize - 1)?.at;
+                let arrived = frame.at + Micros::from_ms(40);
+                (frame.at >= from && frame.at < to).then(|| (ran - arrived).as_ms_f64())
+            })
+            .collect();
+        Ok(median(&waits))
+    };
+    Ok(vec![("from arrival to the tick", wait("three-ticks")?)])
+}
+
+fn loss_of_5_percent(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let players = 0..seen.players;
+    let (from, to) = seen.inspect;
+    let inputs = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to).count();
+    let lost = lost_packets(&seen);
+    let in_a_row = |player: PlayerId, command: CommandSeq| {
+        // The input was in the packet with its own number and in the three packets after it.
+        (0..4).all(|later| lost.contains(&(player, command.0 + later)))
+    };
+    let lost_input = lost_input(&seen);
+    let explained = lost_input.iter().filter(|(player, command)| in_a_row(*player, *command)).count();
+    let corrections: Vec<Cause> = players
+        .flat_map(|player| seen.received_by(player).filter(|s| s.at >= from))
+        .filter_map(|s| s.correction.as_ref().map(|c| c.cause))
+        .collect();
+    let of = |cause: Cause| corrections.iter().filter(|c| **c == cause).count();
+    Ok(vec![
+        ("inputs", count(inputs)),
+        ("packets lost", count(lost.len())),
+        ("input lost but by four losses in a row", count(lost_input.len() - explained)),
+        ("input lost by four losses in a row", count(explained)),
+        ("corrections", count(corrections.len())),
+        ("of those, by a push", count(of(Cause::Knockback))),
+        ("of those, by another player", count(of(Cause::OtherPlayer))),
+        ("of those, by lost input", count(of(Cause::InputLost))),
+        ("of those, without a cause", count(of(Cause::Unknown))),
+    ])
+}
+
+fn computed_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let tick = |index: u32| seen.ticks.get(index as usize - 1);
+    let late = seen.executed.iter().filter(|done| done.how != Execution::Run).count();
+    let over = seen.executed.iter().filter(|done| done.how == Execution::Run).filter(|done| {
+        let for_time = seen.frame_of(done.player, done.command).map(|frame| frame.command.server_time);
+        let before = done.tick.0.checked_sub(1).filter(|n| *n > 0).and_then(tick).map(|tick| tick.at);
+        for_time.zip(before).is_some_and(|(for_time, before)| for_time <= before)
+    });
+    let rewound = seen.shots.iter().filter(|shot| shot.rewound_by > Micros::ZERO).count();
+    let changed = seen.received.iter().filter(|snapshot| {
+        let then = seen.ticks.iter().find(|tick| tick.at == snapshot.server_time);
+        then.is_none_or(|tick| {
+            tick.bodies.iter().zip(&snapshot.bodies).any(|((a, body), (b, told))| {
+                let mut body = *body;
+                hitreg_netcode::game::Body::strip_client_only(&mut body);
+                a != b || body != *told
+            })
+        })
+    });
+    Ok(vec![
+        ("input that came too late", count(late)),
+        ("input that ran though its tick was over", count(over.count())),
+        ("shots", count(seen.shots.len())),
+        ("shots applied back in time", count(rewound)),
+        ("frames that clients have otherwise than computed", count(changed.count())),
+    ])
+}
+
+fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let prepared = experiment.variant("scene")?;
+    let honest = forged::play(&prepared, Micros::ZERO)?;
+    let late = forged::play(&prepared, Micros::from_ms(1_000))?;
+    let early = forged::play(&prepared, Micros::from_ms(-2_000))?;
+    // Frames that are almost too early. Each value gets its own session, because the client's clock adapts to the
+    // feedback. Each input is sent once; otherwise one that is too early would be accepted when it is repeated.
+    let once = experiment.variant("once")?;
+    let about_32 = (20..44).map(|frames| forged::play(&once, Micros::from_ms(-32 * frames)));
+    let about_32: Vec<Seen> = about_32.collect::<Result<_, _>>()?;
+    let settled = Micros::from_s(6);
+    let differences = |seen: &Seen| -> Vec<f64> {
+        seen.sent
+            .iter()
+            .filter(|sent| sent.player.0 == 0)
+            .flat_map(|sent| &sent.warnings)
+            .map(|w| f64::from(*w))
+            .collect()
+    };
+    let after = honest.sent.iter().filter(|sent| sent.at > settled).map(|sent| sent.warnings.len()).sum();
+    Ok(vec![
+        ("warnings to honest clients that have settled", count(after)),
+        ("just late, before that: frames ahead, least", differences(&honest).into_iter().reduce(f64::min)),
+        ("just late, before that: frames ahead, greatest", greatest(&differences(&honest))),
+        ("input made too late: frames ahead, greatest", greatest(&differences(&late))),
+        ("input made too early: frames ahead, least", differences(&early).into_iter().reduce(f64::min)),
+        (
+            "about a second early: frames ahead of what ran, most",
+            greatest(&about_32.iter().filter_map(ahead_of_run).collect::<Vec<_>>()),
+        ),
+        (
+            "about a second early: frames ahead of what is warned of as early, least",
+            about_32.iter().flat_map(differences).filter(|ahead| *ahead > 0.0).reduce(f64::min),
+        ),
+    ])
+}
+
+/// Returns the greatest number of frames by which player 0's executed input was ahead on arrival.
+fn ahead_of_run(seen: &Seen) -> Option<f64> {
+    let ran = seen.executed.iter().filter(|done| done.player == PlayerId(0) && done.how == Execution::Run);
+    let ahead = ran.filter_map(|done| {
+        let packet =
+            |(player, arrival): &&(PlayerId, ArrivalRecord)| *player == done.player && arrival.number == done.command.0;
+        let came = seen.reached.iter().find(packet)?.1.at;
+        let next = seen.ticks.partition_point(|tick| tick.at <= came) as f64 + 1.0;
+        Some(f64::from(done.tick.0) - next)
+    });
+    ahead.reduce(f64::max)
+}
+
+fn warnings_set_the_clock(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(0, Part::Warnings)?;
+    let warned = seen.received_by(0).zip(seen.sent.iter().filter(|s| s.player.0 == 0));
+    let warned = warned.filter(|(_, sent)| !sent.warnings.is_empty()).count();
+    let ran = |frame: &&SeenFrame| {
+        let of = |done: &&super::watch::SeenExecution| done.player == frame.player && done.command == frame.command.seq;
+        seen.executed.iter().find(of).is_some_and(|done| done.how == Execution::Run)
+    };
+    let first = seen.received_by(0).next().map(|snapshot| snapshot.at);
+    let in_time = seen.frames_of(0).find(ran).map(|frame| frame.at);
+    Ok(vec![
+        ("snapshots with warnings", count(warned)),
+        ("first update to the first input in time", in_time.zip(first).map(|(at, first)| (at - first).as_ms_f64())),
+    ])
+}
+
+fn calibration_helper(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let (from, to) = seen.inspect;
+    let told: Vec<f64> = seen
+        .sent
+        .iter()
+        .filter(|sent| sent.player.0 == 0 && sent.at >= from && sent.at < to)
+        .filter_map(|sent| sent.helper_ms.map(f64::from))
+        .collect();
+    // The unfiltered lead of each packet's newest input.
+    let raw: Vec<f64> = seen
+        .reached
+        .iter()
+        .filter(|(player, arrival)| player.0 == 0 && arrival.at >= from && arrival.at < to)
+        .filter_map(|(player, arrival)| {
+            let stamp = seen.frame_of(*player, CommandSeq(arrival.number))?.command.server_time;
+            let tick = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at < stamp))?;
+            Some((tick.at - arrival.at).as_ms_f64())
+        })
+        .collect();
+    Ok(vec![
+        ("snapshots that tell it", count(told.len())),
+        ("helper, least", told.iter().copied().reduce(f64::min)),
+        ("helper, middle", median(&told)),
+        ("change of the inputs themselves", change(&raw)),
+        ("change of the helper", change(&told)),
+        ("spread of the helper", spread(told)),
+    ])
+}
+
+fn perceived_avatar(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let told = seen.sent.iter().filter(|sent| sent.player.0 == 0);
+    let told: Vec<(Micros, bool)> = told.filter_map(|sent| Some((sent.at, sent.saw_avatar_right?))).collect();
+    let disagreed: Vec<Micros> = told.iter().filter(|(_, is_right)| !is_right).map(|(at, _)| *at).collect();
+    let lasted = disagreed.first().zip(disagreed.last()).map(|(first, last)| (*last - *first).as_ms_f64());
+    Ok(vec![
+        ("inputs whose avatar is as the server has it", count(told.len() - disagreed.len())),
+        ("inputs whose avatar is not, after a push", count(disagreed.len())),
+        ("how long the server saw that", lasted),
+    ])
+}
+
+/// Returns the packets that were lost within the inspected time.
+fn lost_packets(seen: &Seen) -> Vec<(PlayerId, u32)> {
+    let (from, to) = seen.inspect;
+    let reached: std::collections::BTreeSet<(PlayerId, u32)> =
+        seen.reached.iter().map(|(player, arrival)| (*player, arrival.number)).collect();
+    let inspected = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to);
+    // A client sends one packet for each usercmd, so both have the same numbers.
+    inspected.map(|frame| (frame.player, frame.command.seq.0)).filter(|key| !reached.contains(key)).collect()
+}
+
+/// Returns the usercmds made within the inspected time that never ran.
+fn lost_input(seen: &Seen) -> Vec<(PlayerId, CommandSeq)> {
+    let (from, to) = seen.inspect;
+    let made: std::collections::BTreeSet<(PlayerId, CommandSeq)> = seen
+        .frames
+        .iter()
+        .filter(|frame| frame.at >= from && frame.at < to)
+        .map(|frame| (frame.player, frame.command.seq))
+        .collect();
+    let ran: std::collections::BTreeSet<(PlayerId, CommandSeq)> = seen
+        .executed
+        .iter()
+        .filter(|done| done.how == Execution::Run)
+        .map(|done| (done.player, done.command))
+        .collect();
+    made.difference(&ran).copied().collect()
+}
+
+/// Returns the 95th percentile of the changes between successive values.
+fn change(values: &[f64]) -> Option<f64> {
+    let mut changes: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    changes.sort_by(f64::total_cmp);
+    percentile(&changes, 95.0)
+}
+
+/// Returns the difference between the 95th and the 5th percentile.
+fn spread(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    Some(percentile(&values, 95.0)? - percentile(&values, 5.0)?)
+}

@@ -1,0 +1,291 @@
+//! Clients with and without prediction.
+
+use glam::Vec3;
+
+use super::experiment::Experiment;
+use super::watch::{Seen, SeenFrame, body_of};
+use super::without::Part;
+use super::{Claim, ClaimError, Figures, count, greatest, median};
+use hitreg_arena::{ArenaBody, EffectKind, WeaponId};
+use hitreg_log::record::Execution;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
+use hitreg_log::usercmd::buttons;
+use hitreg_netcode::game::Effect;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    claim!(Prediction, "sound-cut", sound_cut),
+    claim!(Prediction, "dumb-client", dumb_client),
+    claim!(Prediction, "prediction-at-once", prediction_at_once),
+    claim!(Prediction, "five-in-flight", five_in_flight),
+    claim!(Prediction, "frame-times", frame_times),
+    claim!(Prediction, "server-corrects", server_corrects),
+    claim!(Prediction, "correction-smoothed", correction_smoothed),
+    claim!(Prediction, "client-says-where-it-is", client_says_where_it_is),
+    claim!(Prediction, "effects-once", effects_once),
+    claim!(Prediction, "effects-not-told", effects_not_told),
+    claim!(Prediction, "eye-height", eye_height),
+    claim!(Prediction, "weapons-predicted", weapons_predicted),
+    claim!(Prediction, "weapon-logic-shared", weapon_logic_shared),
+    claim!(Prediction, "push-latency", push_latency),
+];
+
+fn dumb_client(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    Ok(vec![("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64))])
+}
+
+fn prediction_at_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let checked: Vec<f32> = seen.received_by(0).filter_map(|s| Some(s.comparison?.error_units)).collect();
+    let wrong = checked.iter().filter(|error| **error > 0.0).count();
+    Ok(vec![
+        ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
+        ("predictions held against the server", count(checked.len())),
+        ("wrong predictions", count(wrong)),
+    ])
+}
+
+fn five_in_flight(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let from = Micros::from_s(1);
+    let mut acked = 0;
+    let mut in_flight: Vec<f64> = Vec::new();
+    let mut snapshots = seen.received_by(0).peekable();
+    for frame in seen.frames_of(0) {
+        while let Some(snapshot) = snapshots.next_if(|s| s.at <= frame.at) {
+            acked = snapshot.ack.0;
+        }
+        if frame.at >= from {
+            in_flight.push(f64::from(frame.command.seq.0 - acked));
+        }
+    }
+    let corrected = seen.received_by(0).find(|s| s.at >= from && s.correction.is_some());
+    let again = corrected.and_then(|s| seen.frames_of(0).find(|frame| frame.at >= s.at)).map(|f| f64::from(f.ran));
+    Ok(vec![
+        ("usercmds in flight, median", median(&in_flight)),
+        ("usercmds in flight, most", in_flight.iter().copied().reduce(f64::max)),
+        ("run to predict after a correction", again),
+    ])
+}
+
+fn frame_times(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let play = |variant| experiment.play_variant(if experiment.is_off() { "regular" } else { variant });
+    let regular = play("regular")?;
+    let [irregular, capped, hitches, loaded] = ["irregular", "capped", "hitches", "loaded"].map(play);
+    let (irregular, capped, hitches, loaded) = (irregular?, capped?, hitches?, loaded?);
+    // The simulated time of a frame minus the time for which it is shown.
+    let off = |seen: &Seen| {
+        let frames: Vec<&SeenFrame> = seen.inspected(0).collect();
+        let off =
+            |pair: &[&SeenFrame]| (f64::from(pair[0].command.input.msec) - (pair[1].at - pair[0].at).as_ms_f64()).abs();
+        frames.windows(2).map(off).collect::<Vec<f64>>()
+    };
+    let in_all = |seen: &&Seen| {
+        let (first, last) = (seen.inspected(0).next()?, seen.inspected(0).next_back()?);
+        let simulated: f64 = seen.inspected(0).skip(1).map(|frame| f64::from(frame.command.input.msec)).sum();
+        Some((simulated - (last.at - first.at).as_ms_f64()).abs())
+    };
+    let all = [&irregular, &capped, &hitches, &loaded];
+    let wrong = all.iter().flat_map(|seen| seen.received_by(0)).filter(|s| s.correction.is_some()).count();
+    let capped = off(&capped);
+    let late = capped.iter().filter(|off| **off > 1.0).count() as f64;
+    Ok(vec![
+        ("regular frames: frame time off from the frame's own, most", greatest(&off(&regular))),
+        ("irregular frames: the same, most", greatest(&off(&irregular))),
+        ("a capped computer's frames: off by more than 1 ms", Some(100.0 * late / capped.len() as f64)),
+        ("frames with hitches: off, most", greatest(&off(&hitches))),
+        ("a loaded computer's frames: off, median", median(&off(&loaded))),
+        ("all of these: in all, most", greatest(&all.iter().filter_map(in_all).collect::<Vec<_>>())),
+        ("all of these: corrections", count(wrong)),
+    ])
+}
+
+fn server_corrects(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let lost = seen.executed.iter().find(|done| done.player.0 == 0 && done.how == Execution::Missing);
+    let made = lost.and_then(|done| seen.frame_of(done.player, done.command)).map(|frame| frame.at);
+    let corrected = seen.received_by(0).find(|s| s.correction.is_some());
+    let after = corrected.zip(made).map(|(snapshot, made)| (snapshot.at - made).as_ms_f64());
+    // The drawn origins before and after the correction, once both have run the same usercmds.
+    let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
+    let end = seen.frames_of(0).last().and_then(|frame| frame.own);
+    let there = seen.ticks.last().and_then(|tick| body_of(&tick.bodies, 0)).map(|body| body.origin);
+    let left = end.zip(there).map(|(own, there)| f64::from(own.origin.distance(there)));
+    Ok(vec![
+        ("lost usercmd to correction", after),
+        ("shift of the own position", shift),
+        ("corrections", count(seen.received_by(0).filter(|s| s.correction.is_some()).count())),
+        ("difference at the end", left),
+    ])
+}
+
+fn correction_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let corrected = seen.received_by(0).find(|s| s.correction.is_some());
+    let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
+    let off: Vec<(Micros, f64)> = seen
+        .inspected(0)
+        .filter_map(|frame| Some((frame.at, f64::from(frame.own_drawn?.distance(frame.own?.origin)))))
+        .collect();
+    let last = off.iter().rfind(|(_, off)| *off > 0.01).map(|(at, _)| *at);
+    let drawn: Vec<Vec3> = seen.inspected(0).filter_map(|frame| frame.own_drawn).collect();
+    let ways: Vec<f64> = drawn.windows(2).map(|pair| f64::from(pair[1].distance(pair[0]))).collect();
+    Ok(vec![
+        ("shift of the own position", shift),
+        ("drawn off from it, most", greatest(&off.iter().map(|(_, off)| *off).collect::<Vec<_>>())),
+        ("correction to being drawn there", corrected.zip(last).map(|(s, last)| (last - s.at).as_ms_f64())),
+        ("way drawn in a frame, least", ways.iter().copied().reduce(f64::min)),
+        ("way drawn in a frame, most", greatest(&ways)),
+    ])
+}
+
+fn client_says_where_it_is(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let honest = experiment.play()?;
+    let lied = experiment.play_always_without(0, Part::Honesty)?;
+    let world = |seen: &Seen| seen.ticks.iter().map(|tick| tick.bodies.clone()).collect::<Vec<_>>();
+    let differing = world(&honest).iter().zip(&world(&lied)).filter(|(a, b)| a != b).count();
+    let told = |seen: &Seen, is_right: bool| {
+        count(seen.sent.iter().filter(|s| s.player.0 == 0 && s.saw_avatar_right == Some(is_right)).count())
+    };
+    Ok(vec![
+        ("inputs of the one that lies, known to be wrong", told(&lied, false)),
+        ("inputs of the honest one, known to be wrong", told(&honest, false)),
+        ("inputs of the honest one, known to be right", told(&honest, true)),
+        ("ticks", count(honest.ticks.len())),
+        ("ticks in which the world is another for the lie", count(differing)),
+    ])
+}
+
+fn effects_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(0, Part::FirstRunMark)?;
+    let is_shot = |effect: &&Effect| effect.kind == EffectKind::Pistol as u8 && effect.entity == EntityId(0);
+    let fired = seen.shots.iter().filter(|shot| shot.shooter == PlayerId(0)).count();
+    let heard = seen.frames_of(0).flat_map(|frame| &frame.effects).filter(is_shot).count();
+    let reran = seen.received_by(0).filter_map(|s| s.correction.as_ref()).map(|c| c.reran as usize).sum();
+    Ok(vec![
+        ("shots fired", count(fired)),
+        ("usercmds that ran again", count(reran)),
+        ("sounds of the shots on the own client", count(heard)),
+        ("sounds per shot", (fired > 0).then(|| heard as f64 / fired as f64)),
+    ])
+}
+
+fn effects_not_told(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let own = |effect: &&Effect| effect.predictable && effect.entity == EntityId(0);
+    let told = |seen: &Seen, player| seen.received_by(player).flat_map(|s| &s.effects).filter(own).count();
+    let played = |seen: &Seen| seen.frames_of(0).flat_map(|frame| &frame.effects).filter(own).count();
+    let seen = experiment.play_variant("weapons")?;
+    let movement = experiment.play_variant("movement")?;
+    let heard = played(&movement) + told(&movement, 0);
+    Ok(vec![
+        ("effects played by the client that predicts", count(played(&seen))),
+        ("of those, told to it by the server too", count(told(&seen, 0))),
+        ("told to another player", count(told(&seen, 1))),
+        ("heard more than once if only movement is predicted", count(heard.abs_diff(told(&movement, 1)))),
+    ])
+}
+
+fn eye_height(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(0, Part::ClientOnlyState)?;
+    // The state at the start of the frame. All usercmds are acked, so it is the acked state with the client-only
+    // fields.
+    let eyes: Vec<(Micros, f32)> = seen
+        .frames
+        .iter()
+        .zip(&seen.meant)
+        .filter(|(frame, _)| frame.player == PlayerId(0) && frame.at >= Micros::from_ms(500))
+        .filter_map(|(frame, meant)| meant.own_before.map(|own| (frame.at, own.origin.z + own.view_ofs_z)))
+        .collect();
+    let step = eyes.windows(2).map(|pair| f64::from((pair[1].1 - pair[0].1).abs())).reduce(f64::max);
+    let corrections = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    let standing = seen.frames.iter().zip(&seen.meant).find(|(frame, _)| frame.at >= Micros::from_ms(900));
+    let standing = standing.and_then(|(_, meant)| meant.own_before).map(|own| f64::from(own.view_ofs_z));
+    let crouched = eyes.last().zip(eyes.first()).map(|(last, first)| f64::from(first.1 - last.1));
+    Ok(vec![
+        ("corrections while crouching", count(corrections)),
+        ("eye height before crouching", standing),
+        ("largest step of the eye between frames", step),
+        ("way of the eye in all", crouched),
+    ])
+}
+
+fn weapons_predicted(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let from_key = |key: &dyn Fn(&SeenFrame) -> bool, shows: &dyn Fn(&ArenaBody) -> bool| {
+        let pressed = seen.frames_of(0).find(|frame| frame.own.is_some() && key(frame))?;
+        let shown = seen.frames_of(0).find(|frame| frame.at >= pressed.at && frame.own.as_ref().is_some_and(shows))?;
+        Some((shown.at - pressed.at).as_ms_f64())
+    };
+    let switches = |frame: &SeenFrame| frame.command.input.impulse == 2;
+    let fires = |frame: &SeenFrame| frame.command.input.buttons & buttons::ATTACK != 0;
+    let reloads = |frame: &SeenFrame| frame.command.input.buttons & buttons::RELOAD != 0;
+    let checked = seen.received_by(0).filter(|s| s.comparison.is_some()).count();
+    let corrected = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    Ok(vec![
+        ("key to holstering", from_key(&switches, &|own| own.next_weapon == WeaponId::Shotgun)),
+        ("key to the weapon in hand", from_key(&switches, &|own| own.weapon == WeaponId::Shotgun)),
+        ("key to the round gone", from_key(&fires, &|own| own.weapon == WeaponId::Shotgun && own.clip.shotgun == 7)),
+        ("key to the next attack put off", from_key(&fires, &|own| own.next_attack_ms > 0)),
+        ("key to reloading", from_key(&reloads, &|own| own.reload_ms > 0)),
+        ("acknowledged states checked", count(checked)),
+        ("corrections", count(corrected)),
+    ])
+}
+
+fn weapon_logic_shared(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play_without(0, Part::SharedWeapons)?;
+    let fired: Vec<_> = seen.shots.iter().filter(|shot| shot.shooter.0 == 0).map(|shot| shot.command).collect();
+    let shown = seen.frames_of(0).flat_map(|frame| &frame.shots);
+    let never = shown.filter(|(command, _)| !fired.contains(command)).count();
+    let corrections = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    Ok(vec![
+        ("shots on the server", count(fired.len())),
+        ("shots on the own screen that the server never fired", count(never)),
+        ("corrections", count(corrections)),
+    ])
+}
+
+fn push_latency(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let lag = |name| -> Result<Option<f64>, ClaimError> {
+        Ok(key_to_movement(&experiment.play_variant(name)?, 0).map(Micros::as_ms_f64))
+    };
+    Ok(vec![
+        ("key to movement at -1000", lag("beyond")?),
+        ("key to movement at -50", lag("half")?),
+        ("key to movement at 0", lag("none")?),
+    ])
+}
+
+/// Returns the time from the first usercmd with movement to the first frame in which the own body is drawn elsewhere.
+pub(super) fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
+    let pressed = seen.frames_of(player).find(|f| f.command.input.forwardmove != 0.0 && f.own_drawn.is_some())?;
+    let before = seen.frames_of(player).take_while(|f| f.at < pressed.at).last()?.own_drawn?;
+    let moved = |drawn: Vec3| (drawn - before).truncate().length() > 0.01;
+    let shown = seen.frames_of(player).find(|f| f.at >= pressed.at && f.own_drawn.is_some_and(moved))?;
+    Some(shown.at - pressed.at)
+}
+
+/// Player 0 fires twice, and the usercmd of the first shot is lost.
+fn sound_cut(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let is_shot = |effect: &Effect| effect.kind == EffectKind::Pistol as u8;
+    let heard: Vec<(CommandSeq, Micros)> = seen
+        .inspected(0)
+        .filter(|frame| frame.effects.iter().any(is_shot))
+        .map(|frame| (frame.command.seq, frame.at))
+        .collect();
+    let cut: Vec<(CommandSeq, Micros)> = seen
+        .received_by(0)
+        .filter_map(|snapshot| Some((snapshot.at, snapshot.correction.as_ref()?)))
+        .flat_map(|(at, correction)| correction.cut.iter().map(move |(of, effect)| (*of, effect, at)))
+        .filter(|(_, effect, _)| is_shot(effect))
+        .map(|(of, _, at)| (of, at))
+        .collect();
+    let took = heard.first().zip(cut.first()).filter(|(heard, cut)| heard.0 == cut.0);
+    Ok(vec![
+        ("shots heard", count(heard.len())),
+        ("shots that the server ran", count(seen.shots.iter().filter(|shot| shot.shooter.0 == 0).count())),
+        ("shots cut", count(cut.len())),
+        ("first shot heard to cut", took.map(|(heard, cut)| (cut.1 - heard.1).as_ms_f64())),
+    ])
+}

@@ -1,0 +1,277 @@
+//! The recorded events of a session, by kind and in order of time. Measures read nothing else.
+
+use std::collections::BTreeMap;
+
+use glam::Vec3;
+
+use super::scripted_input::Meant;
+use hitreg_arena::{Arena, ArenaBody, ArenaWorld};
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{Effect, Judge as _, Placed, Simulate as _, Verdict};
+use hitreg_netcode::packet::Snapshot;
+use hitreg_netcode::pipeline::{Commanded, Comparison, Correction, Judged, Reconciled, Ticked};
+use hitreg_netcode::session::{Observer, Packed, Shown};
+use hitreg_netcode::wire::Told;
+
+/// The events of one session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) frames: Vec<SeenFrame>,
+    pub(super) ticks: Vec<SeenTick>,
+    pub(super) sent: Vec<SeenSent>,
+    pub(super) received: Vec<SeenSnapshot>,
+    pub(super) packets: Vec<(PlayerId, PacketRecord)>,
+    pub(super) reached: Vec<(PlayerId, ArrivalRecord)>,
+    pub(super) executed: Vec<SeenExecution>,
+    pub(super) shots: Vec<SeenShot>,
+    pub(super) impacts: Vec<(Micros, Verdict)>,
+    /// Each frame's intention; set after the session.
+    pub(super) meant: Vec<Meant>,
+    /// The index of each usercmd's frame.
+    by_command: BTreeMap<(PlayerId, CommandSeq), usize>,
+    /// The number of players; set after the session.
+    pub(super) players: u16,
+    /// The time of the inspected frames; set after the session.
+    pub(super) inspect: (Micros, Micros),
+}
+
+/// One client frame.
+#[derive(Clone, Debug)]
+pub(super) struct SeenFrame {
+    pub(super) player: PlayerId,
+    pub(super) at: Micros,
+    pub(super) command: Usercmd,
+    /// The predicted own body.
+    pub(super) own: Option<ArenaBody>,
+    /// The origin at which the own body is drawn.
+    pub(super) own_drawn: Option<Vec3>,
+    /// The own body as drawn, when drawing by category.
+    pub(super) own_placed: Option<Placed<ArenaBody>>,
+    pub(super) ran: u32,
+    /// The number of usercmds in the packet.
+    pub(super) carried: usize,
+    pub(super) effects: Vec<Effect>,
+    /// The client's verdicts on its shots.
+    pub(super) shots: Vec<(CommandSeq, Verdict)>,
+    pub(super) drawn: Vec<(EntityId, Placed<ArenaBody>)>,
+    pub(super) drawn_at: Micros,
+}
+
+/// The world after a tick.
+#[derive(Clone, Debug)]
+pub(super) struct SeenTick {
+    pub(super) at: Micros,
+    /// The hash of the complete world.
+    pub(super) hash: u64,
+    pub(super) bodies: Vec<(EntityId, ArenaBody)>,
+}
+
+/// A sent snapshot.
+#[derive(Clone, Debug)]
+pub(super) struct SeenSent {
+    pub(super) player: PlayerId,
+    pub(super) at: Micros,
+    /// The calibration helper.
+    pub(super) helper_ms: Option<i16>,
+    /// How many ticks each usercmd of a warning was ahead.
+    pub(super) warnings: Vec<i16>,
+    /// Whether the client's prediction matched the server's avatar.
+    pub(super) saw_avatar_right: Option<bool>,
+    pub(super) bytes: u16,
+    /// The bits of its datagrams by purpose.
+    pub(super) told: Option<Told>,
+}
+
+/// A usercmd that the server ran or dropped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenExecution {
+    pub(super) player: PlayerId,
+    pub(super) command: CommandSeq,
+    pub(super) tick: Tick,
+    pub(super) how: Execution,
+}
+
+/// A received snapshot.
+#[derive(Clone, Debug)]
+pub(super) struct SeenSnapshot {
+    pub(super) player: PlayerId,
+    pub(super) at: Micros,
+    pub(super) seq: SnapshotSeq,
+    pub(super) ack: CommandSeq,
+    pub(super) server_time: Micros,
+    pub(super) bodies: Vec<(EntityId, ArenaBody)>,
+    pub(super) effects: Vec<Effect>,
+    pub(super) comparison: Option<Comparison>,
+    pub(super) correction: Option<Correction>,
+}
+
+/// A judged shot.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SeenShot {
+    pub(super) shooter: PlayerId,
+    pub(super) command: CommandSeq,
+    pub(super) at: Micros,
+    pub(super) muzzle: Vec3,
+    pub(super) verdict: Verdict,
+    pub(super) rewound_by: Micros,
+    pub(super) targets: Vec<(EntityId, ArenaBody)>,
+}
+
+impl Seen {
+    /// Returns the frames of one player.
+    pub(super) fn frames_of(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
+        self.frames.iter().filter(move |frame| frame.player.0 == player)
+    }
+
+    /// Returns the inspected frames of one player.
+    pub(super) fn inspected(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
+        let (from, to) = self.inspect;
+        self.frames_of(player).filter(move |frame| frame.at >= from && frame.at < to)
+    }
+
+    /// Returns the packets that one player sent within the inspected time.
+    pub(super) fn packets_of(&self, player: u16) -> impl Iterator<Item = &PacketRecord> {
+        let (from, to) = self.inspect;
+        let sent = self.packets.iter().filter(move |(sender, _)| sender.0 == player).map(|(_, packet)| packet);
+        sent.filter(move |packet| packet.at >= from && packet.at < to)
+    }
+
+    /// Returns the newest snapshot that one player has at a time.
+    pub(super) fn newest_for(&self, player: u16, at: Micros) -> Option<&SeenSnapshot> {
+        self.received_by(player).filter(|snapshot| snapshot.at <= at).max_by_key(|snapshot| snapshot.seq)
+    }
+
+    /// Returns the snapshots that one player received.
+    pub(super) fn received_by(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenSnapshot> {
+        self.received.iter().filter(move |snapshot| snapshot.player.0 == player)
+    }
+
+    /// Returns the send times of snapshots to one player.
+    pub(super) fn sent_to(&self, player: u16) -> impl Iterator<Item = Micros> {
+        self.sent.iter().filter(move |sent| sent.player.0 == player).map(|sent| sent.at)
+    }
+
+    /// Returns the frame in which a player made a usercmd.
+    pub(super) fn frame_of(&self, player: PlayerId, command: CommandSeq) -> Option<&SeenFrame> {
+        Some(&self.frames[self.index_of(player, command)?])
+    }
+
+    /// Returns a player's lead before its target in a usercmd, in units.
+    pub(super) fn lead_of(&self, player: PlayerId, command: CommandSeq) -> Option<f32> {
+        Some(self.meant.get(self.index_of(player, command)?)?.lead_units)
+    }
+
+    fn index_of(&self, player: PlayerId, command: CommandSeq) -> Option<usize> {
+        self.by_command.get(&(player, command)).copied()
+    }
+
+    /// Returns an entity's origin on the server, interpolated linearly between ticks.
+    pub(super) fn truth(&self, entity: u16, at: Micros) -> Option<Vec3> {
+        let origin = |tick: &SeenTick| body_of(&tick.bodies, entity).map(|body| body.origin);
+        let after = self.ticks.partition_point(|tick| tick.at < at);
+        let next = self.ticks.get(after)?;
+        let Some(before) = after.checked_sub(1).map(|index| &self.ticks[index]) else { return origin(next) };
+        let share = (at - before.at).0 as f32 / (next.at - before.at).0 as f32;
+        Some(origin(before)?.lerp(origin(next)?, share))
+    }
+}
+
+/// Returns one entity's body.
+pub(super) fn body_of(bodies: &[(EntityId, ArenaBody)], entity: u16) -> Option<&ArenaBody> {
+    bodies.iter().find(|(id, _)| id.0 == entity).map(|(_, body)| body)
+}
+
+impl SeenFrame {
+    /// Returns one other entity as drawn.
+    pub(super) fn drawn(&self, entity: u16) -> Option<&Placed<ArenaBody>> {
+        self.drawn.iter().find(|(id, _)| id.0 == entity).map(|(_, placed)| placed)
+    }
+}
+
+impl Observer<Arena> for Seen {
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<Arena>, shown: &Shown<'_, ArenaBody>) {
+        self.by_command.insert((player, commanded.command.seq), self.frames.len());
+        self.frames.push(SeenFrame {
+            player,
+            at,
+            command: commanded.command,
+            own: commanded.predicted,
+            own_drawn: commanded.drawn_origin,
+            own_placed: commanded.own.clone(),
+            ran: commanded.ran,
+            carried: commanded.packet.commands.len(),
+            effects: commanded.effects.clone(),
+            shots: commanded.shots.iter().map(|(command, _, _, verdict)| (*command, verdict.clone())).collect(),
+            drawn: shown.drawn.to_vec(),
+            drawn_at: shown.drawn_at,
+        });
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        self.packets.push((player, packet));
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        self.reached.push((player, arrival));
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        self.executed.push(SeenExecution { player, command, tick, how });
+    }
+
+    fn judged(&mut self, at: Micros, _tick: Tick, judged: &Judged<Arena>) {
+        self.shots.push(SeenShot {
+            shooter: judged.shooter,
+            command: judged.command,
+            at,
+            muzzle: Arena::aim(&judged.fire).0,
+            verdict: judged.verdict.clone(),
+            rewound_by: judged.rewind.by,
+            targets: judged.rewind.targets.clone(),
+        });
+    }
+
+    fn impact(
+        &mut self,
+        at: Micros,
+        _tick: Tick,
+        _shooter: PlayerId,
+        _command: CommandSeq,
+        _weapon: &'static str,
+        verdict: &Verdict,
+    ) {
+        self.impacts.push((at, verdict.clone()));
+    }
+
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &ArenaWorld) {
+        self.ticks.push(SeenTick { at, hash: ticked.hash, bodies: Arena::entities(world).to_vec() });
+    }
+
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, packed: Packed) {
+        let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
+        let (helper_ms, Packed { bytes, saw_avatar_right, told }) = (snapshot.helper_ms, packed);
+        self.sent.push(SeenSent { player, at, helper_ms, warnings, saw_avatar_right, bytes, told });
+    }
+
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<ArenaBody>,
+        reconciled: Option<&Reconciled>,
+    ) {
+        self.received.push(SeenSnapshot {
+            player,
+            at,
+            seq: snapshot.seq,
+            ack: snapshot.ack,
+            server_time: snapshot.frame.server_time,
+            bodies: snapshot.frame.entities.clone(),
+            effects: snapshot.effects.clone(),
+            comparison: reconciled.and_then(|r| r.comparison),
+            correction: reconciled.and_then(|r| r.correction.clone()),
+        });
+    }
+}

@@ -1,0 +1,212 @@
+//! Clients that omit one part of a client's work, to show its purpose. They wrap the real client.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::results::Results;
+use hitreg_arena::{Arena, ArenaBody, BodyKind, WeaponId};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
+use hitreg_log::usercmd::Input;
+use hitreg_netcode::client::Client;
+use hitreg_netcode::game::{Body as _, Categorize as _, Category, Effect, Placed};
+use hitreg_netcode::history::Frame;
+use hitreg_netcode::packet::{ClientPacket, Snapshot};
+use hitreg_netcode::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
+
+/// The omitted part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The mark on usercmds that have already run. Without it, effects play at every run.
+    FirstRunMark,
+    /// Copying the client-only fields to the acked state.
+    ClientOnlyState,
+    /// Using the teleport mark. A distance over the limit still counts as a teleport.
+    TeleportFlag,
+    /// Reacting to warnings about usercmds that were too late or too early.
+    Warnings,
+    /// Receiving constant fields after the first time.
+    Constants,
+    /// Reporting the predicted avatar truthfully.
+    Honesty,
+    /// Running the server's weapon code: the client's pistol is twice as fast.
+    SharedWeapons,
+    /// Knowing that others are players. The client treats them as falling objects, and so as Simulated.
+    Kinds,
+}
+
+/// A client that may omit one part.
+pub(super) struct Without {
+    client: Client<Arena>,
+    setup: Setup<Arena>,
+    player: PlayerId,
+    part: Option<Part>,
+    /// The effects of usercmds that may run again, for playing them again.
+    effects: VecDeque<(CommandSeq, Vec<Effect>)>,
+    /// Usercmds sent but not acked, for a client that restarts.
+    in_flight: VecDeque<(CommandSeq, Micros, Input)>,
+    packets: u32,
+    /// Records which of its shots hit on its own screen, to be sent to the server.
+    results: Option<Results>,
+    /// The bodies already received, for a client that receives constant fields only once.
+    known: BTreeSet<(EntityId, u32)>,
+}
+
+impl Without {
+    pub(super) fn say_results(mut self, results: Results) -> Without {
+        self.results = Some(results);
+        self
+    }
+
+    pub(super) fn leave_out(mut self, part: Part) -> Without {
+        self.part = Some(part);
+        if part == Part::SharedWeapons {
+            let mut rules = (*self.setup.rules).clone();
+            rules.weapons[WeaponId::Pistol as usize].interval_ms /= 2;
+            self.setup.rules = Arc::new(rules);
+            self.client = Client::new(self.setup.clone(), self.player);
+        }
+        self
+    }
+
+    /// Returns the snapshot without constant fields, except in bodies that appear for the first time.
+    fn without_constants(&mut self, snapshot: &Snapshot<ArenaBody>) -> Snapshot<ArenaBody> {
+        let fields = ArenaBody::fields();
+        let mut entities = snapshot.frame.entities.clone();
+        for (id, body) in &mut entities {
+            if self.known.insert((*id, body.teleports)) {
+                continue;
+            }
+            let own = *id == self.player.entity();
+            let mut cells = vec![0; ArenaBody::CELLS];
+            body.write(&mut cells);
+            for (cell, field) in cells.iter_mut().zip(&fields) {
+                if Arena::category(body, own, field) == Category::Constant {
+                    *cell = 0;
+                }
+            }
+            *body = ArenaBody::read(&cells).unwrap_or(*body);
+        }
+        Snapshot { frame: Arc::new(Frame { entities, ..(*snapshot.frame).clone() }), ..snapshot.clone() }
+    }
+
+    /// Restarts the client from this snapshot alone, and makes the usercmds in flight again.
+    fn begin_anew(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<Reconciled> {
+        self.client = Client::new(self.setup.clone(), self.player);
+        self.client.number_from(snapshot.ack.next());
+        let reconciled = self.client.handle_snapshot(now, snapshot);
+        while self.in_flight.pop_front_if(|(seq, ..)| *seq <= snapshot.ack).is_some() {}
+        for (_, at, input) in &self.in_flight {
+            self.client.command(*at, input);
+        }
+        reconciled
+    }
+}
+
+impl ClientPipeline<Arena> for Without {
+    fn new(setup: Setup<Arena>, player: PlayerId) -> Without {
+        Without {
+            client: Client::new(setup.clone(), player),
+            setup,
+            player,
+            part: None,
+            effects: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            packets: 0,
+            results: None,
+            known: BTreeSet::new(),
+        }
+    }
+
+    fn number_from(&mut self, first: CommandSeq) {
+        self.client.number_from(first);
+    }
+
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<Reconciled> {
+        match self.part {
+            Some(Part::ClientOnlyState) => self.begin_anew(now, snapshot),
+            Some(Part::TeleportFlag) => self.client.handle_snapshot(now, &unmarked(snapshot)),
+            Some(Part::Warnings) => {
+                self.client.handle_snapshot(now, &Snapshot { warnings: Vec::new(), ..snapshot.clone() })
+            }
+            Some(Part::Constants) => {
+                let withheld = self.without_constants(snapshot);
+                self.client.handle_snapshot(now, &withheld)
+            }
+            Some(Part::Kinds) => self.client.handle_snapshot(now, &falling(snapshot, self.player.entity())),
+            Some(Part::FirstRunMark | Part::Honesty | Part::SharedWeapons) | None => {
+                self.client.handle_snapshot(now, snapshot)
+            }
+        }
+    }
+
+    fn look(&mut self, now: Micros) {
+        self.client.look(now);
+    }
+
+    fn command(&mut self, now: Micros, input: &Input) -> Commanded<Arena> {
+        let mut commanded = self.client.command(now, input);
+        self.packets += 1;
+        commanded.packet.number = self.packets;
+        let seq = commanded.command.seq;
+        if let Some(results) = &self.results {
+            results.note(&commanded.shots);
+        }
+        match self.part {
+            Some(Part::FirstRunMark) => {
+                let again = commanded.ran.saturating_sub(1);
+                while self.effects.pop_front_if(|(made, _)| made.0 + again < seq.0).is_some() {}
+                let first = std::mem::take(&mut commanded.effects);
+                commanded.effects.extend(self.effects.iter().flat_map(|(_, effects)| effects).cloned());
+                commanded.effects.extend(&first);
+                self.effects.push_back((seq, first));
+            }
+            Some(Part::ClientOnlyState) => self.in_flight.push_back((seq, now, *input)),
+            Some(Part::Honesty) => {
+                let elsewhere = |own: ArenaBody| ArenaBody { origin: own.origin + Vec3::X * 1000.0, ..own };
+                commanded.predicted = commanded.predicted.map(elsewhere);
+            }
+            Some(Part::TeleportFlag | Part::Warnings | Part::Constants | Part::SharedWeapons | Part::Kinds) | None => {}
+        }
+        commanded
+    }
+
+    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
+        self.client.handle_sent(packet, bytes);
+    }
+
+    fn drawn(&self) -> &[(EntityId, Placed<ArenaBody>)] {
+        self.client.drawn()
+    }
+
+    fn drawn_at(&self) -> Micros {
+        self.client.drawn_at()
+    }
+
+    fn predicted(&self) -> Option<&ArenaBody> {
+        self.client.predicted()
+    }
+}
+
+/// Returns the snapshot without teleport marks.
+fn unmarked(snapshot: &Snapshot<ArenaBody>) -> Snapshot<ArenaBody> {
+    with_bodies(snapshot, |_, body| ArenaBody { teleports: 0, ..*body })
+}
+
+/// Returns the snapshot with all players except the own one replaced by apples.
+fn falling(snapshot: &Snapshot<ArenaBody>, own: EntityId) -> Snapshot<ArenaBody> {
+    with_bodies(snapshot, |id, body| match body.kind {
+        BodyKind::Player if id != own => ArenaBody { kind: BodyKind::Apple, ..*body },
+        _ => *body,
+    })
+}
+
+fn with_bodies(
+    snapshot: &Snapshot<ArenaBody>,
+    change: impl Fn(EntityId, &ArenaBody) -> ArenaBody,
+) -> Snapshot<ArenaBody> {
+    let entities = snapshot.frame.entities.iter().map(|(id, body)| (*id, change(*id, body)));
+    let frame = Frame { entities: entities.collect(), ..(*snapshot.frame).clone() };
+    Snapshot { frame: Arc::new(frame), ..snapshot.clone() }
+}

@@ -1,0 +1,107 @@
+//! The zone of knowledge: visible and near entities, and the most important first when a packet is full. Player 0
+//! watches.
+
+use super::experiment::Experiment;
+use super::watch::{Seen, SeenSnapshot, body_of};
+use super::{Claim, ClaimError, Figures, count, greatest};
+use hitreg_arena::{Arena, ArenaBody, ArenaRules};
+use hitreg_log::units::Micros;
+use hitreg_netcode::game::Judge as _;
+
+pub(super) const CLAIMS: &[Claim] =
+    &[claim!(Server, "visible-objects", visible_objects), claim!(Server, "full-packets", full_packets)];
+
+fn visible_objects(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let hidden = experiment.variant("wall")?;
+    let seen = experiment.play_variant("wall")?;
+    let told: Vec<Told> = told_of(&seen).filter_map(|snapshot| Told::new(&hidden.rules, &seen, snapshot)).collect();
+    let lost = told.iter().filter(|told| told.is_in_sight && !told.is_told).count();
+    let after: Vec<f64> = told.iter().filter(|t| t.is_told).filter_map(|t| Some(t.hidden_for?.as_ms_f64())).collect();
+    let back = told.windows(2).filter(|pair| !pair[0].is_told && pair[1].is_told).count();
+    let drawn = seen.inspected(0).filter(|frame| {
+        let known = seen.newest_for(0, frame.at).is_some_and(|snapshot| body_of(&snapshot.bodies, 1).is_some());
+        !known && frame.drawn.iter().any(|(id, _)| id.0 == 1)
+    });
+    let far = experiment.play_variant("distance")?;
+    let away: Vec<(bool, f64)> = told_of(&far)
+        .filter_map(|snapshot| {
+            let way = far.truth(1, snapshot.server_time)? - far.truth(0, snapshot.server_time)?;
+            Some((body_of(&snapshot.bodies, 1).is_some(), f64::from(way.length())))
+        })
+        .collect();
+    let of = |is_told: bool| away.iter().filter(move |(told, _)| *told == is_told).map(|(_, units)| *units);
+    Ok(vec![
+        ("updates without the one behind the wall", count(told.iter().filter(|told| !told.is_told).count())),
+        ("updates without him while he is in sight", count(lost)),
+        ("updates with him after he went out of sight, for at most", greatest(&after)),
+        ("times that he comes back into the updates", count(back)),
+        ("frames that show who is in no update", count(drawn.count())),
+        ("farthest who is told of", of(true).reduce(f64::max)),
+        ("nearest who is not", of(false).reduce(f64::min)),
+    ])
+}
+
+/// Returns the updates to player 0 that were sent within the inspected time.
+fn told_of(seen: &Seen) -> impl Iterator<Item = &SeenSnapshot> {
+    let (from, to) = seen.inspect;
+    seen.received_by(0).filter(move |snapshot| snapshot.server_time >= from && snapshot.server_time < to)
+}
+
+/// An update, and whether the watcher could see player 1 at that time.
+struct Told {
+    is_told: bool,
+    is_in_sight: bool,
+    /// How long no part of player 1 had been in sight, if it was in sight before.
+    hidden_for: Option<Micros>,
+}
+
+impl Told {
+    fn new(rules: &ArenaRules, seen: &Seen, snapshot: &SeenSnapshot) -> Option<Told> {
+        let in_sight = |tick: &&super::watch::SeenTick| {
+            let eye = body_of(&tick.bodies, 0).map(ArenaBody::eye);
+            let other = body_of(&tick.bodies, 1);
+            eye.zip(other).is_some_and(|(eye, other)| Arena::sees(rules, eye, other) == Some(true))
+        };
+        let until = seen.ticks.partition_point(|tick| tick.at <= snapshot.server_time);
+        let now = seen.ticks[..until].last()?;
+        let last = seen.ticks[..until].iter().rev().find(in_sight)?;
+        Some(Told {
+            is_told: body_of(&snapshot.bodies, 1).is_some(),
+            is_in_sight: last.at == now.at,
+            hidden_for: Some(now.at - last.at).filter(|time| *time > Micros::ZERO),
+        })
+    }
+}
+
+/// Players from 1 on stand farther away with increasing number, and move all the time.
+fn full_packets(experiment: &Experiment) -> Result<Figures, ClaimError> {
+    let seen = experiment.play()?;
+    let players = usize::from(seen.players);
+    let mut stale = vec![0usize; players];
+    let mut in_a_row = vec![0usize; players];
+    let mut longest = 0;
+    let mut updates = 0;
+    for snapshot in told_of(&seen) {
+        updates += 1;
+        let Some(tick) = seen.ticks.iter().find(|tick| tick.at == snapshot.server_time) else { continue };
+        for player in 0..players {
+            let (told, truth) = (body_of(&snapshot.bodies, player as u16), body_of(&tick.bodies, player as u16));
+            let is_stale = told.map(|body| body.origin) != truth.map(|body| body.origin);
+            in_a_row[player] = if is_stale { in_a_row[player] + 1 } else { 0 };
+            stale[player] += usize::from(is_stale);
+            longest = longest.max(in_a_row[player]);
+        }
+    }
+    let share = |range: std::ops::Range<usize>| {
+        let of = range.len() * updates;
+        Some(100.0 * stale[range].iter().sum::<usize>() as f64 / of as f64)
+    };
+    let third = (players - 1) / 3;
+    Ok(vec![
+        ("updates", count(updates)),
+        ("of those, with an old state of the own avatar", count(stale[0])),
+        ("old states of the nearest third", share(1..1 + third)),
+        ("old states of the farthest third", share(players - third..players)),
+        ("updates for which one waits, most", count(longest)),
+    ])
+}

@@ -1,0 +1,163 @@
+//! The soak test: a search for faults. A seed determines a session and everything that goes wrong in it (a [`Plan`]).
+//! The session is played in virtual time, recorded, replayed, cut, merged and compared. Every [`Property`] that must
+//! hold for all sessions is checked. The same seed gives the same result on any machine.
+//!
+//! A plan that breaks a property is reduced as long as it breaks the same property.
+
+mod agree;
+mod bounds;
+mod check;
+mod disk;
+mod drawn;
+mod intruder;
+mod lie;
+mod plan;
+mod play;
+mod sides;
+mod smaller;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hitreg_log::units::named;
+use serde::Serialize;
+
+pub use lie::Lie;
+pub use plan::{Fault, Limits, Plan, PlayerPlan};
+pub use play::Stage;
+pub use smaller::smaller;
+
+/// The properties that must hold for every session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Property {
+    /// Every plan can be played, without a panic.
+    Plays,
+    /// No client exceeds the documented bounds, whatever it claims.
+    Bounds,
+    /// A log holds exactly what was recorded.
+    Log,
+    /// A replay reproduces every recorded state.
+    Replay,
+    /// The world can be saved, restored and run again at any tick.
+    Rollback,
+    /// A replay with encoded datagrams equals one without.
+    Datagrams,
+    /// A session recorded again from its own input is the same.
+    Rerecord,
+    /// `verify` finds no difference.
+    Verify,
+    /// A player who interpolates and lost no snapshot is judged by its own view.
+    ViewError,
+    /// A player who is alone and lost nothing predicts without error.
+    Prediction,
+    /// A trace does not differ from itself.
+    DiffSelf,
+    /// The diff of B and A mirrors the diff of A and B.
+    DiffMirror,
+    /// A killed recorder loses at most one second.
+    Crash,
+    /// A full disk leaves a log that can be opened.
+    FullDisk,
+    /// A log that is cut anywhere gives back the part before the cut and names the place.
+    Torn,
+    /// A flipped bit is detected, wherever it is.
+    Flipped,
+    /// A replay of the server's log alone reproduces every recorded state, whatever the clients claimed.
+    Heard,
+    /// The logs of a session's sides can be merged into the whole.
+    Merge,
+    /// A shrunk session still shows what it was shrunk for.
+    Shrink,
+}
+
+named!(Property {
+    Plays = "plays",
+    Bounds = "bounds",
+    Log = "log",
+    Replay = "replay",
+    Rollback = "rollback",
+    Datagrams = "datagrams",
+    Rerecord = "rerecord",
+    Verify = "verify",
+    ViewError = "view_error",
+    Prediction = "prediction",
+    DiffSelf = "diff_self",
+    DiffMirror = "diff_mirror",
+    Crash = "crash",
+    FullDisk = "full_disk",
+    Torn = "torn",
+    Flipped = "flipped",
+    Heard = "heard",
+    Merge = "merge",
+    Shrink = "shrink",
+});
+
+impl Property {
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A broken property.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Broken {
+    /// The property.
+    pub property: Property,
+    /// A description of the failure.
+    pub detail: String,
+}
+
+/// Counts of what the checks exercised.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Exercised {
+    /// For each property, the number of sessions in which it had something to check.
+    pub held: BTreeMap<Property, u64>,
+    /// Server ticks.
+    pub ticks: u64,
+    /// Usercmds.
+    pub usercmds: u64,
+    /// Shots.
+    pub shots: u64,
+    /// Shots whose view error had to be 0 units.
+    pub view_errors: u64,
+    /// Predictions that had to be exact.
+    pub predictions: u64,
+    /// The most session time that a crash lost, in µs.
+    pub lost_us_most: i64,
+}
+
+impl Exercised {
+    fn held(&mut self, property: Property) {
+        *self.held.entry(property).or_default() += 1;
+    }
+
+    /// Adds the counts of other sessions.
+    pub fn add(&mut self, other: &Exercised) {
+        for (property, sessions) in &other.held {
+            *self.held.entry(*property).or_default() += sessions;
+        }
+        self.ticks += other.ticks;
+        self.usercmds += other.usercmds;
+        self.shots += other.shots;
+        self.view_errors += other.view_errors;
+        self.predictions += other.predictions;
+        self.lost_us_most = self.lost_us_most.max(other.lost_us_most);
+    }
+}
+
+/// Plays a plan and checks every property, up to the first that is broken.
+///
+/// # Errors
+/// When a property is broken.
+pub fn run(stage: &Stage, plan: &Plan) -> Result<Exercised, Broken> {
+    match catch_unwind(AssertUnwindSafe(|| check::check(stage, plan))) {
+        Ok(found) => found,
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why");
+            Err(Broken { property: Property::Plays, detail: format!("it panics: {said}") })
+        }
+    }
+}

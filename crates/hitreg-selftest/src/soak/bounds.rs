@@ -1,0 +1,256 @@
+//! Checks during a session that no client exceeds the documented bounds, whatever it claims:
+//!
+//! - No shot is judged farther in the past than `lag_compensation.max_unlag_ms`.
+//! - No player's usercmds take more time than has passed, plus `server.command_credit_ms`.
+//! - The time of a usercmd counts only within `lag_compensation.max_claim_error_ms` of what its round trip shows.
+
+use std::collections::BTreeMap;
+
+use super::plan::{Fault, Plan};
+use super::play::Tape;
+use hitreg_arena::Arena;
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
+use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
+use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::Verdict;
+use hitreg_netcode::packet::{HeardPacket, Snapshot};
+use hitreg_netcode::pipeline::{Commanded, Judged, Limit, Reconciled, Ticked};
+use hitreg_netcode::session::{Observer, Packed, Recorder, Shown};
+use hitreg_netcode::settings::{ClockMode, Frames, Schedule, Settings};
+
+/// The results of the checks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bounds {
+    /// The first violation, as text.
+    pub(super) broken: Option<String>,
+    /// The number of shots checked.
+    pub(super) shots: u64,
+    /// The number of usercmds checked.
+    pub(super) usercmds: u64,
+    /// The number of usercmds that the server refused for lack of time.
+    pub(super) refused: u64,
+}
+
+/// An observer that checks bounds and passes all events to the recorder.
+pub(super) struct Watching<'a> {
+    recorder: Recorder<'a, Tape, Arena>,
+    found: Bounds,
+    max_unlag: Micros,
+    credit: Micros,
+    /// The tick interval, which is the server's initial time budget.
+    tick: Micros,
+    players: Vec<Spent>,
+    now: Micros,
+    /// The bound on a false usercmd time; `None` when the truth is unknown.
+    claim: Option<Claim>,
+    /// Usercmds executed since the last tick. The tick's time is known only when it ends.
+    waiting: Vec<(PlayerId, CommandSeq, Execution)>,
+}
+
+/// The known timing of a lying client.
+struct Claim {
+    /// The greatest accepted error.
+    most: Micros,
+    /// How far behind its clock its settings make it draw.
+    behind: Micros,
+    /// The real time on its clock and the claimed drawing delay, by usercmd.
+    truth: BTreeMap<CommandSeq, (Micros, Micros)>,
+}
+
+#[derive(Default)]
+struct Spent {
+    /// The usercmds sent, by number. A lying client may send a number twice.
+    sent: BTreeMap<CommandSeq, u8>,
+    last: u8,
+    ms: i64,
+}
+
+impl Bounds {
+    #[expect(clippy::new_ret_no_self, reason = "the observer that is returned fills in the bounds")]
+    pub(super) fn new<'a>(tape: &'a mut Tape, plan: &Plan, settings: &Settings) -> Watching<'a> {
+        Watching {
+            recorder: Recorder::new(tape).hearing((0..).map(PlayerId).take(plan.players.len())),
+            found: Bounds::default(),
+            max_unlag: Micros::from_ms(settings.lag_compensation.max_unlag_ms),
+            credit: Micros::from_ms(settings.server.command_credit_ms),
+            tick: settings.server.tick_hz.interval(),
+            players: plan.players.iter().map(|_| Spent::default()).collect(),
+            now: Micros::ZERO,
+            claim: Claim::of(plan, settings),
+            waiting: Vec::new(),
+        }
+    }
+
+    fn broken(&mut self, what: impl FnOnce() -> String) {
+        if self.broken.is_none() {
+            self.broken = Some(what());
+        }
+    }
+}
+
+impl Claim {
+    /// Returns the bound when the round trip is constant, every snapshot arrives, and no frame is late.
+    fn of(plan: &Plan, settings: &Settings) -> Option<Claim> {
+        let known = [Fault::Lies, Fault::Settings, Fault::Leaving];
+        let is_known = plan.lie.is_some_and(|lie| lie.ack_back == 0)
+            && plan.faults.iter().all(|fault| known.contains(fault))
+            && settings.server.schedule == Schedule::Arrival
+            && settings.client.clock == ClockMode::Adopt
+            && settings.client.frames == Frames::Regular
+            && settings.server.rate_bytes_per_s >= 100_000;
+        // The server's knowledge has the resolution of a snapshot interval, a frame and a tick.
+        let server = &settings.server;
+        let intervals = [server.update_hz, server.tick_hz, server.tick_hz, settings.client.cmd_hz].map(Hz::interval);
+        let unsure = intervals.into_iter().fold(Micros::ZERO, |sum, interval| sum + interval);
+        is_known.then(|| Claim {
+            most: Micros::from_ms(settings.lag_compensation.max_claim_error_ms) + unsure,
+            behind: Micros::from_ms(settings.drawn_behind_ms()),
+            truth: BTreeMap::new(),
+        })
+    }
+
+    fn of_shot(&self, judged: &Judged<Arena>, now: Micros) -> Option<Micros> {
+        let counted = judged.shooter == PlayerId(0) && [Limit::None, Limit::Claim].contains(&judged.rewind.limit);
+        let (clock, behind) = self.truth.get(&judged.command).filter(|_| counted && judged.rewind.by > Micros::ZERO)?;
+        Some(now - judged.rewind.by + *behind - *clock)
+    }
+}
+
+impl Watching<'_> {
+    pub(super) fn finish(self) -> Bounds {
+        self.found
+    }
+
+    fn spend(&mut self, player: PlayerId, command: CommandSeq, how: Execution) {
+        let spent = &mut self.players[usize::from(player.0)];
+        match how {
+            Execution::Run => spent.last = spent.sent.get(&command).copied().unwrap_or(u8::MAX),
+            Execution::StoodIn => {}
+            Execution::OverBudget => {
+                self.found.refused += 1;
+                return;
+            }
+            Execution::Missing | Execution::Late => return,
+        }
+        spent.ms += i64::from(spent.last);
+        self.found.usercmds += 1;
+        let (ran, may) = (Micros::from_ms(spent.ms), self.now + self.tick + self.credit);
+        if ran > may {
+            let ms = (ran.as_ms_f64(), self.now.as_ms_f64(), self.credit.as_ms_f64());
+            self.found.broken(|| {
+                format!(
+                    "player {player}'s usercmds up to {command} took {} ms by {:.0} ms with a credit of {} ms",
+                    ms.0, ms.1, ms.2
+                )
+            });
+        }
+    }
+}
+
+impl Observer<Arena> for Watching<'_> {
+    fn frame(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        commanded: &Commanded<Arena>,
+        shown: &Shown<'_, hitreg_arena::ArenaBody>,
+    ) {
+        let spent = &mut self.players[usize::from(player.0)];
+        let said = |command: &Usercmd| (command.seq, command.input.msec);
+        spent.sent.extend(commanded.packet.commands.iter().map(said));
+        if let (Some(claim), Some(newest)) = (&mut self.claim, commanded.packet.commands.last())
+            && player == PlayerId(0)
+        {
+            let behind = Micros::from_ms(newest.lerp_msec.into());
+            claim.truth.insert(newest.seq, (shown.drawn_at + claim.behind, behind));
+        }
+        self.recorder.frame(player, at, commanded, shown);
+    }
+
+    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
+        self.recorder.packet_sent(player, packet);
+    }
+
+    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
+        self.recorder.packet_reached(player, arrival);
+    }
+
+    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {
+        self.recorder.packet_heard(player, at, heard);
+    }
+
+    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
+        self.waiting.push((player, command, how));
+        self.recorder.executed(player, command, tick, how);
+    }
+
+    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {
+        self.recorder.presence(player, at, tick, change);
+    }
+
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<Arena>) {
+        let by = judged.rewind.by;
+        self.found.shots += 1;
+        if by > self.max_unlag || by < Micros::ZERO {
+            let (shooter, most) = (judged.shooter, self.max_unlag.as_ms_f64());
+            self.found.broken(|| {
+                format!(
+                    "a shot of player {shooter} in tick {tick} was judged {} ms back, of {most} at most",
+                    by.as_ms_f64()
+                )
+            });
+        }
+        if let Some(off) = self.claim.as_ref().and_then(|claim| claim.of_shot(judged, at))
+            && let Some(claim) = &self.claim
+            && off.0.saturating_abs() > claim.most.0
+        {
+            let (tick, most) = (tick, claim.most.as_ms_f64());
+            self.found
+                .broken(|| format!("a lie gained {} ms for a shot in tick {tick}, of {most} at most", off.as_ms_f64()));
+        }
+        if judged.rewind.limit == Limit::Off && by != Micros::ZERO {
+            self.found.broken(|| format!("a shot in tick {tick} was rewound without lag compensation"));
+        }
+        self.recorder.judged(at, tick, judged);
+    }
+
+    fn impact(
+        &mut self,
+        at: Micros,
+        tick: Tick,
+        by: PlayerId,
+        with: CommandSeq,
+        weapon: &'static str,
+        verdict: &Verdict,
+    ) {
+        self.recorder.impact(at, tick, by, with, weapon, verdict);
+    }
+
+    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &<Arena as hitreg_netcode::game::Simulate>::World) {
+        self.now = at;
+        for (player, command, how) in std::mem::take(&mut self.waiting) {
+            self.spend(player, command, how);
+        }
+        self.recorder.ticked(at, ticked, world);
+    }
+
+    fn snapshot_sent(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<hitreg_arena::ArenaBody>,
+        packed: Packed,
+    ) {
+        self.recorder.snapshot_sent(player, at, snapshot, packed);
+    }
+
+    fn snapshot_received(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<hitreg_arena::ArenaBody>,
+        reconciled: Option<&Reconciled>,
+    ) {
+        self.recorder.snapshot_received(player, at, snapshot, reconciled);
+    }
+}

@@ -1,0 +1,361 @@
+//! The plan of a seed: preset, settings, map, players, their connections, and all faults.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::lie::Lie;
+use hitreg_log::rng::Rng;
+use hitreg_log::units::{Micros, Seed, named};
+use hitreg_netcode::link::{Jitter, LinkModel, Loss};
+use hitreg_netcode::settings::{PRESETS, Settings};
+
+/// A session and its faults, all drawn from one seed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// The seed.
+    pub seed: u64,
+    /// The settings preset.
+    pub preset: &'static str,
+    /// Settings that differ from the preset.
+    pub settings: Vec<(&'static str, &'static str)>,
+    /// Whether the map is the orchard; otherwise it is the courtyard.
+    pub in_orchard: bool,
+    /// The length of the session in ms.
+    pub length_ms: u32,
+    /// The players; the first is player 0.
+    pub players: Vec<PlayerPlan>,
+    /// The most lateness of a server tick, in µs.
+    pub late_ticks_us: u32,
+    /// The probability that a tick is left out.
+    pub left_out_ticks: f64,
+    /// The probability that the attacker interferes with a datagram.
+    pub intrusions: f64,
+    /// The false claims of player 0's client.
+    pub lie: Option<Lie>,
+    /// The kinds of fault in the plan.
+    pub faults: BTreeSet<Fault>,
+}
+
+/// One player of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PlayerPlan {
+    /// The link to the server.
+    pub up: LinkModel,
+    /// The link from the server.
+    pub down: LinkModel,
+    /// Outages, from and to in ms, in which all packets in both directions are lost.
+    pub outages_ms: Vec<[f64; 2]>,
+    /// How much faster its frames come than the settings say, in parts per million.
+    pub drift_ppm: i32,
+    /// A span, from and to in ms, without frames.
+    pub stall_ms: Option<[u32; 2]>,
+    /// The time of its last frame, in ms.
+    pub leaves_ms: Option<u32>,
+}
+
+/// The kinds of fault. Each can be removed from a plan without changing the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// Settings that differ from the preset.
+    Settings,
+    /// Lost packets, alone or in bursts.
+    Loss,
+    /// Jitter, reordering and duplication.
+    Jitter,
+    /// A line with low bandwidth.
+    Narrow,
+    /// Outages.
+    Outages,
+    /// Clients whose clocks run fast or slow.
+    Drift,
+    /// Clients that make no frame for a while.
+    Stalls,
+    /// Clients that leave.
+    Leaving,
+    /// Server ticks that are late or left out.
+    Ticks,
+    /// Datagrams that an attacker forged, modified or delayed.
+    Intruder,
+    /// A client that lies.
+    Lies,
+}
+
+named!(Fault {
+    Settings = "settings",
+    Loss = "loss",
+    Jitter = "jitter",
+    Narrow = "narrow",
+    Outages = "outages",
+    Drift = "drift",
+    Stalls = "stalls",
+    Leaving = "leaving",
+    Ticks = "ticks",
+    Intruder = "intruder",
+    Lies = "lies",
+});
+
+/// The restrictions that reduce a seed's plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The most players.
+    pub players: Option<usize>,
+    /// The greatest length in ms.
+    pub length_ms: Option<u32>,
+    /// The faults to remove.
+    pub without: BTreeSet<Fault>,
+}
+
+/// The probability of each fault except lies.
+const OFTEN: f64 = 0.35;
+/// The probability of lies. A session with a lying client is checked for its lies only, because its replay would not
+/// lie.
+const SELDOM: f64 = 0.2;
+
+/// Settings, with the values to try.
+const SETTINGS: &[(&str, &[&str])] = &[
+    ("prediction.mode", &["off", "movement", "weapons"]),
+    ("prediction.push_latency_ms", &["0", "-50", "-10000"]),
+    ("prediction.among", &["known", "acking-packet"]),
+    ("interpolation.mode", &["off", "extrapolate", "two-point", "history", "category"]),
+    ("interpolation.lerp_ms", &["0", "17", "100", "400"]),
+    ("interpolation.on_missing", &["extrapolate", "hold"]),
+    ("extrapolation.max_ms", &["0", "1000"]),
+    ("teleport.distance_units", &["8", "65536"]),
+    ("lag_compensation.enabled", &["false", "true"]),
+    ("lag_compensation.max_unlag_ms", &["0", "60", "1500"]),
+    ("lag_compensation.max_claim_error_ms", &["0", "50", "1500"]),
+    ("server.tick_hz", &["11", "31.25", "128"]),
+    ("server.update_hz", &["3", "10", "64"]),
+    ("server.rate_bytes_per_s", &["1000", "4000"]),
+    ("server.command_credit_ms", &["0", "60", "5000"]),
+    ("server.on_lost_command", &["repeat", "skip"]),
+    ("server.schedule", &["arrival", "tick"]),
+    ("client.cmd_hz", &["20", "31.25", "125"]),
+    ("client.redundancy", &["1", "2", "16"]),
+    ("client.clock", &["adopt", "drift", "calibrated"]),
+    ("client.lead_ms", &["0", "60"]),
+    ("client.adaptive_redundancy", &["true"]),
+    ("wire.sizes", &["nominal", "datagrams"]),
+    ("wire.message_max_bytes", &["400", "900"]),
+];
+
+/// Values of `client.frames`. They are drawn from a separate random stream, so that existing seeds keep their plans.
+const FRAMES: &[&str] = &["regular", "capped", "hitches", "loaded"];
+
+impl Plan {
+    /// Returns the plan of a seed, reduced by the limits.
+    pub fn of(seed: u64, limits: &Limits) -> Plan {
+        let mut plan = Plan::whole(seed);
+        plan.players.truncate(limits.players.unwrap_or(usize::MAX).max(1));
+        plan.length_ms = plan.length_ms.min(limits.length_ms.unwrap_or(u32::MAX));
+        for fault in &limits.without {
+            plan.leave_out(*fault);
+        }
+        plan
+    }
+
+    /// Returns the full plan of a seed. Each fault has its own random stream, so that removing one does not change the
+    /// others.
+    fn whole(seed: u64) -> Plan {
+        let chances = |about: u64| Rng::new(Seed(seed), 0x736f_616b_0000_0000 | about);
+        let mut rng = chances(0);
+        let preset = if rng.chance(0.5) { "half-life" } else { PRESETS[rng.below(PRESETS.len() as u64) as usize].name };
+        let mut players = 1 + rng.below(4) as usize;
+        let mut length_ms = 1_000 + rng.below(3_000) as u32;
+        let in_orchard = rng.chance(0.25);
+        let mut faults = BTreeSet::new();
+        for (fault, chance) in Fault::ALL.map(|fault| (fault, if fault == Fault::Lies { SELDOM } else { OFTEN })) {
+            if rng.chance(chance) {
+                faults.insert(fault);
+            }
+        }
+        if faults.contains(&Fault::Lies) {
+            // Lies show only when players shoot at each other, which takes time. Nothing of such a session is replayed.
+            (length_ms, players) = (2 * length_ms + 2_000, players + 1);
+            if rng.chance(0.6) {
+                // The gain of a lie is known to the ms only without other faults.
+                faults.retain(|fault| [Fault::Lies, Fault::Settings].contains(fault));
+            }
+        }
+        let mut rng = chances(1);
+        let mut settings = Vec::new();
+        for _ in 0..1 + rng.below(4) {
+            let (key, values) = SETTINGS[rng.below(SETTINGS.len() as u64) as usize];
+            settings.push((key, values[rng.below(values.len() as u64) as usize]));
+        }
+        let mut rng = chances(5);
+        if rng.chance(0.2) {
+            settings.push(("client.frames", FRAMES[rng.below(FRAMES.len() as u64) as usize]));
+        }
+        let mut rng = chances(2);
+        let (late_ticks_us, left_out_ticks) = (rng.below(20_000) as u32, if rng.chance(0.5) { 0.1 } else { 0.0 });
+        let intrusions = 0.02 + 0.2 * chances(3).unit_f64();
+        let lie = Some(Lie::of(&mut chances(4)));
+        let player = |index: usize| PlayerPlan::whole(&mut chances(0x100 + index as u64), length_ms);
+        let players = (0..players).map(player).collect();
+        let mut plan = Plan {
+            seed,
+            preset,
+            settings,
+            in_orchard,
+            length_ms,
+            players,
+            late_ticks_us,
+            left_out_ticks,
+            intrusions,
+            lie,
+            faults: Fault::ALL.into(),
+        };
+        for fault in Fault::ALL.into_iter().filter(|fault| !faults.contains(fault)) {
+            plan.leave_out(fault);
+        }
+        plan
+    }
+
+    fn leave_out(&mut self, fault: Fault) {
+        self.faults.remove(&fault);
+        match fault {
+            Fault::Settings => self.settings.clear(),
+            Fault::Ticks => (self.late_ticks_us, self.left_out_ticks) = (0, 0.0),
+            Fault::Intruder => self.intrusions = 0.0,
+            Fault::Lies => self.lie = None,
+            Fault::Loss
+            | Fault::Jitter
+            | Fault::Narrow
+            | Fault::Outages
+            | Fault::Drift
+            | Fault::Stalls
+            | Fault::Leaving => self.players.iter_mut().for_each(|player| player.leave_out(fault)),
+        }
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings::preset(self.preset).unwrap_or_default();
+        for (key, value) in self.settings.iter().copied() {
+            let set = settings.set(key, value);
+            debug_assert_eq!(set, Ok(()), "the settings that are tried are settings");
+        }
+        settings
+    }
+
+    /// Returns the length.
+    pub fn length(&self) -> Micros {
+        Micros::from_ms(self.length_ms.into())
+    }
+
+    /// Returns whether everything sent to a player arrives once and in order.
+    pub fn comes_whole(&self, down: &LinkModel) -> bool {
+        let plain = down.loss == Loss::None && down.reorder == 0.0 && down.rate_bytes_per_s.is_none();
+        plain && !self.faults.contains(&Fault::Outages) && !self.faults.contains(&Fault::Intruder)
+    }
+}
+
+impl PlayerPlan {
+    fn whole(rng: &mut Rng, length_ms: u32) -> PlayerPlan {
+        let mut link = || LinkModel {
+            // A link always has some delay.
+            delay_ms: 1.0 + (rng.unit_f64() * 120.0).floor(),
+            jitter: match rng.below(3) {
+                0 => Jitter::Uniform(rng.unit_f64() * 30.0),
+                1 => Jitter::Normal(rng.unit_f64() * 15.0),
+                _ => Jitter::Exponential(rng.unit_f64() * 15.0),
+            },
+            loss: match rng.below(2) {
+                0 => Loss::Random(rng.unit_f64() * 0.2),
+                _ => Loss::Burst { enter: rng.unit_f64() * 0.05, leave: 0.1 + rng.unit_f64() * 0.5 },
+            },
+            duplicate: rng.unit_f64() * 0.1,
+            reorder: rng.unit_f64() * 0.1,
+            reorder_ms: rng.unit_f64() * 60.0,
+            rate_bytes_per_s: Some(1_500.0 + rng.unit_f64() * 20_000.0),
+        };
+        let (up, down) = (link(), link());
+        let mut span = |longest: u64| {
+            let from = rng.below(length_ms.into()) as u32;
+            [from, from + rng.below(longest) as u32]
+        };
+        let outages_ms = [span(300), span(1_200)].map(|ends| ends.map(f64::from)).to_vec();
+        let stall = span(800);
+        let leaves_ms = (length_ms / 4) + rng.below(u64::from(length_ms)) as u32;
+        let drift_ppm = rng.below(400_000) as i32 - 200_000;
+        // Some players get no fault of a kind.
+        let some = |rng: &mut Rng| rng.chance(0.5);
+        PlayerPlan {
+            up,
+            down,
+            outages_ms: if some(rng) { outages_ms } else { Vec::new() },
+            drift_ppm: if some(rng) { drift_ppm } else { 0 },
+            stall_ms: some(rng).then_some(stall),
+            leaves_ms: some(rng).then_some(leaves_ms),
+        }
+    }
+
+    fn leave_out(&mut self, fault: Fault) {
+        match fault {
+            Fault::Outages => self.outages_ms.clear(),
+            Fault::Drift => self.drift_ppm = 0,
+            Fault::Stalls => self.stall_ms = None,
+            Fault::Leaving => self.leaves_ms = None,
+            _ => {}
+        }
+        for link in [&mut self.up, &mut self.down] {
+            match fault {
+                Fault::Loss => link.loss = Loss::None,
+                Fault::Narrow => link.rate_bytes_per_s = None,
+                Fault::Jitter => {
+                    link.jitter = Jitter::None;
+                    (link.duplicate, link.reorder, link.reorder_ms) = (0.0, 0.0, 0.0);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Fault {
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaving_a_fault_out_changes_nothing_else() {
+        for seed in 0..200 {
+            let whole = Plan::of(seed, &Limits::default());
+            for fault in Fault::ALL {
+                let less = Plan::of(seed, &Limits { without: [fault].into(), ..Limits::default() });
+                let mut same = whole.clone();
+                same.leave_out(fault);
+                assert_eq!(less, same);
+                assert!(!less.faults.contains(&fault));
+            }
+        }
+    }
+
+    #[test]
+    fn settings_that_are_tried_are_settings() {
+        for (key, values) in SETTINGS.iter().chain([&("client.frames", FRAMES)]) {
+            for value in *values {
+                assert_eq!(Settings::default().set(key, value), Ok(()), "{key}={value}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_value_of_every_setting_is_tried() {
+        let tried: BTreeSet<_> = (0..4_000).flat_map(|seed| Plan::of(seed, &Limits::default()).settings).collect();
+        for (key, values) in SETTINGS.iter().chain([&("client.frames", FRAMES)]) {
+            for value in *values {
+                assert!(tried.contains(&(*key, *value)), "{key}={value}");
+            }
+        }
+    }
+}
