@@ -110,7 +110,7 @@ fn data_and_map() -> Option<(PathBuf, Vec<u8>)> {
     Some((data, map.ok()?))
 }
 
-/// Least of predictions that are exact or near, in percent, and most misses of unknown cause, of all that are checked: docs/figures.md.
+/// Least of predictions that are exact or near, in percent, and most misses of unknown cause, of all that are checked: docs/accuracy.md.
 const PREDICTIONS: [(&str, f64, f64); 2] = [("A1_0ms", 98.5, 0.5), ("D1_aim_50ms_2pct", 97.5, 0.5)];
 
 #[test]

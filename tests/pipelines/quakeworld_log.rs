@@ -1,4 +1,4 @@
-//! Real QuakeWorld demos from ../shared/data as logs: the client pipeline predicts them to the figures in docs/figures.md,
+//! Real QuakeWorld demos from ../shared/data as logs: the client pipeline predicts them to the figures in docs/accuracy.md,
 //! and nothing that statistics need is lost on the way.
 
 #![expect(clippy::disallowed_methods, reason = "reads the data, and says how long things take")]
@@ -76,7 +76,7 @@ fn matches(data: &Path) -> Vec<PathBuf> {
 }
 
 /// Least of predictions that are exact or near, on the ground and in the air, in percent, and most misses of unknown cause,
-/// as docs/figures.md gives them; and of the ground as played.
+/// as docs/accuracy.md gives them; and of the ground as played.
 const FIGURES: [(usize, usize, [f64; 2], u64, f64); 9] = [
     (9, 968, [99.81, 99.07], 0, 99.81),
     (16, 85_078, [99.69, 99.71], 4, 98.17),
