@@ -145,7 +145,7 @@ where
             Some(schedule) if clock.now() >= schedule.due() => {
                 running.frame();
                 schedule.advance(clock.now());
-                schedule.put_off(late.next());
+                schedule.put_off(late.next_delay());
                 continue;
             }
             Some(schedule) => clock.until(schedule.due()).min(LOOK_UP_EVERY),
