@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::game::Wound;
 
-    fn hit(target: u64) -> Verdict {
+    fn hit(target: u16) -> Verdict {
         let wound = Wound { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
         Verdict { reason: Reason::Hit, wounds: vec![wound] }
     }
