@@ -1,5 +1,5 @@
-//! What is asked of a session under other settings than its own. The three answers differ, and which of them a count of hits
-//! is belongs beside the count (docs/what-if.md).
+//! The three ways to run a session under other settings than its own. They give different counts of hits, so pages name the
+//! way beside each count (docs/what-if.md).
 
 use crate::units::named;
 
@@ -9,9 +9,9 @@ pub enum WhatIf {
     /// The recorded input runs through pipelines with the other settings.
     #[default]
     Replay,
-    /// The session runs as it was recorded, and each of its shots is judged under the other settings too.
+    /// The session runs under its own settings, and each of its shots is also judged under the other settings.
     Rejudge,
-    /// Bots play the session anew under the other settings, from many seeds.
+    /// Bots play the session again under the other settings, from many seeds.
     Rerecord,
 }
 
