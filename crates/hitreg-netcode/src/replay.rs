@@ -55,12 +55,12 @@ pub struct Options {
     pub settings: Option<Settings>,
     /// Rollback check: restores the world and runs it again every this many ticks, and compares the hashes.
     pub rollback_every: Option<u32>,
-    /// Rejudging: the session runs under its own settings, and the trace holds the verdicts of these settings. Only
-    /// the settings in [`REJUDGED`] may differ from the session's. The consequences of a shot are those of the
-    /// session's own verdict.
+    /// Rejudging: the session runs under its own settings, and the trace holds the verdicts under these. Only the
+    /// settings in [`REJUDGED`] may differ from the session's. The consequences of a shot are those of the session's
+    /// own verdict.
     pub judged_under: Option<Settings>,
-    /// Whether to measure sizes, see [`Replayed::traffic`]. Without them, the replay encodes no datagrams unless
-    /// another result depends on them. The trace is the same, and the replay is several times as fast.
+    /// Whether to measure datagram sizes, see [`Replayed::traffic`]. Without them, the replay encodes no datagrams
+    /// unless another result depends on them. The trace is the same, and the replay is several times as fast.
     pub sizes: bool,
     /// Whether a closed loop fills the network tables, `packets` and `snapshots`. Their byte columns also need
     /// [`Options::sizes`].
@@ -208,8 +208,8 @@ fn setup_of<G: Game>(header: &Header, settings: Option<&Settings>) -> Result<Set
     Ok(Setup { rules, settings: Arc::new(settings), seed: header.seed })
 }
 
-/// Returns the settings that a log carries. An imported log without `prediction.among` gets `acking-packet`, because
-/// its predictions ran among the usercmds of the acking packet.
+/// Returns the settings that a log carries. An imported log without `prediction.among` gets `acking-packet`, so that
+/// its predictions run as the server ran them.
 ///
 /// # Errors
 /// When this build does not know a setting.
@@ -256,8 +256,8 @@ pub fn held_against(session: &Session, trace: Trace) -> Replayed {
     }
 }
 
-/// Runs a session's input over its links and records the result as a new session. The new session is consistent with
-/// itself, also after changes to the old session or its settings.
+/// Runs a session's input over its links and records the result as a new session. The new session is consistent even
+/// if the old session or its settings were changed.
 ///
 /// # Errors
 /// When this build cannot replay the log in closed loop.

@@ -89,7 +89,7 @@ impl ReplayBudget {
     /// Checks at the end whether the replay exceeded a limit.
     ///
     /// # Errors
-    /// The exceeded limit.
+    /// When the replay exceeded a limit. The error names it.
     pub(super) fn check(&self) -> Result<(), ReplayError> {
         if let Some((player, at)) = self.crowded.get() {
             return Err(ReplayError::TooManyFrames { player, at: ClockTime(at) });

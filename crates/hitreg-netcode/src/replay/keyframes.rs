@@ -54,7 +54,7 @@ pub struct Start {
     pub tick: Tick,
     /// The time of that tick.
     pub at: Micros,
-    /// The number of the chunk that holds the keyframe in its log.
+    /// The number of the keyframe's chunk in its log. The replay reads the chunks after it.
     pub(super) stretch: usize,
     pub(super) fed: Fed,
     /// The survey of the log, as far as the keyframe holds it.

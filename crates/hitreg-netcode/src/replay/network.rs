@@ -142,7 +142,7 @@ impl<R> Way<R> {
         self.sent.get_mut(place).map(|(_, at, row)| (*at, row))
     }
 
-    /// Passes to `out` the packets that cannot arrive after `now`, in the order of sending.
+    /// Passes to `out` the packets that can no longer arrive at `now`, in the order of sending.
     fn settle(&mut self, now: Micros, mut out: impl FnMut(R)) {
         let Some(longest) = self.longest else { return };
         while let Some((key, _, row)) = self.sent.pop_front_if(|(_, at, _)| at.0.saturating_add(longest.0) < now.0) {
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_number_that_comes_again_is_another_packet() {
-        // The second packet 1 arrives after the first packet 1 and packet 2 were settled.
+        // The first packet 1 is already settled when the second one arrives.
         let mut network = network(15, &[(1, 0), (1, 14), (2, 16), (3, 28)]);
         network.packet_reached(PlayerId(0), 1, Micros::from_ms(29));
         assert_eq!(arrived(&mut network), [0, 1, 0, 0]);

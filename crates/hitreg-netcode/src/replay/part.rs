@@ -10,7 +10,7 @@ use hitreg_log::units::{ClockTime, Micros};
 /// The most time before a part that its rows depend on, apart from packets still in flight.
 pub(super) const LOOKED_BACK: Micros = Micros::from_s(4);
 
-/// A time range of a session, without its end.
+/// A time range of a session. Its end is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The first time of the part.
@@ -52,7 +52,7 @@ impl Part {
     /// exceed `last` by up to one second, to allow rounding.
     ///
     /// # Errors
-    /// The problem with the part.
+    /// When the part is not valid. The error says why.
     pub(super) fn check(self, first: Micros, last: Micros) -> Result<(), ReplayError> {
         let Part { from, to } = self;
         let asked = [from, to].map(|at| (at != Part::WHOLE.from && at != Part::WHOLE.to).then_some(at));

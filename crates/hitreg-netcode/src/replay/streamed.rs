@@ -21,7 +21,8 @@ pub struct Source<'a> {
     pub header: &'a Header,
     /// The results of a pass over the log.
     pub survey: &'a Survey,
-    /// The keyframe at which the replay begins. The chunks then begin at [`Keyframe::stretch`].
+    /// The keyframe at which the replay begins; `None` for the beginning of the log. The chunks then begin after the
+    /// keyframe's chunk.
     pub start: Option<&'a Start>,
     /// When keyframes are due, and the function that receives them.
     pub keyframes: Option<(&'a Due, &'a dyn Fn(Keyframe))>,

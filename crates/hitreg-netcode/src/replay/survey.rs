@@ -229,7 +229,8 @@ impl Survey {
         self.bounds.near.filter(|_| !self.has_gaps)
     }
 
-    /// Returns the cost of a pass for each playing player, in bytes, counting only the fixed size of the chunks.
+    /// Returns the fixed cost in bytes of reading all chunks once for each playing player, however few records they
+    /// hold.
     pub fn pass_bytes(&self) -> u64 {
         let playing = self.players.iter().filter(|player| player.made.is_some()).count() as u64;
         let chunk_bytes = (self.players.len() * size_of::<PlayerRecords>()) as u64;

@@ -1,5 +1,5 @@
-//! Open loop of a log while reading it: one pass for each player, whose rows go on as tables fill up. It keeps only
-//! the chunks that arrivals may still need, as the survey measured.
+//! Open loop of a log while reading it, with one pass for each player. Rows are passed on as tables fill up. The
+//! replay keeps only the chunks that arrivals may still need, as the survey measured.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
