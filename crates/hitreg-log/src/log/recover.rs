@@ -96,7 +96,7 @@ pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Sessio
 }
 
 /// In a damaged chunk, recovery tries every position that looks like the start of a chunk, and each attempt may read
-/// far. These constants limit the bytes read: per byte of the file, and at least in total.
+/// far. All attempts may read this many bytes per byte of the file, plus [`LOOKS_LEAST`].
 const LOOKS_PER_BYTE: usize = 8;
 const LOOKS_LEAST: usize = 64 << 20;
 

@@ -1,9 +1,9 @@
-//! The three ways to run a session under other settings than its own. They give different counts of hits, so pages name the
-//! way beside each count (docs/what-if.md).
+//! The three ways to run a session under other settings than its own. They give different counts of hits, so pages name
+//! the way beside each count (docs/what-if.md).
 
 use crate::units::named;
 
-/// A question about other settings.
+/// How to apply other settings to a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhatIf {
     /// The recorded input runs through pipelines with the other settings.
@@ -21,17 +21,16 @@ named!(WhatIf {
     Rerecord = "rerecord",
 });
 
-/// The settings, and sections of settings, that decide about a recorded shot and about nothing else. [`WhatIf::Rejudge`]
-/// takes no others.
+/// The settings and groups of settings that only affect the judging of shots. [`WhatIf::Rejudge`] accepts only these.
 pub const REJUDGED: [&str; 2] = ["lag_compensation.", "interpolation.lerp_ms"];
 
 impl WhatIf {
-    /// Its name.
+    /// Returns the name on command lines.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// What its counts of hits mean, in a sentence.
+    /// Returns the meaning of its counts of hits, as a phrase for output.
     pub fn meaning(self) -> &'static str {
         match self {
             WhatIf::Replay => {

@@ -20,7 +20,7 @@ pub struct Found<R> {
     pub header: Header,
     /// The version of its format.
     pub format: Version,
-    /// The keyframe; its `stretch` counts from the reader's next chunk.
+    /// The keyframe. Its `stretch` is 0, the number of the reader's next chunk.
     pub keyframe: Keyframe,
     /// Reads the chunks after the keyframe.
     pub reader: LogReader<R>,
