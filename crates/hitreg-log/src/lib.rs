@@ -1,7 +1,7 @@
-//! What a file of hitreg is: logs, traces, the recorder that an engine calls, and the vocabulary of both.
+//! hitreg's files: logs, traces, the recorder that an engine calls, and the vocabulary of both.
 //!
-//! Start with [`recorder`] to record, with [`log`] and [`trace`] to read and write files, with [`record`] for what a log holds.
-//! Only [`store`] and the threads of the recorder touch the disk.
+//! Start with [`recorder`] to record a session, with [`log`] and [`trace`] to read and write files, and with [`record`]
+//! for the record types of a log. Only [`store`] and the threads of the recorder access the disk.
 
 pub mod hash;
 pub mod log;

@@ -1,8 +1,8 @@
-//! Logs and traces as bytes: encoding, decoding, and saving what can be saved of damaged ones.
+//! Encodes logs and traces as bytes, decodes them, and recovers damaged logs.
 //!
-//! Nothing here touches a file. The layout is written down in `docs/format.md`.
+//! This module does no file I/O. `docs/format.md` describes the layout.
 //!
-//! A build whose game is its own reads its log and writes its trace so; [`trace`](crate::trace) has the other half:
+//! A build with a game of its own reads a log like this; [`trace`](crate::trace) shows how it writes its trace:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

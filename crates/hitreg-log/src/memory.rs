@@ -1,9 +1,9 @@
-//! How much memory a command may use that holds whole sessions or traces.
+//! The memory limit of commands that hold whole sessions or traces.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most memory that a command may use which holds a whole session or trace: a quarter of the machine's memory, at
-/// least 2 GiB. Commands that stream need less and ignore it.
+/// The most memory that a command may use for whole sessions and traces: a quarter of the machine's memory, at least 2
+/// GiB. Streaming commands need less and ignore the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     bytes: usize,
@@ -13,21 +13,21 @@ pub struct MemoryLimit {
 static CURRENT: AtomicUsize = AtomicUsize::new(MemoryLimit::LEAST.bytes);
 
 impl MemoryLimit {
-    /// The limit of a small machine, and of one whose memory is not known, which is taken to be 8 GiB.
+    /// The lowest limit: that of a machine with 8 GiB or less, or with an unknown amount of memory.
     pub const LEAST: MemoryLimit = MemoryLimit { bytes: 2 << 30 };
 
-    /// A limit of so many bytes.
+    /// Returns a limit of this many bytes.
     pub const fn of_bytes(bytes: usize) -> MemoryLimit {
         MemoryLimit { bytes }
     }
 
-    /// The limit on a machine with so many bytes of physical memory; `None` where that is not known.
+    /// Returns the limit of a machine with this many bytes of physical memory; `None` if unknown.
     pub fn of_machine(physical_bytes: Option<u64>) -> MemoryLimit {
         let quarter = physical_bytes.map_or(0, |bytes| usize::try_from(bytes / 4).unwrap_or(usize::MAX));
         MemoryLimit { bytes: quarter.max(MemoryLimit::LEAST.bytes) }
     }
 
-    /// The limit of this process.
+    /// Returns the limit of this process.
     pub fn current() -> MemoryLimit {
         MemoryLimit { bytes: CURRENT.load(Ordering::Relaxed) }
     }
@@ -37,15 +37,15 @@ impl MemoryLimit {
         CURRENT.store(self.bytes, Ordering::Relaxed);
     }
 
-    /// In bytes.
+    /// Returns the limit in bytes.
     pub fn bytes(self) -> usize {
         self.bytes
     }
 
-    /// Checks a need against the limit.
+    /// Checks a need in bytes against the limit.
     ///
     /// # Errors
-    /// When the limit is smaller.
+    /// When the need exceeds the limit.
     pub fn check(self, needed_bytes: usize) -> Result<(), NeedsMemory> {
         match needed_bytes > self.bytes {
             true => Err(NeedsMemory { needed_bytes, limit_bytes: self.bytes }),
@@ -53,22 +53,22 @@ impl MemoryLimit {
         }
     }
 
-    /// How many tasks of so many bytes each may run at once: at least one, at most `most`.
+    /// Returns how many tasks of `bytes_each` may run at once: at least one, at most `most`.
     pub fn tasks_at_once(self, bytes_each: usize, most: usize) -> usize {
         (self.bytes / bytes_each.max(1)).clamp(1, most.max(1))
     }
 }
 
-/// A file or a replay that needs more memory than this process may use.
+/// A file or a replay needs more memory than this process may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error(
     "this needs about {} MiB of memory, and the limit is {} MiB: set HITREG_MEMORY_MIB={} to allow that much",
     .needed_bytes.div_ceil(1 << 20), .limit_bytes >> 20, .needed_bytes.div_ceil(1 << 20)
 )]
 pub struct NeedsMemory {
-    /// An estimate of the need.
+    /// The estimated need, in bytes.
     pub needed_bytes: usize,
-    /// The limit.
+    /// The limit, in bytes.
     pub limit_bytes: usize,
 }
 

@@ -22,7 +22,8 @@ pub struct NoStates;
 /// `executed`, and `frames` with the players' input. They lack everything that the server did not send. Compare them
 /// with [`DiffOptions::overlap_only`](hitreg_analysis::diff::DiffOptions::overlap_only).
 ///
-/// # Errors When the log is an imported client recording, which has no server ticks, or holds one side of a session.
+/// # Errors
+/// When the log is an imported client recording, which has no server ticks, or holds one side of a session.
 pub fn recorded(session: &Session) -> Result<Trace, NoStates> {
     (session.header.holds() == Holds::Whole).then(|| as_said(session)).ok_or(NoStates)
 }

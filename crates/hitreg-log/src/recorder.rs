@@ -130,7 +130,8 @@ impl Recorder {
     /// those on disk. Each is a complete log that begins after a tick. It starts with the present players, the bodies
     /// after that tick (as states of tick 0), and the usercmds that have not run.
     ///
-    /// # Errors When the file cannot be written, a file of that name exists, or the description is invalid.
+    /// # Errors
+    /// When the file cannot be written, a file of that name exists, or the description is invalid.
     pub fn create(path: &Path, about: Description, options: Options) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let how = (options.chunks, options.when_full);
@@ -172,7 +173,8 @@ impl Recorder {
     /// record a session. [`Recorder::finish`] writes the trace, with the tables `ticks`, `bodies`, `executed`,
     /// `frames`, `shots` and `damage`, and one table for each custom kind. It replaces an existing trace.
     ///
-    /// # Errors When the trace cannot be written or the description is invalid.
+    /// # Errors
+    /// When the trace cannot be written or the description is invalid.
     pub fn trace(path: &Path, about: Description, log: Digest) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let target = Targets::new([], true).file(path, Kind::Trace)?;
@@ -210,11 +212,12 @@ impl Recorder {
         self.shared.written()
     }
 
-    /// Writes what [`Recorder::keep_last`] holds in memory, including everything pushed before this call, as a log. The
-    /// recording goes on. The log begins after a tick, like a later file of a rotation. A gap record (`paused`) covers
-    /// the part of the session before it.
+    /// Writes what [`Recorder::keep_last`] holds in memory, including everything pushed before this call, as a log.
+    /// The recording continues. The log begins after a tick, like a later file of a rotation. A gap record (`paused`)
+    /// covers the part of the session before it.
     ///
-    /// # Errors When this is no flight recorder, the recording has ended, or the log cannot be written.
+    /// # Errors
+    /// When this is no flight recorder, the recording has ended, or the log cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), FinishError> {
         let kept = self.shared.ask().and_then(|kept| kept.recv().ok());
         kept.ok_or(FinishError::NothingKept)?.save(path)
@@ -222,7 +225,8 @@ impl Recorder {
 
     /// Ends the log. It blocks until everything pushed before is written. Later pushes into a stream return an error.
     ///
-    /// # Errors The first write error; the log ends before the record that failed.
+    /// # Errors
+    /// The first write error; the log ends before the record that failed.
     pub fn finish(mut self) -> Result<Written, FinishError> {
         self.shared.end(true);
         self.join()?;

@@ -1,7 +1,8 @@
-//! What a session is: a [`game`], its [`settings`], the [`server`] and [`client`] pipelines, links between them, and [`replay`].
+//! The netcode of a session: a [`game`], its [`settings`], the [`server`] and [`client`] pipelines, links between
+//! them, and [`replay`].
 //!
-//! Pipelines do no I/O: time and datagrams come in as arguments, datagrams and outputs come out. Server and client never import
-//! each other.
+//! Pipelines do no I/O: time and datagrams come in as arguments, and they return datagrams and results. Server and
+//! client never import each other.
 
 pub mod client;
 pub mod game;
@@ -24,7 +25,8 @@ pub mod wire;
 /// Vectors and quaternions, as bodies have them.
 pub use glam;
 
-// Unit tests run the built-in game on this crate as it is compiled for tests: as a dependency it would have types of its own.
+// Unit tests run the built-in game. They compile it into this crate, because a dependency on hitreg-arena would use
+// other copies of this crate's types.
 #[cfg(test)]
 extern crate self as hitreg_netcode;
 #[cfg(test)]

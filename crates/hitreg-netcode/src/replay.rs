@@ -1,6 +1,6 @@
-//! Log in, trace out: the recorded input through the pipelines of this build.
+//! Replays a log through the pipelines of this build and produces a trace.
 //!
-//! Closed loop runs the server and all clients, fed by the recorded usercmds over the recorded links. Open loop runs one
+//! Closed loop runs the server and all clients on the recorded usercmds over the recorded links. Open loop runs each
 //! client pipeline on the recorded snapshots at their recorded times, and needs no server.
 
 mod budget;
@@ -46,35 +46,36 @@ use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 
-/// How to replay.
+/// Options of one replay.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Which pipelines run.
     pub mode: Mode,
-    /// Settings in place of the log's own.
+    /// Settings that replace the log's own; `None` for the log's own.
     pub settings: Option<Settings>,
-    /// Checks every so many ticks that the world can be restored and run again to the same hash.
+    /// Rollback check: restores the world and runs it again every this many ticks, and compares the hashes.
     pub rollback_every: Option<u32>,
-    /// Re-judging: the session runs under its own settings, and what the trace says of each shot is what these settings
-    /// would have made of it ([`REJUDGED`] may differ from the session's). What follows from a shot is as it was.
+    /// Rejudging: the session runs under its own settings, and the trace holds the verdicts under these. Only the
+    /// settings in [`REJUDGED`] may differ from the session's. The consequences of a shot are those of the session's
+    /// own verdict.
     pub judged_under: Option<Settings>,
-    /// Whether sizes are asked for, [`Replayed::traffic`] that is. Where they are not, and nothing else depends on them,
-    /// no datagrams are made: the trace is the same, and there several times as soon.
+    /// Whether to measure datagram sizes, see [`Replayed::traffic`]. Without them, the replay encodes no datagrams
+    /// unless another result depends on them. The trace is the same, and the replay is several times as fast.
     pub sizes: bool,
-    /// Whether the trace is to say what went over the network: the tables `packets` and `snapshots`, in closed loop. Bytes stand in
-    /// them where [`Options::sizes`] asks, too.
+    /// Whether a closed loop fills the network tables, `packets` and `snapshots`. Their byte columns also need
+    /// [`Options::sizes`].
     pub network: bool,
-    /// Which tables the trace is to have. What is in none of them is not made, and what no table asks for is not drawn: a closed loop
-    /// takes less time the fewer they are.
+    /// The tables of the trace. The replay makes no other rows and draws nothing that no table needs, so fewer tables
+    /// make a closed loop faster.
     pub tables: TableSet,
-    /// Of which part of the session rows are put out. What comes before it runs as well; what comes after does not where the log is
-    /// replayed as it is read ([`stream`]), but for what is yet to be known of those rows.
+    /// The part of the session whose rows go into the trace; `None` for the whole session. The replay also runs what
+    /// precedes the part. A streamed replay ([`stream`]) stops after the part, once it has completed the part's rows.
     pub part: Option<Part>,
 }
 
 impl Options {
-    /// The same under other settings, `None` for the log's own: those that the session runs under, or those that its shots are
-    /// judged under besides.
+    /// Sets the settings of the replay, `None` for the log's own. With `rejudge`, the session keeps its own settings
+    /// and these only judge its shots.
     #[must_use]
     pub fn under(self, settings: Option<Settings>, rejudge: bool) -> Options {
         let (settings, judged_under) = if rejudge { (None, settings) } else { (settings, None) };
@@ -85,24 +86,24 @@ impl Options {
 /// Which pipelines run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Closed where the log has a server to replay, else open.
+    /// Closed if the log holds what a closed loop needs, else open.
     #[default]
     Auto,
     /// Server and clients.
     Closed,
-    /// Clients alone, on the recorded snapshots.
+    /// Clients alone, on their recorded snapshots.
     Open,
 }
 
-/// An estimate of the bytes of memory that a session and the trace of its replay take together.
+/// Estimates how many bytes of memory a session and the trace of its replay need together.
 pub fn needed_memory<G: Game>(session: &Session) -> usize {
     budget::needed_bytes(session, session.ticks.len(), <G::Body as Body>::CELLS)
 }
 
-/// Replays a session through this build's pipelines. `progress` is called now and then with the session time reached.
+/// Replays a session through this build's pipelines. `progress` gets the session time reached, from time to time.
 ///
 /// # Errors
-/// When the log is not one that this build can replay.
+/// When this build cannot replay the log.
 pub fn replay<G: Netcode>(
     session: &Session,
     options: &Options,
@@ -126,7 +127,7 @@ pub fn replay<G: Netcode>(
     }
     let mut replayed = match (closed, &options.judged_under) {
         (false, judged_under) => replay_open::<G, G::Client>(session, &setup, judged_under.as_ref(), progress)?,
-        // What a trace says of a shot, it says under the settings that judged it.
+        // The trace holds the settings that judged its shots.
         (true, judged_under) => {
             let replayed = closed::replay::<G>(session, &setup, options, progress)?;
             match judged_under {
@@ -145,11 +146,11 @@ pub fn replay<G: Netcode>(
     Ok(replayed)
 }
 
-/// Replays the clients of a session alone, each by a client pipeline of this type, on its recorded input and the snapshots
-/// that it received. `settings` are in place of the log's own.
+/// Replays each client of a session alone, in a client pipeline of type `C`, on its recorded input and received
+/// snapshots. `settings` replace the log's own.
 ///
 /// # Errors
-/// When the log is not one that this build can replay.
+/// When this build cannot replay the log.
 pub fn replay_clients<G: Game, C: ClientPipeline<G>>(
     session: &Session,
     settings: Option<&Settings>,
@@ -181,14 +182,14 @@ fn labelled<G: Game>(mut replayed: Replayed, mode: &str, settings: &Settings) ->
     replayed
 }
 
-/// Whether shots may be judged under the settings that they are to be judged under.
+/// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging.
 fn may_be_judged(settings: &Settings, options: &Options) -> Result<(), ReplayError> {
     let may = |key: &String| REJUDGED.iter().any(|start| key.starts_with(start));
     let keys = options.judged_under.as_ref().map(|other| settings.keys_unlike(other)).unwrap_or_default();
     keys.into_iter().find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
 }
 
-/// The rules that a session carries, under these settings or its own.
+/// Returns the session's rules and seed, with these settings or its own.
 fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
     setup_of::<G>(&session.header, settings)
 }
@@ -207,11 +208,11 @@ fn setup_of<G: Game>(header: &Header, settings: Option<&Settings>) -> Result<Set
     Ok(Setup { rules, settings: Arc::new(settings), seed: header.seed })
 }
 
-/// The settings that a log carries. One that was imported before `prediction.among` was a setting has its predictions run
-/// as the server ran them, as they were then.
+/// Returns the settings that a log carries. An imported log without `prediction.among` gets `acking-packet`, so that
+/// its predictions run as the server ran them.
 ///
 /// # Errors
-/// When a setting is none of this build's.
+/// When this build does not know a setting.
 pub fn own_settings(header: &Header) -> Result<Settings, SettingError> {
     let mut settings = Settings::from_pairs(&header.settings)?;
     let says = header.settings.iter().any(|(key, _)| key == AMONG);
@@ -223,7 +224,7 @@ pub fn own_settings(header: &Header) -> Result<Settings, SettingError> {
 
 const AMONG: &str = "prediction.among";
 
-/// Who only watched made no usercmds, and was shown something.
+/// Checks that the session has input. A spectator of an imported session has no usercmds, but received snapshots.
 fn check_input(session: &Session) -> Result<(), ReplayError> {
     let imported = matches!(session.header.origin, Origin::Imported { .. });
     let was_shown = |player: &PlayerRecords| imported && !player.received.is_empty();
@@ -231,7 +232,7 @@ fn check_input(session: &Session) -> Result<(), ReplayError> {
     if session.players.iter().any(has) { Ok(()) } else { Err(ReplayError::NoInput) }
 }
 
-/// A trace that another build made of a session, held against the recorded tick hashes.
+/// Compares a trace that another build made of a session with the recorded tick hashes.
 pub fn held_against(session: &Session, trace: Trace) -> Replayed {
     let ticks = ticks::Columns::of(&trace);
     let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<BTreeMap<u32, u64>>();
@@ -255,18 +256,18 @@ pub fn held_against(session: &Session, trace: Trace) -> Replayed {
     }
 }
 
-/// Runs a session's input and links again and records what comes of it: a new session that is valid in itself, whatever was
-/// changed in the old one or its settings.
+/// Runs a session's input over its links and records the result as a new session. The new session is consistent even
+/// if the old session or its settings were changed.
 ///
 /// # Errors
-/// When the log is not one that this build can replay closed loop.
+/// When this build cannot replay the log in closed loop.
 pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
     let setup = setup::<G>(session, settings)?;
     check_session(session)?;
     let unknown = Settings::unknown(&session.header.settings).cloned();
     let header = Header {
         settings: setup.settings.to_pairs().into_iter().chain(unknown).collect(),
-        // What a later version recorded besides is none of what this build makes of the input.
+        // Unknown records of a later version do not result from this build's replay of the input.
         unknown: Vec::new(),
         ..own_classes::<G>(&session.header)
     };
@@ -284,11 +285,11 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
     Ok(again)
 }
 
-/// Bots play a session anew, [`WhatIf::Rerecord`]: on its map, over its links and for as long, under these settings, all chances
-/// from another seed.
+/// Lets bots play the session again ([`WhatIf::Rerecord`]): same map, links and duration, with these settings and
+/// another random seed.
 ///
 /// # Errors
-/// When the log is not one that this build can replay closed loop.
+/// When this build cannot replay the log in closed loop.
 pub fn play_anew<G: Bots + Netcode>(
     session: &Session,
     settings: &Settings,
@@ -305,11 +306,12 @@ fn check_session(session: &Session) -> Result<(), ReplayError> {
     check_server(&session.header, session.players.iter().any(PlayerRecords::is_heard_only))
 }
 
-/// Refuses logs that do not hold a server and its clients, or a server that hears some of them.
+/// Refuses logs that do not hold a server and its clients. A server alone is enough if it recorded the packets of its
+/// clients.
 fn check_server(header: &Header, hears: bool) -> Result<(), ReplayError> {
     match (header.holds(), header.side) {
         (Holds::Whole, _) => Ok(()),
-        // A server that wrote down what it heard needs no client's log.
+        // A server that recorded the packets it received needs no client logs.
         (Holds::Server, _) if hears => Ok(()),
         (Holds::Server, _) => Err(ReplayError::ServerSide),
         (Holds::Clients, Some(_)) => Err(ReplayError::ClientSide),
@@ -317,12 +319,12 @@ fn check_server(header: &Header, hears: bool) -> Result<(), ReplayError> {
     }
 }
 
-/// A header with the classes and usercmd fields that this build records.
+/// Returns the header with the classes and usercmd fields that this build records.
 fn own_classes<G: Game>(header: &Header) -> Header {
     Header { classes: G::classes(), usercmd: usercmd_fields(), ..header.clone() }
 }
 
-/// Refuses logs of another game, or of another version of it.
+/// Refuses logs of another game, and logs with other entity fields than this build's.
 fn check_game<G: Game>(header: &Header) -> Result<(), ReplayError> {
     if header.game != G::NAME {
         return Err(ReplayError::OtherGame { log: header.game.clone(), build: G::NAME });

@@ -1,4 +1,4 @@
-//! Recordings of real games become logs.
+//! Imports recordings of real games as logs.
 
 mod quake3;
 mod qwd;
@@ -10,36 +10,36 @@ use hitreg_log::store::StoreError;
 pub use quake3::{Quake3Recording, import_quake3};
 pub use qwd::{Maps, demos_below, import_qwd};
 
-/// Why a recording did not become a log, with the file at fault.
+/// Why a recording could not be imported, with the file at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportFileError {
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A demo whose map is not at hand.
+    /// The demo's map was not found.
     #[error("{}: the demo was played on `{map}`, and there is no {map}.bsp below {}", demo.display(), folder.display())]
     NoMap {
         /// The demo.
         demo: PathBuf,
-        /// The map's name.
+        /// The name of the map.
         map: String,
-        /// Where it was looked for.
+        /// The folder that was searched.
         folder: PathBuf,
     },
-    /// A recording that does not become a log.
+    /// A QuakeWorld demo or its map is invalid.
     #[error("{}: {source}", path.display())]
     Import {
         /// The file at fault.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: crate::quakeworld::ImportError,
     },
-    /// A capture that does not become a log.
+    /// A Quake III recording, its map or its server log is invalid.
     #[error("{}: {source}", path.display())]
     Quake3 {
         /// The file at fault.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: crate::quake3::ImportError,
     },
 }

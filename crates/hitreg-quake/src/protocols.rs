@@ -5,20 +5,20 @@ use std::path::Path;
 use hitreg_log::store::StoreError;
 use hitreg_netcode::protocol::Listen;
 
-/// What is known of a session before it is heard.
+/// The facts about a session that a listener gets in advance.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
     /// The map that will be played, or an archive that holds it.
     pub map: Option<&'a Path>,
 }
 
-/// A protocol by name, and how somebody who hears it is made.
+/// A protocol's name, and the constructor of its listener.
 struct Protocol {
     name: &'static str,
     listener: fn(&Known<'_>) -> Result<Box<dyn Listen>, StoreError>,
 }
 
-/// Another one is a line here, and a [`Listen`] in the room of its game.
+/// All protocols. A new protocol needs a line here, and a [`Listen`] implementation in its game's module.
 const PROTOCOLS: &[Protocol] = &[Protocol {
     name: "quake3",
     listener: |known| {
@@ -27,15 +27,15 @@ const PROTOCOLS: &[Protocol] = &[Protocol {
     },
 }];
 
-/// The names of all protocols.
+/// Returns the names of all protocols.
 pub fn protocols() -> impl Iterator<Item = &'static str> {
     PROTOCOLS.iter().map(|protocol| protocol.name)
 }
 
-/// Somebody who hears a protocol; `None` where none has that name.
+/// Creates a listener for a protocol; `None` if the name is unknown.
 ///
 /// # Errors
-/// When a file that is needed cannot be read.
+/// When the map or archive cannot be read.
 pub fn listener(name: &str, known: &Known<'_>) -> Option<Result<Box<dyn Listen>, StoreError>> {
     PROTOCOLS.iter().find(|protocol| protocol.name == name).map(|protocol| (protocol.listener)(known))
 }

@@ -49,7 +49,7 @@ use script::{Expect, Script};
 /// One statement of a founding document.
 #[derive(Debug)]
 pub struct Claim {
-    /// Its name.
+    /// The name of the claim and of its file.
     pub name: &'static str,
     /// The theme.
     pub theme: Theme,
@@ -63,7 +63,7 @@ pub struct Claim {
 pub enum Theme {
     /// Clients without prediction, prediction, weapons.
     Prediction,
-    /// Where the others are drawn.
+    /// How the others are drawn.
     Display,
     /// Which player a shot hits.
     LagCompensation,

@@ -1,5 +1,5 @@
-//! Programs in C that call anything in any order with anything that the header allows, by seeds: no call has a fault, every code but
-//! `HITREG_OK` has its sentence, and a log that was finished is read.
+//! Runs random C programs: any calls, in any order, with any arguments that the header allows. No call may fault, every
+//! code but `HITREG_OK` has a message, and every finished log can be read.
 #![expect(unsafe_code, reason = "this is the border to C")]
 
 use std::ffi::{CStr, CString, c_char};
@@ -12,10 +12,11 @@ use tempfile::TempDir;
 
 use crate::fuzz::target_within;
 
-/// Recordings and their reading take threads and compressors.
+/// The memory limit of one program, in bytes. Recorders and readers use threads and compressors.
 const WORK: usize = 4 << 30;
 
-/// A program: which calls, and with what. With no more bytes all is zero.
+/// A program: a sequence of bytes that choose calls and arguments, and the handles so far. After the last byte, it
+/// reads zeros.
 struct Program<'a> {
     bytes: std::slice::Iter<'a, u8>,
     folder: &'a str,
@@ -30,7 +31,7 @@ struct Program<'a> {
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // SAFETY: each was made by the library and is freed here alone; streams may outlive their recorders.
+        // SAFETY: the library made each handle, and only this code frees it. Streams may outlive their recorders.
         unsafe {
             self.abouts.drain(..).for_each(|about| hitreg_about_free(about));
             self.recorders.drain(..).for_each(|recorder| hitreg_recorder_free(recorder));
@@ -46,7 +47,7 @@ impl Program<'_> {
         self.bytes.next().copied().unwrap_or_default()
     }
 
-    /// Small as a rule.
+    /// Returns a number, usually a small one.
     fn number(&mut self) -> u64 {
         match self.byte() {
             byte @ 0..=219 => u64::from(byte) % 12,
@@ -65,7 +66,7 @@ impl Program<'_> {
         self.now
     }
 
-    /// A name as a rule; else no text, or none at all.
+    /// Returns a name, usually a valid one; sometimes an invalid text or null.
     fn text(&mut self) -> *const c_char {
         let texts: [&[u8]; 12] = [
             b"x",
@@ -99,7 +100,7 @@ impl Program<'_> {
         self.texts[self.texts.len() - 1].as_ptr()
     }
 
-    /// A struct of any numbers, as large as it says.
+    /// Returns a struct of random numbers, usually with its correct size.
     fn any<T: Default>(&mut self) -> T {
         let mut made = T::default();
         let (whole, words) = (size_of::<T>() as u32, size_of::<T>() / 4);
@@ -108,14 +109,14 @@ impl Program<'_> {
             240..=245 => 0,
             _ => whole.min(self.number() as u32),
         };
-        // SAFETY: structs of the header are numbers alone, without padding, and their size stands first.
+        // SAFETY: the header's structs consist of numbers without padding, and begin with their size.
         let words = unsafe { std::slice::from_raw_parts_mut((&raw mut made).cast::<u32>(), words) };
         words.iter_mut().for_each(|word| *word = self.number() as u32);
         words[0] = size;
         made
     }
 
-    /// A struct with a time of the session's where it has one: all have it as their third and fourth word.
+    /// Returns a random struct with a plausible time. The time of each such struct is its third and fourth word.
     fn timed<T: Default>(&mut self) -> T {
         let (mut made, at) = (self.any::<T>(), self.at());
         // SAFETY: as in `any`; these structs have at least four words.
@@ -128,12 +129,12 @@ impl Program<'_> {
         if list.is_empty() || which % 16 == 15 { null_mut() } else { list[which % list.len()] }
     }
 
-    /// A pointer to it, or none.
+    /// Returns a pointer to the value, or null.
     fn or_null<T>(&mut self, value: &T) -> *const T {
         if self.byte() < 240 { &raw const *value } else { null() }
     }
 
-    /// One call.
+    /// Runs one call.
     fn call(&mut self) -> hitreg_code {
         match self.byte() % 8 {
             0 | 1 => self.describe(),
@@ -149,7 +150,7 @@ impl Program<'_> {
         let about = Self::one_of(&self.abouts, which);
         let (name, other) = (self.text(), self.text());
         let [kind, scope, meaning] = [(); 3].map(|()| self.number() as u32);
-        // SAFETY: texts and handles are what they are said to be, or null.
+        // SAFETY: texts and handles are valid, or null.
         unsafe {
             match self.byte() % 16 {
                 0 => {
@@ -181,7 +182,7 @@ impl Program<'_> {
         let (path, options) = (self.path(), self.any::<hitreg_options>());
         let (mut made, mut stream) = (null_mut(), null_mut());
         let mut written = self.any::<hitreg_written>();
-        // SAFETY: texts, structs and handles are what they are said to be, or null.
+        // SAFETY: texts, structs and handles are valid, or null.
         let code = unsafe {
             match self.byte() % 8 {
                 0 => hitreg_recorder_create(path, about, self.or_null(&options), &raw mut made),
@@ -207,7 +208,7 @@ impl Program<'_> {
         let cells = [self.number() as u32, number];
         let values = [self.any::<hitreg_value>(), self.any::<hitreg_value>()];
         let count = (self.number() as usize).min(2);
-        // SAFETY: structs, arrays and handles are what they are said to be, or null.
+        // SAFETY: structs, arrays and handles are valid, or null.
         unsafe {
             match self.byte() % 15 {
                 0 | 1 => hitreg_push_usercmd(stream, player, &self.timed()),
@@ -249,7 +250,7 @@ impl Program<'_> {
         let (mut made, mut count, mut other, mut at) = (null_mut(), 0, 0, 0);
         let (mut bytes, mut cells, mut entities, mut series) = (null(), null(), null(), 0);
         let mut values = [hitreg_value::default(); 2];
-        // SAFETY: texts, structs, places and handles are what they are said to be, or null.
+        // SAFETY: texts, structs, output pointers and handles are valid, or null.
         unsafe {
             let code = match self.byte() % 16 {
                 0 | 1 => hitreg_log_open(self.path(), &raw mut made),
@@ -299,7 +300,7 @@ impl Program<'_> {
         let (name, unit, mut made) = (self.text(), self.text(), null_mut());
         let (numbers, rows) = ([self.number(), self.number(), self.number()], (self.number() as usize).min(3));
         let (codes, reals) = (numbers.map(|number| number as u32), numbers.map(|number| number as f32));
-        // SAFETY: texts, arrays and handles are what they are said to be, or null.
+        // SAFETY: texts, arrays and handles are valid, or null.
         let code = unsafe {
             match self.byte() % 10 {
                 0 => hitreg_trace_new(Self::one_of(&self.logs, other), name, &raw mut made),
@@ -319,13 +320,13 @@ impl Program<'_> {
     }
 }
 
-/// A log that is described, recorded, finished and read, before any call: what comes then has all kinds of handles.
+/// Describes, records, finishes and reads a log first, so that the random calls have all kinds of handles.
 fn begun(program: &mut Program<'_>) {
     let path = program.kept(format!("{}/a.hitlog", program.folder).into_bytes());
     let [player, class, field, spell] = ["player", "player", "x", "spell"].map(|text| program.kept(text.into()));
     let (mut recorder, mut stream, mut log, mut trace) = (null_mut(), null_mut(), null_mut(), null_mut());
     let finish = program.byte() < 192;
-    // SAFETY: texts and places are what they are said to be.
+    // SAFETY: texts and output pointers are valid.
     unsafe {
         let about = hitreg_about_new(player);
         program.abouts.push(about);
@@ -358,11 +359,11 @@ fn begun(program: &mut Program<'_>) {
 }
 
 fn sentence() -> String {
-    // SAFETY: it stays until this thread's next failure.
+    // SAFETY: the text is valid until this thread's next failure.
     unsafe { CStr::from_ptr(hitreg_last_error()) }.to_string_lossy().into_owned()
 }
 
-/// What a call came to.
+/// Checks the result of a call.
 fn said(code: hitreg_code) -> hitreg_code {
     assert_ne!(code, HITREG_PANIC, "{}", sentence());
     assert!(code == HITREG_OK || !sentence().is_empty(), "{code:?} without a sentence");

@@ -1,5 +1,5 @@
 //! The C ABI: its header is up to date, and no program in C makes it fail.
-#![expect(clippy::disallowed_methods, reason = "writing the header anew is asked for by an environment variable")]
+#![expect(clippy::disallowed_methods, reason = "an environment variable asks for rewriting the header")]
 
 extern crate hitreg_log as hitreg;
 
@@ -15,7 +15,7 @@ use cap::Cap;
 #[global_allocator]
 static MEMORY: Cap<std::alloc::System> = Cap::new(std::alloc::System, usize::MAX);
 
-/// `HITREG_WRITE_HEADER=1` writes it anew.
+/// `HITREG_WRITE_HEADER=1` rewrites the header.
 #[test]
 fn the_header_is_as_the_room_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

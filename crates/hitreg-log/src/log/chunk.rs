@@ -1,4 +1,4 @@
-//! One chunk of a log: a stretch of a session, laid out by column, that decodes without any other chunk.
+//! One chunk of a log: a stretch of a session in columns, which decodes without any other chunk.
 
 mod bucket;
 mod context;
@@ -35,11 +35,11 @@ use crate::record::{
     PresenceRecord, ShotRecord, SnapshotRecord, Stretch, TickRecord, each_stream,
 };
 
-/// Which records are read besides the states.
+/// Which records to decode besides the states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kinds {
     All,
-    /// What clients did and were shown.
+    /// Only the frames, snapshots and snapshot arrivals of clients.
     OfClients,
 }
 
@@ -49,7 +49,7 @@ impl Kinds {
     }
 }
 
-/// One kind of record of all players, or of the session: series by number.
+/// The records of one kind, as series by player number, or one series for the session.
 pub(super) type Parts<'a, T> = Vec<(u32, &'a [T])>;
 
 macro_rules! code {
@@ -57,7 +57,7 @@ macro_rules! code {
         players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
         session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
     ) => {
-        /// Lays a part of a session out.
+        /// Encodes a part of a session.
         pub(crate) fn encode<H>(
             part: &Part<'_, H>,
             header: &Header,
@@ -82,7 +82,7 @@ macro_rules! code {
             map::encode(&tables, (index, before))
         }
 
-        /// Reads a chunk of a log with this header, in so much memory.
+        /// Decodes a chunk of a log with this header, within `memory` bytes.
         pub(crate) fn decode_within(
             memory: usize,
             content: &[u8],
@@ -114,7 +114,7 @@ macro_rules! code {
             Ok(stretch)
         }
 
-        /// The times of a player's records of one kind, each with what other kinds name it by.
+        /// Returns the times of a player's records of one kind, by the key that other kinds use.
         fn named<H>(part: &Part<'_, H>, player: usize, kind: &str) -> LookUp {
             let mut kinds = 0..;
             $( {
@@ -129,7 +129,7 @@ macro_rules! code {
 }
 each_stream!(code);
 
-/// Reads a chunk of a log with this header.
+/// Decodes a chunk of a log with this header.
 pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result<Stretch, String> {
     decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
 }

@@ -1,4 +1,4 @@
-//! Goes through a file chunk by chunk, and holds everything about it against everything else: numbers, digests, sizes.
+//! Reads a file chunk by chunk, and checks numbers, digests and sizes against each other.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use super::error::{LogError, Torn};
 use super::frames::{Frame, FrameError, FrameKind, Frames, Unpacker};
 use super::looks_like::{START_BYTES, looks_like};
 
-/// One chunk's content.
+/// The content of one chunk.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) offset: u64,
@@ -17,7 +17,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// What to say when the content is not what it should be although its checksum holds.
+    /// Returns the error for content that is wrong although its checksum matches.
     pub(super) fn corrupt(&self, what: String) -> LogError {
         corrupt_chunk(self.offset, self.index, what)
     }
@@ -30,13 +30,13 @@ pub(super) struct Chunks<R> {
     sealed: bool,
     table: SeekTable,
     chain: Chain,
-    /// Where the chunk before the next one begins.
+    /// The offset of the last chunk read.
     before_offset: u64,
     ended: bool,
 }
 
 impl<R: Read> Chunks<R> {
-    /// Opens a file. `decode` reads its first chunk: the header, and whether the file is sealed.
+    /// Opens a file. `decode` reads its first chunk, and returns the header and whether the file is sealed.
     pub(super) fn open<H>(
         from: R,
         decode: impl FnOnce(&[u8]) -> Result<(H, bool), LogError>,
@@ -52,7 +52,7 @@ impl<R: Read> Chunks<R> {
         Ok((chunks, header))
     }
 
-    /// What follows a chunk of a sealed file, which begins at `before_offset`: with the sizes and the digest of all up to it.
+    /// Continues a sealed file after the chunk at `before_offset`. `table` and `chain` cover all chunks up to it.
     pub(super) fn within(from: R, offset: u64, before_offset: u64, (table, chain): (SeekTable, Chain)) -> Chunks<R> {
         let (frames, unpacker) = (Frames::new(from, offset), Unpacker::default());
         Chunks { frames, unpacker, sealed: true, table, chain, before_offset, ended: false }
@@ -62,12 +62,12 @@ impl<R: Read> Chunks<R> {
         self.sealed
     }
 
-    /// Where the next chunk begins.
+    /// Returns the offset of the next chunk.
     pub(super) fn offset(&self) -> u64 {
         self.frames.offset()
     }
 
-    /// The next chunk; `None` after the last, when the end of the file is as it should be too.
+    /// Returns the next chunk; `None` after the last, once the end of the file is verified.
     pub(super) fn next(&mut self) -> Result<Option<Content>, LogError> {
         if self.ended {
             return Ok(None);
@@ -126,7 +126,7 @@ impl<R: Read> Chunks<R> {
         }
     }
 
-    /// What follows the last chunk: exactly the seal and the seek table. A foreign writer may leave both out.
+    /// Checks that exactly the seal and the seek table follow the last chunk. A foreign writer may leave both out.
     fn check_tail(&mut self) -> Result<(), LogError> {
         let expected = self.table.tail(self.chain);
         let start = self.frames.offset();
@@ -148,18 +148,19 @@ impl<R: Read> Chunks<R> {
     }
 }
 
-/// Where two byte strings differ first; the end of the shorter if that is all.
+/// Returns the position of the first difference between two byte strings; the length of the shorter if one begins the
+/// other.
 fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
     let common = a.iter().zip(b).position(|(a, b)| a != b);
     common.or_else(|| (a.len() != b.len()).then(|| a.len().min(b.len())))
 }
 
-/// Reads what every chunk begins with.
+/// Reads the entries that begin every chunk.
 pub(super) fn place(content: &[u8]) -> Result<Place, String> {
     crate::serial::from_msgpack(content).map_err(|error| format!("it is not a chunk's map ({error})"))
 }
 
-/// The first frame, or what its absence says about the file.
+/// Returns the first frame, or an error that describes the file.
 pub(super) fn first_frame<R: Read>(frames: &mut Frames<R>) -> Result<Frame, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
     match frames.next() {

@@ -1,9 +1,9 @@
-//! Columns: a run of numbers made small without losing a bit, before zstd sees them.
+//! Packs columns of numbers without loss, before zstd compresses them.
 //!
-//! The rows of a column belong to series (one a player or entity), which lie one after the other. Within a series a
-//! value is predicted from those before it, and what remains of it is small. Which prediction and which packing a
-//! column uses is chosen by what they cost on that very column; the first byte says it. The layout is in
-//! `docs/format.md`, under "Packed columns".
+//! The rows of a column belong to series (one for each player or entity), one series after the other. The encoder
+//! predicts each value from earlier values of its series and stores the residual. It tries the predictions and
+//! packings and takes the cheapest; the column's first byte names it. `docs/format.md` describes the layout under
+//! "Packed columns".
 
 mod cost;
 mod float;
@@ -17,12 +17,12 @@ use predict::{Order, Residuals};
 pub(crate) use crate::varint::Cursor;
 use crate::varint::put_varint;
 
-/// Packs whole numbers.
+/// Packs integers.
 pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
     Candidate::best([(Form::Integer, values)], series)
 }
 
-/// The same by what a sample of the numbers costs: several times as fast, and nearly as small.
+/// Packs integers by the cost of a sample: several times as fast as [`encode`], and nearly as small.
 pub(crate) fn encode_quickly(values: &[i64], series: &[usize]) -> Vec<u8> {
     match Candidate::unchanging(Form::Integer, values, series, |value| *value) {
         Some(unchanging) => unchanging,
@@ -30,13 +30,13 @@ pub(crate) fn encode_quickly(values: &[i64], series: &[usize]) -> Vec<u8> {
     }
 }
 
-/// Packs whole numbers, as they are or as distances from a reference known for each row, whichever is smaller.
+/// Packs integers either directly or as distances from a reference value in each row, whichever is smaller.
 pub(crate) fn encode_relative(values: &[i64], references: &[i64], series: &[usize]) -> Vec<u8> {
     let distances: Vec<i64> = values.iter().zip(references).map(|(v, r)| v.wrapping_sub(*r)).collect();
     Candidate::best([(Form::Relative, &distances[..]), (Form::Integer, values)], series)
 }
 
-/// Packs the bits of IEEE 754 singles by what a sample of them costs.
+/// Packs the bits of IEEE 754 singles by the cost of a sample.
 pub(crate) fn encode_f32_quickly(bits: &[u32], series: &[usize]) -> Vec<u8> {
     if let Some(unchanging) = Candidate::unchanging(Form::Ordered, bits, series, |bits| float::ordered(*bits)) {
         return unchanging;
@@ -57,7 +57,7 @@ pub(crate) fn encode_f32(bits: &[u32], series: &[usize]) -> Vec<u8> {
     }
 }
 
-/// Unpacks a column of whole numbers; `references` is what [`encode_relative`] was given.
+/// Unpacks a column of integers; `references` are those given to [`encode_relative`].
 pub(crate) fn decode(packed: &[u8], series: &[usize], references: Option<&[i64]>) -> Result<Vec<i64>, String> {
     let (form, mut values) = unpack(packed, series)?;
     match (form, references) {
@@ -79,7 +79,7 @@ pub(crate) fn decode_f32(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, St
     form.f32_bits(&values)
 }
 
-/// Unpacks 32-bit cells, whichever form they are in; whole numbers may be signed or not.
+/// Unpacks 32-bit cells of any form; integers may be signed or unsigned.
 pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
     let (form, values) = unpack(packed, series)?;
     if form != Form::Integer {
@@ -94,7 +94,7 @@ pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, 
     Ok(cells)
 }
 
-/// Unpacks a column of which nothing is known: whether it holds the bits of IEEE 754 singles, and its numbers.
+/// Unpacks a column of unknown type. Returns whether it holds the bits of IEEE 754 singles, and its numbers.
 pub(crate) fn decode_any(packed: &[u8], series: &[usize]) -> Result<(bool, Vec<i64>), String> {
     let (form, values) = unpack(packed, series)?;
     match form {
@@ -112,7 +112,7 @@ struct Candidate {
     cost: u64,
 }
 
-/// A sample has so many stretches of so many numbers, in equal distances.
+/// A sample has [`STRETCHES`] runs of [`STRETCH`] numbers, at equal distances.
 const STRETCHES: usize = 16;
 const STRETCH: usize = 48;
 
@@ -124,7 +124,7 @@ impl Candidate {
         Candidate::cheapest(forms, series).map(|best| best.write()).unwrap_or_default()
     }
 
-    /// The way that is best for a sample, on all numbers.
+    /// Chooses by a sample, and writes all numbers that way.
     fn best_of_sample<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Vec<u8> {
         let Some((_, values)) = forms.first().filter(|(_, values)| values.len() > 2 * STRETCHES * STRETCH) else {
             return Candidate::best(forms, series);
@@ -140,7 +140,7 @@ impl Candidate {
         let best =
             Candidate::cheapest(samples.each_ref().map(|(form, values)| (*form, &values[..])), &[STRETCH; STRETCHES]);
         let Some(Candidate { form, residuals: Residuals { order, .. }, packing, .. }) = best else { return Vec::new() };
-        // What is the same in all of the sample changes seldom.
+        // A value that is constant in the sample changes rarely in the column.
         let order = if packing == Packing::Constant { Order::Delta } else { order };
         let values = forms.iter().find(|(of, _)| *of == form).map_or(*values, |(_, values)| values);
         let residuals = Residuals::new(values, series, order);
@@ -148,7 +148,7 @@ impl Candidate {
         Candidate { form, residuals, packing, cost: 0 }.write()
     }
 
-    /// Values of which each series has only one; `None` of others.
+    /// Packs values that are constant within each series; `None` if any series changes.
     fn unchanging<T: PartialEq>(
         form: Form,
         values: &[T],
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers of all sizes, and runs as recordings have them.
+    /// Numbers of all sizes, and runs as in recordings.
     fn values() -> impl Strategy<Value = Vec<i64>> {
         let wild = proptest::collection::vec(any::<i64>(), 0..40);
         let tame = proptest::collection::vec(-300i64..300, 0..200);
@@ -265,7 +265,7 @@ mod tests {
             prop_assert_eq!(&decode_cells(&packed, &series).unwrap(), &bits);
         }
 
-        /// Whatever a sample says of them, and however the others differ from it.
+        /// Holds for any sample, however the other values differ from it.
         #[test]
         fn quickly_packed_numbers_come_back(
             base in values(), times in 1usize..400, others in proptest::collection::vec((any::<usize>(), any::<i64>()), 0..6),

@@ -1,8 +1,8 @@
-//! The container of logs and traces: zstd frames one after the other, a seal, and the seek table of zstd's seekable format.
+//! The container of logs and traces: zstd frames, a seal, and the seek table of zstd's seekable format.
 //!
-//! zstd's own checksum covers what a frame unpacks to. The chain covers the frames' bytes as they stand in the file, so
-//! that even a bit which zstd ignores cannot change unnoticed: each chunk holds the digest of all frames before it, and
-//! the seal that of all chunks. The seek table repeats the frames' sizes and is compared byte for byte.
+//! zstd's checksum covers the unpacked content of a frame. The chain covers the frames' bytes in the file, so it also
+//! detects changes to bits that zstd ignores. Each chunk holds the digest of all frames before it, and the seal holds
+//! the digest of all chunks. The seek table repeats the frames' sizes, and readers compare it byte for byte.
 
 use std::io::Write;
 
@@ -17,10 +17,10 @@ pub(crate) const SEAL_MAGIC: u32 = 0x184D_2A50;
 pub(crate) const SEEK_TABLE_MAGIC: u32 = 0x184D_2A5E;
 pub(crate) const SEEK_FOOTER_MAGIC: u32 = 0x8F92_EAB1;
 const SEAL_TAG: &[u8; 8] = b"hitseal\0";
-/// A seal's length in the file, its frame header included.
+/// The length of a seal in the file with its frame header, in bytes.
 const SEAL_BYTES: u32 = 24;
 
-/// The digest of all frames so far: XXH3-64 of each frame's bytes, seeded with the digest of those before it.
+/// The digest of all frames so far: XXH3-64 of each frame's bytes, seeded with the digest of the earlier frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chain(pub(crate) u64);
 
@@ -30,7 +30,7 @@ impl Chain {
     }
 }
 
-/// The sizes of the frames of a file, in order.
+/// The sizes of a file's frames, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeekTable {
     /// (compressed, decompressed) bytes.
@@ -39,16 +39,16 @@ pub(crate) struct SeekTable {
 
 impl SeekTable {
     pub(crate) fn add(&mut self, compressed: usize, content: usize) {
-        // Both are bounded by MAX_CHUNK_BYTES, far below 4 GiB.
+        // `MAX_CHUNK_BYTES` bounds both, far below 4 GiB.
         self.entries.push((compressed as u32, content as u32));
     }
 
-    /// How many frames have been added.
+    /// Returns the number of frames added.
     pub(crate) fn len(&self) -> u32 {
         self.entries.len() as u32
     }
 
-    /// The end of a sealed file: the seal and the seek table, each a skippable frame.
+    /// Returns the end of a sealed file: the seal and the seek table, each as a skippable frame.
     pub(crate) fn tail(&self, chain: Chain) -> Vec<u8> {
         let mut tail = Vec::with_capacity(SEAL_BYTES as usize + (self.entries.len() + 1) * 8 + 17);
         let mut word = |word: u32| tail.extend_from_slice(&word.to_le_bytes());
@@ -76,10 +76,10 @@ impl SeekTable {
     }
 }
 
-/// How large a header may be to be packed at a level of its own.
+/// The most bytes of a header that is compressed at its own level.
 const HEADER_BYTES_SMALL: usize = 256 << 10;
 
-/// Writes chunks, and remembers what the tail needs. After a failure it writes nothing more.
+/// Writes chunks and collects the data of the tail. It writes nothing more after a failure.
 pub(crate) struct ChunkSink<W> {
     out: W,
     compressor: zstd::bulk::Compressor<'static>,
@@ -99,17 +99,17 @@ impl<W: Write> ChunkSink<W> {
         Ok(ChunkSink { out, compressor, level, packed: Vec::new(), chain, table, written: 0, poisoned: false })
     }
 
-    /// The number of the next chunk, and the digest of all before it.
+    /// Returns the number of the next chunk, and the digest of all chunks before it.
     pub(crate) fn next(&self) -> (u32, Chain) {
         (self.table.len(), self.chain)
     }
 
-    /// How many bytes have been written.
+    /// Returns the number of bytes written.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Writes the first chunk, at a level of its own unless it is so large that a recording would wait for it.
+    /// Writes the first chunk, at `level` unless it is so large that a recording would be delayed.
     pub(crate) fn header(&mut self, content: &[u8], level: i32) -> Result<(), WriteError> {
         if content.len() <= HEADER_BYTES_SMALL {
             self.compressor.set_parameter(CParameter::CompressionLevel(level))?;
@@ -144,7 +144,7 @@ impl<W: Write> ChunkSink<W> {
         Ok(())
     }
 
-    /// Writes the seal and the seek table, and gives back what was written to.
+    /// Writes the seal and the seek table, and returns the output.
     pub(crate) fn finish(mut self) -> Result<W, WriteError> {
         if self.poisoned {
             return Err(WriteError::Poisoned);
@@ -159,7 +159,7 @@ impl<W: Write> ChunkSink<W> {
 mod tests {
     use super::*;
 
-    /// A disk that is full after some bytes.
+    /// A disk that becomes full after some bytes.
     struct Full(usize);
 
     impl Write for Full {

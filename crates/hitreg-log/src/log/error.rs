@@ -1,69 +1,69 @@
-//! What can be wrong with a file, in sentences that say where it is wrong and what to do.
+//! Errors of log and trace files. Their messages say where a file is wrong and what to do.
 
 use super::header::FileKind;
 use super::version::Unreadable;
 use crate::memory::NeedsMemory;
 use crate::record::Misfit;
 
-/// Why bytes could not be read as a log or a trace.
+/// Why the bytes cannot be read as a log or a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// Something else altogether.
+    /// The file is neither a log nor a trace.
     #[error("this is no hitreg file: {what}")]
     NotHitreg {
-        /// What shows it.
+        /// The evidence.
         what: String,
     },
-    /// A trace where a log is wanted, or the other way round.
+    /// The file is a trace and the caller wants a log, or the reverse.
     #[error("this is a {found}, and a {wanted} is wanted here{}", hint(*wanted))]
     WrongKind {
-        /// What it is.
+        /// The kind of the file.
         found: FileKind,
-        /// What it should be.
+        /// The wanted kind.
         wanted: FileKind,
     },
-    /// A version that this build cannot read.
+    /// This build cannot read the file's format version.
     #[error("this file cannot be read: {0}")]
     Version(#[from] Unreadable),
-    /// It stops before its end.
+    /// The file ends before its last chunk or its seek table.
     #[error("{0}; `hitreg recover` makes a good file of what is whole of a log")]
     Torn(Torn),
-    /// It stops inside its first chunk, so that nothing of it can be read.
+    /// The file ends inside its header, so nothing can be recovered.
     #[error("the file stops after {bytes} bytes, inside its header: nothing of it can be recovered")]
     HeaderTorn {
-        /// Its length.
+        /// The file's length, in bytes.
         bytes: u64,
     },
-    /// Some of its bytes have changed since they were written.
+    /// Some bytes changed since they were written.
     #[error("corrupt at offset {offset}: {part}: {what}{}", rescue(*offset))]
     Corrupt {
-        /// Where the damaged part begins.
+        /// The offset where the damaged part begins, in bytes.
         offset: u64,
-        /// Which part that is: `chunk 12`, `the seek table`.
+        /// The name of the part, such as `chunk 12` or `the seek table`.
         part: String,
-        /// What is wrong with it.
+        /// The damage found.
         what: String,
     },
-    /// Its chunks are sound, but a record does not belong to its header.
+    /// The chunks are intact, but a record does not fit the header.
     #[error("at offset {offset}: chunk {chunk}: {misfit}: the program that wrote this file is at fault")]
     Misfit {
-        /// Where the chunk begins.
+        /// The offset where the chunk begins, in bytes.
         offset: u64,
-        /// Which chunk.
+        /// The number of the chunk.
         chunk: u32,
-        /// What does not fit.
+        /// The mismatch between record and header.
         misfit: Misfit,
     },
-    /// It does not fit into memory as a whole.
+    /// The file needs more memory than the limit.
     #[error(transparent)]
     NeedsMemory(#[from] NeedsMemory),
-    /// The bytes could not be had.
+    /// Reading the bytes failed.
     #[error("it cannot be read: {0}")]
     Io(#[from] std::io::Error),
 }
 
 impl LogError {
-    /// Where the trouble begins, for those kinds that have a place.
+    /// Returns the offset of the error in the file; `None` for errors without a place.
     pub fn offset(&self) -> Option<u64> {
         match self {
             LogError::Torn(torn) => Some(torn.at_offset),
@@ -89,57 +89,57 @@ fn rescue(offset: u64) -> &'static str {
     }
 }
 
-/// A file that was cut off: a recording that was killed, a copy that did not finish.
+/// A file that was cut off, for example by a killed recording or an unfinished copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the file is cut off: everything before offset {at_offset} is whole, {lost_bytes} bytes after it are lost")]
 pub struct Torn {
-    /// Where the last whole part ends.
+    /// The offset where the last complete part ends, in bytes.
     pub at_offset: u64,
-    /// How many bytes of an unfinished part follow; 0 when the cut falls between two parts.
+    /// The number of bytes of the unfinished part after it; 0 if the cut is between two parts.
     pub lost_bytes: u64,
 }
 
-/// Why a log or trace could not be written.
+/// Why a log or trace cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The bytes could not be put where they belong.
+    /// Writing the bytes failed.
     #[error("it cannot be written: {0}")]
     Io(#[from] std::io::Error),
-    /// A record that does not belong to the header.
+    /// A record does not fit the header.
     #[error(transparent)]
     Misfit(#[from] Misfit),
     /// One record, or the header, does not fit into a chunk.
     #[error("{what} takes {bytes} bytes, and a chunk holds at most {}", super::limits::MAX_CHUNK_BYTES)]
     TooLarge {
-        /// What it is.
+        /// The kind of content.
         what: &'static str,
-        /// Its size.
+        /// Its size, in bytes.
         bytes: usize,
     },
-    /// The header declares more than a reader takes.
+    /// The header exceeds a limit of readers.
     #[error("the header: {0}")]
     Header(String),
-    /// One record is larger than any that a reader takes.
+    /// One record exceeds the limit of readers.
     #[error("a record takes {bytes} bytes, and one may take at most {}", super::limits::MAX_RECORD_BYTES)]
     RecordTooLarge {
-        /// Its size in memory.
+        /// Its size in memory, in bytes.
         bytes: usize,
     },
-    /// A table that is not one: columns of different lengths, a code without a name.
+    /// A table is invalid: columns of different lengths, or a code without a name.
     #[error("table {table:?}: {what}")]
     BadTable {
-        /// Which.
+        /// The table's name.
         table: String,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
-    /// This writer has already failed; the file ends before that failure.
+    /// This writer failed earlier; the file ends before that failure.
     #[error("nothing more can be written after an earlier error")]
     Poisoned,
-    /// The writer was dropped before the end.
+    /// The writer was dropped before the end of the log.
     #[error("the log was given up before its end")]
     Abandoned,
-    /// The thread that compresses is gone.
+    /// The compressing thread has stopped.
     #[error("the thread that writes the log has stopped")]
     ThreadGone,
 }

@@ -1,33 +1,33 @@
 //! Finds the frames of a file without unpacking them, in bounded memory (RFC 8878, sections 3.1.1 and 3.1.2).
 //!
-//! It is stricter than zstd: a chunk must name its size, carry a checksum, and have no bit set that zstd would ignore.
+//! It is stricter than zstd: a chunk must state its size and have a checksum, and must not set bits that zstd ignores.
 
 use std::io::Read;
 
 use super::container::{SEAL_MAGIC, SEEK_TABLE_MAGIC, ZSTD_MAGIC};
 use super::limits::MAX_CHUNK_BYTES;
 
-/// The largest block that zstd ever makes.
+/// The largest block that zstd makes.
 const MAX_BLOCK: usize = 128 << 10;
-/// Room for the seek table of a file of 100 days.
+/// The most bytes of a skippable frame: enough for the seek table of a file of 100 days.
 const MAX_SKIPPABLE: usize = 64 << 20;
 
-/// One frame as it stands in the file.
+/// One frame in the file.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Where it begins.
+    /// Its offset in the file.
     pub(crate) offset: u64,
-    /// All of it.
+    /// All its bytes.
     pub(crate) bytes: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: FrameKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameKind {
-    /// A chunk, and how many bytes it says that it unpacks to.
+    /// A chunk, and its stated content size in bytes.
     Chunk { content_bytes: usize },
-    /// The end of a sealed file, which holds no records.
+    /// The end of a sealed file, without records.
     Tail,
 }
 
@@ -35,44 +35,44 @@ pub(crate) enum FrameKind {
 #[derive(Debug)]
 pub(crate) enum FrameError {
     Io(std::io::Error),
-    /// The bytes end inside it.
+    /// The file ends inside the frame.
     Cut {
-        /// Up to the first four of them.
+        /// Up to the first four bytes.
         start: Vec<u8>,
-        /// How many there are.
+        /// The number of bytes present.
         bytes: u64,
-        /// The last four of them, little endian: a whole file ends with the seek table's magic number.
+        /// The last four bytes, little endian. A complete file ends with the seek table's magic number.
         last: u32,
     },
-    /// These bytes are no frame of ours.
+    /// The bytes are not a valid frame.
     Bad {
-        /// Where they begin.
+        /// Their offset in the file.
         offset: u64,
-        /// The first four of them at most.
+        /// Up to the first four bytes.
         start: Vec<u8>,
-        /// What is wrong with them.
+        /// The problem.
         what: String,
     },
 }
 
-/// Goes from frame to frame.
+/// Reads a file frame by frame.
 pub(crate) struct Frames<R> {
     from: R,
     offset: u64,
 }
 
 impl<R: Read> Frames<R> {
-    /// Starts at a byte of the file that is `offset` bytes from its start.
+    /// Starts `offset` bytes from the start of the file; `from` must already be there.
     pub(crate) fn new(from: R, offset: u64) -> Frames<R> {
         Frames { from, offset }
     }
 
-    /// Where the next frame begins.
+    /// Returns the offset of the next frame.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// What follows, up to so many bytes.
+    /// Reads the following bytes, at most `most`.
     pub(crate) fn rest(&mut self, most: usize) -> std::io::Result<Vec<u8>> {
         let mut rest = Vec::new();
         self.from.by_ref().take(most as u64).read_to_end(&mut rest)?;
@@ -80,7 +80,7 @@ impl<R: Read> Frames<R> {
         Ok(rest)
     }
 
-    /// The next frame; `None` at the end of the file.
+    /// Returns the next frame; `None` at the end of the file.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, FrameError> {
         let mut frame = Partial { from: &mut self.from, bytes: Vec::new() };
         let outcome = frame.walk();
@@ -125,7 +125,7 @@ fn bad<T>(what: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Bad(what.into()))
 }
 
-/// A frame being read.
+/// A frame that is being read.
 struct Partial<'a, R> {
     from: &'a mut R,
     bytes: Vec<u8>,
@@ -165,7 +165,7 @@ impl<R: Read> Partial<'_, R> {
         Ok(FrameKind::Chunk { content_bytes })
     }
 
-    /// Takes in one block; true after the last.
+    /// Reads one block. Returns true after the last one.
     fn block(&mut self) -> Result<bool, Stop> {
         let header = self.number(3)? as usize;
         let size = header >> 3;
@@ -190,26 +190,26 @@ impl<R: Read> Partial<'_, R> {
         Ok(FrameKind::Tail)
     }
 
-    /// A little-endian number of up to eight bytes.
+    /// Reads a little-endian number of up to eight bytes.
     fn number(&mut self, bytes: usize) -> Result<u64, Stop> {
         let start = self.bytes.len();
         self.take(bytes)?;
         Ok(self.bytes[start..].iter().rev().fold(0, |number, &byte| (number << 8) | u64::from(byte)))
     }
 
-    /// Takes in exactly so many bytes. What is not there is not allocated either.
+    /// Reads exactly `bytes` bytes. It allocates no more memory than the file has bytes.
     fn take(&mut self, bytes: usize) -> Result<(), Stop> {
         let got = self.from.by_ref().take(bytes as u64).read_to_end(&mut self.bytes).map_err(Stop::Io)?;
         if got == bytes { Ok(()) } else { Err(Stop::Cut) }
     }
 }
 
-/// Unpacks a chunk. zstd holds the result against the frame's checksum.
+/// Unpacks a chunk. zstd verifies the frame's checksum.
 pub(crate) fn unpack(frame: &Frame) -> Result<Vec<u8>, String> {
     Unpacker::default().unpack(frame)
 }
 
-/// Unpacks chunks, one after the other in the same memory.
+/// Unpacks chunks one after the other, and reuses memory.
 #[derive(Default)]
 pub(crate) struct Unpacker(Option<zstd::bulk::Decompressor<'static>>);
 

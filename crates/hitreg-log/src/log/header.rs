@@ -1,4 +1,4 @@
-//! The first chunk of a file: what it is, in which version, and its header.
+//! The first chunk of a file: its kind, its format version, and its header.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -16,14 +16,14 @@ use super::version::{LOG_FORMAT, TRACE_FORMAT, Version, check_readable_by};
 use crate::record::{Class, Field, Header, Origin, PlayerInfo, Side, usercmd_fields};
 use crate::units::Seed;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A recorded session.
     Log,
-    /// What a replay put out.
+    /// The result of a replay.
     Trace,
-    /// Neither.
+    /// Neither a log nor a trace.
     Other,
 }
 
@@ -38,7 +38,7 @@ impl std::fmt::Display for FileKind {
 }
 
 impl FileKind {
-    /// The newest format that this build writes by itself; it reads all minor versions of it.
+    /// Returns the format that this build writes by default. The build reads all minor versions of it.
     pub const fn format(self) -> Version {
         match self {
             FileKind::Log | FileKind::Other => LOG_FORMAT,
@@ -55,7 +55,7 @@ impl FileKind {
     }
 }
 
-/// What a file is, from its first bytes; all that is up to 128 KiB is enough for any file.
+/// Returns the kind of a file from its first bytes; 128 KiB suffice for any file.
 pub fn kind_of(bytes: &[u8]) -> FileKind {
     if !bytes.starts_with(&ZSTD_MAGIC.to_le_bytes()) {
         return FileKind::Other;
@@ -69,7 +69,7 @@ pub fn kind_of(bytes: &[u8]) -> FileKind {
     kinds.into_iter().find(|kind| starts_with_magic(got, kind.magic())).unwrap_or(FileKind::Other)
 }
 
-/// The format of a log or trace; `None` for any other file.
+/// Returns the format of a log or trace; `None` for any other file.
 pub fn version_of(file: &[u8]) -> Option<Version> {
     let frame = Frames::new(file, 0).next().ok()??;
     let content = unpack(&frame).ok()?;
@@ -77,10 +77,10 @@ pub fn version_of(file: &[u8]) -> Option<Version> {
     [FileKind::Log, FileKind::Trace].iter().any(|kind| kind.magic() == preamble.magic).then_some(preamble.format)
 }
 
-/// Unpacks the first bytes of a frame that may go on beyond `bytes`.
+/// Unpacks the first bytes of a frame that may continue beyond `bytes`.
 fn unpack_some(bytes: &[u8], head: &mut [u8]) -> std::io::Result<usize> {
     let mut decoder = zstd::stream::read::Decoder::new(bytes)?;
-    // A frame of ours never needs a larger window; a damaged one could ask for gigabytes.
+    // This library's frames never need a larger window; a damaged frame could ask for gigabytes.
     decoder.window_log_max(24)?;
     let mut got = 0;
     while got < head.len() {
@@ -92,7 +92,7 @@ fn unpack_some(bytes: &[u8], head: &mut [u8]) -> std::io::Result<usize> {
     Ok(got)
 }
 
-/// Whether MessagePack begins with a map whose first entry is `magic` with this value.
+/// Whether the MessagePack content begins with a map whose first entry is `magic` with this value.
 fn starts_with_magic(content: &[u8], magic: &str) -> bool {
     let mut expected = vec![0xA5];
     expected.extend_from_slice(b"magic");
@@ -101,7 +101,7 @@ fn starts_with_magic(content: &[u8], magic: &str) -> bool {
     content.first().is_some_and(|first| first & 0xF0 == 0x80) && content[1..].starts_with(&expected)
 }
 
-/// The first chunk's map.
+/// The map in the first chunk.
 #[derive(Serialize, Deserialize)]
 struct FirstChunk<'a, H> {
     magic: &'a str,
@@ -111,23 +111,23 @@ struct FirstChunk<'a, H> {
     header: H,
 }
 
-/// What every first chunk says before its header, whatever the version.
+/// The entries that begin every first chunk, in any version.
 #[derive(Deserialize)]
 struct Preamble<'a> {
     magic: &'a str,
     format: Version,
 }
 
-/// A first chunk, read.
+/// A decoded first chunk.
 #[derive(Debug)]
 pub(crate) struct Opening<H> {
     pub(crate) header: H,
     pub(crate) format: Version,
-    /// Whether the chain, the seal and the seek table are there to be checked. Only foreign writers leave them out.
+    /// Whether the file has the chain, the seal and the seek table. Only foreign writers leave them out.
     pub(crate) sealed: bool,
 }
 
-/// The first chunk of a file of ours.
+/// Encodes the first chunk of a file.
 pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>, WriteError> {
     let first = FirstChunk {
         magic: kind.magic(),
@@ -137,14 +137,14 @@ pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>
         header,
     };
     let content = to_messagepack(&first)?;
-    // What no reader takes is not written.
+    // Writers refuse headers that readers would refuse.
     match crate::serial::count_values(MAX_HEADER_VALUES, &content) {
         Ok(()) => Ok(content),
         Err(error) => Err(WriteError::Header(error.to_string())),
     }
 }
 
-/// The first chunk of a log.
+/// Encodes the first chunk of a log.
 pub(crate) fn encode_log(header: &Header) -> Result<Vec<u8>, WriteError> {
     let players = header.players.len();
     if players > MAX_PLAYERS {
@@ -153,7 +153,7 @@ pub(crate) fn encode_log(header: &Header) -> Result<Vec<u8>, WriteError> {
     encode(FileKind::Log, &StoredHeader::of(header))
 }
 
-/// Reads the first chunk of a log, and which columns its tables have.
+/// Decodes the first chunk of a log. Returns the header, the schema, and whether the file is sealed.
 pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogError> {
     let Opening { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
     let players = header.players.len();
@@ -164,7 +164,7 @@ pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogEr
     Ok((header, schema, sealed))
 }
 
-/// Reads a first chunk, which must be of the wanted kind and of a readable version.
+/// Decodes a first chunk of the wanted kind and a readable version.
 pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind) -> Result<Opening<H>, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
     let sized = crate::serial::count_values(MAX_HEADER_VALUES, content);
@@ -191,7 +191,7 @@ fn corrupt(what: String) -> LogError {
     LogError::Corrupt { offset: 0, part: "the header".into(), what }
 }
 
-/// A log's header as it stands in the file.
+/// A log's header in its file representation.
 #[derive(Serialize, Deserialize)]
 struct StoredHeader<'a> {
     game: Cow<'a, str>,
@@ -204,7 +204,7 @@ struct StoredHeader<'a> {
     origin: Cow<'a, Origin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     side: Option<Side>,
-    /// Before format 2, the fields of the only class.
+    /// The fields of the only class, in format 1.
     #[serde(default, skip_serializing)]
     fields: Vec<Field>,
     #[serde(default)]

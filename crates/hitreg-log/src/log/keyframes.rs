@@ -1,5 +1,5 @@
-//! Keyframes in logs: chunks of their own, which the last chunk lists by time. A reader from before them finds chunks without
-//! records, and passes them over.
+//! Keyframes in logs: each is a chunk of its own, and the last chunk lists them by time. An older reader sees chunks
+//! without records.
 
 mod find;
 mod rewrite;
@@ -16,7 +16,7 @@ use crate::units::{Micros, Tick};
 pub use find::{Found, Sought, find_keyframe};
 pub use rewrite::{RewriteError, keyframes_of, write_keyframes};
 
-/// A chunk that holds a keyframe and no records.
+/// A chunk with a keyframe and no records.
 #[derive(Serialize, Deserialize)]
 struct InChunk {
     index: u32,
@@ -34,7 +34,7 @@ struct End {
     #[serde(default)]
     before: Option<u64>,
     end: bool,
-    /// The time, tick and chunk of each keyframe, ascending.
+    /// The time in µs, tick and chunk number of each keyframe, ascending.
     #[serde(default)]
     keyframes: Vec<(i64, u32, u32)>,
 }
@@ -49,7 +49,7 @@ fn encode(of: &Keyframe, (index, before): (u32, Chain)) -> Result<Vec<u8>, super
     })
 }
 
-/// The keyframe in a chunk's content; `None` of any other chunk.
+/// Returns the keyframe in a chunk's content; `None` for any other chunk.
 pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<Keyframe> {
     if content.len() > MAX_CHUNK_BYTES {
         return None;

@@ -1,4 +1,4 @@
-//! The columns of each kind of record, in the order in which they are written. A new kind is a line in
+//! The columns of each record kind, in file order. A new kind is a line in
 //! [`each_stream!`](crate::record::each_stream) and its columns here.
 
 use super::chunk::{Columns, Context, Rows};
@@ -9,29 +9,30 @@ use crate::record::{
 };
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 
-/// A column: its name, how its numbers are packed, and where they are in a record.
+/// A column: its name, its packing, and access to its value in a record.
 pub(super) struct Column<T> {
     pub(super) name: &'static str,
     pub(super) how: How,
     pub(super) get: fn(&T) -> i64,
-    /// False for a number that the record cannot have there.
+    /// Returns false for a number that the record's field cannot hold.
     pub(super) set: fn(&mut T, i64) -> bool,
 }
 
-/// How the numbers of a column are packed.
+/// The packing of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// As whole numbers.
+    /// As integers.
     Whole,
     /// As floats.
     Float,
     /// Relative to another column of the row.
     To(&'static str),
-    /// Relative to the time of the record that another column of the row names; [`named_by`] says of which kind that is.
+    /// Relative to the time of the record that another column of the row names; [`named_by`] gives the kind of that
+    /// record.
     ToNamed(&'static str),
 }
 
-/// Whose records a kind's [`How::ToNamed`] names, by their first columns.
+/// Returns the kind whose records a kind's [`How::ToNamed`] columns name, by their first column.
 pub(super) fn named_by(kind: &str) -> Option<&'static str> {
     match kind {
         "sent" => Some("frames"),
@@ -42,17 +43,17 @@ pub(super) fn named_by(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// A kind of record that can be laid out by column.
+/// A record kind that is stored in columns.
 pub(super) trait Layout: Recorded + Default {
-    /// The columns with a number for each record. The first is what other kinds name a record by.
+    /// The columns with one number for each record. Other kinds name a record by its first column.
     const COLUMNS: &'static [Column<Self>];
-    /// The columns that hold what records have several of, one after the other.
+    /// The columns with several values for each record, concatenated.
     const LISTS: &'static [&'static str] = &[];
 
-    /// Lays out the columns that need more than one record at a time, in the order of [`Layout::LISTS`].
+    /// Writes the columns in [`Layout::LISTS`], in that order.
     fn put_lists(_rows: &mut Rows<'_, Self>, _context: &Context) {}
 
-    /// Reads what [`Layout::put_lists`] wrote into records that have all else.
+    /// Reads the columns of [`Layout::put_lists`] into records whose other fields are set.
     fn take_lists(
         _records: &mut [Self],
         _columns: &Columns<'_>,
@@ -120,7 +121,7 @@ impl Layout for HeardRecord {
         "ack" Whole ack,
         "received_before" Whole received_before,
     }
-    /// From the fourth on, the columns of frames for the usercmds that are not repeats.
+    /// From the fourth column on: the frame columns of the usercmds that are not repeats.
     const LISTS: &'static [&'static str] = &[
         "newest",
         "usercmds",
@@ -270,7 +271,7 @@ impl Layout for TickRecord {
     }
 }
 
-/// A value that a column holds as a number.
+/// A value that a column stores as a number.
 pub(super) trait Number: Sized {
     fn to(&self) -> i64;
     fn of(number: i64) -> Option<Self>;
@@ -304,7 +305,7 @@ macro_rules! newtypes {
 }
 newtypes!(CommandSeq, SnapshotSeq, Tick, EntityId, PlayerId, Micros);
 
-/// Choices, by the order of their variants.
+/// Enums, by the order of their variants.
 macro_rules! choices {
     ($($type:ident { $($variant:ident),* })*) => { $(
         impl Number for $type {
@@ -333,7 +334,7 @@ impl Number for f32 {
     }
 }
 
-/// 0 is none; others are one more than they are.
+/// 0 is `None`; other values are stored plus one.
 impl<T: Number> Number for Option<T> {
     fn to(&self) -> i64 {
         self.as_ref().map_or(0, |value| value.to() + 1)

@@ -1,33 +1,33 @@
-//! How much a part of a file may make its reader allocate. Every limit is checked before the allocation.
+//! Limits on what a part of a file may make its reader allocate. Readers check every limit before the allocation.
 
-/// The most bytes that one chunk may hold, compressed or not. Writers cut far below it.
+/// The most bytes of one chunk, compressed or not. Writers make far smaller chunks.
 pub(crate) const MAX_CHUNK_BYTES: usize = 12 << 20;
 
-/// The most bytes of records in memory that a writer puts into one chunk; a larger record is refused.
+/// The most bytes of records in memory that a writer puts into one chunk. Writers refuse larger records.
 pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
 
-/// The most memory that decoding one chunk may take. No kind of record takes more than 14 times its own size while it
-/// is decoded, so that what a writer may write can always be read.
+/// The most memory for decoding one chunk. Decoding takes at most 14 times the record size for any kind of record, so
+/// a reader can decode every chunk that a writer makes.
 pub(crate) const MAX_CHUNK_MEMORY: usize = 64 << 20;
 
-/// The most players that a session may have.
+/// The most players of a session.
 pub const MAX_PLAYERS: usize = 1024;
 
-/// The most values in MessagePack that a file's header may hold. A hundred classes of thirty fields and a thousand players
-/// come to half of that.
+/// The most MessagePack values in a file's header. A header with a hundred classes of thirty fields and a thousand
+/// players needs half as many.
 pub(crate) const MAX_HEADER_VALUES: u64 = 1 << 17;
 
-/// The most columns that a table of a trace may have in a file.
+/// The most columns of a trace table in a file.
 pub(crate) const MAX_COLUMNS: usize = 4096;
 
-/// Memory that may still be taken.
+/// The memory that a decoder may still allocate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     limit: usize,
     left: usize,
 }
 
-/// More was asked for than is left.
+/// The error of an allocation over the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OverBudget {
     limit: usize,
@@ -38,7 +38,7 @@ impl Budget {
         Budget { limit, left: limit }
     }
 
-    /// Sets aside room for `count` things of `size` bytes.
+    /// Reserves memory for `count` items of `size` bytes.
     pub(crate) fn take(&mut self, count: usize, size: usize) -> Result<(), OverBudget> {
         let bytes = count.saturating_mul(size);
         self.left = self.left.checked_sub(bytes).ok_or(OverBudget { limit: self.limit })?;

@@ -1,9 +1,9 @@
-//! What a file looks like that is no log and no trace, so that an error can say what to do with it.
+//! Recognizes files that are neither logs nor traces, so that an error can say what to do with them.
 
-/// How many of a file's first bytes tell.
+/// The number of bytes at a file's start that recognition needs.
 pub(crate) const START_BYTES: usize = 64;
 
-/// What a file with these first bytes seems to be, and what takes it; `None` where nothing is recognized.
+/// Describes what a file with these first bytes seems to be, and which command takes it; `None` if unrecognized.
 pub(crate) fn looks_like(start: &[u8]) -> Option<&'static str> {
     let begins = |magic: &[u8]| start.starts_with(magic);
     Some(match () {
@@ -29,8 +29,8 @@ pub(crate) fn looks_like(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// A float of seconds, the kind of record, and after the demo's first message its length: a connection's first packet, which
-/// is sequence 1 or so and begins with `svc_serverdata` (11) of protocol 28 or its extensions.
+/// Whether the bytes begin a QuakeWorld demo: a float of seconds, the kind of message, its length and the first
+/// packet. That packet begins with `svc_serverdata` (11).
 fn is_quakeworld_demo(start: &[u8]) -> bool {
     const READ: u8 = 1;
     const SERVER_DATA: u8 = 11;
@@ -42,7 +42,7 @@ fn is_text(start: &[u8]) -> bool {
     let cut = start.len() == START_BYTES;
     let text = match std::str::from_utf8(start) {
         Ok(text) => Some(text),
-        // The first bytes may end inside a character.
+        // The start may end inside a character.
         Err(error) if cut && error.error_len().is_none() => std::str::from_utf8(&start[..error.valid_up_to()]).ok(),
         Err(_) => None,
     };

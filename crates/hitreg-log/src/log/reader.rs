@@ -20,10 +20,10 @@ use crate::record::Keyframe;
 use crate::record::{Header, Outline, Session, Stretch};
 use crate::units::Micros;
 
-/// Reads a log chunk by chunk, however long it is.
+/// Reads a log of any length chunk by chunk.
 ///
-/// A chunk that it gives out has passed zstd's checksum. The digest over the file's own bytes comes with the chunk
-/// after it, so that only a log read to its end without an error is known to be exactly what was written.
+/// zstd's checksum covers each returned chunk. The digest of a chunk's bytes in the file comes with the next chunk. So
+/// only a log that was read to its end without an error is exactly the written one.
 pub struct LogReader<R> {
     chunks: Chunks<R>,
     header: Header,
@@ -31,10 +31,10 @@ pub struct LogReader<R> {
 }
 
 impl<R: Read> LogReader<R> {
-    /// Opens a log and reads its header. Reads are small: give it a buffered reader.
+    /// Opens a log and reads its header. The reads are small, so `from` should be buffered.
     ///
     /// # Errors
-    /// When it is not a log, or not one that this build reads, or its header is damaged.
+    /// When the file is not a log that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<LogReader<R>, LogError> {
         let open =
             |content: &[u8]| header::decode_log(content).map(|(header, schema, sealed)| ((header, schema), sealed));
@@ -42,37 +42,37 @@ impl<R: Read> LogReader<R> {
         Ok(LogReader { chunks, header, schema })
     }
 
-    /// What its first chunk said.
+    /// Returns the header, the schema, and whether the file is sealed.
     pub(super) fn opened(self) -> (Header, Schema, bool) {
         let LogReader { chunks, header, schema } = self;
         (header, schema, chunks.is_sealed())
     }
 
-    /// A log that goes on with these chunks.
+    /// Returns a reader that continues a log with these chunks.
     pub(super) fn within(chunks: Chunks<R>, header: Header, schema: Schema) -> LogReader<R> {
         LogReader { chunks, header, schema }
     }
 
-    /// The log's header.
+    /// Returns the log's header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The version of its format.
+    /// Returns the version of the log's format.
     pub fn format(&self) -> Version {
         self.schema.version()
     }
 
-    /// The next stretch of the session; `None` at the end of a log that is whole and sound.
+    /// Returns the records of the next chunk; `None` at the end of a complete, undamaged log.
     ///
     /// # Errors
-    /// When the log is torn or damaged here. What was given out before is good.
+    /// When the log is cut off or damaged here. Chunks returned earlier are good.
     pub fn next_chunk(&mut self) -> Result<Option<Stretch>, LogError> {
         let Some(content) = self.chunks.next()? else { return Ok(None) };
         chunk::decode(&content.bytes, &self.header, &self.schema).map(Some).map_err(|what| content.corrupt(what))
     }
 
-    /// The same, of which only states, frames, snapshots and their arrivals at the clients are read, which is sooner done.
+    /// Returns only the states, frames, snapshots and snapshot arrivals of the next chunk, which is faster.
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`].
@@ -83,18 +83,18 @@ impl<R: Read> LogReader<R> {
         decoded.map(Some).map_err(|what| content.corrupt(what))
     }
 
-    /// The next stretch, and how many bytes of memory it takes in a session.
+    /// Returns the next chunk and the bytes of memory that it needs in a session.
     fn next_sized(&mut self) -> Result<Option<(Stretch, usize)>, LogError> {
         let Some(chunk) = self.next_chunk()? else { return Ok(None) };
         let bytes = self.schema.empty_chunk_bytes(&self.header) + chunk.bytes();
         Ok(Some((chunk, bytes)))
     }
 
-    /// The next stretch of what is held as a whole, of which `used` counts the bytes. Where they are more than the memory
-    /// limit, the log is read to its end, so that the error says how much memory it needs.
+    /// Returns the next chunk of a log that the caller holds in memory; `used` counts the bytes so far. Over the
+    /// limit, the method reads the rest of the log, so that the error states the memory needed.
     ///
     /// # Errors
-    /// As [`LogReader::next_chunk`], and when the limit does not suffice.
+    /// As [`LogReader::next_chunk`], and when the log needs more memory than the limit.
     pub fn next_held(&mut self, limit: MemoryLimit, used: &mut usize) -> Result<Option<Stretch>, LogError> {
         while let Some((chunk, bytes)) = self.next_sized()? {
             *used = used.saturating_add(bytes);
@@ -106,11 +106,11 @@ impl<R: Read> LogReader<R> {
         Ok(None)
     }
 
-    /// The next few stretches, decoded at the same time; none at the end of a log that is whole and sound. `keyframe` gets each
-    /// keyframe that stands among them, and its number is that of the stretch that stands for it, which is empty.
+    /// Returns the next few chunks, decoded in parallel; none at the end of a complete, undamaged log. `keyframe` gets
+    /// each keyframe among them. A keyframe's chunk is empty, and `stretch` is its number.
     ///
     /// # Errors
-    /// When the log is torn or damaged in them. What was given out before is good.
+    /// When the log is cut off or damaged in these chunks. Chunks returned earlier are good.
     pub fn next_chunks(&mut self, keyframe: &mut dyn FnMut(Keyframe)) -> Result<Vec<Stretch>, LogError> {
         const AT_ONCE: usize = 8;
         let has_keyframes = self.schema.version() >= KEYFRAMES_SINCE;
@@ -119,7 +119,7 @@ impl<R: Read> LogReader<R> {
             && let Some(content) = self.chunks.next()?
         {
             if has_keyframes {
-                // The header is chunk 0.
+                // Chunk 0 is the header.
                 keyframe_in(&content.bytes, content.index as usize - 1).into_iter().for_each(&mut *keyframe);
             }
             contents.push(content);
@@ -129,13 +129,13 @@ impl<R: Read> LogReader<R> {
             chunk::decode_within(MAX_CHUNK_MEMORY / AT_ONCE, &content.bytes, (header, Kinds::All), schema)
         };
         let decoded: Vec<_> = contents.par_iter().map(decode).collect();
-        // One that takes more than its share is decoded alone.
+        // A chunk over its share of the memory is decoded alone.
         let alone =
             |content: &Content| chunk::decode(&content.bytes, header, schema).map_err(|what| content.corrupt(what));
         decoded.into_iter().zip(&contents).map(|(made, content)| made.or_else(|_| alone(content))).collect()
     }
 
-    /// Reads on to the end, or to where the log is cut off.
+    /// Reads to the end of the log, or to where it is cut off.
     fn read_all(mut self, limit: MemoryLimit) -> Result<(Session, Option<Torn>), LogError> {
         let mut session = Session::new(self.header.clone());
         let mut used = 0;
@@ -154,8 +154,8 @@ impl<R: Read> LogReader<R> {
 }
 
 impl<R: Read + Send> LogReader<R> {
-    /// Gives out what each chunk says of connections, which is soon done, up to the end or to where the log is cut off. The file is
-    /// read and unpacked on another thread meanwhile.
+    /// Passes the outline of each chunk to `to`, up to the end or to where the log is cut off. Outlines need little
+    /// decoding. Another thread reads and unpacks the file.
     ///
     /// # Errors
     /// When the log is damaged, or its outlines need more memory than the limit.
@@ -166,7 +166,7 @@ impl<R: Read + Send> LogReader<R> {
         let (sender, waiting) = std::sync::mpsc::sync_channel(AHEAD);
         let read = move || -> Result<(), LogError> {
             while let Some(content) = chunks.next()? {
-                // Whoever does not wait for it any more has said why.
+                // The receiver only stops early with an error of its own.
                 if sender.send(content).is_err() {
                     break;
                 }
@@ -192,7 +192,7 @@ impl<R: Read + Send> LogReader<R> {
     }
 }
 
-/// Reads a log's header, and nothing of what follows it.
+/// Reads only a log's header.
 ///
 /// # Errors
 /// As [`LogReader::new`].
@@ -200,11 +200,11 @@ pub fn read_header(from: impl Read) -> Result<Header, LogError> {
     LogReader::new(from).map(|reader| reader.header)
 }
 
-/// Reads a whole session. Nothing is passed over: what it gives back is what was written.
+/// Reads a whole session, bit for bit the written one.
 ///
 /// # Errors
-/// When the bytes are no log that this build reads, when a bit of them has changed anywhere, when they stop early, or
-/// when they need more memory than the limit ([`MemoryLimit`]).
+/// When the bytes are not a log that this build reads, when any bit changed, or when the file is cut off.
+/// Also when the file needs more memory than the limit ([`MemoryLimit`]).
 pub fn read_session(from: impl Read) -> Result<Session, LogError> {
     match read_prefix(from)? {
         (session, None) => Ok(session),
@@ -212,10 +212,10 @@ pub fn read_session(from: impl Read) -> Result<Session, LogError> {
     }
 }
 
-/// Reads a session that may be cut off: everything up to the last whole chunk, and where the cut is if there is one.
+/// Reads a session that may be cut off, up to the last complete chunk. Returns the place of the cut, if any.
 ///
 /// # Errors
-/// As [`read_session`], but for a cut after the header.
+/// As [`read_session`], except for a cut after the header.
 pub fn read_prefix(from: impl Read) -> Result<(Session, Option<Torn>), LogError> {
     LogReader::new(from)?.read_all(MemoryLimit::current())
 }

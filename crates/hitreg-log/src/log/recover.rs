@@ -1,4 +1,5 @@
-//! Saves what is whole of a damaged log. Chunks are independent, so what follows a damaged one can still be read.
+//! Recovers the intact chunks of a damaged log. Chunks are independent, so those after a damaged one are still
+//! readable.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,36 +18,36 @@ use crate::memory::MemoryLimit;
 use crate::record::{GapCause, GapRecord, Session, Stretch};
 use crate::units::Micros;
 
-/// What was wrong with a log that was recovered.
+/// The damage found in a recovered log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// How many chunks of records were read.
+    /// The number of chunks of records read.
     pub chunks: u32,
-    /// How many keyframes were read: they are not saved, and can be made anew.
+    /// The number of keyframes read. Recovery drops them, because they can be recomputed.
     pub keyframes: u32,
-    /// What could not be read, or is not as it was written, in the order of offsets.
+    /// The parts that are unreadable or changed, in the order of offsets.
     pub holes: Vec<Hole>,
     /// Where the log is cut off, if it is.
     pub torn: Option<Torn>,
 }
 
 impl Damage {
-    /// Whether the log was sound.
+    /// Whether the log has no damage.
     pub fn is_none(&self) -> bool {
         self.holes.is_empty() && self.torn.is_none()
     }
 }
 
-/// A part of a log that is not as it was written.
+/// A part of a log that is unreadable or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// Where it begins.
+    /// The offset where the part begins.
     pub offset: u64,
-    /// How many bytes were passed over; 0 when nothing was lost but the bytes are not those that were written.
+    /// The number of bytes skipped; 0 if the bytes changed but no content was lost.
     pub bytes: u64,
-    /// How many chunks of records are missing from the session here.
+    /// The number of chunks of records missing from the session here.
     pub chunks: u32,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
 }
 
@@ -56,10 +57,10 @@ impl std::fmt::Display for Hole {
     }
 }
 
-/// Reads every chunk of a log that is whole.
+/// Reads every intact chunk of a log.
 ///
 /// # Errors
-/// When nothing can be read: the bytes are no log, or the header itself is damaged.
+/// When the bytes are not a log, or the header is damaged.
 pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     recover_within(MemoryLimit::current(), bytes)
 }
@@ -94,8 +95,8 @@ pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Sessio
     Ok((recovery.session, recovery.damage))
 }
 
-/// Where a chunk is damaged, every place in it that looks like the beginning of one is tried, and each may go on for long:
-/// that many bytes are looked at for each of the file's, and so many in any file.
+/// In a damaged chunk, recovery tries every position that looks like the start of a chunk, and each attempt may read
+/// far. All attempts may read this many bytes per byte of the file, plus [`LOOKS_LEAST`].
 const LOOKS_PER_BYTE: usize = 8;
 const LOOKS_LEAST: usize = 64 << 20;
 
@@ -105,35 +106,35 @@ struct Recovery<'a> {
     schema: Schema,
     session: Session,
     damage: Damage,
-    /// How many bytes may still be looked at where chunks were to begin and none does.
+    /// How many bytes failed attempts may still read.
     looks: usize,
     /// The latest time so far.
     latest: Option<Micros>,
     limit: MemoryLimit,
-    /// How many bytes of memory the session takes.
+    /// The memory of the session, in bytes.
     used: usize,
-    /// What each chunk takes of it even when it is empty.
+    /// The memory of each chunk, even an empty one.
     chunk_bytes: usize,
     chain: Chain,
     table: SeekTable,
     next_index: u32,
     last_offset: u64,
-    /// Whether chunks are missing before the next one that has records.
+    /// Whether chunks are missing before the next chunk with records.
     lost_chunks: bool,
-    /// The chunks that are missing.
+    /// The missing chunks.
     lost: Vec<Lost>,
 }
 
-/// Chunks that are missing in one place.
+/// A run of missing chunks.
 struct Lost {
-    /// Which place of the damage it is.
+    /// The index of its entry in the holes of the damage.
     hole: usize,
     chunks: Range<u32>,
-    /// The gap in the session that comes of it.
+    /// The index of the gap that it causes in the session.
     gap: Option<usize>,
 }
 
-/// A chunk that can be trusted: zstd's checksum holds, its number is due, its columns decode.
+/// A trusted chunk: zstd's checksum matches, its number is plausible, and its columns decode.
 struct Found {
     frame: Frame,
     index: u32,
@@ -141,11 +142,12 @@ struct Found {
     /// Its records; `None` for the last chunk.
     records: Option<Stretch>,
     is_keyframe: bool,
-    /// Of the last chunk, in which chunks keyframes stood.
+    /// The chunk numbers of keyframes, from the last chunk.
     keyframes: Vec<u32>,
 }
 
-/// What a chunk may hold besides records: a keyframe, or, the last one, where keyframes stand (time, tick, number of the chunk).
+/// The contents of a chunk besides records: a keyframe, or in the last chunk the list of keyframes (time, tick, chunk
+/// number).
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Besides {
@@ -225,15 +227,15 @@ impl Recovery<'_> {
         Ok(Found { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
     }
 
-    /// The next place where a chunk may begin.
+    /// Returns the next position where a chunk may begin.
     fn next_candidate(&self, from: usize) -> Option<usize> {
         let magic = ZSTD_MAGIC.to_le_bytes();
         let rest = self.bytes.get(from..)?;
         rest.windows(magic.len()).position(|window| window == magic).map(|place| from + place)
     }
 
-    /// Nothing more could be read from `start` on. What was being written when the log was cut off ends with the file;
-    /// anything else is damage.
+    /// Handles a log without any readable chunk after `start`. A chunk that was being written when the log was cut off
+    /// ends with the file; anything else is damage.
     fn lost_to_the_end(&mut self, start: usize, why: Option<String>) {
         let lost = &self.bytes[start..];
         let lost_bytes = lost.len() as u64;
@@ -261,7 +263,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// The chunk before may unpack to what was written although its bytes have changed; say so, and keep it.
+    /// Notes changed bytes in the previous chunk. Its content may still match its checksum, so the chunk is kept.
     fn note_changed_bytes(&mut self, found: &Found) {
         let follows = found.index == self.next_index && self.damage.holes.is_empty();
         if follows && self.sealed && found.before != Some(self.chain.0) {
@@ -270,7 +272,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Takes a chunk over; true when it is the last.
+    /// Adds a chunk to the session. Returns true for the last one.
     fn accept(&mut self, found: Found) -> Result<bool, LogError> {
         self.count(&found.frame);
         self.last_offset = found.frame.offset;
@@ -281,7 +283,7 @@ impl Recovery<'_> {
         };
         let before = self.latest;
         self.latest = before.max(chunk.times().max());
-        // A keyframe has no time: what is missing is missing until the next records.
+        // A keyframe has no time, so the gap continues to the next records.
         if self.lost_chunks
             && let Some(to) = chunk.times().min()
         {
@@ -301,7 +303,7 @@ impl Recovery<'_> {
         Ok(false)
     }
 
-    /// Where all that is missing are keyframes, nothing of the session is.
+    /// Removes gaps in which only keyframes are missing, because no record is lost there.
     fn leave_keyframes_out(&mut self, keyframes: &[u32]) {
         let keyframes: BTreeSet<u32> = keyframes.iter().copied().collect();
         let are_keyframes = |lost: &Lost| lost.chunks.clone().all(|chunk| keyframes.contains(&chunk));

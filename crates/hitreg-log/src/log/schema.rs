@@ -1,4 +1,5 @@
-//! Which columns the tables of a log have. From format 2 on its header says it; before, every log had the same.
+//! The columns of a log's tables. The header declares them from format 2 on; logs of format 1 all have the same
+//! columns.
 
 use super::kinds::Layout;
 use super::version::{LOG_FORMAT, Version};
@@ -7,7 +8,7 @@ use crate::record::{
     PlayerRecords, PresenceRecord, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
 };
 
-/// The columns of each kind of record, by name.
+/// The columns of each record kind, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Schema {
     kinds: Vec<(String, Vec<String>)>,
@@ -34,7 +35,7 @@ fn columns_of<T: Layout>() -> Vec<&'static str> {
 }
 
 impl Schema {
-    /// What this build writes, and what it carries along.
+    /// Returns the schema that this build writes, including unknown kinds that it copies.
     pub(crate) fn new(unknown: &[UnknownKind]) -> Schema {
         let text =
             |(kind, columns): (&str, Vec<&str>)| (kind.to_owned(), columns.into_iter().map(str::to_owned).collect());
@@ -48,8 +49,8 @@ impl Schema {
         Schema { kinds, version: LOG_FORMAT }
     }
 
-    /// What a log holds whose header declares these kinds. Before format 2 a header declared none, and every log had the
-    /// kinds of 1.1: a table or column that it does not have is empty.
+    /// Returns the schema of a log whose header declares these kinds. Logs of format 1 declare none and get the kinds
+    /// that this build writes. Missing tables and columns are empty.
     pub(crate) fn of(version: Version, declared: Vec<(String, Vec<String>)>) -> Schema {
         match version.major {
             1 => Schema { version, ..Schema::new(&[]) },
@@ -57,34 +58,34 @@ impl Schema {
         }
     }
 
-    /// The version of the format that says so.
+    /// Returns the format version of the log.
     pub(crate) fn version(&self) -> Version {
         self.version
     }
 
-    /// As a header declares it.
+    /// Returns the kinds and columns as the header declares them.
     pub(crate) fn kinds(&self) -> &[(String, Vec<String>)] {
         &self.kinds
     }
 
-    /// What reading a chunk of a log with this header costs even when there is no record in it: it goes through all that
-    /// the header declares.
+    /// Returns the memory that reading any chunk of this log takes, even an empty one, in bytes. The reader visits
+    /// everything that the header declares.
     pub(crate) fn empty_chunk_bytes(&self, header: &Header) -> usize {
         let declared = header.classes.len() + header.unknown.len() + self.kinds.len();
         header.players.len() * size_of::<PlayerRecords>() + declared * size_of::<UnknownKind>()
     }
 
-    /// Whether states have a column that says in which order they belong; they are put in order anyway.
+    /// Whether states have a column with their order. Readers sort states in any case.
     pub(crate) fn has_order(&self) -> bool {
         self.version.major == 1
     }
 
-    /// The columns of a kind; `None` for one that the log does not declare.
+    /// Returns the columns of a kind; `None` if the log does not declare it.
     pub(crate) fn columns(&self, kind: &str) -> Option<&[String]> {
         self.kinds.iter().find(|(name, _)| name == kind).map(|(_, columns)| &columns[..])
     }
 
-    /// What of it this build does not know.
+    /// Returns the declared kinds and columns that this build does not know.
     pub(crate) fn unknown(&self) -> Vec<UnknownKind> {
         let own = own_kinds();
         let unknown = |(name, columns): &(String, Vec<String>)| {

@@ -1,4 +1,4 @@
-//! Cuts a session into chunks: where one ends while recording, and how a whole session is merged in time order.
+//! Cuts a session into chunks: ends chunks while recording, and merges a whole session in time order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,7 +11,7 @@ use super::writer::Options;
 use crate::record::{OF_PLAYERS, OF_SESSION, Session, Stream, UnknownKind, When, state_bytes};
 use crate::units::{Micros, Tick};
 
-/// How full the chunk being made is.
+/// The fill state of the current chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filling {
     options: Options,
@@ -28,12 +28,12 @@ impl Filling {
         self.bytes == 0
     }
 
-    /// Begins with the next chunk.
+    /// Starts the next chunk.
     pub(super) fn restart(&mut self) {
         *self = Filling::new(self.options);
     }
 
-    /// Counts a record of so many bytes in; true when the chunk must end before it.
+    /// Counts a record of `bytes` bytes. Returns true if the chunk must end before it.
     pub(super) fn add(&mut self, when: When, bytes: usize) -> Result<bool, WriteError> {
         let at = if let When::At(at) = when { Some(at) } else { None };
         if bytes > MAX_RECORD_BYTES {
@@ -55,42 +55,42 @@ impl Filling {
     }
 }
 
-/// Which list of a session, in the order in which records of one moment are taken.
+/// A list of a session. The order is that of records with equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum List {
-    /// Of a player: its place among the kinds, then the player.
+    /// A list of a player: the index of its kind, then the player.
     Player(usize, usize),
     States,
     Own(usize),
-    /// A player's kinds that follow from a tick.
+    /// Like `Player`, for kinds that follow from a tick.
     After(usize, usize),
     Unknown(usize),
 }
 
-/// A list, and how far it has been taken.
+/// A list, and how much of it was taken.
 #[derive(Clone, Debug)]
 struct Taken {
     list: List,
-    /// From the first record of the chunk being made to the next record.
+    /// From the current chunk's first record to the next record.
     range: Range<usize>,
-    /// The time by which its next record stands in the queue.
+    /// The time at which the next record is queued.
     queued: Option<Micros>,
 }
 
-/// A session as parts, in time order: one that is in memory as a whole, or one that grows behind what has been taken.
+/// A session in parts, in time order. The session is complete, or it grows after the records already taken.
 pub(super) struct Timeline {
     filling: Filling,
     taken: Vec<Taken>,
-    /// The next record of each list that has one; the earliest first.
+    /// The next record of each list that has one, the earliest first.
     queue: BinaryHeap<Reverse<(Micros, List, usize)>>,
-    /// When each tick was that a record may still be of, ascending.
+    /// The times of ticks that records may still refer to, ascending.
     tick_times: VecDeque<(Tick, Micros)>,
-    /// Whether ticks may come that are not among them.
+    /// Whether more ticks may follow.
     grows: bool,
 }
 
 impl Timeline {
-    /// Of a whole session.
+    /// Returns the timeline of a complete session.
     pub(super) fn whole<H>(session: &Session<H>, kinds: &[UnknownKind], options: Options) -> Timeline {
         let mut timeline = Timeline { grows: false, ..Timeline::growing(session, options) };
         timeline.tick_times = tick_times(session).into();
@@ -98,7 +98,7 @@ impl Timeline {
         timeline
     }
 
-    /// Of a session to which more is appended as parts are taken, and which has lists of all kinds that will come.
+    /// Returns the timeline of a growing session. Its lists must already include all kinds that will follow.
     pub(super) fn growing<H>(session: &Session<H>, options: Options) -> Timeline {
         let after_tick = OF_PLAYERS.iter().position(|(name, _)| *name == "snapshots").unwrap_or(OF_PLAYERS.len());
         let of_player = |player| {
@@ -115,13 +115,13 @@ impl Timeline {
         Timeline { filling, taken, queue, tick_times, grows: true }
     }
 
-    /// The session has grown: these are its next ticks.
+    /// Handles growth of the session; `ticks` are its next ticks.
     pub(super) fn grown<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind], ticks: &[(Tick, Micros)]) {
         self.tick_times.extend(ticks);
         self.enqueue_all(session, kinds);
     }
 
-    /// The session grows no more.
+    /// Handles the end of growth.
     pub(super) fn grown_up<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
         self.grows = false;
         self.enqueue_all(session, kinds);
@@ -129,7 +129,7 @@ impl Timeline {
 
     fn enqueue_all<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
         for index in 0..self.taken.len() {
-            // What is put in order as it comes may have another record in front now.
+            // Lists that are sorted on arrival may have another record in front.
             let may_change = matches!(self.taken[index].list, List::States | List::Unknown(_));
             if self.taken[index].queued.is_none() || may_change {
                 self.enqueue(session, kinds, index);
@@ -160,7 +160,7 @@ impl Timeline {
         Some(self.tick_times[place].1)
     }
 
-    /// What has been taken since the last chunk.
+    /// Returns the records taken since the last chunk.
     fn cut<'a, H>(&mut self, session: &'a Session<H>) -> Part<'a, H> {
         let mut part = Part::none(session);
         for Taken { list, range, .. } in &mut self.taken {
@@ -175,7 +175,7 @@ impl Timeline {
         part
     }
 
-    /// The next part of what is before some time, or of all, as soon as it is whole.
+    /// Returns the next full part of the records before `until`, or of all records; `None` if no more parts are full.
     pub(super) fn next<'a, H>(
         &mut self,
         session: &'a Session<H>,
@@ -201,14 +201,14 @@ impl Timeline {
         Ok(None)
     }
 
-    /// What has been taken and is in no part yet.
+    /// Returns the records taken for a part that is not full.
     pub(super) fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<Part<'a, H>> {
         let last = (!self.filling.is_empty()).then(|| self.cut(session));
         self.filling.restart();
         last
     }
 
-    /// Leaves out of the session what stands in parts already, and ticks before a time of which nothing more will come.
+    /// Removes the records that parts already hold, and the ticks before `before`, from the session.
     pub(super) fn forget<H>(&mut self, session: &mut Session<H>, before: Micros) {
         for Taken { list, range, .. } in &mut self.taken {
             let passed = range.start;
@@ -227,10 +227,10 @@ impl Timeline {
     }
 }
 
-/// What has no time goes along with what has been taken last.
+/// The time of records without a time; they join the records taken last.
 const UNTIMED: Micros = Micros(i64::MIN);
 
-/// When a record of a list happened, where that is told, and its size; `None` after the last.
+/// Returns the time of a list's record, if known, and its size; `None` after the last record.
 fn record<H>(session: &Session<H>, kinds: &[UnknownKind], list: List, index: usize) -> Option<(Option<When>, usize)> {
     let of = |stream: &dyn Stream| Some((Some(stream.when(index)?), stream.bytes(index..index + 1)));
     match list {
@@ -249,7 +249,7 @@ fn record<H>(session: &Session<H>, kinds: &[UnknownKind], list: List, index: usi
     }
 }
 
-/// When each tick was: as the server says, or else by the snapshots that carry it.
+/// Returns the time of each tick from the server's ticks, or else from the snapshots.
 fn tick_times<H>(session: &Session<H>) -> Vec<(Tick, Micros)> {
     let mut times: Vec<(Tick, Micros)> = session.ticks.iter().map(|t| (t.tick, t.at)).collect();
     if times.is_empty() {

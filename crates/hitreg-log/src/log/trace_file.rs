@@ -1,5 +1,5 @@
-//! Traces in the same container: each chunk holds rows of one table. Foreign builds write the plain layout; ours packs
-//! the columns, predicting each row from the row before it of the same entity.
+//! Traces in the container: each chunk holds rows of one table. Foreign builds write the plain layout. This library
+//! packs the columns and predicts each row from the previous row of the same entity.
 
 mod drawn;
 mod index;
@@ -21,15 +21,15 @@ use crate::trace::{Data, Table, Trace, TraceHeader};
 pub use index::TraceIndex;
 use past::Past;
 
-/// Bytes of columns in memory that one chunk holds at most; a row that is larger is a chunk of its own.
+/// The most bytes of columns in memory in one chunk; a larger row gets a chunk of its own.
 const CHUNK_BYTES: usize = 2 << 20;
-/// zstd's level for traces.
+/// The zstd level of traces.
 const LEVEL: i32 = 3;
 
 /// Writes a trace.
 ///
 /// # Errors
-/// When it could not be written, or a table's columns do not fit together.
+/// When writing fails, or a table is invalid.
 pub fn write_trace<W: Write>(out: W, trace: &Trace) -> Result<W, WriteError> {
     let mut writer = TraceWriter { forgets: false, ..TraceWriter::new(out, &trace.header)? };
     for (place, table) in trace.tables.iter().enumerate() {
@@ -42,32 +42,32 @@ pub fn write_trace<W: Write>(out: W, trace: &Trace) -> Result<W, WriteError> {
     writer.finish()
 }
 
-/// Writes a trace rows by rows.
+/// Writes a trace in pieces.
 pub struct TraceWriter<W> {
     sink: ChunkSink<W>,
-    /// The tables of which something has been written.
+    /// The names of the tables written so far.
     tables: BTreeSet<String>,
-    /// What views are packed against.
+    /// The recent states that views are packed against.
     past: Past,
-    /// Whether what was long ago is forgotten.
+    /// Whether to drop old states.
     forgets: bool,
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Begins a trace: writes its header.
+    /// Writes the header of a new trace.
     ///
     /// # Errors
-    /// When that could not be written.
+    /// When writing fails.
     pub fn new(out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, LEVEL)?;
         sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
         Ok(TraceWriter { sink, tables: BTreeSet::new(), past: Past::default(), forgets: true })
     }
 
-    /// Writes a table, or more rows of one. Tables have the order in which they come first, with rows or without.
+    /// Writes a table, or more rows of one. Tables keep the order of their first call, with or without rows.
     ///
     /// # Errors
-    /// When they could not be written, or the columns do not fit together.
+    /// When writing fails, or the table is invalid.
     pub fn rows(&mut self, table: &Table) -> Result<(), WriteError> {
         layout::check(table)?;
         let (rows, step) = (table.rows(), layout::rows_per_chunk(table, CHUNK_BYTES));
@@ -89,7 +89,7 @@ impl<W: Write> TraceWriter<W> {
     /// Ends the trace.
     ///
     /// # Errors
-    /// When it could not be written.
+    /// When writing fails.
     pub fn finish(mut self) -> Result<W, WriteError> {
         let end = encode_end(self.sink.next())?;
         self.sink.chunk("the end", &end)?;
@@ -97,14 +97,14 @@ impl<W: Write> TraceWriter<W> {
     }
 }
 
-/// So many parts of tables may wait to be written.
+/// The most pieces of tables that may wait for the writer.
 const WAITING: usize = 4;
 
-/// Writes a trace whose header and rows `make` gives out, while it goes on: laying out, compressing and writing happen on another
-/// thread. Gives back what `make` does.
+/// Writes a trace while `make` produces its header and rows. Another thread packs, compresses and writes. Returns the
+/// result of `make`.
 ///
 /// # Errors
-/// When it could not be written, or the columns of a table do not fit together.
+/// When writing fails, or a table is invalid.
 pub fn write_trace_meanwhile<W: Write + Send, T>(
     out: W,
     make: impl FnOnce(&mut dyn FnMut(&TraceHeader, Table)) -> T,
@@ -126,7 +126,7 @@ pub fn write_trace_meanwhile<W: Write + Send, T>(
         let mut begun = false;
         let made = make(&mut |header, table| {
             let header = (!std::mem::replace(&mut begun, true)).then(|| header.clone());
-            // A writer that has stopped says why when it is asked.
+            // A stopped writer returns its error from the join.
             let _ = jobs.send((header, table));
         });
         drop(jobs);
@@ -137,7 +137,7 @@ pub fn write_trace_meanwhile<W: Write + Send, T>(
     })
 }
 
-/// Reads a trace chunk by chunk, however long it is.
+/// Reads a trace of any length chunk by chunk.
 pub struct TraceReader<R> {
     chunks: Chunks<R>,
     header: TraceHeader,
@@ -145,10 +145,10 @@ pub struct TraceReader<R> {
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Opens a trace and reads its header. Reads are small: give it a buffered reader.
+    /// Opens a trace and reads its header. The reads are small, so `from` should be buffered.
     ///
     /// # Errors
-    /// When it is not a trace, or not one that this build reads, or its header is damaged.
+    /// When the file is not a trace that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<TraceReader<R>, LogError> {
         let (chunks, (header, format)) = Chunks::open(from, |content| {
             let Opening { header, format, sealed } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
@@ -157,25 +157,25 @@ impl<R: Read> TraceReader<R> {
         Ok(TraceReader { chunks, header, format })
     }
 
-    /// The trace's header.
+    /// Returns the trace's header.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
 
-    /// The version of its format.
+    /// Returns the version of the trace's format.
     pub fn format(&self) -> Version {
         self.format
     }
 
-    /// The next rows of some table; `None` at the end of a trace that is whole and sound.
+    /// Returns the next rows of any table; `None` at the end of a complete, undamaged trace.
     ///
     /// # Errors
-    /// When the trace is torn or damaged here. What was given out before is good.
+    /// When the trace is cut off or damaged here. Rows returned earlier are good.
     pub fn next_rows(&mut self) -> Result<Option<Table>, LogError> {
         self.next_rows_of(&|_| true)
     }
 
-    /// The next rows of a table that is wanted; those of others are passed over.
+    /// Returns the next rows of any wanted table, and skips the others.
     ///
     /// # Errors
     /// As [`TraceReader::next_rows`].
@@ -194,11 +194,11 @@ impl<R: Read> TraceReader<R> {
         Ok(None)
     }
 
-    /// Which tables there are: each with its columns and none of its rows, and how many rows it has. Nothing is unpacked for
-    /// that, and the trace is read to its end.
+    /// Reads the trace to its end, and returns each table with its columns and its number of rows. Columns are not
+    /// unpacked, and the tables have no rows.
     ///
     /// # Errors
-    /// When the trace is torn or damaged.
+    /// When the trace is cut off or damaged.
     pub fn shapes(mut self) -> Result<Vec<(Table, u64)>, LogError> {
         let mut shapes: Vec<(Table, u64)> = Vec::new();
         while let Some(content) = self.chunks.next()? {
@@ -217,10 +217,10 @@ impl<R: Read> TraceReader<R> {
     }
 }
 
-/// The format since which a shot that met nobody is `missed`, and one that ended in the map `hit the world`.
+/// The first format with the names `missed` and `hit the world`; older traces have `wide` and `blocked`.
 const MISSES_NAMED_ANEW: Version = Version { major: 1, minor: 3 };
 
-/// What became of shots, in today's words: they were `wide` and `blocked` before.
+/// Replaces the old names of misses by the current ones.
 fn name_misses_anew(rows: &mut Table) {
     if rows.name != shots::NAME {
         return;
@@ -241,8 +241,8 @@ fn name_misses_anew(rows: &mut Table) {
 /// Reads a whole trace.
 ///
 /// # Errors
-/// When the bytes are no trace that this build reads, when a bit of them has changed anywhere, when they stop early,
-/// or when they need more memory than the limit ([`MemoryLimit`]).
+/// When the bytes are not a trace that this build reads, when any bit changed, or when the file is cut off.
+/// Also when the file needs more memory than the limit ([`MemoryLimit`]).
 pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
     read_trace_within(MemoryLimit::current(), from)
 }
@@ -251,7 +251,7 @@ fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, LogEr
     let mut reader = TraceReader::new(from)?;
     let mut trace = Trace { header: reader.header.clone(), tables: Vec::new() };
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    // What each table takes: a stretch with other columns makes all rows of its table wider.
+    // The memory of each table. Rows with more columns make all rows of their table wider.
     let mut used: Vec<usize> = Vec::new();
     loop {
         let offset = reader.chunks.offset();
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use crate::trace::Column;
 
-    /// A stretch with many columns makes all rows of its table as wide, whichever of them come first.
+    /// Rows with many columns make all rows of their table wider, in either order.
     #[test]
     fn rows_that_are_made_wider_count() {
         let table = |columns: usize, rows: usize| {

@@ -1,4 +1,4 @@
-//! The format's version, and which reader reads which file.
+//! Format versions, and the compatibility of readers and files.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(u16, u16)", into = "(u16, u16)")]
 pub struct Version {
-    /// Changes when an older reader would misread the file.
+    /// Increases when an older reader would misread the file.
     pub major: u16,
-    /// Changes when something was added that an older reader may leave out.
+    /// Increases when a file has additions that an older reader may ignore.
     pub minor: u16,
 }
 
-/// What this build writes of logs without keyframes.
+/// The format of logs without keyframes that this build writes.
 pub(crate) const LOG_FORMAT: Version = Version { major: 2, minor: 1 };
-/// What it reads, and what it writes of those with keyframes.
+/// The newest log format that this build reads, and the format of logs with keyframes.
 pub(crate) const KEYFRAMES_SINCE: Version = Version { major: 2, minor: 2 };
 
-/// What it writes of traces. A minor version may add tables, and columns to a table, see
+/// The format of traces that this build writes. A minor version may add tables, and columns to a table, see
 /// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).
 pub const TRACE_FORMAT: Version = Version { major: 3, minor: 0 };
 
@@ -42,38 +42,37 @@ impl std::fmt::Display for Version {
 /// How much of a file a reader understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readable {
-    /// All of it.
+    /// The whole file.
     Fully,
-    /// All that the reader's own version has; what a newer minor version added is passed over.
+    /// Everything of the reader's own version; the reader ignores additions of a newer minor version.
     WithoutAdditions,
 }
 
-/// A file that a reader must not try to read.
+/// Why a reader must not read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// Its layout is newer.
+    /// The file's major version is newer.
     #[error("it has format {file}, and this build reads up to {reader}: use a newer hitreg")]
     Newer {
-        /// The file's.
+        /// The file's version.
         file: Version,
-        /// The reader's.
+        /// The reader's version.
         reader: Version,
     },
-    /// There has never been such a version.
+    /// The version does not exist.
     #[error("it claims format {file}, which no hitreg ever wrote")]
     Never {
-        /// The file's.
+        /// The file's version.
         file: Version,
     },
 }
 
-/// Whether a reader of version `reader` reads a file of version `file`.
+/// Checks whether a reader of version `reader` can read a file of version `file`.
 ///
-/// The same major version: always. An older one: yes, every reader keeps the decoders of all versions before its own.
-/// A newer one: never.
+/// A reader reads all files of its own major version and of older ones. It refuses newer major versions.
 ///
 /// # Errors
-/// Says why not.
+/// When the reader cannot read the file.
 pub fn check_readable_by(file: Version, reader: Version) -> Result<Readable, Unreadable> {
     if file.major == 0 {
         Err(Unreadable::Never { file })

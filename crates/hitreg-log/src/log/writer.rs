@@ -16,30 +16,30 @@ use super::timeline::{Filling, Timeline};
 use crate::record::{Header, Misfit, Record, Session};
 use crate::units::Micros;
 
-/// How much goes into a chunk, and how hard zstd tries.
+/// The size of chunks, and the compression level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// zstd's level, 1 to 22.
+    /// The zstd level, 1 to 22.
     pub level: i32,
-    /// zstd's level for the header. There is one, and in a short log it is a good part of the file, so that it is worth more
-    /// than the rest.
+    /// The zstd level of the header. A file has one header, but in a short log it is a large part of the file, so a
+    /// higher level pays.
     pub header_level: i32,
-    /// How much time of the session a chunk spans at most.
+    /// The most session time in a chunk.
     pub span: Micros,
-    /// How many bytes of records in memory a chunk holds at most; more than `MAX_RECORD_BYTES`
-    /// is never used.
+    /// The most bytes of records in memory in a chunk. Values over `MAX_RECORD_BYTES` count as that.
     pub bytes: usize,
 }
 
 const HEADER_LEVEL: i32 = 19;
 
 impl Options {
-    /// For recording: at most one second or 256 KiB of session is unwritten at any time.
+    /// Returns the options for recording: at most one second or 256 KiB of session is unwritten at any time.
     pub const fn live() -> Options {
         Options { level: 3, header_level: HEADER_LEVEL, span: Micros::from_s(1), bytes: 256 << 10 }
     }
 
-    /// For data that is already safe elsewhere, as in `import` and `recover`: long chunks compress better.
+    /// Returns the options for data that is stored elsewhere, as in `import` and `recover`: long chunks compress
+    /// better.
     pub const fn whole() -> Options {
         Options { level: 15, header_level: HEADER_LEVEL, span: Micros::from_s(60), bytes: 4 << 20 }
     }
@@ -47,9 +47,9 @@ impl Options {
 
 /// Writes a log while its session runs.
 ///
-/// [`LogWriter::push`] appends to columns in memory; when a chunk is full it is compressed and written in that call.
-/// [`BackgroundLogWriter`] does that on another thread. A writer that is dropped without [`LogWriter::finish`] leaves
-/// a torn log, as a crash would.
+/// [`LogWriter::push`] appends to columns in memory, and compresses and writes a chunk when it is full.
+/// [`BackgroundLogWriter`] does that on another thread. A writer dropped without [`LogWriter::finish`] leaves a
+/// cut-off log, as a crash would.
 pub struct LogWriter<W> {
     header: Header,
     bucket: Bucket,
@@ -58,20 +58,20 @@ pub struct LogWriter<W> {
 }
 
 impl<W: Write> LogWriter<W> {
-    /// Begins a log: writes its header.
+    /// Writes the header of a new log.
     ///
     /// # Errors
-    /// When that cannot be written, or does not fit into a chunk.
+    /// When writing fails, or the header does not fit into a chunk.
     pub fn new(out: W, header: &Header, options: Options) -> Result<LogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;
         Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: Filling::new(options), sink })
     }
 
-    /// Adds a record. One that does not fit the header is refused and harms nothing.
+    /// Adds a record. The writer refuses a record that does not fit the header, and can continue.
     ///
     /// # Errors
-    /// When the record does not fit, or a full chunk could not be written; after the latter nothing more is written.
+    /// When the record does not fit, or writing a full chunk fails. After a failed write, every call fails.
     pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
         if self.filling.add(record.when(), record.bytes())? {
             self.write_chunk()?;
@@ -79,16 +79,16 @@ impl<W: Write> LogWriter<W> {
         Ok(self.bucket.push(record, &self.header)?)
     }
 
-    /// Writes what has been added so far, as a chunk of its own.
+    /// Writes the records so far as a chunk of their own.
     ///
     /// # Errors
-    /// When it could not be written.
+    /// When writing fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.filling.restart();
         self.write_chunk()
     }
 
-    /// How many bytes have been written; what is still in memory does not count.
+    /// Returns the number of bytes written; records in memory do not count.
     pub fn written_bytes(&self) -> u64 {
         self.sink.written()
     }
@@ -96,7 +96,7 @@ impl<W: Write> LogWriter<W> {
     /// Ends the log: writes the last chunks, the seal and the seek table.
     ///
     /// # Errors
-    /// When they could not be written: then the log is torn.
+    /// When writing fails; the log is then cut off.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         write_end(self.sink)
@@ -123,10 +123,10 @@ fn write_end<W: Write>(mut sink: ChunkSink<W>) -> Result<W, WriteError> {
     sink.finish()
 }
 
-/// Writes a whole session, the players' records merged in time order.
+/// Writes a whole session, with the players' records merged in time order.
 ///
 /// # Errors
-/// When it could not be written, or the session does not fit its own header.
+/// When writing fails, or the session does not fit its own header.
 pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> Result<W, WriteError> {
     check(session, &session.header)?;
     let mut sink = ChunkSink::new(out, options.level)?;
@@ -142,7 +142,7 @@ pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> R
     write_end(sink)
 }
 
-/// Whether a session that was put together by hand fits its header.
+/// Checks whether a session fits its header.
 fn check<H>(session: &Session<H>, header: &Header) -> Result<(), Misfit> {
     let players = header.players.len();
     if session.players.len() != players {

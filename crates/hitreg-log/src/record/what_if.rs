@@ -1,17 +1,17 @@
-//! What is asked of a session under other settings than its own. The three answers differ, and which of them a count of hits
-//! is belongs beside the count (docs/what-if.md).
+//! The three ways to run a session under other settings than its own. They give different counts of hits, so pages name
+//! the way beside each count (docs/what-if.md).
 
 use crate::units::named;
 
-/// A question about other settings.
+/// How to apply other settings to a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhatIf {
     /// The recorded input runs through pipelines with the other settings.
     #[default]
     Replay,
-    /// The session runs as it was recorded, and each of its shots is judged under the other settings too.
+    /// The session runs under its own settings, and each of its shots is also judged under the other settings.
     Rejudge,
-    /// Bots play the session anew under the other settings, from many seeds.
+    /// Bots play the session again under the other settings, from many seeds.
     Rerecord,
 }
 
@@ -21,17 +21,16 @@ named!(WhatIf {
     Rerecord = "rerecord",
 });
 
-/// The settings, and sections of settings, that decide about a recorded shot and about nothing else. [`WhatIf::Rejudge`]
-/// takes no others.
+/// The settings and groups of settings that only affect the judging of shots. [`WhatIf::Rejudge`] accepts only these.
 pub const REJUDGED: [&str; 2] = ["lag_compensation.", "interpolation.lerp_ms"];
 
 impl WhatIf {
-    /// Its name.
+    /// Returns the name on command lines.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// What its counts of hits mean, in a sentence.
+    /// Returns the meaning of its counts of hits, as a phrase for output.
     pub fn meaning(self) -> &'static str {
         match self {
             WhatIf::Replay => {

@@ -191,7 +191,7 @@ impl StoreError {
         }
     }
 
-    /// How much memory it needs, where that is what is wrong.
+    /// Returns the memory need, if the file exceeds the memory limit.
     pub fn needs_memory(&self) -> Option<NeedsMemory> {
         match self {
             StoreError::Content { source: LogError::NeedsMemory(needs), .. } => Some(*needs),

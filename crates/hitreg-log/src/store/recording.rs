@@ -246,7 +246,7 @@ fn claim(unfinished: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Returns the error of a recording that cannot go on. When the disk is full, the error says that the data so far is
+/// Returns the error of a recording that cannot continue. When the disk is full, the error says that the data so far is
 /// safe.
 fn stopped(unfinished: &Path, path: &Path, source: WriteError) -> StoreError {
     match StoreError::write(unfinished, source) {

@@ -3,7 +3,6 @@
 //!
 //! A target is created before the work begins, so that a refusal comes immediately. It is checked again before the file
 //! is replaced.
-//! more before it is replaced.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Bounds a replay. A replay whose rows stay in memory has the memory limit. A replay that streams has absolute limits: usercmds
-//! in a second, and usercmds that no snapshot acks.
+//! Limits of a replay. A replay with its rows in memory has the memory limit. A streamed replay has absolute limits:
+//! usercmds in one second, and usercmds without an ack.
 
 use std::cell::Cell;
 
@@ -15,10 +15,10 @@ use hitreg_log::usercmd::Input;
 
 /// The most usercmds of one player in one second. Games make up to 1,000.
 pub(super) const MAX_FRAMES_PER_SECOND: u32 = 20_000;
-/// The most usercmds that a replay keeps because no snapshot acks them, besides the first [`UNACKED_FEW`] of each player.
+/// The most unacked usercmds that a replay keeps, beyond the first [`UNACKED_FEW`] of each player.
 pub(super) const MAX_UNACKED: usize = 1 << 18;
 
-/// About what a row of each kind takes, in bytes; those of bodies have their cells besides.
+/// The approximate size of a row of each kind, in bytes. Rows with bodies also have cells.
 const FRAME: usize = 128;
 const VIEW: usize = 48;
 const TICK: usize = 32;
@@ -27,45 +27,44 @@ const EXECUTED: usize = 16;
 const SHOT: usize = 256;
 const EFFECT: usize = 48;
 const SNAPSHOT: usize = 64;
-/// A cell, and a part of its copy while rows are turned into columns.
+/// One cell, with its share of the copy while rows become columns.
 const CELL: usize = 6;
-/// A usercmd that no snapshot has acked, with the body after it and the packets that carry it; the first of each player are
-/// not counted.
+/// An unacked usercmd, with the body after it and its packets. The first [`UNACKED_FEW`] of each player are free.
 const UNACKED: usize = 768;
 const UNACKED_FEW: usize = 1024;
-/// What a client remembers of each of the others while it runs.
+/// The memory that a client needs for each other player while it runs.
 const REMEMBERED: usize = 1600;
-/// A packet or a snapshot, where the trace says what went over the network.
+/// A packet or a snapshot in the network tables.
 const SENT_ROW: usize = 96;
 
-/// Counts what a replay makes, and says when it is too much.
+/// Counts the output of a replay, and stops a replay that exceeds its limits.
 #[derive(Debug)]
 pub(super) struct ReplayBudget {
-    /// Bytes of rows, and of what pipelines keep.
+    /// Bytes of rows and of pipeline state.
     bytes: Cell<usize>,
-    /// How many usercmds no snapshot has acked.
+    /// The number of unacked usercmds that count.
     unacked: Cell<usize>,
     /// The first player with too many usercmds in a second, and when.
     crowded: Cell<Option<(PlayerId, Micros)>>,
-    /// The most bytes; `None` where rows go on as they are made.
+    /// The most bytes; `None` for a streamed replay.
     most: Option<MemoryLimit>,
 }
 
 impl ReplayBudget {
-    /// Of a replay whose rows go on as they are made.
+    /// Returns the budget of a streamed replay.
     pub(super) fn streaming() -> ReplayBudget {
         ReplayBudget { bytes: Cell::new(0), unacked: Cell::new(0), crowded: Cell::new(None), most: None }
     }
 
-    /// Of a replay of a session in memory, whose rows stay in memory beside it.
+    /// Returns the budget of a replay that keeps the session and all rows in memory.
     pub(super) fn holding(session: &Session, limit: MemoryLimit) -> ReplayBudget {
         ReplayBudget { bytes: Cell::new(session.bytes()), most: Some(limit), ..ReplayBudget::streaming() }
     }
 
-    /// Checks an estimate by counts before the replay of a session begins, with so many ticks.
+    /// Checks an estimate before the replay begins. `ticks` is the number of ticks to run.
     ///
     /// # Errors
-    /// When the limit does not suffice.
+    /// When the estimate exceeds the limit.
     pub(super) fn begin<G: Game>(&self, session: &Session, ticks: usize) -> Result<(), ReplayError> {
         let Some(limit) = self.most else { return Ok(()) };
         Ok(limit.check(needed_bytes(session, ticks, G::Body::CELLS))?)
@@ -75,22 +74,22 @@ impl ReplayBudget {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
     }
 
-    /// Whether it is time to stop.
+    /// Whether the replay exceeded a limit and must stop.
     pub(super) fn is_exceeded(&self) -> bool {
         self.most.is_some_and(|most| self.bytes.get() > most.bytes())
             || self.unacked.get() > MAX_UNACKED
             || self.crowded.get().is_some()
     }
 
-    /// The same input, which ends when it is time to stop.
+    /// Wraps an input so that it ends when a limit is exceeded.
     pub(super) fn bound<'a, I>(&'a self, input: &'a mut I) -> BoundedInput<'a, I> {
         BoundedInput { budget: self, input }
     }
 
-    /// Says at the end which limit was exceeded.
+    /// Checks at the end whether the replay exceeded a limit.
     ///
     /// # Errors
-    /// When one was.
+    /// When the replay exceeded a limit. The error names it.
     pub(super) fn check(&self) -> Result<(), ReplayError> {
         if let Some((player, at)) = self.crowded.get() {
             return Err(ReplayError::TooManyFrames { player, at: ClockTime(at) });
@@ -102,22 +101,23 @@ impl ReplayBudget {
     }
 }
 
-/// An estimate by counts of what a session and the trace of its replay with so many ticks take in memory together.
+/// Estimates from counts how many bytes of memory a session and the trace of its replay need together.
 pub(super) fn needed_bytes(session: &Session, ticks: usize, cells: usize) -> usize {
     let frames = session.players.iter().map(|player| player.frames.len().max(player.heard.len())).sum();
     session.bytes().saturating_add(trace_bytes(session.players.len(), frames, ticks, cells))
 }
 
-/// An estimate by counts of what a trace takes in memory: `frames` of all players, `cells` of each body.
+/// Estimates from counts how many bytes of memory a trace needs: `frames` of all players together, `cells` of one
+/// body.
 pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: usize) -> usize {
-    // Each frame draws all others, and is acked by a snapshot or carried by a packet about once.
+    // Each frame draws all others. About one snapshot or packet belongs to each frame.
     let of_frames =
         frames.saturating_mul(FRAME + CELL * cells + EXECUTED + players.saturating_sub(1) * VIEW + SNAPSHOT);
     let of_ticks = ticks.saturating_mul(TICK + players * (BODY + CELL * cells));
     of_frames.saturating_add(of_ticks).saturating_add(players * players * REMEMBERED)
 }
 
-/// Input that ends when the budget is exceeded.
+/// An input that ends when its budget is exceeded.
 pub(super) struct BoundedInput<'a, I> {
     budget: &'a ReplayBudget,
     input: &'a mut I,
@@ -145,7 +145,7 @@ impl<G: Game, I: InputSource<G>> InputSource<G> for BoundedInput<'_, I> {
     }
 }
 
-/// An observer that counts what it is given.
+/// An observer that counts events into a budget and passes them on.
 pub(super) struct Counted<'a, O> {
     pub(super) budget: &'a ReplayBudget,
     pub(super) observer: &'a mut O,
@@ -153,12 +153,12 @@ pub(super) struct Counted<'a, O> {
     players: Vec<FrameCounts>,
 }
 
-/// Counts one player's frames.
+/// Counts of one player's frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct FrameCounts {
-    /// Since a snapshot last reached the player.
+    /// Frames since the player last received a snapshot.
     unacked: usize,
-    /// A second of the session, and the frames in it.
+    /// A second of the session, and the number of frames in it.
     in_second: (i64, u32),
 }
 
@@ -175,7 +175,8 @@ impl<'a, O> Counted<'a, O> {
         &mut self.players[index]
     }
 
-    /// A client keeps what no snapshot has acked, and so does the link what is on its way.
+    /// Counts a frame. The client keeps its usercmd until a snapshot acks it, and the link keeps packets until they
+    /// arrive.
     fn count_frame(&mut self, player: PlayerId, at: Micros) {
         let second = at.0.div_euclid(1_000_000);
         let counts = self.of(player);
@@ -282,11 +283,11 @@ mod tests {
     use crate::session::record_synthetic;
     use crate::session::scenario::Scenario;
 
-    /// Counts by itself what a session makes, by the sizes that rows take.
+    /// An independent count of the same events, with row sizes as literals.
     #[derive(Default)]
     struct Tally {
         bytes: usize,
-        /// Of player 0, and of player 1.
+        /// Frames of player 0 and player 1.
         frames: [usize; 2],
         kinds: [usize; 6],
     }

@@ -1,5 +1,5 @@
-//! Closed loop: server and clients run again, fed by the recorded usercmds over the recorded links, of a session in memory or
-//! of a log that is read meanwhile.
+//! Closed loop: server and clients run again on the recorded usercmds over the recorded links. The session is in
+//! memory, or its log is read during the replay.
 
 mod input;
 mod watch;
@@ -43,7 +43,7 @@ pub(super) fn replay<G: Netcode>(
     watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)
 }
 
-/// Bots in the places of the session's players. Nothing of it is recorded, so nothing is held against a record.
+/// Runs bots in place of the session's players, without comparing hashes.
 pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<Replayed, ReplayError> {
     let mut machine = machine(session, setup, &Options::default())?;
     let players = session.players.len() as u16;
@@ -52,7 +52,7 @@ pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) 
     Ok(Replayed { first_difference: None, hashes_compared: 0, ..replayed })
 }
 
-/// A session with this input on a machine.
+/// Runs a session with this input on a machine, and records its tables.
 fn watched<G: Netcode>(
     machine: &mut Machine<G, Recorded<'_>>,
     session: &Session,
@@ -79,12 +79,13 @@ fn watched<G: Netcode>(
     })
 }
 
-/// A shot of a part is taken for one that is never judged when its usercmd has not run so long after the longest flight.
+/// The time that a shot's usercmd may take to run, beyond the longest flight. A shot of a part without a verdict after
+/// that counts as never judged.
 const SETTLED: Micros = Micros::from_s(1);
 
-/// A log that is read as it is used up; rows go on to `to` as tables are full, and the rest at the end. `None` where the machine
-/// came to where datagrams might have made a difference: then what went on is none of the log's, and it is to be run again with
-/// `encoded`.
+/// Replays a log while reading it. Rows go to `to` as tables fill up, and the rest at the end. Returns `None` if
+/// datagrams might have made a difference. Then the rows so far are void, and the caller must run the replay again
+/// with `encoded`.
 pub(super) fn stream<G: Netcode>(
     feed: &Shared<'_>,
     source: &Source<'_>,
@@ -120,11 +121,11 @@ pub(super) fn stream<G: Netcode>(
     if options.network {
         tables.watch_network(options.sizes, Some(source.survey.longest()));
     }
-    // Every table has its place, whichever is full first.
+    // Empty tables first, so that the order of tables does not depend on which one is full first.
     tables.take(0, to);
     let budget = ReplayBudget::streaming();
     let part = options.part.unwrap_or(Part::WHOLE);
-    // What was sent in it may still arrive, and what was shot in it be judged.
+    // A packet sent in the part may still arrive after it, and a shot fired in it may still be judged.
     let over = part.to + source.survey.longest() + SETTLED;
     let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
     let ticks = ticks.take_while(|at| *at < over && !budget.is_exceeded());
@@ -152,13 +153,13 @@ pub(super) fn stream<G: Netcode>(
     Ok(Some(ran))
 }
 
-/// Writes keyframes down as a replay goes on.
+/// Writes keyframes during a replay.
 struct Keyframes<'a, 'f> {
     source: &'a Source<'a>,
     feed: &'a Shared<'f>,
-    /// The last one.
+    /// The last completed tick.
     tick: Tick,
-    /// When the next is due; `None` where that is not known yet, or none is.
+    /// When the next keyframe is due; `None` if that is not known yet, or if none follows.
     next: Option<Micros>,
     failed: Option<ReplayError>,
 }
@@ -188,7 +189,7 @@ impl Keyframes<'_, '_> {
         }
     }
 
-    /// `None` where the state cannot be written down.
+    /// Makes the keyframe of a tick; `None` if the state cannot be saved.
     fn made<G: Netcode>(
         &self,
         machine: &AfterTick<'_, G, Recorded<'_>, G::Client>,
@@ -203,7 +204,7 @@ impl Keyframes<'_, '_> {
     }
 }
 
-/// A new server and new clients on the recorded links, with datagrams where the settings say so.
+/// Returns a new server and new clients on the recorded links, with datagrams where the settings require them.
 pub(super) fn machine<'l, G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
@@ -212,7 +213,7 @@ pub(super) fn machine<'l, G: Netcode>(
     prepared(Machine::new(setup, links(session)), beginning::<G>(session, &setup.rules)?, options)
 }
 
-/// The recorded input through a machine, watched by `observer`.
+/// Runs the recorded input on a machine, watched by `observer`.
 pub(super) fn run<G: Netcode>(
     machine: &mut Machine<G, Recorded<'_>>,
     session: &Session,
@@ -222,7 +223,7 @@ pub(super) fn run<G: Netcode>(
     run_by(machine, session, setup, &mut RecordedInput::of(session), observer)
 }
 
-/// Some input through a machine, until all ticks are over or too much has been made of them.
+/// Runs `input` on a machine until the last tick, or until the replay exceeds its budget.
 fn run_by<G: Netcode>(
     machine: &mut Machine<G, Recorded<'_>>,
     session: &Session,
@@ -245,7 +246,7 @@ fn links<'l>(session: &Session) -> Vec<Links<Recorded<'l>>> {
     links.collect()
 }
 
-/// A recorded link, in memory as a whole or in a feed.
+/// A recorded link, in memory or in a feed.
 pub(super) enum Recorded<'a> {
     Whole(RecordedLink),
     Fed(FedLink<'a>),
@@ -260,7 +261,7 @@ impl Link for Recorded<'_> {
     }
 }
 
-/// A machine that begins with this world; `None` for the one that the game spawns.
+/// Applies the options to a machine, and sets its initial world; `None` leaves the world that the game spawns.
 fn prepared<'l, G: Netcode>(
     mut machine: Machine<G, Recorded<'l>>,
     world: Option<G::World>,
@@ -282,7 +283,7 @@ fn prepared<'l, G: Netcode>(
     Ok(machine)
 }
 
-/// The world that a session begins with; `None` for the one that the game spawns.
+/// Returns the initial world of a session; `None` for the one that the game spawns.
 fn beginning<G: Game>(session: &Session, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
     world::<G>(&session.header, &session.states, session.players.len(), rules)
 }
@@ -302,7 +303,7 @@ fn world<G: Game>(
     world.flatten().map(Some).ok_or(ReplayError::NoBeginning)
 }
 
-/// The players of a session that begins in the middle of another one; nobody of one that begins at the spawn.
+/// Returns the initial bodies of a session cut from another one; empty for a session that begins at the spawn.
 pub(super) fn bodies_at_the_beginning<G: Game>(
     header: &Header,
     states: &States,
@@ -316,13 +317,13 @@ pub(super) fn bodies_at_the_beginning<G: Game>(
     states.of_tick(Tick(0)).map(read).collect()
 }
 
-/// Ticks under another rate may be so many times as many as the recorded ones would be: a server that was too busy left
-/// some out.
+/// The most ticks of another rate, as a multiple of the recorded ticks converted to that rate. An overloaded server
+/// leaves ticks out, so this may exceed 1.
 const LEFT_OUT_MOST: i64 = 16;
-/// So many ticks are not too many, however few were recorded.
+/// The number of ticks that the replay always accepts, however few were recorded.
 const TICKS_FEW: i64 = 4096;
 
-/// The recorded ticks; or, under another tick rate, ticks at that rate over the same time.
+/// Returns the recorded tick times; under another tick rate, times at that rate over the same span.
 fn tick_times<'a>(
     session: &'a Session,
     settings: &'a Settings,

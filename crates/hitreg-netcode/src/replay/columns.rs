@@ -1,16 +1,16 @@
-//! The cells of bodies, row by row, as columns.
+//! Collects the cells of bodies row by row, and returns them as columns.
 
 use rayon::prelude::*;
 
 use crate::game::{CellKind, Field};
 use hitreg_log::trace::{Column, Data};
 
-/// Rows of cells, turned into columns at the end.
+/// Rows of cells, to become columns.
 #[derive(Clone, Debug)]
 pub(super) struct CellRows {
     fields: Vec<Field>,
     cells: Vec<u32>,
-    /// How many cells were taken the last time: about as many will come again.
+    /// The number of cells taken last time, as an estimate for the next.
     taken: usize,
 }
 
@@ -19,7 +19,7 @@ impl CellRows {
         CellRows { fields, cells: Vec::new(), taken: 0 }
     }
 
-    /// The next row, to be written by the caller; zero until then.
+    /// Adds a row of zeros for the caller to write.
     pub(super) fn next_row(&mut self) -> &mut [u32] {
         if self.cells.is_empty() {
             let cells = std::mem::take(&mut self.taken);
@@ -30,12 +30,12 @@ impl CellRows {
         &mut self.cells[start..]
     }
 
-    /// The row that was written last.
+    /// Returns the last written row.
     pub(super) fn newest_row(&self) -> Option<&[u32]> {
         Some(&self.cells[self.cells.len().checked_sub(self.fields.len())?..])
     }
 
-    /// The rows so far as columns; what comes next comes after them.
+    /// Takes the rows so far as columns.
     pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
         let rows = std::mem::take(&mut self.cells);
         self.taken = rows.len();
@@ -61,11 +61,11 @@ impl CellRows {
     }
 }
 
-/// Rows and fields that are turned at once: what is near each other in memory is read and written together.
+/// Block sizes, in rows and fields, that keep reads and writes close together in memory.
 const AT_ONCE_ROWS: usize = 64;
 const AT_ONCE_FIELDS: usize = 16;
 
-/// A cell as a number, for tables that have the values of many fields in one column.
+/// Converts a cell to a number, for tables with the values of several fields in one column.
 pub(super) fn value(kind: CellKind, cell: u32) -> f32 {
     match kind {
         CellKind::F32 => f32::from_bits(cell),

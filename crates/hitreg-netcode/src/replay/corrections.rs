@@ -1,5 +1,5 @@
-//! The `corrections` table, a row for each ack that was held against a prediction, and the `errors` table, a row for each
-//! field that had to be corrected.
+//! The `corrections` table has one row for each ack that was compared with a prediction. The `errors` table has one
+//! row for each corrected field.
 
 use super::columns::value;
 use crate::game::Field;
@@ -34,7 +34,7 @@ impl Corrections {
             velocity_error_units_per_s: comparison.velocity_error,
             fields: correction.map_or(0, |c| c.errors.len() as u32),
             reran: correction.map_or(0, |c| c.reran),
-            // "none" comes before the causes.
+            // Code 0 is "none", before the causes.
             cause: correction.map_or(0, |c| 1 + c.cause as u8),
             evidence: correction.map_or("none", |c| c.evidence),
             as_played: comparison.as_played.map(|grade| grade as u8),
@@ -53,17 +53,17 @@ impl Corrections {
         }
     }
 
-    /// How many rows both tables hold.
+    /// Returns the numbers of rows in `corrections` and `errors`.
     pub(super) fn rows(&self) -> [usize; 2] {
         [self.rows.rows(), self.errors.rows()]
     }
 
-    /// The rows so far of `corrections`.
+    /// Takes the current rows of `corrections`.
     pub(super) fn take(&mut self) -> Table {
         self.rows.take(Vec::new())
     }
 
-    /// The rows so far of `errors`.
+    /// Takes the current rows of `errors`.
     pub(super) fn take_errors(&mut self) -> Table {
         self.errors.take(Vec::new())
     }

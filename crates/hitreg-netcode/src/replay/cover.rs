@@ -1,8 +1,8 @@
-//! Who was hit behind a corner: for each judged shot, whether its target could still be seen from the shooter's muzzle where
-//! the server had it, and how long and how far its own player had it out of sight by then.
+//! Finds hits behind cover. For each judged shot: could the shooter's muzzle see the target at its present position on
+//! the server? And on the target's own screen, how long and how far had it been out of sight?
 //!
-//! Of the past it keeps what a shot may ask for: the bodies after the last tick, and some seconds of every player's own
-//! screen. A shot is told apart from the frames of its own moment, so its answer comes with the next one.
+//! It keeps the bodies after the last tick, and some seconds of each player's own screen. Rows of shots wait for the
+//! frames at the time of the shot, and are completed with the next frame.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,38 +13,38 @@ use super::shots::Sight;
 use crate::game::{Body, Game};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
 
-/// Nobody is looked after further back than this: more than any rewind reaches, and the longest flight of a packet.
+/// The longest look into the past. It exceeds any rewind and any usual packet flight.
 const LONGEST: Micros = Micros::from_s(3);
 
-/// What is known of bodies that shots may have been about.
+/// The recent bodies that judged shots may concern.
 pub(super) struct Covers {
     eyes: Eyes,
     width: usize,
-    /// After the last tick.
+    /// The last tick; `entities` and `cells` are the bodies after it.
     tick: Tick,
     entities: Vec<EntityId>,
     cells: Vec<u32>,
-    /// Each player's own body as it saw it.
+    /// Each player's own body on its own screen.
     own: Vec<Own>,
 }
 
-/// Whether a body in cells is seen from a place.
+/// Whether a place sees a body, given as cells.
 type Sees = dyn Fn(Vec3, &[u32]) -> Option<bool> + Send;
 
-/// What a game says of a body in cells.
+/// The game's functions on bodies, given as cells.
 struct Eyes {
     sees: Box<Sees>,
     state: fn(&[u32]) -> Option<State>,
 }
 
-/// Where a body was in which life.
+/// A body's position, and the life in which it was there.
 #[derive(Clone, Copy, PartialEq)]
 struct State {
     life: (u32, bool),
     origin: Vec3,
 }
 
-/// The own body of a player, frame by frame; without cells where it had none.
+/// A player's own body frame by frame; frames without a body have no cells.
 #[derive(Clone, Default)]
 struct Own {
     frames: VecDeque<(Micros, bool)>,
@@ -68,23 +68,23 @@ impl Covers {
         }
     }
 
-    /// The server finished a tick.
+    /// Starts the bodies after a tick.
     pub(super) fn ticked(&mut self, tick: Tick) {
         self.tick = tick;
         self.entities.clear();
         self.cells.clear();
     }
 
-    /// The cells of a body after it.
+    /// Adds a body after the tick.
     pub(super) fn body(&mut self, entity: EntityId, cells: &[u32]) {
         self.entities.push(entity);
         self.cells.extend_from_slice(cells);
     }
 
-    /// A player's frame, and its own body in it. Shots since `oldest` may still ask for what came before them.
+    /// Adds a player's frame, with its own body. Shots since `oldest` may still need the frames before them.
     pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&[u32]>) {
         let Some(Own { frames, cells }) = self.own.get_mut(usize::from(player.0)) else { return };
-        // The last one before that says what was on the screen until then.
+        // The last frame before that time stays, because it shows the screen until the next one.
         while frames.get(1).is_some_and(|(next, _)| next.0 < oldest.0.saturating_sub(LONGEST.0)) {
             if let Some((_, true)) = frames.pop_front() {
                 cells.drain(..self.width);
@@ -96,7 +96,7 @@ impl Covers {
         }
     }
 
-    /// Whether a shot's target could be seen where it was after the last tick before the one in which it is being judged.
+    /// Returns whether the muzzle could see the target where it was after the previous tick.
     pub(super) fn visible(&self, sight: &Sight) -> Option<bool> {
         if Some(self.tick.0) != sight.tick.0.checked_sub(1) {
             return None;
@@ -105,8 +105,8 @@ impl Covers {
         (self.eyes.sees)(sight.muzzle, &self.cells[row * self.width..(row + 1) * self.width])
     }
 
-    /// For how long and how far the target of a shot had been out of the muzzle's sight on its own screen when the shot was
-    /// judged: nothing at all if it could be seen there. `None` when its own screen is not known.
+    /// Returns for how long and how far the target had been hidden from the muzzle on its own screen at the time of
+    /// the shot. Both are 0 if the target was visible; `None` if its own screen is unknown.
     pub(super) fn hidden(&self, sight: &Sight) -> Option<(Micros, f32)> {
         let Own { frames, cells } = self.own.get(usize::from(sight.target.0))?;
         let shown = frames.partition_point(|(at, _)| *at <= sight.at);
@@ -120,7 +120,7 @@ impl Covers {
             };
             end -= self.width;
             let last = last.get_or_insert(state);
-            // Before it was put where it is, it was somewhere else altogether.
+            // Positions before a teleport or an earlier life do not count.
             if state.life != last.life || sight.at - *at > LONGEST || (self.eyes.sees)(sight.muzzle, &body)? {
                 break;
             }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::arena::{Arena, ArenaBody, ArenaRules};
 
-    /// Somebody below the floor, where nobody sees him.
+    /// A body below the floor, hidden from everywhere above.
     fn below(x: f32) -> Vec<u32> {
         let body = ArenaBody { origin: Vec3::new(x, 0.0, -4_000.0), alive: true, ..ArenaBody::default() };
         let mut cells = vec![0; ArenaBody::CELLS];

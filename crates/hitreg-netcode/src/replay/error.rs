@@ -1,4 +1,4 @@
-//! Why a session cannot be replayed.
+//! Errors of replays.
 
 use super::REJUDGED;
 use super::keyframes::BadKeyframe;
@@ -8,10 +8,10 @@ use crate::settings::SettingError;
 use hitreg_log::memory::NeedsMemory;
 use hitreg_log::units::{ClockTime, EntityId, PlayerId, Tick};
 
-/// A log that this build cannot replay.
+/// Why this build cannot replay a log, or not with these options.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// It is of another game.
+    /// The log is of another game.
     #[error("the log is of the game `{log}`, and this build plays `{build}`")]
     OtherGame {
         /// The log's game.
@@ -19,120 +19,120 @@ pub enum ReplayError {
         /// This build's.
         build: &'static str,
     },
-    /// The rules in it are not this build's.
+    /// This build cannot read the log's rules.
     #[error("the rules in the log cannot be read: {0}")]
     Rules(#[from] hitreg_log::serial::ReadError),
-    /// Its entities have other fields.
+    /// The log's entities have other fields than this build's.
     #[error(transparent)]
     OtherFields(#[from] OtherFields),
-    /// A snapshot names an entity of which there is no state.
+    /// A snapshot names an entity without a recorded state.
     #[error("player {viewer}'s snapshot of tick {tick} shows entity {entity}, of which the log holds no state")]
     NoState {
         /// The tick.
         tick: Tick,
         /// The entity.
         entity: EntityId,
-        /// Who was sent the snapshot.
+        /// The receiver of the snapshot.
         viewer: PlayerId,
     },
-    /// A recorded body is not one.
+    /// The game rejects a recorded body.
     #[error("tick {tick}: {source}")]
     BadState {
         /// The tick.
         tick: Tick,
-        /// What does not fit.
+        /// Why the game rejects it.
         source: BadCells,
     },
-    /// A setting in the log is none of this build's.
+    /// The log holds a setting that this build does not know.
     #[error("the log's settings: {0}")]
     Settings(#[from] SettingError),
-    /// A setting that was asked for is none of this session's.
+    /// A requested setting does not fit this session.
     #[error(transparent)]
     NotOfSession(SettingError),
-    /// There is no server to replay.
+    /// The log holds no server to replay.
     #[error("an imported recording has no server to run: replay it with --mode open")]
     NoServer,
-    /// What belongs together in it stands too far apart, or a part is missing.
+    /// A part of the log is missing, or related records are too far apart for a streamed replay.
     #[error("the log cannot be replayed as it is read: replay it as a whole")]
     NotAsRead,
-    /// The game's own server cannot check that.
+    /// The game's server has no rollback check.
     #[error("the server of `{0}` cannot be rolled back: leave --rollback out")]
     NoRollback(&'static str),
-    /// Nobody can play it anew.
+    /// The game has no bots in this build.
     #[error("`{0}` has no bots in this build that could play the session anew: ask with --what-if replay or rejudge")]
     NoBots(&'static str),
-    /// The game's own server judges by its own settings alone.
+    /// The game's server cannot judge under other settings.
     #[error("the server of `{0}` cannot judge shots under other settings than its own: ask with --what-if replay")]
     NoRejudging(&'static str),
-    /// A setting that changes what happens, and not only how shots are judged.
+    /// A setting for rejudging affects more than the judging of shots.
     #[error(
         "`{key}` changes more than how recorded shots are judged ({} do that alone): ask with --what-if replay or rerecord",
         REJUDGED.join("* and ")
     )]
     NotForJudging {
-        /// Its key.
+        /// The setting's key.
         key: String,
     },
-    /// Nobody judges a shot.
+    /// Open loop has no server that judges shots.
     #[error("in open loop no server judges shots again: leave --mode open out, or ask with --what-if replay")]
     NoJudge,
-    /// There is one client, and the server has its own log.
+    /// The log is one client's side of the session; the server has its own log.
     #[error(
         "this is one client's side of a session, without the server: replay it with --mode open, or merge all sides with `hitreg merge` first"
     )]
     ClientSide,
-    /// There is a server, and the clients have their own logs.
+    /// The log is the server's side of the session; the clients have their own logs.
     #[error(
         "this is the server's side of a session, without what the players did (it is from before format 2.1): make one log of all sides with `hitreg merge` first"
     )]
     ServerSide,
-    /// It begins elsewhere than at the game's spawn.
+    /// The session does not begin at the spawn, and the game cannot begin from its recorded bodies.
     #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
     NoBeginning,
-    /// It does not fit into memory as a whole.
+    /// The replay needs more memory than the limit.
     #[error(transparent)]
     NeedsMemory(#[from] NeedsMemory),
-    /// More frames in a second than any game has.
+    /// A player has more frames in one second than a replay accepts.
     #[error(
         "player {player} has more than {} usercmds in one second at {at}: the program that wrote this log is at fault",
         super::budget::MAX_FRAMES_PER_SECOND
     )]
     TooManyFrames {
-        /// Whose.
+        /// The player.
         player: PlayerId,
-        /// When.
+        /// The time of the first frame over the limit.
         at: ClockTime,
     },
-    /// More usercmds without an ack than a replay keeps.
+    /// Players have more unacked usercmds than a replay keeps.
     #[error(
         "players have more than {} usercmds that no snapshot acks: the log cannot be replayed",
         super::budget::MAX_UNACKED
     )]
     TooManyUnacked,
-    /// Its ticks are few for the time between the first and the last.
+    /// The requested tick rate gives too many ticks for the recorded ones.
     #[error(
         "its {ticks} ticks are so far apart that there would be {wanted} of them at the tick rate asked for; replay it at its own"
     )]
     FarApart {
-        /// How many there are.
+        /// The number of recorded ticks.
         ticks: usize,
-        /// How many there would be.
+        /// The number of ticks at the requested rate.
         wanted: i64,
     },
-    /// A keyframe that cannot be gone on from.
+    /// The replay cannot begin at a keyframe.
     #[error("the keyframe after tick {tick}, at {at}: {why}; `hitreg keyframes` makes all anew")]
     Keyframe {
         /// The tick.
         tick: Tick,
-        /// When that was.
+        /// The time of the tick.
         at: ClockTime,
-        /// What is wrong with it.
+        /// The reason.
         why: BadKeyframe,
     },
-    /// It has none any more.
+    /// The log lost the keyframe at which the replay begins.
     #[error("the log has lost the keyframe that its replay was to begin with")]
     NoKeyframe,
-    /// A part that ends before it begins.
+    /// The requested part ends before it begins.
     #[error("a part of a session ends after it begins, and this one is from {from} to {to}")]
     EmptyPart {
         /// Its beginning.
@@ -140,17 +140,17 @@ pub enum ReplayError {
         /// Its end.
         to: ClockTime,
     },
-    /// A part that is not within the session.
+    /// The requested part is not within the session.
     #[error("{at} is not in the session, which is from {first} to {last}")]
     NotInSession {
-        /// What was asked for.
+        /// The requested time.
         at: ClockTime,
-        /// The session's first record.
+        /// The time of the session's first record.
         first: ClockTime,
-        /// The last.
+        /// The time of the session's last record.
         last: ClockTime,
     },
-    /// It has nobody's input.
+    /// The log holds no usercmds.
     #[error("the log holds no usercmd of any player, so there is nothing to replay")]
     NoInput,
 }

@@ -1,4 +1,4 @@
-//! A log as its replay uses it up: read a chunk at a time, as far ahead as the fate of a packet that is being sent asks for.
+//! Reads a log chunk by chunk during its replay. It reads ahead as far as the fate of each sent packet requires.
 
 mod link;
 mod resumed;
@@ -18,27 +18,27 @@ use crate::packet::HeardPacket;
 use hitreg_log::record::{ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SnapshotRecord, Stretch, TickRecord};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 
-/// Input that is further ahead than this is not looked for yet.
+/// The distance to look ahead for input.
 const AHEAD: Micros = Micros::from_s(2);
 
-/// What of a log has been read and not used.
+/// The records of a log that are read but not yet used.
 pub(super) struct Feed<'a> {
     chunks: &'a mut dyn Iterator<Item = Stretch>,
     survey: &'a Survey,
     players: Vec<OfPlayer>,
-    /// Ticks that have not been asked for.
+    /// The times of ticks that the replay has not asked for yet.
     ticks: VecDeque<Micros>,
-    /// Those that have not been compared, and how many have.
+    /// Tick records with uncompared hashes, and the number of compared ones.
     recorded: VecDeque<TickRecord>,
     compared: usize,
-    /// The newest time read; `None` before the first.
+    /// The newest time read; `None` before the first chunk.
     newest: Option<Micros>,
     ended: bool,
-    /// How far the replay has come.
+    /// The session time that the replay has reached.
     now: Micros,
-    /// The last stretches as they were read, where somebody may want to go on from here.
+    /// The last chunks as read, where keyframes are written.
     near: Option<Near>,
-    /// What a replay used up that this one goes on from.
+    /// The records before the keyframe at which this replay began.
     before: Option<Before>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Feed<'a> {
 struct OfPlayer {
     frames: VecDeque<FrameRecord>,
     frames_left: u64,
-    /// The last that was taken.
+    /// The last usercmd taken.
     taken: CommandSeq,
     heard: VecDeque<HeardRecord>,
     heard_left: u64,
@@ -54,23 +54,23 @@ struct OfPlayer {
     down: Way,
 }
 
-/// What was sent in one direction: in front what the last packet sent by the replay is like, then what comes after it.
+/// The recorded packets of one direction. The first is the one whose fate applies now; later ones follow.
 #[derive(Default)]
 struct Way {
     sent: VecDeque<(u32, Micros, Fate)>,
     begun: bool,
-    /// The first of them is what another feed knew of it.
+    /// Whether the first packet comes from a keyframe.
     passed: bool,
 }
 
-/// Which way.
+/// A direction of a player's connection.
 #[derive(Clone, Copy, Debug)]
 enum Direction {
     Up,
     Down,
 }
 
-/// A feed that several hold.
+/// A feed shared by the input, the links and the observer of one replay.
 pub(super) type Shared<'a> = Rc<RefCell<Feed<'a>>>;
 
 impl<'a> Feed<'a> {
@@ -100,7 +100,7 @@ impl<'a> Feed<'a> {
         }))
     }
 
-    /// Reads one more chunk.
+    /// Reads the next chunk.
     fn read(&mut self) {
         let Some(chunk) = self.chunks.next() else {
             self.ended = true;
@@ -129,7 +129,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Reads until all is there that happened up to some time.
+    /// Reads until every record up to `at` is there.
     fn read_until(&mut self, at: Micros) {
         let is_known = |newest: Micros| newest.0.saturating_sub(self.survey.back.0) > at.0;
         while !self.ended && !self.newest.is_some_and(is_known) {
@@ -137,7 +137,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// When the next tick was.
+    /// Returns the time of the next tick.
     pub(super) fn next_tick(&mut self) -> Option<Micros> {
         while self.ticks.is_empty() && !self.ended {
             self.read();
@@ -145,7 +145,7 @@ impl<'a> Feed<'a> {
         self.ticks.pop_front()
     }
 
-    /// The recorded hash of a tick. Ticks are asked for in order.
+    /// Returns the recorded hash of a tick. Callers must ask for ticks in order.
     pub(super) fn hash_of(&mut self, tick: Tick) -> Option<u64> {
         let place = (tick.0 as usize).checked_sub(1)?;
         while self.compared < place {
@@ -155,12 +155,12 @@ impl<'a> Feed<'a> {
         self.recorded.front().filter(|record| self.compared == place && record.tick == tick)?.hash
     }
 
-    /// The replay has come to here.
+    /// Sets the session time that the replay has reached.
     pub(super) fn reached(&mut self, at: Micros) {
         self.now = at;
     }
 
-    /// When a player's next frame is; `None` where it has none in the next time.
+    /// Returns the time of a player's next frame; `None` if it has none within [`AHEAD`].
     pub(super) fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let index = usize::from(player.0);
         if self.players[index].frames.is_empty() && self.players[index].frames_left > 0 {
@@ -177,7 +177,7 @@ impl<'a> Feed<'a> {
         frame
     }
 
-    /// The next packet of a player who was heard only; `None` where there is none in the next time.
+    /// Returns the next heard packet of a player without frames; `None` if there is none within [`AHEAD`].
     pub(super) fn take_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
         let index = usize::from(player.0);
         if !self.survey.is_heard_only(index) {
@@ -192,7 +192,7 @@ impl<'a> Feed<'a> {
         Some((heard.at, HeardPacket::of(&heard)))
     }
 
-    /// Whether a player has more frames, or was heard again, later.
+    /// Whether a player has more frames later. For a player without frames: more heard packets.
     pub(super) fn has_more(&self, player: PlayerId) -> bool {
         let of = &self.players[usize::from(player.0)];
         of.frames_left > 0 || (self.survey.is_heard_only(usize::from(player.0)) && of.heard_left > 0)
@@ -205,10 +205,10 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// As [`RecordedLink`](crate::link::RecordedLink) looks it up.
+    /// Looks up the fate of a packet, like [`RecordedLink`](crate::link::RecordedLink).
     fn send(&mut self, player: usize, direction: Direction, at: Micros) -> Fate {
         self.read_until(at + self.survey.longest());
-        // Before the first packet was sent, that one is the nearest.
+        // For a packet before the first recorded one, the first is the nearest.
         let sends = self.survey.players[player].sends()[direction as usize];
         while sends && self.way(player, direction).sent.is_empty() && !self.ended {
             self.read();
@@ -230,14 +230,14 @@ impl Way {
     fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord]) {
         for (number, at) in sent {
             match self.sent.back_mut() {
-                // It has been passed, and so has what came before it.
+                // Packets up to the keyframe's own have already been used.
                 Some((last, ..)) if self.passed && number < *last => {}
                 Some((last, _, fate)) if self.passed && number == *last => (*fate, self.passed) = (Fate::LOST, false),
                 _ => self.sent.push_back((number, at, Fate::LOST)),
             }
         }
         for arrival in arrivals {
-            // What has been passed by nobody asks for any more.
+            // A packet that is missing here was already used.
             let Ok(place) = self.sent.binary_search_by_key(&arrival.number, |(number, ..)| *number) else { continue };
             let (_, _, fate) = &mut self.sent[place];
             if self.passed && place == 0 && fate.arrivals().any(|at| at == arrival.at) {
@@ -276,7 +276,8 @@ mod tests {
         TickRecord { tick: Tick(number), at, ..TickRecord::default() }
     }
 
-    /// A second a chunk: ticks twice a second; what `of` gives of the only player is in the chunk of its time.
+    /// Chunks of one second each, with two ticks per second. Each record of the only player is in the chunk of its
+    /// time.
     fn chunks(seconds: i64, of: &PlayerRecords) -> Vec<Stretch> {
         let within = |second: i64| move |at: Micros| (ms(1000 * second)..ms(1000 * second + 1000)).contains(&at);
         let chunk = |second: i64| {
@@ -357,7 +358,7 @@ mod tests {
         assert!(!told.has_input() && !told.is_heard_only(0));
     }
 
-    /// Whatever is sent when, its fate is the one that it has where the log is in memory as a whole.
+    /// A feed gives each packet the same fate as a link over the whole log.
     #[test]
     fn fates_are_those_of_the_whole_log() {
         let sent: Vec<PacketRecord> = (0..40).map(|n| packet(n, ms(5_300 + 70 * i64::from(n)))).collect();

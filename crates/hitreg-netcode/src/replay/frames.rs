@@ -1,4 +1,4 @@
-//! The `frames` table: every client frame, with its usercmd and the own body as far as it was predicted.
+//! The `frames` table: each client frame, with its usercmd and the predicted body of the player.
 
 use glam::Vec3;
 
@@ -34,7 +34,7 @@ impl Frames {
         }
     }
 
-    /// The cells of the own body in the newest frame.
+    /// The cells of the player's own body in the newest frame.
     pub(super) fn newest(&self) -> Option<&[u32]> {
         self.own.newest_row()
     }
@@ -43,7 +43,7 @@ impl Frames {
         self.rows.rows()
     }
 
-    /// The rows so far.
+    /// Takes the rows so far.
     pub(super) fn take(&mut self) -> Table {
         self.rows.take(self.own.take(SCHEMA.fields.unwrap_or_default()))
     }

@@ -1,5 +1,5 @@
-//! Keyframes: the whole state of a replay just after a tick, from which another replay goes on. What the log says near it anyway, frames
-//! and usercmds, stands in it as a reference.
+//! Keyframes: the whole state of a replay just after a tick, from which another replay can start. Frames and usercmds
+//! that the log holds nearby are stored as references.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,22 +20,22 @@ use crate::state::{BadState, Known, Restorer, Saver};
 use hitreg_log::record::{Header, Keyframe, Session, Stretch};
 use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 
-/// So far back from a keyframe the log's records are known to whoever goes on from it.
+/// How far before a keyframe its references may point, in session time.
 pub(super) const REACH: Micros = Micros::from_s(4);
-/// What states are made of, and in which order. Another one is not gone on from.
+/// The version of the state's format. This build refuses any other version.
 const VERSION: u32 = 1;
 
-/// After which ticks a replay writes its state down.
+/// The ticks after which a replay writes keyframes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Each so long after the last one, the first after as long.
+    /// At this interval; the first after one interval.
     Every(Micros),
-    /// After these, ascending, and at these times.
+    /// After these ticks, in ascending order, each with its time.
     After(Vec<(Tick, Micros)>),
 }
 
 impl Due {
-    /// About when the next one is due after a tick; `None` after the last.
+    /// Returns the approximate time of the next keyframe after a tick; `None` after the last.
     pub(super) fn next(&self, (tick, at): (Tick, Micros)) -> Option<Micros> {
         match self {
             Due::Every(every) => Some(at + *every),
@@ -47,17 +47,17 @@ impl Due {
     }
 }
 
-/// A keyframe that a replay begins with.
+/// A keyframe at which a replay begins.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// The tick that it follows.
+    /// The tick before the keyframe.
     pub tick: Tick,
-    /// When that was.
+    /// The time of that tick.
     pub at: Micros,
-    /// The stretch that stands for it in its log.
+    /// The number of the keyframe's chunk in its log. The replay reads the chunks after it.
     pub(super) stretch: usize,
     pub(super) fed: Fed,
-    /// What is known of the log as a whole.
+    /// The survey of the log, as far as the keyframe holds it.
     pub survey: Survey,
     digest: u64,
     state: Vec<u8>,
@@ -68,33 +68,33 @@ struct Content {
     version: u32,
     gist: Gist,
     fed: Fed,
-    /// Of the state, written out without references.
+    /// The digest of the state, written without references.
     digest: u64,
     #[serde(with = "serde_bytes")]
     state: Vec<u8>,
 }
 
-/// Why a keyframe is not gone on from.
+/// Why a replay cannot begin at a keyframe.
 #[derive(Debug, thiserror::Error)]
 pub enum BadKeyframe {
-    /// It is none.
+    /// The content is not a keyframe.
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] hitreg_log::serial::ReadError),
-    /// Another version of the pipelines wrote it.
+    /// The state has another format version.
     #[error("its state is of version {0}, and this build's is of version {VERSION}")]
     Version(u32),
-    /// It is of another session.
+    /// The number of players differs from the log's.
     #[error("it has {found} players, and the log has {players}")]
     Players {
-        /// How many it has.
+        /// The keyframe's number of players.
         found: usize,
-        /// How many the log has.
+        /// The log's number of players.
         players: usize,
     },
-    /// It is no state of this session's.
+    /// The state does not fit this session.
     #[error(transparent)]
     State(#[from] BadState),
-    /// What it leads to is not what it was made of.
+    /// The restored state has another digest than the saved one.
     #[error("what it leads to is not what it was made of")]
     Other,
 }
@@ -103,7 +103,7 @@ impl Start {
     /// Reads a keyframe of a log with this header.
     ///
     /// # Errors
-    /// When it is none that this build can go on from.
+    /// When this build cannot start from the keyframe.
     pub fn read(keyframe: &Keyframe, header: &Header) -> Result<Start, ReplayError> {
         let (tick, at) = (keyframe.tick, keyframe.at);
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
@@ -121,7 +121,7 @@ impl Start {
         Ok(Start { tick, at, stretch, fed, survey: Survey::of_gist(gist), digest, state })
     }
 
-    /// Puts a machine where this keyframe was, among the stretches of the log around it.
+    /// Restores the keyframe's state into a machine. `near` are the chunks around the keyframe.
     pub(super) fn put<G: Netcode, L: Link, C: ClientPipeline<G>>(
         &self,
         machine: &mut Machine<G, L, C>,
@@ -138,13 +138,13 @@ impl Start {
     }
 }
 
-/// The digest of all of a machine's state; `None` of one that cannot be written down.
+/// Returns the digest of a machine's whole state; `None` if the state cannot be saved.
 pub(super) fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterTick<'_, G, L, C>) -> Option<u64> {
     let mut saver = Saver::new(None);
     machine.save(&mut saver).then(|| xxh3_64(&saver.into_bytes()))
 }
 
-/// What a replay just after a tick is; `None` where that cannot be written down.
+/// Returns a keyframe's content just after a tick; `None` if the state cannot be saved.
 pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     machine: &AfterTick<'_, G, L, C>,
     (header, survey, fed): (&Header, &Survey, Fed),
@@ -158,7 +158,7 @@ pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     Ok(rmp_serde::to_vec(&content).ok())
 }
 
-/// The frames and usercmds of these stretches up to a time.
+/// Returns the snapshot frames and usercmds of these chunks up to a time.
 fn known<G: Game>(header: &Header, near: &[Rc<Stretch>], until: Micros) -> Result<Known<G::Body>, ReplayError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let mut session = Session::new(header.clone());
@@ -177,7 +177,7 @@ fn known<G: Game>(header: &Header, near: &[Rc<Stretch>], until: Micros) -> Resul
         records.frames.iter().for_each(|frame| known.add_command(player, frame.command));
         for record in &records.snapshots {
             let of_tick = told.entry(record.tick).or_default();
-            // Where two were told of the same entities, it is nearly always the same of them.
+            // Snapshots of one tick with the same entities nearly always have the same content.
             if !of_tick.contains(&&record.entities[..])
                 && let Ok(snapshot) = snapshot::<G>(&session.states, &rows, player, record)
             {

@@ -1,4 +1,4 @@
-//! The `packets` and `snapshots` tables: what went over the network, and what became of it.
+//! The `packets` and `snapshots` tables: each datagram that was sent, and whether and when it arrived.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use hitreg_log::units::{Micros, PlayerId};
 
 #[derive(Debug)]
 pub(super) struct Network {
-    /// Whether sizes are those of datagrams.
+    /// Whether the sizes are those of encoded datagrams.
     with_sizes: bool,
     up: Way<packets::Row<'static>>,
     down: Way<snapshots::Row<'static>>,
@@ -19,16 +19,16 @@ pub(super) struct Network {
     snapshots: snapshots::Writer,
 }
 
-/// What was sent in one direction and may still arrive.
+/// The packets of one direction that may still arrive.
 #[derive(Debug)]
 struct Way<R> {
-    /// The longest that anything is on its way; `None` where that is not known, and all may still arrive.
+    /// The longest flight time; `None` if unknown, then every packet may still arrive.
     longest: Option<Micros>,
-    /// Whose and which, when it was sent, and its row.
+    /// Player and number, send time, and row, in the order of sending.
     sent: VecDeque<((PlayerId, u32), Micros, R)>,
-    /// How many have left `sent`.
+    /// How many packets left `sent`.
     settled: usize,
-    /// The place of each, those included that have left.
+    /// The position of each packet in the order of sending, counted from the first packet of all.
     places: BTreeMap<(PlayerId, u32), usize>,
 }
 
@@ -92,30 +92,30 @@ impl Network {
         arrives(at, sent, &mut row.arrived, &mut row.took_ms);
     }
 
-    /// What has been sent so far is not wanted.
+    /// Discards the rows of all packets sent so far.
     pub(super) fn let_go(&mut self) {
         self.up.let_go();
         self.down.let_go();
     }
 
-    /// Nothing arrives any more.
+    /// Completes all rows at the end, when no packet can arrive.
     pub(super) fn end(&mut self) {
         let Network { up, down, packets, snapshots, .. } = self;
         up.sent.drain(..).for_each(|(_, _, row)| packets.push(row));
         down.sent.drain(..).for_each(|(_, _, row)| snapshots.push(row));
     }
 
-    /// How many rows of which all is known both tables hold.
+    /// Returns the numbers of complete rows in `packets` and `snapshots`.
     pub(super) fn rows(&self) -> [usize; 2] {
         [self.packets.rows(), self.snapshots.rows()]
     }
 
-    /// These rows of `packets`.
+    /// Takes the complete rows of `packets`.
     pub(super) fn take_packets(&mut self) -> Table {
         self.packets.take(Vec::new())
     }
 
-    /// These rows of `snapshots`.
+    /// Takes the complete rows of `snapshots`.
     pub(super) fn take_snapshots(&mut self) -> Table {
         self.snapshots.take(Vec::new())
     }
@@ -142,7 +142,7 @@ impl<R> Way<R> {
         self.sent.get_mut(place).map(|(_, at, row)| (*at, row))
     }
 
-    /// Gives out what cannot arrive after `now`, in the order of sending.
+    /// Passes to `out` the packets that can no longer arrive at `now`, in the order of sending.
     fn settle(&mut self, now: Micros, mut out: impl FnMut(R)) {
         let Some(longest) = self.longest else { return };
         while let Some((key, _, row)) = self.sent.pop_front_if(|(_, at, _)| at.0.saturating_add(longest.0) < now.0) {
@@ -155,7 +155,7 @@ impl<R> Way<R> {
     }
 }
 
-/// It arrives; how long it took is the first time's.
+/// Counts an arrival. The first arrival sets the flight time.
 fn arrives(at: Micros, sent: Micros, arrived: &mut u32, took_ms: &mut f32) {
     if *arrived == 0 {
         *took_ms = Micros(at.0.saturating_sub(sent.0)).as_ms_f64() as f32;
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_number_that_comes_again_is_another_packet() {
-        // The first has gone on by the time that the second arrives, and so has the one between them.
+        // The first packet 1 is already settled when the second one arrives.
         let mut network = network(15, &[(1, 0), (1, 14), (2, 16), (3, 28)]);
         network.packet_reached(PlayerId(0), 1, Micros::from_ms(29));
         assert_eq!(arrived(&mut network), [0, 1, 0, 0]);

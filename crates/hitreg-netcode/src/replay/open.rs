@@ -1,5 +1,5 @@
-//! Open loop: each recorded client runs alone on its recorded input and the snapshots that it received, at the times at
-//! which it received them. Every prediction is held against the recorded truth.
+//! Open loop: each recorded client runs alone on its recorded input and the snapshots it received, at their recorded
+//! arrival times. Each prediction is compared with the recorded snapshots.
 
 mod client;
 mod fed;
@@ -26,7 +26,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Replayed, ReplayError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
-    // By the settings that it was recorded under, whatever it is replayed under.
+    // The delay comes from the recorded settings, even if the replay runs under others.
     let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
     let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
     let budget = ReplayBudget::holding(session, MemoryLimit::current());
@@ -82,6 +82,6 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
         client.frame(recorded, tables)?;
         progress(recorded.at);
     }
-    // The last usercmds are acked after the last frame.
+    // Snapshots that arrive after the last frame ack the last usercmds.
     receive(client, tables, Micros(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! A part of a session: which rows of a trace are of it.
+//! A part of a session, and the rows of a trace that belong to it.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, t
 use hitreg_log::trace::{Data, Table, Trace};
 use hitreg_log::units::{ClockTime, Micros};
 
-/// Rows ask for no more of what was before them, but for what was on its way.
+/// The most time before a part that its rows depend on, apart from packets still in flight.
 pub(super) const LOOKED_BACK: Micros = Micros::from_s(4);
 
-/// From one time of a session to another, which is no part of it any more.
+/// A time range of a session. Its end is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its beginning.
+    /// The first time of the part.
     pub from: Micros,
-    /// Its end.
+    /// The end of the part, exclusive.
     pub to: Micros,
 }
 
 impl Part {
-    /// All of any session.
+    /// The whole of any session.
     pub const WHOLE: Part = Part { from: Micros(i64::MIN), to: Micros(i64::MAX) };
 
-    /// From when on a replay must be looked at for the rows of a part that begins at `at`: they ask for what came before them.
+    /// Returns the time from which a replay must record events for a part that begins at `at`.
     pub fn needs_from(at: Micros) -> Micros {
         at - LOOKED_BACK
     }
 
-    /// The same, but with the times of the session where it begins or ends with that.
+    /// Replaces an open beginning or end by the session's own times.
     #[must_use]
     pub fn within(self, played: Option<(Micros, Micros)>) -> Part {
         let (first, last) = played.unwrap_or_default();
@@ -37,22 +37,22 @@ impl Part {
         Part { from: or(self.from, Part::WHOLE.from, first), to: or(self.to, Part::WHOLE.to, end) }
     }
 
-    /// What a trace of it says of that: nothing where it is all of the session.
+    /// Returns the range for the trace's header; `None` if the part is the whole session.
     pub(super) fn told(self, played: Option<(Micros, Micros)>) -> Option<[Micros; 2]> {
         let (whole, Part { from, to }) = (Part::WHOLE.within(played), self.within(played));
         (from > whole.from || to < whole.to).then_some([from, to])
     }
 
-    /// Whether a time is of it.
+    /// Whether a time belongs to the part.
     pub fn has(self, at: Micros) -> bool {
         self.from <= at && (at < self.to || self.to == Part::WHOLE.to)
     }
 
-    /// Refuses a part that ends before it begins, or is not within a session from `first` to `last`. The last moment may be rounded
-    /// up to a whole second.
+    /// Refuses a part that ends before it begins, or that is not within a session from `first` to `last`. The end may
+    /// exceed `last` by up to one second, to allow rounding.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// When the part is not valid. The error says why.
     pub(super) fn check(self, first: Micros, last: Micros) -> Result<(), ReplayError> {
         let Part { from, to } = self;
         let asked = [from, to].map(|at| (at != Part::WHOLE.from && at != Part::WHOLE.to).then_some(at));
@@ -66,8 +66,8 @@ impl Part {
         }
     }
 
-    /// Leaves of a whole trace the rows of this part. A body, or what was done with a usercmd, is of its tick's time; a view or a
-    /// variable of its frame's; an error of its correction's.
+    /// Keeps only the rows of this part. A row without a time has the time of its tick (`bodies`, `executed`), frame
+    /// (`views`, `variables`) or correction (`errors`).
     pub fn cut(self, trace: &mut Trace) {
         let times = |name: &str, columns: &[&str]| -> BTreeMap<Vec<u32>, i64> {
             let Some(table) = trace.table(name) else { return BTreeMap::new() };
@@ -95,7 +95,7 @@ impl Part {
         }
     }
 
-    /// Leaves of rows that say their time those of this part.
+    /// Keeps only the rows of this part, by their own times.
     fn cut_by_time(self, table: &mut Table) {
         let times = table.i64s("at_us");
         if times.iter().any(|at| !self.has(Micros(*at))) {
@@ -105,7 +105,7 @@ impl Part {
     }
 }
 
-/// Leaves the rows of which `keep` says so.
+/// Keeps only the rows whose flag in `keep` is true.
 fn leave(table: &mut Table, keep: &[bool]) {
     fn of<T>(values: &mut Vec<T>, keep: &[bool]) {
         let mut keep = keep.iter();

@@ -1,51 +1,52 @@
-//! What a replay came to.
+//! The result of a replay.
 
 use crate::pipeline::RollbackError;
 use hitreg_log::stats::Counted;
 use hitreg_log::trace::Trace;
 use hitreg_log::units::{Micros, PlayerId, Tick};
 
-/// What a replay came to.
+/// The result of a replay of a session in memory.
 #[derive(Debug)]
 pub struct Replayed {
-    /// All that the pipelines put out.
+    /// The output tables of the pipelines.
     pub trace: Trace,
-    /// The first tick whose hash is not the recorded one.
+    /// The first tick whose replayed hash differs from the recorded one.
     pub first_difference: Option<HashDifference>,
-    /// How many recorded tick hashes there were to compare.
+    /// The number of recorded tick hashes that the replay compared.
     pub hashes_compared: u64,
-    /// What went over the network; `None` in open loop, where nothing does, and where [`Options::sizes`](super::Options::sizes) did not ask.
+    /// Network traffic; `None` in open loop, and without [`Options::sizes`](super::Options::sizes).
     pub traffic: Option<Traffic>,
-    /// How often the world was restored and run again.
+    /// The number of rollback checks.
     pub rollbacks: u32,
-    /// The first rollback that came out differently.
+    /// The first rollback check that failed.
     pub rollback_error: Option<RollbackError>,
-    /// Of open loop: where a snapshot moved what its player saw of himself, in the order of players and times.
+    /// Open loop only: snapshots that moved the player's own prediction, in the order of players and times.
     pub jumps: Vec<Jump>,
 }
 
-/// A snapshot that moved the newest prediction: the same usercmds, run again from what it told, led elsewhere.
+/// A snapshot that moved a player's newest prediction: rerunning the unacked usercmds from the snapshot gave another
+/// position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jump {
-    /// Whose prediction.
+    /// The predicting player.
     pub player: PlayerId,
-    /// When the snapshot came.
+    /// When the snapshot arrived.
     pub at: Micros,
-    /// How far it moved.
+    /// The distance moved, in units.
     pub units: f32,
 }
 
-/// The jumps of one player, of which there may be any number.
+/// The jumps of one player, as statistics of bounded size.
 #[derive(Clone, Debug)]
 pub struct Jumped {
-    /// Whose predictions.
+    /// The predicting player.
     pub player: PlayerId,
-    /// How far they moved, in units.
+    /// The distances moved, in units.
     pub units: Counted,
 }
 
 impl Jumped {
-    /// Of jumps in the order of players.
+    /// Counts the jumps of each player. `jumps` must be in the order of players.
     pub fn of(jumps: &[Jump]) -> Vec<Jumped> {
         let of_player = |jumps: &[Jump]| {
             let mut jumped = Jumped { player: jumps.first()?.player, units: Counted::default() };
@@ -56,7 +57,7 @@ impl Jumped {
     }
 }
 
-/// Bytes on the network: those of the datagrams, or nominal ones under `wire.sizes=nominal`.
+/// Bytes on the network: datagram sizes, or nominal sizes under `wire.sizes=nominal`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// From all clients to the server.
@@ -65,13 +66,13 @@ pub struct Traffic {
     pub down_bytes: u64,
 }
 
-/// A tick that came out differently than it was recorded.
+/// A tick whose replayed hash differs from the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashDifference {
     /// The tick.
     pub tick: Tick,
     /// Its recorded hash.
     pub recorded: u64,
-    /// The hash that it has now; `None` when the replay did not get that far.
+    /// Its replayed hash; `None` if the replay ended earlier.
     pub replayed: Option<u64>,
 }

@@ -15,20 +15,20 @@ use hitreg_log::trace::schema::shots::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use target::{Aimed, aimed_at};
 
-/// Rows in the order in which the server judged; predicted shots that it never judged come last.
+/// Fills the table in the order of the server's judging; predicted shots that the server never judged come last.
 #[derive(Debug, Default)]
 pub(super) struct Shots {
-    /// Shots that were predicted and are not judged yet, by (player, usercmd, index).
+    /// Predicted shots that are not judged yet, by (player, usercmd, index).
     pending: BTreeMap<ShotKey, (Micros, &'static str, Verdict)>,
     rows: Writer,
-    /// Rows that wait for the frames of their own moment to say how the target was covered.
+    /// Rows whose cover columns wait for the target's frames at the time of the shot.
     waiting: Vec<(usize, Sight)>,
 }
 
-/// Player, usercmd, and which shot of that usercmd.
+/// Player, usercmd, and index of the shot within the usercmd.
 type ShotKey = (PlayerId, CommandSeq, u8);
 
-/// Who was shot at from where.
+/// The line of sight of a judged shot: time, tick, muzzle and target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) at: Micros,
@@ -37,7 +37,7 @@ pub(super) struct Sight {
     pub(super) target: EntityId,
 }
 
-/// Who was on the shooter's screen: each entity and its drawn origin.
+/// The entities on the shooter's screen, each with its drawn origin.
 pub(super) type OnScreen<'a> = &'a mut dyn Iterator<Item = (EntityId, Vec3)>;
 
 impl Shots {
@@ -85,12 +85,12 @@ impl Shots {
         }
     }
 
-    /// A shot of a recording. Nothing is known of cover there.
+    /// Adds a judged shot of a recording. The columns of cover stay empty.
     pub(super) fn judged_again<G: Game>(&mut self, shot: &ShotAgain, on_screen: OnScreen<'_>) {
         let judged = shot.judged.as_ref();
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
         let aimed = judged.and_then(|judged| {
-            // Of all that is drawn, those who could be hit.
+            // Only drawn entities that the shot could hit count.
             let on_screen = &mut on_screen.filter(|(id, _)| place(*id).is_some());
             aimed_at(judged.aim, on_screen, &shot.verdict, None)
         });
@@ -119,12 +119,12 @@ impl Shots {
         });
     }
 
-    /// When the first shot was that is not yet known to be covered or not.
+    /// Returns the time of the first shot whose cover is not yet known.
     pub(super) fn waits_since(&self) -> Option<Micros> {
         self.waiting.first().map(|(_, sight)| sight.at)
     }
 
-    /// All frames before `now` are known.
+    /// Fills in the cover of shots before `now`, because all earlier frames are known.
     pub(super) fn settle(&mut self, now: Micros, covers: &Covers) {
         let rows = &mut self.rows;
         self.waiting.retain(|(row, sight)| {
@@ -147,22 +147,22 @@ impl Shots {
         weapon: &'static str,
         verdict: &Verdict,
     ) {
-        // An impact is a row of its own after the shot's, which has the launch.
+        // An impact has a row of its own, after the row of the shot's launch.
         let key = (shooter, command, IMPACT);
         self.push::<G>(Shot { tick, judged: Some(verdict), ..Shot::unjudged(key, at, weapon) });
     }
 
-    /// Judged so late that it has no row.
+    /// Drops a predicted shot that was judged after the replayed part.
     pub(super) fn judged_later<G: Game>(&mut self, judged: &Judged<G>) {
         self.pending.remove(&(judged.shooter, judged.command, judged.index));
     }
 
-    /// The rows so far are not wanted.
+    /// Forgets the rows that wait for cover, because their rows are discarded.
     pub(super) fn let_go(&mut self) {
         self.waiting.clear();
     }
 
-    /// What was not judged so far never is.
+    /// Adds the predicted shots of this part that were never judged.
     pub(super) fn end<G: Game>(&mut self, part: Part) {
         let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, (at, ..))| part.has(*at));
         for (key, (at, weapon, verdict)) in pending {
@@ -170,12 +170,12 @@ impl Shots {
         }
     }
 
-    /// How many rows there are of which all is known; none while one of them waits.
+    /// Returns the number of rows if all are complete; 0 while any row waits for cover.
     pub(super) fn rows(&self) -> usize {
         if self.waiting.is_empty() { self.rows.rows() } else { 0 }
     }
 
-    /// These rows.
+    /// Takes the rows so far.
     pub(super) fn take(&mut self) -> Table {
         self.rows.take(Vec::new())
     }
@@ -223,7 +223,7 @@ impl Shots {
     }
 }
 
-/// All that a row says of a shot but its cover.
+/// The values of a row, except cover.
 struct Shot<'a> {
     key: ShotKey,
     at: Micros,
@@ -245,7 +245,7 @@ impl Shot<'_> {
     }
 }
 
-/// What one side thinks became of a shot.
+/// A verdict as the columns of one side, client or server.
 struct Wounded {
     reason: u8,
     target: String,
@@ -258,7 +258,7 @@ impl Wounded {
     fn of<G: Game>(verdict: Option<&Verdict>) -> Wounded {
         let wound = verdict.and_then(Verdict::main_wound);
         Wounded {
-            // That there is no verdict comes after the reasons.
+            // The code after all reasons means that there is no verdict.
             reason: verdict.map_or(Reason::NAMES.len() as u8, |v| v.reason as u8),
             target: wound.map_or("none".to_owned(), |wound| entity_name(wound.target)),
             hitgroup: wound.map_or("none", |wound| G::hitgroup_name(wound.hitgroup)),
@@ -268,7 +268,7 @@ impl Wounded {
     }
 }
 
-/// The name of an entity in tables: `p3` for players and everything else alike, by number.
+/// Returns the name of an entity in tables: `p` and its number, for players and other entities alike.
 fn entity_name(entity: EntityId) -> String {
     format!("p{entity}")
 }
@@ -310,7 +310,7 @@ mod tests {
     fn a_shot_judged_again_says_by_which_rule_it_went_back() {
         let mut shots = Shots::default();
         for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
-            // Of whom it could not have hit nothing is said, however near he is drawn.
+            // Drawn entities outside the judged targets do not count, however near they are.
             let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::X * 56.0)].into_iter();
             shots.judged_again::<Arena>(&shot, &mut drawn);
         }

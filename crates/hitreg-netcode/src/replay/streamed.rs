@@ -1,9 +1,9 @@
-//! A replay of a log that is read as it is used up, and whose rows go on as they are full: however long it is, it takes the
-//! same memory.
+//! Replays a log while reading it, and passes rows on as tables fill up. Memory use does not depend on the log's
+//! length.
 //!
-//! What comes later in the log and must be known sooner, a pass over it has told before ([`Survey`]): where it ends, and for how
-//! long anything was on its way at most. So the replay reads ahead by that much, and what it knows of the past is what its
-//! pipelines and the rows that wait for something ask for: a packet for its arrival, a shot for the frames of its moment.
+//! A pass over the log first collects what the replay must know in advance ([`Survey`]): the end of the log and the
+//! longest flight time. The replay reads ahead by the longest flight time. It keeps only what pipelines and incomplete
+//! rows still need: a packet until it arrives, a shot until the frames of its time are known.
 
 use super::feed::Feed;
 use super::{
@@ -15,42 +15,43 @@ use hitreg_log::record::{Header, Keyframe, Origin, Stretch};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Micros;
 
-/// A log to be replayed.
+/// A log to replay.
 pub struct Source<'a> {
-    /// Its header.
+    /// The log's header.
     pub header: &'a Header,
-    /// What a pass over it told.
+    /// The results of a pass over the log.
     pub survey: &'a Survey,
-    /// The keyframe that its replay begins with: the first of its chunks is [`Keyframe::stretch`].
+    /// The keyframe at which the replay begins; `None` for the beginning of the log. The chunks then begin after the
+    /// keyframe's chunk.
     pub start: Option<&'a Start>,
-    /// When keyframes are due, and where they go.
+    /// When keyframes are due, and the function that receives them.
     pub keyframes: Option<(&'a Due, &'a dyn Fn(Keyframe))>,
 }
 
-/// What a replay came to, besides the rows that it put out.
+/// The result of a streamed replay, besides its rows.
 #[derive(Clone, Debug, Default)]
 pub struct Ran {
-    /// The first tick whose hash is not the recorded one.
+    /// The first tick whose replayed hash differs from the recorded one.
     pub first_difference: Option<HashDifference>,
-    /// How many recorded tick hashes there were to compare.
+    /// The number of recorded tick hashes that the replay compared.
     pub hashes_compared: u64,
-    /// How many of them were of ticks before the part that rows were put out of.
+    /// How many of these hashes belong to ticks before the replayed part.
     pub hashes_before: u64,
-    /// What went over the network, where datagrams were made.
+    /// Network traffic, if the replay encoded datagrams.
     pub traffic: Traffic,
-    /// How often the world was restored and run again.
+    /// The number of rollback checks.
     pub rollbacks: u32,
-    /// The first rollback that came out differently.
+    /// The first rollback check that failed.
     pub rollback_error: Option<RollbackError>,
-    /// How far players of an open loop were moved on their own screens, those who were.
+    /// Open loop only: how far snapshots moved players' own predictions, for the players who have such jumps.
     pub jumps: Vec<Jumped>,
 }
 
-/// Reads a log from its beginning to its end, and hands on each of its chunks.
+/// Reads a log from beginning to end and passes on each of its chunks.
 pub type Pass<'a, E = ReplayError> = &'a mut dyn FnMut(&mut dyn FnMut(Stretch) -> Result<(), E>) -> Result<(), E>;
 
 impl Source<'_> {
-    /// Whether it can be replayed closed loop as it is read; what cannot is replayed as a whole.
+    /// Whether a closed loop can replay the log while reading it. Any other log must be in memory as a whole.
     pub fn streams(&self, options: &Options) -> bool {
         let same_rate = |recorded: &str| match &options.settings {
             Some(settings) => settings.to_pairs().iter().any(|(key, value)| key == TICK_HZ && value == recorded),
@@ -61,8 +62,8 @@ impl Source<'_> {
         self.survey.streams() && options.mode != Mode::Open && recorded.is_some_and(|(_, rate)| same_rate(rate))
     }
 
-    /// Whether it is replayed open loop, and can be as it is read: [`stream_clients`]. Shots that are judged again are judged by what
-    /// is in memory, and so is what is told of a part.
+    /// Whether the replay is an open loop that [`stream_clients`] can run while reading the log. Rejudging, parts and
+    /// keyframe starts need the log in memory.
     pub fn streams_clients(&self, options: &Options) -> bool {
         let is_open = match options.mode {
             Mode::Closed => false,
@@ -79,12 +80,14 @@ impl Source<'_> {
 
 const TICK_HZ: &str = "server.tick_hz";
 
-/// Replays a log of which `chunks` gives the chunks. `to` gets the header of the trace and its rows: first each table with no row or
-/// more, in the order of the tables, then more rows of any of them. `None` where datagrams may have made a difference, of which
-/// `encoded` makes every one: then all that `to` got is void.
+/// Replays a log in closed loop from its `chunks`. `to` gets the trace header with each piece of a table: first every
+/// table in table order, possibly empty, then more rows in any order.
+///
+/// Returns `None` if encoding datagrams might have made a difference. Then everything that `to` got is void, and the
+/// caller must run the replay again with `encoded`, which encodes every datagram.
 ///
 /// # Errors
-/// When the log is not one that this build can replay.
+/// When this build cannot replay the log.
 pub fn stream<G: Netcode>(
     source: &Source<'_>,
     chunks: &mut dyn Iterator<Item = Stretch>,
@@ -116,11 +119,11 @@ pub fn stream<G: Netcode>(
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
 }
 
-/// Replays the clients of a log alone, as [`replay`](super::replay()) does in open loop. The log is read once for each player: `pass`
-/// does that. `to` gets what [`stream`] hands on.
+/// Replays each client of a log alone, as [`replay`](super::replay()) does in open loop. `pass` reads the log once,
+/// and runs once for each player. `to` gets the same as in [`stream`].
 ///
 /// # Errors
-/// When the log is not one that this build can replay, or not [so](Source::streams_clients).
+/// When this build cannot replay the log, or not [while reading it](Source::streams_clients).
 pub fn stream_clients<G: Netcode>(
     source: &Source<'_>,
     pass: Pass<'_>,

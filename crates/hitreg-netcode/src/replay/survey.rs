@@ -1,5 +1,5 @@
-//! What must be known of a log before it is replayed stretch by stretch: where it ends, how far ahead its replay has to
-//! look, and what its records say of each other. One pass over the log tells, in memory that does not grow with it.
+//! Collects in one pass what a streamed replay must know about a log in advance: its end, and how far apart related
+//! records are. Memory use does not depend on the log's length.
 
 mod near;
 
@@ -14,37 +14,38 @@ use hitreg_log::units::{CommandSeq, Micros, Tick};
 pub(crate) use near::Near;
 use near::{Bounds, LONGEST_FLIGHT, Ways};
 
-/// What one pass over a log tells.
+/// The results of one pass over a log.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Each player's part.
+    /// Counts and links of each player.
     pub(super) players: Vec<OfPlayer>,
-    /// What its ticks are.
+    /// The log's ticks.
     pub ticks: Ticks,
-    /// The states that the session begins with.
+    /// The initial states of the session, those of tick 0.
     pub(super) beginning: States,
-    /// The fields of which one viewer was sent other values than the others.
+    /// The fields whose values differ between viewers of one entity.
     pub hidden: BTreeSet<String>,
-    /// The newest time so far, and the oldest.
+    /// The oldest and the newest time so far.
     span: Option<(Micros, Micros)>,
-    /// From the first frame, arrival or tick to the last, as [`Session::duration`](hitreg_log::record::Session::duration) has it.
+    /// The first and the last time of any frame, arrival or tick, as in
+    /// [`Session::duration`](hitreg_log::record::Session::duration).
     played: Option<(Micros, Micros)>,
-    /// How far back in time a chunk goes behind those before it.
+    /// The most time by which a chunk begins before the newest time of the chunks before it.
     pub(super) back: Micros,
-    /// What is known of how far from each other in it things stand that belong together.
+    /// How far apart related records of the log are.
     bounds: Bounds,
-    /// Whether there was a float in a state that is a number, and whether there was one at all.
+    /// Whether a float in a state is a number, and whether there is a float at all.
     floats: (bool, bool),
-    /// Why it cannot be replayed stretch by stretch.
+    /// Whether the replay needs the whole log in memory.
     whole: bool,
-    /// Whether a part of it is missing.
+    /// Whether a part of the log is missing.
     has_gaps: bool,
 }
 
-/// What of it a replay needs that begins in the middle.
+/// The part of a survey that a replay from a keyframe needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Gist {
-    /// Frames, heard packets, and whether anything was sent each way.
+    /// Per player: frames, heard packets, and whether anything was sent up and down.
     players: Vec<(u64, u64, bool, bool)>,
     played: Option<(Micros, Micros)>,
     back: Micros,
@@ -57,7 +58,7 @@ impl Gist {
     }
 }
 
-/// How many records a player has, and what is on its links.
+/// One player's record counts and link directions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OfPlayer {
     pub(super) frames: u64,
@@ -65,28 +66,28 @@ pub(super) struct OfPlayer {
     active: u64,
     usercmds: u64,
     ways: Ways,
-    /// The first usercmd that it made, and the last.
+    /// The first and the last usercmd of the player.
     pub(super) made: Option<[CommandSeq; 2]>,
-    /// Whether it was shown anything.
+    /// Whether the player received a snapshot.
     was_shown: bool,
 }
 
-/// The ticks of a log.
+/// Counts and order of a log's ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ticks {
-    /// How many there are.
+    /// The number of ticks.
     pub count: u64,
-    /// Those with a state hash.
+    /// The number of ticks with a state hash.
     pub with_hash: u64,
-    /// Whether any of these is another than 0.
+    /// Whether any hash differs from 0.
     pub has_hashes: bool,
-    /// The first two in a row that are not in order.
+    /// The first two successive ticks that are not in order.
     pub out_of_order: Option<[Tick; 2]>,
     last: Option<TickRecord>,
 }
 
 impl Survey {
-    /// Of a log of which no chunk has been seen.
+    /// Returns the survey of a log before its first chunk.
     pub fn new(header: &Header) -> Survey {
         let as_they_arrived = header.side.is_some_and(|side| side.player.is_some());
         Survey {
@@ -117,7 +118,7 @@ impl Survey {
         }
     }
 
-    /// Of a log that streams, as far as a keyframe of it says.
+    /// Returns the survey that a keyframe of a streamable log holds.
     pub(super) fn of_gist(gist: Gist) -> Survey {
         let of = |(frames, heard, up, down): (u64, u64, bool, bool)| OfPlayer {
             frames,
@@ -141,11 +142,12 @@ impl Survey {
         }
     }
 
-    /// Takes the next chunk in.
+    /// Adds the next chunk.
     pub fn add(&mut self, header: &Header, chunk: &mut Stretch) {
         chunk.states.put_in_order();
         self.look_at_times(chunk);
-        // What is missing is judged by what is around it, and what the session begins with stands at its beginning.
+        // A gap affects the records around it. Initial states belong at the beginning: after the first tick, they
+        // prevent streaming.
         self.has_gaps |= !chunk.gaps.is_empty();
         let begins = |key: &StateKey| key.tick == Tick(0);
         self.whole |= self.ticks.count > 0 && chunk.states.keys().iter().any(begins);
@@ -191,7 +193,7 @@ impl Survey {
         self.hidden.extend(sent_differently(&header.classes, &chunk.states).into_iter().map(str::to_owned));
     }
 
-    /// Takes the states in that the session begins with.
+    /// Adds the chunk's initial states.
     pub fn begin_with(&mut self, chunk: &Stretch) {
         chunk
             .states
@@ -200,79 +202,81 @@ impl Survey {
             .for_each(|(key, cells)| self.beginning.push(key, cells));
     }
 
-    /// All chunks have been seen.
+    /// Ends the survey after the last chunk.
     pub fn end(&mut self) {
         self.beginning.put_in_order();
     }
 
-    /// From the first record to the last.
+    /// Returns the time from the first record to the last.
     pub fn duration(&self) -> Micros {
         self.played.map_or(Micros::ZERO, |(first, last)| last - first)
     }
 
-    /// When the first record was, and the last.
+    /// Returns the times of the first and the last record.
     pub fn played(&self) -> Option<(Micros, Micros)> {
         self.played
     }
 
-    /// Whether the log can be replayed closed loop without being in memory as a whole: it holds the server and its clients, none
-    /// of its parts is missing, and what happened to a packet stands near it.
+    /// Whether a closed loop can replay the log without holding it in memory. The log must hold the server and its
+    /// clients, without gaps, and each arrival must follow its packet closely enough.
     pub fn streams(&self) -> bool {
         !self.whole && !self.has_gaps && self.bounds.all_is_known
     }
 
-    /// How far ahead and back in it whoever goes through what its clients were shown looks; `None` where a part is missing, or that cannot be told.
+    /// Returns how many chunks a streamed open loop must look back and ahead; `None` if a part is missing, or if the
+    /// distance is unknown.
     pub(crate) fn near(&self) -> Option<Near> {
         self.bounds.near.filter(|_| !self.has_gaps)
     }
 
-    /// What the chunks alone take, in bytes, however little they hold, where the log is read once for each player who plays.
+    /// Returns the fixed cost in bytes of reading all chunks once for each playing player, however few records they
+    /// hold.
     pub fn pass_bytes(&self) -> u64 {
         let playing = self.players.iter().filter(|player| player.made.is_some()).count() as u64;
         let chunk_bytes = (self.players.len() * size_of::<PlayerRecords>()) as u64;
         playing.saturating_mul(chunk_bytes).saturating_mul(self.bounds.chunks().into())
     }
 
-    /// An estimate by counts of what the trace of a replay takes in memory.
+    /// Estimates from counts how many bytes of memory the trace of a replay needs.
     pub fn trace_bytes(&self) -> usize {
-        /// About as many cells as the bodies of the built-in games have.
+        /// About the number of cells in a body of the built-in games.
         const CELLS: usize = 40;
         let frames = self.players.iter().map(|player| player.frames.max(player.heard)).sum::<u64>();
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         super::budget::trace_bytes(self.players.len(), count(frames), count(self.ticks.count), CELLS)
     }
 
-    /// For how long a packet or snapshot was on its way at most.
+    /// Returns the longest flight time of any packet or snapshot.
     pub(super) fn longest(&self) -> Micros {
         self.bounds.longest
     }
 
-    /// Whether anything was heard of a player of whom nothing else is known.
+    /// Whether the log knows any player only by the packets that the server received.
     pub(super) fn hears(&self) -> bool {
         (0..self.players.len()).any(|player| self.is_heard_only(player))
     }
 
-    /// Whether anybody was shown anything.
+    /// Whether any player received a snapshot.
     pub(super) fn was_shown(&self) -> bool {
         self.players.iter().any(|player| player.was_shown)
     }
 
-    /// Usercmds of all players.
+    /// Returns the number of usercmds of all players.
     pub fn usercmds(&self) -> u64 {
         self.players.iter().map(|player| player.usercmds).sum()
     }
 
-    /// Those with a key down, a button pressed, an impulse, or input of the game's own.
+    /// Returns the number of usercmds with a key down, a button pressed, an impulse, or input of the game's own.
     pub fn active_usercmds(&self) -> u64 {
         self.players.iter().map(|player| player.active).sum()
     }
 
-    /// Whether there are states, and not one float of them is a number.
+    /// Whether the states have floats and all of them are NaN.
     pub fn is_all_nan(&self) -> bool {
         self.floats == (false, true)
     }
 
-    /// Whether anybody has input, or was heard.
+    /// Whether any player has frames or heard packets.
     pub(super) fn has_input(&self) -> bool {
         self.players.iter().any(|player| player.frames + player.heard > 0)
     }
@@ -299,7 +303,7 @@ impl Ticks {
 }
 
 impl OfPlayer {
-    /// Whether anything was sent, to the server and to the client.
+    /// Whether anything was sent: to the server, and to the client.
     pub(super) fn sends(&self) -> [bool; 2] {
         self.ways.send()
     }

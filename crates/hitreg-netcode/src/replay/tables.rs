@@ -1,4 +1,4 @@
-//! Turns what happens in a session into the tables of a trace, whole or rows by rows as they are full.
+//! Turns the events of a session into the tables of a trace, at once or in pieces as tables fill up.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use hitreg_log::trace::schema::{
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
 
-/// The rows of so much time are in one part of all tables, or in more.
+/// All tables are passed on at least once in this much session time.
 pub(super) const TOGETHER: Micros = Micros::from_s(16);
-/// About how many bytes of rows a table gathers before they go on.
+/// A table is full at about this many bytes of rows.
 const FULL_BYTES: usize = 2 << 20;
-/// There are so many more views than other rows that so many times as many of them go together.
+/// The views table may grow to this multiple of [`FULL_BYTES`], because it has far more rows than the others.
 const VIEWS_TIMES: usize = 4;
 
-/// An [`Observer`] that fills the tables.
+/// An [`Observer`] that fills the tables of a trace.
 #[derive(Debug)]
 pub struct Tables {
     fields: Vec<Field>,
@@ -48,7 +48,7 @@ pub struct Tables {
     wanted: Wanted,
 }
 
-/// What is asked for.
+/// The rows to make for the requested tables.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     tables: TableSet,
@@ -69,7 +69,7 @@ impl Wanted {
         Wanted {
             tables,
             ticks: tables.has(&ticks::SCHEMA),
-            // Who was covered from whom is told by the bodies after the ticks, and by those on the players' own screens.
+            // The cover of shots needs the bodies after ticks, and the players' own bodies in frames.
             bodies: shots || tables.has(&bodies::SCHEMA),
             frames: shots || tables.has(&frames::SCHEMA),
             executed: tables.has(&executed::SCHEMA),
@@ -83,7 +83,7 @@ impl Wanted {
 }
 
 impl Tables {
-    /// Empty tables for the bodies of a game and so many players.
+    /// Returns empty tables for a game and this number of players.
     pub fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> Tables {
         let fields = G::Body::fields();
         Tables {
@@ -103,24 +103,24 @@ impl Tables {
         }
     }
 
-    /// Fills these tables alone.
+    /// Restricts the output to these tables.
     #[must_use]
     pub fn only(self, tables: TableSet) -> Tables {
         Tables { wanted: Wanted::of(tables), ..self }
     }
 
-    /// Fills the tables of what goes over the network, too; with sizes where datagrams are made for their sake. `longest` is
-    /// for how long at most anything is on its way, where that is known.
+    /// Also fills the network tables, with sizes if the replay encodes datagrams for them. `longest` is the longest
+    /// flight time, if known.
     pub fn watch_network(&mut self, with_sizes: bool, longest: Option<Micros>) {
         self.network = Some(Network::new(with_sizes, longest));
     }
 
-    /// A shot of a recording that was judged again. To be called when what was on the shooter's screen is known.
+    /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.
     pub fn judged_again<G: Game>(&mut self, shot: &ShotAgain) {
         self.shots.judged_again::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
     }
 
-    /// The finished tables.
+    /// Returns the finished tables.
     pub fn finish<G: Game>(mut self) -> Trace {
         let mut tables = Vec::new();
         self.end_of_part::<G>(Part::WHOLE);
@@ -128,7 +128,7 @@ impl Tables {
         Trace { tables, ..Trace::default() }
     }
 
-    /// Lets go of all rows, and of those that are yet to come of what was there before: now begins what rows are put out of.
+    /// Begins the part whose rows are put out. Discards the rows so far, including incomplete ones.
     pub(super) fn begin_part(&mut self) {
         self.shots.let_go();
         if let Some(network) = &mut self.network {
@@ -137,19 +137,19 @@ impl Tables {
         self.take(0, &mut |_| {});
     }
 
-    /// A shot was judged after the part that rows are put out of.
+    /// Handles a shot that was judged after the part.
     pub(super) fn judged_later<G: Game>(&mut self, judged: &Judged<G>) {
         self.shots.judged_later(judged);
     }
 
-    /// A snapshot arrived after that.
+    /// Handles the arrival of a snapshot, also after the part.
     pub(super) fn snapshot_reached(&mut self, player: PlayerId, seq: SnapshotSeq, at: Micros) {
         if let Some(network) = &mut self.network {
             network.snapshot_received(player, seq.0, at);
         }
     }
 
-    /// All that there is to know of a row of this part is known.
+    /// Completes the rows of the part.
     pub(super) fn end_of_part<G: Game>(&mut self, part: Part) {
         self.shots.settle(Micros(i64::MAX), &self.covers);
         self.shots.end::<G>(part);
@@ -158,23 +158,23 @@ impl Tables {
         }
     }
 
-    /// Nobody judges the shots that have been predicted so far.
+    /// Ends the predicted shots so far, for which no verdict will come.
     pub(super) fn end_shots<G: Game>(&mut self) {
         self.shots.end::<G>(Part::WHOLE);
     }
 
-    /// A player's replay in open loop has ended: nobody asks any more for what was on its screen.
+    /// Drops a player's remembered screens when its open-loop replay ends.
     pub(super) fn end_of_player(&mut self, player: PlayerId) {
         self.views.end(player);
     }
 
-    /// Hands on the rows of each table that is full.
+    /// Passes on the rows of each full table.
     pub(super) fn take_full(&mut self, to: &mut dyn FnMut(Table)) {
         self.views.forget();
         self.take(FULL_BYTES, to);
     }
 
-    /// Hands on the rows of each table that has so many bytes of them, in the order of the tables.
+    /// Passes on the rows of each table with at least this many bytes, in table order.
     pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
         let (cells, wanted) = (self.fields.len(), self.wanted.tables);
         let of = |table: &Table| TableSchema::of(&table.name).is_some_and(|table| wanted.has(table));
@@ -187,7 +187,7 @@ impl Tables {
             let columns = table.columns.len() + if table.fields.is_some() { cells } else { 0 };
             rows * columns * size_of::<u32>() >= bytes
         };
-        // Views are packed against the bodies before them.
+        // The trace packs views relative to the bodies before them, so bodies go first.
         let views_go = full(&views::SCHEMA, self.views.rows() / VIEWS_TIMES);
         if views_go || full(&ticks::SCHEMA, self.ticks.rows()) {
             to(self.ticks.take(Vec::new()));
@@ -264,7 +264,7 @@ impl<G: Game> Observer<G> for Tables {
             self.views.push(player, command, shown.drawn_at, &screen);
         }
         if wanted.variables {
-            // What has no category has none of its own for any variable.
+            // Entities drawn without a category have no variables with a category of their own.
             for (entity, placed) in screen.iter().filter(|(_, placed)| placed.by.is_some()) {
                 self.variables.push::<G>((player, at), command, entity, &self.fields, placed);
             }
@@ -378,7 +378,7 @@ mod tests {
     use hitreg_log::record::Execution;
     use hitreg_log::trace::schema::{TableSchema, corrections, executed, shots, variables, views};
 
-    /// What a replay pushes as codes has the names that the tables declare.
+    /// The codes of the pipelines have the names that the tables declare.
     #[test]
     fn codes_mean_in_the_tables_what_they_mean_in_the_pipelines() {
         let names = |table: &TableSchema, column| table.column(column).expect("a column").names.to_vec();

@@ -1,6 +1,7 @@
-//! The `variables` table: what a client drew of variables that have another category than the place of their body, whose
-//! rows are in `views`. A row is there when such a variable has changed on that player's screen. What was not on it for long is new
-//! again, so that a part of a session need not know what was long before it.
+//! The `variables` table: what a client drew of variables whose category differs from the category of their body's
+//! position. `views` has the rows of positions. The table gets a row when such a variable changes on a player's
+//! screen. An entity that was off screen for longer than [`LOOKED_BACK`] counts as new, so a part of a session does
+//! not depend on earlier screens.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +15,20 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     rows: Writer,
-    /// What is on each player's screen of each entity.
+    /// What each player's screen shows of each entity.
     shown: BTreeMap<(PlayerId, EntityId), OfTheirOwn>,
 }
 
-/// The cells of one entity that have another category than its place.
+/// The cells of one entity whose category differs from the category of its position.
 #[derive(Debug)]
 struct OfTheirOwn {
-    /// When it was on the screen last.
+    /// When the entity was on the screen last.
     seen: Micros,
-    /// Since when it is the same thing.
+    /// The body's teleport count; a change means a new appearance.
     teleports: u32,
     place: Category,
     cells: Vec<(usize, Category)>,
-    /// What was shown of each; nothing at first.
+    /// The last shown value of each cell; `None` before the first.
     last: Vec<Option<u32>>,
 }
 
@@ -40,7 +41,7 @@ impl Variables {
         fields: &[Field],
         placed: &Placed<G::Body>,
     ) {
-        // What the client alone knows of is all of one category.
+        // The client's own reactive entities have one category for all their variables.
         let Some(by) = placed.by.filter(|by| by.category != Category::Reactive) else { return };
         let body = &placed.body;
         let same = |shown: &OfTheirOwn| {
@@ -80,7 +81,7 @@ impl Variables {
         self.rows.rows()
     }
 
-    /// The rows so far; none where nothing was drawn by category.
+    /// Takes the rows so far; `None` if nothing was drawn by category.
     pub(super) fn take(&mut self) -> Option<Table> {
         (!self.shown.is_empty()).then(|| self.rows.take(Vec::new()))
     }

@@ -1,5 +1,5 @@
-//! The `views` table: where each client drew each other entity. Where drawing goes by category, it also says by which,
-//! and has the own avatar, too.
+//! The `views` table: where each client drew each other entity. With drawing by category, it also has the category and
+//! the own avatar.
 
 use std::collections::VecDeque;
 use std::iter::repeat_n;
@@ -11,10 +11,10 @@ use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::views::Writer;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 
-/// So many usercmds of a player may wait to be run before what was on its screen is forgotten: some minutes.
+/// The most unrun usercmds per player whose screens are kept, some minutes' worth.
 const SCREENS: usize = 1 << 14;
 
-/// What is on a screen, in ascending order of entity: the others, and the own avatar where it is drawn by category.
+/// The drawn entities in ascending order of id: the others, and the own avatar where it is drawn by category.
 pub(super) struct Screen<'a, B> {
     before: &'a [(EntityId, Placed<B>)],
     own: Option<(EntityId, &'a Placed<B>)>,
@@ -37,9 +37,9 @@ impl<'a, B> Screen<'a, B> {
         self.before.iter().map(each).chain(self.own).chain(self.after.iter().map(each))
     }
 
-    /// A value of each, in a column.
+    /// Appends one value per drawn entity to a column.
     fn put<T>(&self, to: &mut impl Extend<T>, value: impl Fn(EntityId, &Placed<B>) -> T) {
-        // Run by run, each of a known length, which is several times as fast as one by one.
+        // Three extends of known length are several times as fast as a chain.
         to.extend(self.before.iter().map(|(entity, placed)| value(*entity, placed)));
         to.extend(self.own.map(|(entity, placed)| value(entity, placed)));
         to.extend(self.after.iter().map(|(entity, placed)| value(*entity, placed)));
@@ -49,17 +49,17 @@ impl<'a, B> Screen<'a, B> {
 #[derive(Debug)]
 pub(super) struct Views {
     rows: Writer,
-    /// For each player, what was on its screen while it made each of its usercmds that have not been run.
+    /// Per player: the screens of its usercmds that have not run.
     screens: Vec<Screens>,
 }
 
-/// What was on one player's screen.
+/// The recent screens of one player.
 #[derive(Clone, Debug, Default)]
 struct Screens {
-    /// Each usercmd, and where what was drawn begins, among all that ever was.
+    /// Each usercmd, and the start of its entities in the sequence of all entities ever drawn.
     of_command: VecDeque<(u32, usize)>,
     drawn: VecDeque<(EntityId, Vec3)>,
-    /// How much has been forgotten.
+    /// The number of forgotten entities.
     forgotten: usize,
 }
 
@@ -68,7 +68,7 @@ impl Views {
         Views { rows: Writer::default(), screens: vec![Screens::default(); players] }
     }
 
-    /// What was on the screen. Column by column: these are the most rows by far.
+    /// Adds the rows of a screen, column by column, because views are by far the most rows.
     pub(super) fn push<B: Body>(
         &mut self,
         player: PlayerId,
@@ -93,14 +93,14 @@ impl Views {
         screen.put(&mut rows.category.codes, |_, placed| placed.by.map_or(none, |by| by.category as u32));
     }
 
-    /// Keeps in mind what was on the screen until the usercmd that was made then is run.
+    /// Remembers the screen of a usercmd until the usercmd runs.
     pub(super) fn remember<B: Body>(&mut self, player: PlayerId, command: CommandSeq, screen: &Screen<'_, B>) {
         let screens = &mut self.screens[usize::from(player.0)];
         screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
         screen.put(&mut screens.drawn, |entity, placed| (entity, placed.body.origin()));
     }
 
-    /// Forgets what was on screens so long ago that its usercmds will not be run.
+    /// Forgets the oldest screens beyond the limit.
     pub(super) fn forget(&mut self) {
         for screens in &mut self.screens {
             while screens.of_command.len() > SCREENS {
@@ -109,7 +109,7 @@ impl Views {
         }
     }
 
-    /// A usercmd was run, and all before it: nobody asks any more for what was on the screen then.
+    /// Forgets the screens of usercmds before one that ran.
     pub(super) fn ran(&mut self, player: PlayerId, command: CommandSeq) {
         let screens = &mut self.screens[usize::from(player.0)];
         while screens.of_command.front().is_some_and(|(seq, _)| *seq < command.0) {
@@ -117,12 +117,12 @@ impl Views {
         }
     }
 
-    /// Nobody asks any more for what was on a player's screen.
+    /// Forgets all screens of a player.
     pub(super) fn end(&mut self, player: PlayerId) {
         self.screens[usize::from(player.0)] = Screens::default();
     }
 
-    /// Who was drawn on a player's screen while a usercmd was made, and where.
+    /// Returns the entities and positions that a player's screen drew for a usercmd.
     pub(super) fn of(&self, player: PlayerId, command: CommandSeq) -> impl Iterator<Item = (EntityId, Vec3)> + '_ {
         let Screens { of_command, drawn, forgotten } = &self.screens[usize::from(player.0)];
         let range = match of_command.binary_search_by_key(&command.0, |(seq, _)| *seq) {
@@ -139,7 +139,7 @@ impl Views {
         self.rows.rows()
     }
 
-    /// The rows so far.
+    /// Takes the rows so far.
     pub(super) fn take(&mut self) -> Table {
         self.rows.take(Vec::new())
     }

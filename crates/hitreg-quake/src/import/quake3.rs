@@ -9,25 +9,25 @@ use hitreg_engine::engine::can_be_read_twice;
 use hitreg_log::log::{Options, WhenFull};
 use hitreg_log::store::{self, Recording, StoreError, Target};
 
-/// A recording, and what else is known of it.
+/// A recording and the files that belong to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Quake3Recording<'a> {
-    /// What it is.
+    /// The kind of recording.
     pub source: Source,
-    /// Its file.
+    /// The file of the recording.
     pub recording: &'a Path,
     /// The map, or an archive that holds it.
     pub map: Option<&'a Path>,
-    /// Whether a map of another name is taken.
+    /// Whether to accept a map of another name.
     pub force_map: bool,
     /// The server's console log.
     pub server_log: Option<&'a Path>,
 }
 
-/// Imports a recording into a log that is written as it is read. Gives what the recording holds.
+/// Imports a recording. It writes the log while reading, and returns an overview of the recording.
 ///
 /// # Errors
-/// When a file cannot be read or written, or the recording is none; names the file at fault.
+/// When a file cannot be read or written, or is not a valid recording. The error names the file.
 pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, ImportFileError> {
     let recording = Reread::of(from.recording)?;
     let log = from.server_log.map(store::read_bytes).transpose()?;
@@ -65,7 +65,7 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     }
 }
 
-/// A file that is read twice: one that cannot be opened again, as a pipe, is kept in memory.
+/// A file that is read twice. One that cannot be opened again, such as a pipe, is kept in memory.
 enum Reread<'a> {
     File(&'a Path),
     Bytes(Vec<u8>),

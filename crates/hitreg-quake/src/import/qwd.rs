@@ -1,4 +1,4 @@
-//! QuakeWorld demos become sessions.
+//! Imports QuakeWorld demos as sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -6,25 +6,24 @@ use super::ImportFileError;
 use crate::quakeworld::{self, ImportError, ImportOptions, Imported, map_stem};
 use hitreg_log::store;
 
-/// Where demos' maps are.
+/// The place of the demos' maps.
 #[derive(Clone, Debug)]
 pub enum Maps {
-    /// This file, whatever the demo.
+    /// This file, for every demo.
     File(PathBuf),
-    /// In this folder or below it, by the name that the demo gives.
+    /// This folder or a folder below it, by the map name in the demo.
     Folder(PathBuf),
 }
 
-/// What files of demos end in.
+/// The endings of demo files.
 const DEMO_ENDINGS: [&str; 6] = ["qwd", "qwd.xz", "qwd.gz", "mvd", "mvd.xz", "mvd.gz"];
-/// What files of maps end in.
+/// The endings of map files.
 const MAP_ENDINGS: [&str; 3] = ["bsp", "bsp.gz", "bsp.xz"];
 
-/// Imports a QuakeWorld demo with the map that it was played on, or, by `force`, with any map. Gives what came of
-/// it and the demo's size in bytes.
+/// Imports a QuakeWorld demo with its map; `force` accepts any map. Returns the import and the demo's size in bytes.
 ///
 /// # Errors
-/// When a file cannot be read, when there is no map, or when demo and map do not fit; names the file at fault.
+/// When a file cannot be read, when the map is missing, or when demo and map do not fit. The error names the file.
 pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(Imported, usize), ImportFileError> {
     let demo_bytes = store::read_bytes(demo)?;
     let map = match maps {
@@ -41,7 +40,7 @@ pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(Imported, us
     Ok((imported, demo_bytes.len()))
 }
 
-/// All demos below a folder, in order.
+/// Returns all demos below a folder, sorted.
 ///
 /// # Errors
 /// When a folder cannot be listed.
@@ -58,7 +57,7 @@ fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ImportFi
     Ok(files)
 }
 
-/// The file of the map that a demo was played on.
+/// Finds the file of the map on which a demo was played.
 fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, ImportFileError> {
     let map =
         quakeworld::played_map(bytes).map_err(|source| ImportFileError::Import { path: demo.to_owned(), source })?;

@@ -1,9 +1,9 @@
-//! The chunk that a recording fills. It keeps the memory of the chunks before it: getting fresh memory, for each
-//! snapshot's lists above all, would cost the recorder more than everything else that it does.
+//! The chunk that a recording fills. It reuses the memory of earlier chunks: allocating memory, mainly for the lists
+//! of each snapshot, would cost the recorder more than all its other work.
 
 use crate::record::{Header, Misfit, OwnRow, Record, SnapshotRecord, Stretch};
 
-/// A chunk being filled, and emptied snapshots to be filled again.
+/// A chunk being filled, and empty snapshots for reuse.
 pub(crate) struct Bucket {
     stretch: Stretch,
     spare: Vec<SnapshotRecord>,
@@ -14,12 +14,12 @@ impl Bucket {
         Bucket { stretch: Stretch::of(header), spare: Vec::new() }
     }
 
-    /// What it holds.
+    /// Returns the records so far.
     pub(crate) fn stretch(&self) -> &Stretch {
         &self.stretch
     }
 
-    /// Adds a record; what does not fit the header is not added.
+    /// Adds a record, if it fits the header.
     pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), Misfit> {
         if let Record::Snapshot(id, r) = record
             && let Some(player) = self.stretch.players.get_mut(usize::from(id.0))
@@ -30,19 +30,19 @@ impl Bucket {
         self.stretch.push(record, header)
     }
 
-    /// Adds a row of a kind that only the header knows.
+    /// Adds a row of a kind that only the header declares.
     pub(crate) fn push_row(&mut self, row: &OwnRow, header: &Header) {
         self.stretch.push_row(row, header);
     }
 
-    /// Takes the full chunk out and goes on with one that was taken out earlier and is no longer needed.
+    /// Takes the full chunk, and continues with an old one that is no longer needed.
     pub(crate) fn exchange(&mut self, used: Stretch) -> Stretch {
         let full = std::mem::replace(&mut self.stretch, used);
         self.clear();
         full
     }
 
-    /// Forgets the records, and keeps the room.
+    /// Drops the records, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         for player in &mut self.stretch.players {
             self.spare.append(&mut player.snapshots);
@@ -51,7 +51,7 @@ impl Bucket {
     }
 }
 
-/// A copy of a snapshot in the memory of another.
+/// Copies a snapshot into the memory of another.
 fn copy(from: &SnapshotRecord, spare: Option<SnapshotRecord>) -> SnapshotRecord {
     let Some(SnapshotRecord { mut entities, mut effects, mut extra, .. }) = spare else {
         return from.clone();

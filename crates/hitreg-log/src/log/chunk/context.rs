@@ -1,15 +1,16 @@
-//! Whom a chunk's states show at each tick: what most snapshots show, so that it need not be said again.
+//! The entities with states at each tick of a chunk. Most snapshots show exactly these, so they need no list of their
+//! own.
 
 use std::borrow::Cow;
 
 use crate::record::StateKey;
 use crate::units::{EntityId, PlayerId, Tick};
 
-/// What the records of a chunk can be told by besides their own columns.
+/// What a decoder of records can derive from the chunk's states.
 pub(in crate::log) struct Context {
-    /// The ticks and viewers of the states, ascending.
+    /// The tick and viewer of each state, ascending.
     of: Vec<(Tick, Option<PlayerId>)>,
-    /// The entities, ascending for each of those.
+    /// The entity of each state, ascending within a tick and viewer.
     entities: Vec<EntityId>,
 }
 
@@ -24,7 +25,7 @@ impl Context {
         Context { of, entities }
     }
 
-    /// The entities of which there are states that a viewer may have been sent of a tick.
+    /// Returns the entities whose states a viewer may have received for a tick.
     pub(super) fn shown(&self, tick: Tick, viewer: PlayerId) -> Cow<'_, [EntityId]> {
         let (shared, own) = (self.entities_of((tick, None)), self.entities_of((tick, Some(viewer))));
         if own.is_empty() {

@@ -1,5 +1,5 @@
-//! The usercmds of packets as they were heard. Most repeat what an earlier packet brought, and are then a bit each; a chunk
-//! knows of no other, so that the first packets in it say all that they carry.
+//! The usercmds of heard packets. Most repeat a usercmd of an earlier packet and take one bit. A chunk does not depend
+//! on other chunks, so its first packets hold all their usercmds.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::record::{FrameRecord, HEARD_COMMANDS_MAX, HeardRecord};
 use crate::units::CommandSeq;
 use crate::usercmd::Usercmd;
 
-/// The usercmds of one player that were heard so far.
+/// The heard usercmds of one player so far.
 type Known = BTreeMap<CommandSeq, Usercmd>;
 
 const NESTED: &str = "usercmd_";
@@ -32,7 +32,7 @@ pub(in crate::log) fn put_lists(rows: &mut Rows<'_, HeardRecord>) {
             if !known.get(&command.seq).is_some_and(|before| is_same(before, command)) {
                 known.insert(command.seq, *command);
                 mask |= 1 << bit;
-                // The numbers and the times follow from the packet.
+                // The packet determines the numbers and times.
                 fresh.push(FrameRecord {
                     command: Usercmd { seq: CommandSeq(0), ..*command },
                     ..FrameRecord::default()
@@ -45,7 +45,7 @@ pub(in crate::log) fn put_lists(rows: &mut Rows<'_, HeardRecord>) {
     rows.nest(fresh.iter().map(|(id, fresh)| (*id, &fresh[..])).collect());
 }
 
-/// Whether two usercmds are the same to the bit.
+/// Whether two usercmds are equal bit for bit.
 fn is_same(a: &Usercmd, b: &Usercmd) -> bool {
     let [a, b] = [a, b].map(|command| FrameRecord { command: *command, ..FrameRecord::default() });
     FrameRecord::COLUMNS.iter().all(|column| (column.get)(&a) == (column.get)(&b))
@@ -80,7 +80,7 @@ pub(in crate::log) fn take_lists(
         if is_first {
             known.clear();
         }
-        // A client's first usercmd is 1, but one that lies may count from 0.
+        // A client's first usercmd is 1, but a malicious client may count from 0.
         let Ok(first) = u32::try_from(i64::from(newest[row]) + 1 - i64::from(counts[row])) else {
             return Err(columns.bad("newest", format_args!("{} of {} usercmds", newest[row], counts[row])));
         };

@@ -13,20 +13,20 @@ use crate::log::container::Chain;
 use crate::log::error::WriteError;
 use crate::log::schema::Schema;
 
-/// What every chunk after the first begins with, in logs and traces alike.
+/// The entries that begin every chunk after the first, in logs and traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
-    /// Its number; the header is chunk 0.
+    /// The chunk's number; the header is chunk 0.
     pub(crate) index: u32,
-    /// The digest of all chunks before it; files by foreign writers may lack it.
+    /// The digest of all chunks before it; foreign writers may leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<u64>,
-    /// True for the last chunk, which holds nothing else.
+    /// Whether this is the last chunk, which holds no records.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) end: bool,
 }
 
-/// The last chunk.
+/// Encodes the last chunk.
 pub(crate) fn encode_end((index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
     to_messagepack(&Place { index, before: Some(before.0), end: true })
 }
@@ -35,7 +35,7 @@ pub(crate) fn to_messagepack(map: &impl Serialize) -> Result<Vec<u8>, WriteError
     rmp_serde::to_vec_named(map).map_err(|error| WriteError::Io(std::io::Error::other(error)))
 }
 
-/// The tables of a chunk being written. Those without rows are left out.
+/// The tables of a chunk to write, without empty ones.
 #[derive(Default)]
 pub(super) struct Tables(Vec<(String, Table<ByteBuf>)>);
 
@@ -64,7 +64,7 @@ pub(super) fn encode(tables: &Tables, (index, before): (u32, Chain)) -> Result<V
     to_messagepack(&Map(index, before, tables))
 }
 
-/// The tables of a chunk that was read.
+/// The tables of a decoded chunk.
 pub(super) struct Read<'a>(BTreeMap<&'a str, Table<&'a Bytes>>);
 
 impl<'a> Read<'a> {
@@ -72,7 +72,7 @@ impl<'a> Read<'a> {
         self.0.get(name)
     }
 
-    /// How many rows each table has.
+    /// Returns the number of rows of each table.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&'a str, usize)> + '_ {
         let sum = |Table(_, rows, _): &Table<&Bytes>| {
             rows.iter().fold(0usize, |sum, rows| sum.saturating_add(*rows as usize))
@@ -81,10 +81,10 @@ impl<'a> Read<'a> {
     }
 }
 
-/// The most values that a chunk of a log may hold: tables, their columns, and two for each series of each table.
+/// The most MessagePack values in a chunk of a log: tables, columns, and two for each series of each table.
 const MOST_VALUES: u64 = 1 << 20;
 
-/// Reads a chunk's map. What its log does not declare is passed over.
+/// Decodes a chunk's map. It ignores tables that the log does not declare.
 pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> Result<Read<'a>, String> {
     crate::serial::count_values(MOST_VALUES, content).map_err(|error| format!("it is too large ({error})"))?;
     let mut from = rmp_serde::Deserializer::from_read_ref(content);

@@ -1,4 +1,4 @@
-//! The outline of a chunk: the few columns that tell of connections, and of all others how many rows they have.
+//! The outline of a chunk: the columns about connections, and the row counts of all tables.
 
 use super::table::LookUp;
 use super::{Columns, Context, decode_kind, map, states};
@@ -9,7 +9,7 @@ use crate::record::{GapRecord, Header, HeardRecord, Outline, OutlineOfPlayer, St
 use crate::units::Micros;
 use crate::usercmd::buttons;
 
-/// Reads what a chunk says of connections.
+/// Decodes the outline of a chunk.
 pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Result<Outline, String> {
     let tables = map::decode(content, schema, header.classes.len())?;
     let mut budget = Budget::new(MAX_CHUNK_MEMORY);
@@ -18,7 +18,7 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
     let mut columns = |name: &'static str| -> Result<Option<Columns<'_>>, String> {
         let table = tables.of(name);
         let columns = table.map(|table| Columns::new(name, schema.columns(name).unwrap_or_default(), table));
-        // A few columns as numbers, and what is made of them.
+        // Budget for a few columns of numbers and their results.
         columns.as_ref().map_or(Ok(()), |columns| budget.take(columns.rows, size_of::<[i64; 8]>()))?;
         Ok(columns)
     };
@@ -69,7 +69,7 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
         let at = whole(&ticks, "at_us")?;
         outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
     }
-    // Few logs have these, and none has many.
+    // Few logs have gaps or heard packets, and no log has many.
     let (context, nothing) = (Context::new(&[]), Stretch::of(header));
     if let Some(mut gaps) = columns("gaps")? {
         outline.gaps = decode_kind::<GapRecord>(&mut gaps, &context, &mut budget, &nothing)?;
@@ -88,7 +88,7 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
     Ok(outline)
 }
 
-/// The kind of record that a table of this name has.
+/// Returns the record kind of a table.
 fn kind_of(table: &str) -> &str {
     if states::class_of_table(table).is_some() { "states" } else { table }
 }
@@ -97,7 +97,7 @@ fn whole(columns: &Columns<'_>, name: &str) -> Result<Vec<i64>, String> {
     column::decode(columns.raw(name), &columns.series, None).map_err(|what| columns.bad(name, what))
 }
 
-/// Each player with rows, and which.
+/// Returns each player with rows, and the range of these rows.
 fn each<'p>(
     columns: &Columns<'_>,
     players: &'p mut [OutlineOfPlayer],

@@ -1,24 +1,24 @@
-//! A part of a session that is to be a chunk: ranges of what lies elsewhere, in a stretch or in a whole session.
+//! The part of a session that becomes a chunk: ranges of records in a stretch or in a whole session.
 
 use std::ops::Range;
 
 use super::Parts;
 use crate::record::{OF_PLAYERS, OF_SESSION, PlayerRecords, Session, StateKey};
 
-/// Which records of a session are in a chunk.
+/// The ranges of a session's records in a chunk.
 pub(crate) struct Part<'a, H> {
     pub(super) session: &'a Session<H>,
-    /// Of each player, by kind.
+    /// For each player, by kind.
     pub(crate) players: Vec<[Range<usize>; OF_PLAYERS.len()]>,
-    /// Of the whole session, by kind.
+    /// For the whole session, by kind.
     pub(crate) own: [Range<usize>; OF_SESSION.len()],
     pub(crate) states: Range<usize>,
-    /// Of each of [`Session::unknown`].
+    /// For each entry of [`Session::unknown`].
     pub(crate) unknown: Vec<Range<usize>>,
 }
 
 impl<'a, H> Part<'a, H> {
-    /// All of a session.
+    /// Returns the part with all records of a session.
     pub(crate) fn whole(session: &'a Session<H>) -> Part<'a, H> {
         let all = |player: &PlayerRecords| player.streams().map(|stream| 0..stream.len());
         Part {
@@ -30,7 +30,7 @@ impl<'a, H> Part<'a, H> {
         }
     }
 
-    /// Nothing of a session.
+    /// Returns the part without records.
     pub(crate) fn none(session: &'a Session<H>) -> Part<'a, H> {
         Part {
             session,

@@ -1,4 +1,4 @@
-//! What snapshots have several of: the entities that they show, effects, warnings, and bytes of the game's own.
+//! The lists of snapshots: shown entities, effects, warnings, and bytes of the game's own.
 
 use std::vec::IntoIter;
 
@@ -10,7 +10,7 @@ use crate::log::limits::Budget;
 use crate::record::{Effect, OutOfSequence, SnapshotRecord, Timing};
 use crate::units::{CommandSeq, EntityId, PlayerId};
 
-/// A helper that is known is above 0, whatever it says.
+/// The offset of a known helper value, which makes every value of `i16` positive.
 const HELPER_KNOWN: i64 = 32_769;
 
 pub(in crate::log) fn put_lists(rows: &mut Rows<'_, SnapshotRecord>, context: &Context) {
@@ -45,7 +45,7 @@ fn warnings_of(record: &SnapshotRecord) -> &[OutOfSequence] {
     record.timing.as_ref().map_or(&[], |timing| &timing.warnings)
 }
 
-/// A column of its own length, in one series.
+/// Encodes a column of its own length, as one series.
 fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
     let values: Vec<i64> = values.collect();
     column::encode(&values, &[values.len()])

@@ -1,4 +1,4 @@
-//! Every entity's cells after each tick: a table for each class, so that each has its own columns.
+//! Every entity's cells after each tick, in one table for each class, because classes have different columns.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::log::schema::Schema;
 use crate::record::{CellKind, Class, ClassId, Header, StateKey, Stretch};
 use crate::units::{EntityId, PlayerId, Tick};
 
-/// The name of the table of a class's states.
+/// Returns the name of the table with a class's states.
 pub(super) fn table_name(class: usize) -> String {
     if class == 0 { "states".to_owned() } else { format!("states.{class}") }
 }
 
-/// The class whose states a table of this name has.
+/// Returns the class of a table of states by its name.
 pub(super) fn class_of_table(name: &str) -> Option<usize> {
     if name == "states" {
         return Some(0);
@@ -27,12 +27,12 @@ pub(super) fn class_of_table(name: &str) -> Option<usize> {
     (table_name(class) == name).then_some(class)
 }
 
-/// The series of an entity's states: for everyone, or for one viewer.
+/// Returns the series of an entity's states, for all viewers or for one.
 fn series_id(key: &StateKey) -> u32 {
     u32::from(key.entity.0) | key.viewer.map_or(0, |viewer| (u32::from(viewer.0) + 1) << 16)
 }
 
-/// Rows entity by entity, so that each entity's cells are predicted from its own.
+/// Encodes states by entity, so that each entity's cells are predicted from its own.
 pub(super) fn encode<H>(part: &Part<'_, H>, header: &Header, tables: &mut Tables) {
     let mut by_class: BTreeMap<ClassId, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
     for (row, key) in part.states.clone().zip(part.state_keys()) {
@@ -91,7 +91,7 @@ fn decode_class(
     budget: &mut Budget,
 ) -> Result<(), String> {
     let columns = Columns::new("states", &[], table);
-    // The rows as they stand in columns, then one after the other, then in order.
+    // Budget for the rows in columns, then one after the other, then in order.
     budget.take(columns.rows, 8 * fields.len() + 64)?;
     let ticks = column::decode(columns.at(0), &columns.series, None).map_err(|what| columns.bad("tick", what))?;
     let tick = |tick: i64| u32::try_from(tick).map_err(|_| columns.bad("tick", format_args!("{tick} is out of range")));

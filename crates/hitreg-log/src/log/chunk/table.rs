@@ -1,4 +1,4 @@
-//! A table of a chunk: which series it has, how many rows each, and its packed columns.
+//! A table of a chunk: its series, their row counts, and its packed columns.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
@@ -8,13 +8,13 @@ use crate::log::column;
 use crate::log::kinds::{How, Layout};
 use crate::record::{PlayerRecords, When};
 
-/// `[ids, rows, columns]`: the series' ids (players or entities), the rows of each, and the columns in the order that
-/// the header gives. Columns that are all 0 may be left out at the end.
+/// `[ids, rows, columns]`: the ids of the series (players or entities), their row counts, and the columns in the order
+/// of the header. Trailing columns of zeros may be left out.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Table<C>(pub(super) Vec<u32>, pub(super) Vec<u32>, pub(super) Vec<C>);
 
 impl Table<ByteBuf> {
-    /// Without the columns at the end that hold nothing.
+    /// Returns the table without empty columns at the end.
     pub(super) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> Table<ByteBuf> {
         while columns.last().is_some_and(|last| last.is_empty()) {
             columns.pop();
@@ -23,7 +23,7 @@ impl Table<ByteBuf> {
     }
 }
 
-/// A table being laid out from records that lie one series after the other.
+/// A table being encoded from records, one series after the other.
 pub(in crate::log) struct Rows<'a, T> {
     parts: Parts<'a, T>,
     series: Vec<usize>,
@@ -31,7 +31,7 @@ pub(in crate::log) struct Rows<'a, T> {
 }
 
 impl<'a, T> Rows<'a, T> {
-    /// Series without rows are left out.
+    /// Leaves out series without rows.
     pub(super) fn new(mut parts: Parts<'a, T>) -> Rows<'a, T> {
         parts.retain(|(_, rows)| !rows.is_empty());
         let series = parts.iter().map(|(_, rows)| rows.len()).collect();
@@ -46,7 +46,7 @@ impl<'a, T> Rows<'a, T> {
         self.parts.iter().flat_map(|(_, rows)| rows.iter())
     }
 
-    /// The rows, each with its series' id.
+    /// Returns the rows, each with the id of its series.
     pub(super) fn with_ids(&self) -> impl Iterator<Item = (u32, &'a T)> + '_ {
         self.parts.iter().flat_map(|&(id, rows)| rows.iter().map(move |row| (id, row)))
     }
@@ -69,12 +69,12 @@ impl<'a, T> Rows<'a, T> {
         self.raw(column::encode_f32(bits, &self.series));
     }
 
-    /// A column that is not packed by rows.
+    /// Adds a column that is not packed by rows.
     pub(in crate::log) fn raw(&mut self, bytes: Vec<u8>) {
         self.columns.push(ByteBuf::from(bytes));
     }
 
-    /// Appends the columns of records that lie in lists of these rows, in series of their own.
+    /// Appends the columns of records in lists of these rows, in series of their own.
     pub(super) fn nest<N: Layout>(&mut self, parts: Parts<'_, N>) {
         let mut nested = Rows::new(parts);
         nested.put(|_, _| Vec::new());
@@ -87,8 +87,8 @@ impl<'a, T> Rows<'a, T> {
 }
 
 impl<T: Layout> Rows<'_, T> {
-    /// Lays out the columns that have a number for each record. `named` gives the times of the records that these name,
-    /// series by series.
+    /// Encodes the columns with one number for each record. `named` returns the times of the records that these keys
+    /// name, series by series.
     pub(super) fn put<F: Fn(&[i64], &[(u32, usize)]) -> Vec<i64>>(&mut self, named: F) {
         let of = |name: &str| T::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get);
         for column in T::COLUMNS {
@@ -112,7 +112,7 @@ impl<T: Layout> Rows<'_, T> {
     }
 }
 
-/// A table being read, column by column.
+/// A table being decoded, column by column.
 pub(in crate::log) struct Columns<'a> {
     pub(super) name: &'a str,
     pub(super) declared: &'a [String],
@@ -128,29 +128,30 @@ impl<'a> Columns<'a> {
         declared: &'a [String],
         Table(ids, rows, columns): &'a Table<&'a Bytes>,
     ) -> Columns<'a> {
-        // A series without a count is refused as one of no rows would be: there is nothing to deal to it.
+        // A series without a count gets no rows.
         let series: Vec<usize> = rows.iter().take(ids.len()).map(|&rows| rows as usize).collect();
         let rows = series.iter().fold(0usize, |sum, &rows| sum.saturating_add(rows));
         Columns { name, declared, ids, series, rows, columns }
     }
 
-    /// A column's bytes; none where the table leaves it out.
+    /// Returns a column's bytes; empty if the table leaves it out.
     pub(in crate::log) fn raw(&self, name: &str) -> &'a [u8] {
         let place = self.declared.iter().position(|declared| declared == name);
         place.map_or(&[], |place| self.at(place))
     }
 
-    /// A column's bytes by its place.
+    /// Returns a column's bytes by its index.
     pub(super) fn at(&self, place: usize) -> &'a [u8] {
         self.columns.get(place).map_or(&[], |bytes| bytes)
     }
 
-    /// What to say about a column that is not as it should be.
+    /// Returns the error text for an invalid column.
     pub(super) fn bad(&self, name: &str, what: impl std::fmt::Display) -> String {
         format!("table {}, column {name}: {what}", self.name)
     }
 
-    /// The records, with what they hold but lists. `named` gives the times of the records that these name, series by series.
+    /// Decodes the records, except their lists. `named` returns the times of the records that these keys name, series
+    /// by series.
     pub(super) fn take<T: Layout>(
         &self,
         named: impl Fn(&[i64], &[(u32, usize)]) -> Vec<i64>,
@@ -183,7 +184,7 @@ impl<'a> Columns<'a> {
         Ok(records)
     }
 
-    /// Records that lie in lists of these rows, in series of their own; their columns' names begin with `prefix`.
+    /// Decodes records in lists of these rows, in series of their own. Their column names begin with `prefix`.
     pub(super) fn nested<T: Layout>(&self, prefix: &str, series: Vec<usize>) -> Result<Vec<T>, String> {
         let names: Vec<String> = T::COLUMNS.iter().map(|column| format!("{prefix}{}", column.name)).collect();
         let bytes: Vec<&Bytes> = names.iter().map(|name| Bytes::new(self.raw(name))).collect();
@@ -197,12 +198,12 @@ impl<'a> Columns<'a> {
         self.ids.iter().copied().zip(self.series.iter().copied()).collect()
     }
 
-    /// Whole numbers, one a row, in a narrower type.
+    /// Decodes integers, one for each row, into a narrower type.
     pub(in crate::log) fn narrow<V: TryFrom<i64>>(&self, name: &str) -> Result<Vec<V>, String> {
         self.narrow_list(name, &self.series)
     }
 
-    /// Whole numbers in series of their own.
+    /// Decodes integers in series of their own.
     pub(super) fn narrow_list<V: TryFrom<i64>>(&self, name: &str, series: &[usize]) -> Result<Vec<V>, String> {
         let values = column::decode(self.raw(name), series, None).map_err(|what| self.bad(name, what))?;
         let mut narrow = Vec::with_capacity(values.len());
@@ -212,7 +213,7 @@ impl<'a> Columns<'a> {
         Ok(narrow)
     }
 
-    /// Hands the rows, which lie one player after the other, to their players.
+    /// Distributes the rows, one player after the other, to their players.
     pub(super) fn deal<T>(
         &self,
         records: impl IntoIterator<Item = T>,
@@ -232,15 +233,15 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Finds the time of the record that another names. Where there is none in the chunk, the row before says it; the first
-/// says 0.
+/// Finds the time of the record that another record names. If the chunk does not hold it, the result is that of the
+/// previous row; initially 0.
 pub(super) struct LookUp {
     by_key: Vec<(i64, i64)>,
     last: i64,
 }
 
 impl LookUp {
-    /// Among one player's records of a kind.
+    /// Searches one player's records of a kind.
     pub(super) fn of<T: Layout>(records: &[T]) -> LookUp {
         let key = T::COLUMNS.first().map(|first| first.get);
         let at = |record: &T| match record.when() {
@@ -250,9 +251,9 @@ impl LookUp {
         LookUp::among(records.iter().filter_map(at).collect())
     }
 
-    /// Among these keys and times.
+    /// Searches these keys and times.
     pub(super) fn among(mut by_key: Vec<(i64, i64)>) -> LookUp {
-        // Stable, so that the first of equal keys stays first.
+        // The sort is stable, so the first of equal keys stays first.
         by_key.sort_by_key(|pair| pair.0);
         LookUp { by_key, last: 0 }
     }

@@ -1,5 +1,5 @@
-//! What a later version has written: kinds of records, and columns of known kinds. It is read as numbers and written again
-//! as numbers.
+//! Data of a later version: record kinds, and columns of known kinds. It is decoded as numbers and encoded again
+//! unchanged.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::log::limits::Budget;
 use crate::log::schema::Schema;
 use crate::record::{Header, UnknownColumn, UnknownKind, UnknownRecords};
 
-/// Adds the columns of a known kind that this build does not know, for the records that are still there.
+/// Encodes the unknown columns of a known kind, for the records that still exist.
 pub(super) fn encode_columns<T: Layout, H>(name: &str, rows: &mut Rows<'_, T>, part: &Part<'_, H>, header: &Header) {
     let Some(kind) = header.unknown.iter().find(|kind| kind.name == name) else { return };
     let records = part.session.unknown.iter().find(|records| records.kind == name);
@@ -35,7 +35,7 @@ pub(super) fn encode_columns<T: Layout, H>(name: &str, rows: &mut Rows<'_, T>, p
     }
 }
 
-/// Reads the columns of a known kind that this build does not know.
+/// Decodes the unknown columns of a known kind.
 pub(super) fn decode_columns<T: Layout>(
     columns: &Columns<'_>,
     records: &[T],
@@ -52,7 +52,7 @@ pub(super) fn decode_columns<T: Layout>(
     Ok(())
 }
 
-/// Adds the tables of unknown kinds.
+/// Encodes the tables of unknown kinds.
 pub(super) fn encode<H>(part: &Part<'_, H>, header: &Header, tables: &mut Tables) {
     for (records, range) in part.session.unknown.iter().zip(&part.unknown) {
         let kind = header.unknown.iter().find(|kind| kind.name == records.kind);
@@ -75,7 +75,7 @@ pub(super) fn encode<H>(part: &Part<'_, H>, header: &Header, tables: &mut Tables
     }
 }
 
-/// Reads the tables of unknown kinds.
+/// Decodes the tables of unknown kinds.
 pub(super) fn decode_kinds(
     tables: &Read<'_>,
     schema: &Schema,

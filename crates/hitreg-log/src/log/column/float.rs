@@ -1,25 +1,25 @@
-//! IEEE 754 singles as whole numbers, so that neighbours in value are neighbours in number.
+//! Maps IEEE 754 singles to integers, so that close values have close integers.
 
 use crate::varint::Cursor;
 
-/// What the numbers of a column stand for.
+/// The meaning of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Themselves.
+    /// The values themselves.
     Integer,
     /// Distances from another column's values.
     Relative,
-    /// Singles in steps of 2^-shift: what came over a wire in fixed point, angles of 16 bits, whole speeds.
+    /// Singles in steps of 2^-shift, such as fixed-point values from a wire, 16-bit angles and integral speeds.
     Fixed {
-        /// How many binary places.
+        /// The number of binary places.
         shift: i8,
     },
-    /// Singles of any bit pattern, numbered in the order of their values.
+    /// Any singles, numbered in the order of their values.
     Ordered,
 }
 
 impl Form {
-    /// What an empty column is: zeros are the same in all forms.
+    /// The form of an empty column; zeros are the same in all forms.
     pub(crate) const ZERO: Form = Form::Integer;
 
     pub(crate) fn code(self) -> u8 {
@@ -31,7 +31,7 @@ impl Form {
         }
     }
 
-    /// What saying it costs, in 256ths of a bit.
+    /// Returns the cost of the form's parameter, in 256ths of a bit.
     pub(crate) fn cost(self) -> u64 {
         if matches!(self, Form::Fixed { .. }) { 256 * 8 } else { 0 }
     }
@@ -52,7 +52,7 @@ impl Form {
         }
     }
 
-    /// The bits of the singles that numbers stand for.
+    /// Converts the numbers to the bits of singles.
     pub(crate) fn f32_bits(self, values: &[i64]) -> Result<Vec<u32>, String> {
         let mut all = vec![0; values.len()];
         let cells = all.iter_mut().zip(values);
@@ -73,8 +73,8 @@ impl Form {
     }
 }
 
-/// The singles as multiples of the coarsest power of two that divides them all. `None` where that loses a bit
-/// (NaN, infinities, negative zero, denormals) or the numbers would grow beyond 2^41.
+/// Expresses singles as multiples of the coarsest power of two that divides them all. Returns `None` if a bit would be
+/// lost (NaN, infinities, negative zero, denormals), or if the multiples would exceed 2^41.
 pub(crate) fn fixed(bits: &[u32]) -> Option<(Form, Vec<i64>)> {
     const WIDEST: i32 = 40;
     let (mut lowest, mut highest) = (i32::MAX, i32::MIN);
@@ -96,12 +96,12 @@ pub(crate) fn fixed(bits: &[u32]) -> Option<(Form, Vec<i64>)> {
     Some((Form::Fixed { shift }, values))
 }
 
-/// 2^power for powers that a single can have.
+/// Returns 2^power for the powers of a single.
 fn power_of_two(power: i32) -> f64 {
     f64::from_bits(((1023 + power) as u64) << 52)
 }
 
-/// The place of a bit pattern in the order of values: negative ones below 0, from -1 for negative zero.
+/// Returns the position of a bit pattern in the order of values: negative values below 0, negative zero at -1.
 pub(crate) fn ordered(bits: u32) -> i64 {
     let magnitude = i64::from(bits & 0x7FFF_FFFF);
     if bits >> 31 == 0 { magnitude } else { -magnitude - 1 }

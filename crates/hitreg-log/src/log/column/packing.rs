@@ -1,29 +1,29 @@
-//! Residuals as bytes, in the way that leaves zstd the least to do.
+//! Packs residuals as bytes that zstd compresses well.
 
 use super::cost::Histogram;
 use crate::varint::{Cursor, put_varint, unzigzag, zigzag};
 
-/// How residuals are laid out. All are zigzag numbers.
+/// The layout of residuals. All residuals are zigzag-coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
-    /// All the same: one varint.
+    /// All equal: one varint.
     Constant = 0,
-    /// A varint each.
+    /// One varint for each residual.
     Varints = 1,
-    /// The lowest bytes of all, then the second bytes of all, and so on.
+    /// The lowest bytes of all residuals, then the second bytes of all, and so on.
     Planes = 2,
-    /// Where those other than 0 are, and which.
+    /// Only the positions and values of the residuals other than 0.
     Sparse = 3,
 }
 
 impl Packing {
-    /// From the two bits of a column's code.
+    /// Returns the packing for the two bits of a column's code.
     pub(crate) fn from_code(code: u8) -> Packing {
         [Packing::Constant, Packing::Varints, Packing::Planes, Packing::Sparse][usize::from(code & 3)]
     }
 }
 
-/// The packing that costs least, and its cost in 256ths of a bit.
+/// Returns the cheapest packing and its cost in 256ths of a bit.
 pub(crate) fn choose(residuals: &[i64]) -> (Packing, u64) {
     let first = residuals.first().copied().unwrap_or(0);
     if residuals.iter().all(|&value| value == first) {
@@ -43,10 +43,10 @@ pub(crate) fn choose(residuals: &[i64]) -> (Packing, u64) {
     }
 }
 
-/// Less than one in so many is seldom.
+/// [`Packing::Sparse`] fits if at most one in this many residuals is not 0.
 const SELDOM: usize = 8;
 
-/// The packing that was chosen by a sample of the residuals, or another where it does not do for all of them.
+/// Returns the packing chosen by a sample, or another if the chosen one does not suit all residuals.
 pub(crate) fn fitting(chosen: Packing, residuals: &[i64]) -> Packing {
     let first = residuals.first().copied().unwrap_or(0);
     if residuals.iter().all(|&value| value == first) {
@@ -55,12 +55,12 @@ pub(crate) fn fitting(chosen: Packing, residuals: &[i64]) -> Packing {
     if !matches!(chosen, Packing::Constant | Packing::Sparse) {
         return chosen;
     }
-    // Nearly all of them are 0, if the sample tells of all.
+    // In the sample nearly all residuals are 0.
     let others = residuals.iter().filter(|value| **value != 0).count();
     if others * SELDOM <= residuals.len() { Packing::Sparse } else { choose(residuals).0 }
 }
 
-/// What it costs to begin a run of other bytes than those before it.
+/// The cost of a run of bytes unlike those before it.
 const START: u64 = 256 * 24;
 
 fn planes_cost(zigzags: &[u64]) -> u64 {
@@ -81,7 +81,7 @@ fn varints_cost(zigzags: &[u64]) -> u64 {
     START + histogram.cost()
 }
 
-/// Gaps and values are counted at their full size: there are few of them, and little to learn from few.
+/// Gaps and values count at full size: they are few, so entropy coding gains little.
 fn sparse_cost(zigzags: &[u64]) -> u64 {
     let bytes = |value: u64| u64::from((64 - value.leading_zeros()).div_ceil(7).max(1));
     let mut total = 2;
@@ -94,7 +94,7 @@ fn sparse_cost(zigzags: &[u64]) -> u64 {
             gap = 0;
         }
     }
-    // A byte of either kind carries about seven bits after entropy coding.
+    // A byte of either kind costs about seven bits after entropy coding.
     256 * 7 * total
 }
 
@@ -140,7 +140,7 @@ fn write_sparse(residuals: &[i64], out: &mut Vec<u8>) {
     out.append(&mut values);
 }
 
-/// Reads so many residuals. `rows` is bounded by the caller's memory budget.
+/// Reads `rows` residuals. The caller's memory budget bounds `rows`.
 pub(crate) fn read(packing: Packing, rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
     match packing {
         Packing::Constant => Ok(vec![unzigzag(from.varint()?); rows]),

@@ -1,24 +1,24 @@
-//! Prediction within a series, and what remains of the values after it.
+//! Predicts values within a series, and computes the residuals.
 
 use crate::varint::{Cursor, put_varint, unzigzag, zigzag};
 
-/// What a value is predicted to be.
+/// The prediction of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Nothing: 0.
+    /// Always 0.
     Zero = 0,
-    /// The value before it.
+    /// The previous value.
     Delta = 1,
-    /// As far from the value before it as that is from the one before.
+    /// The previous value plus the previous difference.
     DeltaOfDelta = 2,
 }
 
 impl Order {
     pub(crate) const ALL: [Order; 3] = [Order::Zero, Order::Delta, Order::DeltaOfDelta];
 
-    /// What a column's cost counts for. The same motion often stands in several columns (what a player turned is in
-    /// the usercmd and in the states that others see), and zstd finds it again only where they were predicted alike;
-    /// so the rarer order must be clearly better. By a quarter was best on real demos, 7 % smaller than by any.
+    /// Weighs a column's cost. The same motion often appears in several columns, such as a turn in the usercmd and in
+    /// the states that others see. If both columns use the same order, zstd finds the repetition. So the rarer order
+    /// must be clearly better: a surcharge of a quarter made real demos 7 % smaller.
     pub(crate) fn weigh(self, cost: u64) -> u64 {
         if self == Order::DeltaOfDelta { cost + cost / 4 } else { cost }
     }
@@ -31,12 +31,12 @@ impl Order {
 /// A column after prediction. All arithmetic wraps at 64 bits.
 pub(crate) struct Residuals {
     pub(crate) order: Order,
-    /// What all of `rest` was divided by.
+    /// The divisor of all values in `rest`.
     pub(crate) unit: u64,
-    /// The first value of each series that has one, as distance from the one of the series before; none without
-    /// prediction.
+    /// The first value of each non-empty series, as the distance from the first value of the previous series. Empty
+    /// without prediction.
     firsts: Vec<i64>,
-    /// Value minus prediction of all others, divided by `unit`.
+    /// The residuals of all other values, divided by `unit`.
     pub(crate) rest: Vec<i64>,
 }
 
@@ -70,7 +70,7 @@ impl Residuals {
         }
     }
 
-    /// Divides by what all have in common: 1000 for milliseconds, 45 for a wire angle's step, ...
+    /// Divides the residuals by their greatest common divisor: 1000 for milliseconds, 45 for a step of a wire angle.
     fn divide(&mut self) {
         let mut common = 0u64;
         for &value in &self.rest {
@@ -88,7 +88,7 @@ impl Residuals {
         self.firsts.iter().for_each(|&first| put_varint(out, zigzag(first)));
     }
 
-    /// What the firsts cost, in 256ths of a bit.
+    /// Returns the cost of the first values, in 256ths of a bit.
     pub(crate) fn first_cost(&self) -> u64 {
         self.firsts.iter().map(|&first| 256 * (8 + u64::from(64 - zigzag(first).leading_zeros()))).sum()
     }
@@ -101,7 +101,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Reads the first value of each series that has one.
+/// Reads the first value of each non-empty series.
 pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Order, series: &[usize]) -> Result<Vec<i64>, String> {
     if order == Order::Zero {
         return Ok(Vec::new());
@@ -116,7 +116,7 @@ pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Order, series: &[usize])
         .collect()
 }
 
-/// The values from what remained of them.
+/// Restores the values from their residuals.
 pub(crate) fn undo(order: Order, unit: u64, firsts: &[i64], mut rest: Vec<i64>, series: &[usize]) -> Vec<i64> {
     if unit != 1 {
         rest.iter_mut().for_each(|value| *value = value.wrapping_mul(unit as i64));

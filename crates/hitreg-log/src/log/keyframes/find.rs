@@ -1,5 +1,5 @@
-//! Finds a keyframe without reading what is before it: the header, the seek table, the last chunk, which lists the keyframes, and
-//! that one.
+//! Finds a keyframe without reading the chunks before it. It reads the header, the seek table, the last chunk with its
+//! list of keyframes, and the keyframe.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -16,26 +16,26 @@ use crate::units::{Micros, Tick};
 
 /// A log that is read from a keyframe on.
 pub struct Found<R> {
-    /// Its header.
+    /// The log's header.
     pub header: Header,
     /// The version of its format.
     pub format: Version,
-    /// The keyframe; its stretch is the next one that the reader gives.
+    /// The keyframe. Its `stretch` is 0, the number of the reader's next chunk.
     pub keyframe: Keyframe,
-    /// What follows it.
+    /// Reads the chunks after the keyframe.
     pub reader: LogReader<R>,
-    /// How long the whole file is.
+    /// The length of the whole file, in bytes.
     pub bytes: u64,
 }
 
-/// Which keyframe is looked for.
+/// Which keyframe to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sought {
-    /// The first of all.
+    /// The first keyframe.
     First,
-    /// The last one at or before a time.
+    /// The last keyframe at or before a time.
     At(Micros),
-    /// The last one before a tick.
+    /// The last keyframe before a tick.
     Before(Tick),
 }
 
@@ -49,13 +49,14 @@ impl Sought {
     }
 }
 
-/// The most of a file that its seek table may be.
+/// The most bytes of a seek table.
 const TABLE_BYTES_MOST: u64 = 16 << 20;
 
-/// A keyframe of a log. `None` where there is none such, and of a file that does not end as one that has any.
+/// Finds a keyframe of a log. Returns `None` if no keyframe matches, or if the file does not end like a log with
+/// keyframes.
 ///
 /// # Errors
-/// When the log cannot be read, or what leads to the keyframe is damaged.
+/// When the log cannot be read, or the way to the keyframe is damaged.
 pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Option<Found<R>>, LogError> {
     let (header, schema, sealed) = {
         let reader = LogReader::new(&mut from)?;
@@ -63,7 +64,7 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Opti
     };
     let bytes = from.seek(SeekFrom::End(0))?;
     let Some(entries) = seek_table(&mut from, bytes)?.filter(|_| sealed) else { return Ok(None) };
-    // The header is the first of them, and the seal the last.
+    // The first entry is the header, and the last one the seal.
     let Some(last) = entries.len().checked_sub(2).filter(|last| *last > 0) else { return Ok(None) };
     let offset_of = |chunk: usize| entries[..chunk].iter().map(|(packed, _)| u64::from(*packed)).sum::<u64>();
     let frame = frame_at(&mut from, offset_of(last), entries[last])?;
@@ -110,7 +111,7 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Opti
     Ok(Some(Found { header, format, keyframe, reader, bytes }))
 }
 
-/// The sizes of all frames but the seek table; `None` of a file that does not end with one.
+/// Returns the sizes of all frames but the seek table; `None` if the file has no valid seek table at its end.
 fn seek_table(from: &mut (impl Read + Seek), bytes: u64) -> Result<Option<Vec<(u32, u32)>>, LogError> {
     const FOOTER: u64 = 9;
     if bytes < FOOTER {

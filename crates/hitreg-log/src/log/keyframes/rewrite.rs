@@ -1,4 +1,4 @@
-//! Writes a log again, with keyframes.
+//! Copies a log and adds keyframes.
 
 use std::io::{Read, Write};
 
@@ -12,24 +12,24 @@ use super::super::writer::Options;
 use super::{End, encode, keyframe_in};
 use crate::record::Keyframe;
 
-/// Why a log was not written again.
+/// Why a log was not copied.
 #[derive(Debug, thiserror::Error)]
 pub enum RewriteError {
-    /// It cannot be read.
+    /// Reading the log failed.
     #[error(transparent)]
     Read(#[from] LogError),
-    /// The new one cannot be written.
+    /// Writing the copy failed.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// It was written by another program, or long ago.
+    /// Another program or an old version wrote the log in another layout.
     #[error("it is not laid out as hitreg lays logs out ({0}): `hitreg recover` makes such a log of it")]
     Layout(&'static str),
 }
 
-/// Writes a log again with these keyframes, and without any that it had. They are in the order of their stretches.
+/// Copies a log with these keyframes in place of its own. The keyframes must be in the order of `stretch`.
 ///
 /// # Errors
-/// When it cannot be read or written, or is of another format than 2.
+/// When reading or writing fails, or the format is not 2.
 pub fn write_keyframes<W: Write>(
     from: impl Read,
     out: W,
@@ -66,10 +66,10 @@ pub fn write_keyframes<W: Write>(
     Ok(sink.finish()?)
 }
 
-/// All keyframes of a log, one after the other.
+/// Passes all keyframes of a log to `to`, in order.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the log cannot be read.
 pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(Keyframe)) -> Result<(), LogError> {
     let open = |content: &[u8]| header::decode_log(content).map(|(_, _, sealed)| ((), sealed));
     let (mut chunks, ()) = Chunks::open(from, open)?;
@@ -81,7 +81,7 @@ pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(Keyframe)) -> Result<(),
     Ok(())
 }
 
-/// A first chunk that says the version since which there are keyframes, or a newer one.
+/// Returns the first chunk with its format raised to the first version with keyframes, if it is older.
 fn with_format(mut first: Vec<u8>, format: Version) -> Result<Vec<u8>, RewriteError> {
     const KEY: &[u8] = b"\xA6format\x92";
     let place = first.windows(KEY.len()).position(|bytes| bytes == KEY).map(|place| place + KEY.len());
@@ -95,7 +95,8 @@ fn with_format(mut first: Vec<u8>, format: Version) -> Result<Vec<u8>, RewriteEr
     }
 }
 
-/// A chunk's content at another place of a file: a map that begins with `index` and `before`.
+/// Returns a chunk's content with another place in the file. The content is a map that begins with `index` and
+/// `before`.
 fn moved(content: &[u8], (index, before): (u32, Chain)) -> Option<Vec<u8>> {
     let head = match content.first()? {
         0x80..=0x8F => 1,
@@ -115,7 +116,7 @@ fn moved(content: &[u8], (index, before): (u32, Chain)) -> Option<Vec<u8>> {
     Some(moved)
 }
 
-/// What follows a MessagePack number that is not below 0.
+/// Returns the bytes after a MessagePack number that is not negative.
 fn after_number(bytes: &[u8]) -> Option<&[u8]> {
     let length = match bytes.first()? {
         0x00..=0x7F => 1,

@@ -8,7 +8,7 @@ use crate::record::Origin;
 use crate::record::{CellKind, Class, Field, Scope};
 use crate::units::Seed;
 
-/// A chunk as no writer of ours makes it.
+/// A chunk that this library's writers would not make.
 #[derive(Serialize)]
 struct Crafted {
     index: u32,
@@ -34,7 +34,7 @@ fn header() -> Header {
     }
 }
 
-/// A sound file whose chunks claim so many rows of zeros, each in a few bytes.
+/// Returns an undamaged file whose chunks claim many rows of zeros in a few bytes each.
 fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
     let mut sink = ChunkSink::new(Vec::new(), 3).unwrap();
     sink.chunk("the header", &header::encode_log(&header()).unwrap()).unwrap();
@@ -75,13 +75,13 @@ fn many_small_chunks_cannot_become_a_giant_session() {
     assert_eq!(rows, 6_000_000, "chunk by chunk it can be read");
 }
 
-/// Every place in it looks like the beginning of a chunk that goes on to the end.
+/// Every position in this file looks like the start of a chunk that continues to the end.
 #[test]
 fn recovering_looks_at_each_byte_a_few_times_only() {
     let session = Session::new(header());
     let mut file = crate::log::write_session(Vec::new(), &session, crate::log::Options::whole()).unwrap();
     file.truncate(file.len() - 100);
-    // A frame of 12 bytes that says that a block of 16 KiB follows, which holds the same again.
+    // A frame of 12 bytes that announces a block of 16 KiB; the block contains more such frames.
     let bait = [0x28, 0xB5, 0x2F, 0xFD, 0xA4, 0, 0, 0x10, 0, 0, 0, 2];
     (0..400_000).for_each(|_| file.extend(bait));
     let (found, damage) = crate::log::recover(&file).unwrap();

@@ -1,6 +1,6 @@
-//! Views packed against what they were drawn from. Nearly every row of `views` lies between two states that `bodies` has, so a
-//! chunk holds for each frame which two moments those were, the states of these moments once, and as they are only the rows
-//! that come out otherwise. Views grow with the square of the players, and all this with their number.
+//! Packs views relative to the states that they were drawn from. Nearly every row of `views` lies between two states
+//! in `bodies`. So a chunk holds two moments for each frame, the states of these moments once, and only the other rows
+//! in full. Views grow with the square of the player count, but this data grows linearly.
 
 mod pack;
 mod unpack;
@@ -13,34 +13,34 @@ use crate::trace::Data;
 pub(super) use pack::encode;
 pub(super) use unpack::decode;
 
-/// The transform of columns that are told so.
+/// The transform of columns that are packed this way.
 pub(super) const TRANSFORM: &str = "drawn";
 
-/// The columns that are; a chunk with any other is not packed so.
+/// The columns that are packed this way. A chunk with any other column is not.
 const COLUMNS: [&str; 10] =
     ["player", "command", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "pitch", "yaw", "how"];
 
-/// How a row is drawn that lies between two states.
+/// The `how` of a row that lies between two states.
 const BETWEEN: &str = "interpolated";
 
-/// What a chunk of views holds in place of its columns.
+/// The content of a chunk of views, in place of its columns.
 #[derive(Serialize, Deserialize)]
 pub(super) struct DrawnMap<B> {
-    /// Runs of rows of one player, usercmd and time.
+    /// Runs of rows with the same player, usercmd and time.
     frames: u32,
-    /// Lists of entities, each told once.
+    /// Distinct lists of entities.
     lists: u32,
-    /// Moments of which there are states.
+    /// Moments with states.
     moments: u32,
-    /// Entities of which there are states.
+    /// Entities with states.
     entities: u32,
-    /// Rows that are told as they are.
+    /// Rows stored in full.
     others: u32,
-    /// As docs/format.md lists them.
+    /// The packed columns, in the order of docs/format.md.
     packed: Vec<B>,
 }
 
-/// Every column that is packed so, row by row.
+/// All columns that are packed this way, row by row.
 #[derive(Default)]
 pub(super) struct Rows {
     player: Vec<u32>,
@@ -73,7 +73,7 @@ impl Rows {
         self.how.push(how);
     }
 
-    /// A column by its name, of a type that it can have; once.
+    /// Takes a column by name; `None` if the type does not match. Works once for each column.
     pub(super) fn take(&mut self, name: &str, kind: &str, names: &[String]) -> Option<Data> {
         let take = std::mem::take::<Vec<u32>>;
         match (COLUMNS.iter().position(|column| *column == name)?, kind) {
@@ -88,7 +88,7 @@ impl Rows {
     }
 }
 
-/// The names of the ways of drawing, where a chunk has columns that are told so.
+/// Returns the names of the column `how`; empty if the chunk has no such column.
 pub(super) fn ways<'n>(columns: impl Iterator<Item = (&'n str, &'n [String])>) -> &'n [String] {
     columns.filter(|(name, _)| *name == COLUMNS[9]).map(|(_, names)| names).next().unwrap_or(&[])
 }

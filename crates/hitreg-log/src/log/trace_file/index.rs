@@ -1,4 +1,4 @@
-//! Where in a trace which rows are, so that one can go through its tables one by one.
+//! An index of a trace's chunks, to read its tables one by one.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use crate::log::frames::{FrameError, Frames, Unpacker};
 use crate::log::version::Version;
 use crate::trace::{Data, Table, TraceHeader};
 
-/// A trace that has been looked through, and is sound.
+/// The index of a trace that was read once and is undamaged.
 #[derive(Debug)]
 pub struct TraceIndex {
     header: TraceHeader,
@@ -19,17 +19,17 @@ pub struct TraceIndex {
 
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
-    /// Place among the tables.
+    /// The index in `tables`.
     table: usize,
     index: u32,
     offset: u64,
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Goes through the trace to its end, and notes which rows are where. Nothing is unpacked for that.
+    /// Reads the trace to its end and indexes its rows, without unpacking columns.
     ///
     /// # Errors
-    /// When the trace is torn or damaged.
+    /// When the trace is cut off or damaged.
     pub fn index(mut self) -> Result<TraceIndex, LogError> {
         let (mut tables, mut chunks) = (Vec::<(Table, u64)>::new(), Vec::new());
         while let Some(content) = self.chunks.next()? {
@@ -60,17 +60,17 @@ impl<R: Read> TraceReader<R> {
 }
 
 impl TraceIndex {
-    /// The trace's header.
+    /// Returns the trace's header.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
 
-    /// Its tables with all their columns and none of their rows, and how many rows each has.
+    /// Returns the tables with all columns and without rows, each with its number of rows.
     pub fn tables(&self) -> &[(Table, u64)] {
         &self.tables
     }
 
-    /// How many bytes its rows take in memory as a whole.
+    /// Returns how many bytes of memory all rows together need.
     pub fn memory(&self) -> usize {
         let of = |(table, rows): &(Table, u64)| {
             let row: usize = table.columns.iter().map(|column| column.data.width()).sum();
@@ -79,16 +79,17 @@ impl TraceIndex {
         self.tables.iter().map(of).fold(0, usize::saturating_add)
     }
 
-    /// Where the parts of a table begin, in bytes from the start of the file.
+    /// Returns the offsets of a table's chunks, in bytes from the start of the file.
     pub fn parts_of(&self, table: &str) -> impl Iterator<Item = u64> + use<'_> {
         let place = self.tables.iter().position(|(known, _)| known.name == table);
         self.chunks.iter().filter(move |chunk| Some(chunk.table) == place).map(|chunk| chunk.offset)
     }
 
-    /// The rows of a part. `from` gives the file's bytes from there on. Where columns are named, the others are left out.
+    /// Reads the rows of one chunk. `from` reads the file from `offset` on. `only` selects columns by name; empty
+    /// selects all.
     ///
     /// # Errors
-    /// When these are no longer the bytes that were looked through.
+    /// When the file changed after it was indexed.
     pub fn part(&self, from: impl Read, offset: u64, only: &[&str]) -> Result<Table, LogError> {
         let known = self.chunks.iter().find(|chunk| chunk.offset == offset).map_or(0, |chunk| chunk.index);
         let corrupt = |what| LogError::Corrupt { offset, part: format!("chunk {known}"), what };
@@ -111,7 +112,7 @@ impl TraceIndex {
     }
 }
 
-/// Whether more rows may have these columns: a column of names may come or be left out, and have more names by then.
+/// Checks whether more rows may have these columns. Only columns of names may appear, disappear, or get more names.
 fn goes_on(known: &Table, more: &Table) -> Result<(), String> {
     let another = |name: &str| format!("column {name:?} has another type or other names here than where it began");
     for column in &more.columns {

@@ -18,16 +18,16 @@ use crate::trace::{Column, Data, Table};
 use super::drawn::{self, DrawnMap};
 use super::past::Past;
 
-/// Columns of these names and of type u32 say whose row it is; packed columns are predicted within each.
+/// Columns of type u32 with these names identify the series of a row. Packed columns are predicted within each series.
 const SERIES: [&str; 2] = ["player", "entity"];
 
-/// A chunk's rows may be told apart by so many columns.
+/// The most columns that may identify a chunk's series.
 const SERIES_MAX: usize = 16;
 
-/// What a view costs besides while it is unpacked: its frame, its states and its lists.
+/// The extra memory for unpacking one view, in bytes: its frame, its states and its lists.
 const DRAWN_BYTES: usize = 144;
 
-/// So many names have codes of one byte.
+/// The most names whose codes fit into one byte.
 const MOST_SMALL_CODES: usize = 256;
 
 #[derive(Serialize, Deserialize)]
@@ -38,13 +38,13 @@ struct RowsMap<'a, C, B> {
     #[serde(borrow)]
     table: Cow<'a, str>,
     rows: u32,
-    /// Since 1.4.
+    /// Since format 1.4.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     key: Vec<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     series: Vec<Cow<'a, str>>,
     columns: Vec<C>,
-    /// Since 2.1.
+    /// Since format 2.1.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     drawn: Option<DrawnMap<B>>,
 }
@@ -72,7 +72,7 @@ fn raw<'a>() -> Cow<'a, str> {
     "raw".into()
 }
 
-/// Whether the columns make a table.
+/// Checks that the columns form a table.
 pub(super) fn check(table: &Table) -> Result<(), WriteError> {
     let bad = |what: String| Err(WriteError::BadTable { table: table.name.clone(), what });
     if let Some(name) = table.key.iter().find(|name| table.column(name).is_none()) {
@@ -100,17 +100,17 @@ fn check_codes(data: &Data) -> Result<(), String> {
     }
 }
 
-/// Views are packed against states that a chunk holds besides, so that a longer one is worth it.
+/// Chunks of views also hold the states that they are packed against, so longer chunks are more efficient.
 const VIEWS_TIMES: usize = 4;
 
-/// How many rows of a table stay below so many bytes; at least one.
+/// Returns how many rows of a table fit into this many bytes; at least one.
 pub(super) fn rows_per_chunk(table: &Table, bytes: usize) -> usize {
     let bytes = if table.name == views::NAME { VIEWS_TIMES * bytes } else { bytes };
     let row: usize = table.columns.iter().map(|column| column.data.width()).sum();
     (bytes / row.max(1)).clamp(1, 1 << 20)
 }
 
-/// What a table takes in memory, in bytes.
+/// Returns how many bytes of memory a table needs.
 pub(super) fn memory(table: &Table) -> usize {
     let names = |data: &Data| match data {
         Data::Name { names, .. } => names.iter().map(|name| name.len() + size_of::<String>()).sum(),
@@ -120,7 +120,7 @@ pub(super) fn memory(table: &Table) -> usize {
     size_of::<Table>() + table.name.len() + table.columns.iter().map(|c| column(c) + names(&c.data)).sum::<usize>()
 }
 
-/// What a table takes once these rows stand behind its own: all of them have the columns of both.
+/// Returns how many bytes a table needs after `rows` are appended, when all rows have the columns of both.
 pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
     let beyond = |columns: &[Column], of: &[Column]| -> usize {
         let given: BTreeSet<&str> = of.iter().map(|column| &*column.name).collect();
@@ -131,7 +131,7 @@ pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
     memory(table).saturating_add(memory(rows)).saturating_add(wider.saturating_add(longer))
 }
 
-/// Lays out some rows of a table that has been checked.
+/// Encodes some rows of a checked table.
 pub(super) fn encode(
     table: &Table,
     rows: Range<usize>,
@@ -177,7 +177,7 @@ pub(super) fn encode(
     })
 }
 
-/// The type's name in files. A reader of format 1.1 finds the places of more than 256 names as numbers.
+/// Returns the name of a column's type in files. Readers of format 1.1 see codes of more than 256 names as numbers.
 fn kind(data: &Data) -> &'static str {
     match data {
         Data::Name { names, .. } if names.len() > MOST_SMALL_CODES => "u32",
@@ -185,7 +185,7 @@ fn kind(data: &Data) -> &'static str {
     }
 }
 
-/// The rows of a column that says whose they are.
+/// Returns the rows of a column that identifies series; `None` for any other column.
 fn key<'a>(column: &'a Column, rows: &Range<usize>) -> Option<(&'a str, &'a [u32])> {
     match &column.data {
         Data::U32(values) if SERIES.contains(&&column.name[..]) => Some((&column.name, &values[rows.clone()])),
@@ -193,9 +193,9 @@ fn key<'a>(column: &'a Column, rows: &Range<usize>) -> Option<(&'a str, &'a [u32
     }
 }
 
-/// Rows brought together by whose they are, in ascending order of the keys; within each in the order of the table.
+/// Rows grouped by series, in ascending order of the keys; within a series in table order.
 struct Grouping {
-    /// The row of the chunk that stands in each place.
+    /// The chunk's row at each position.
     order: Vec<usize>,
     series: Vec<usize>,
 }
@@ -227,7 +227,7 @@ impl Grouping {
         }
     }
 
-    /// Puts values back where they were.
+    /// Restores the order of rows in the chunk.
     fn scatter<A, B: Clone + Default>(&self, packed: Vec<A>, value: impl Fn(A) -> Option<B>) -> Result<Vec<B>, String> {
         let mut rows = vec![B::default(); self.order.len()];
         for (&row, packed) in self.order.iter().zip(packed) {
@@ -237,7 +237,7 @@ impl Grouping {
     }
 }
 
-/// The table of a chunk, with all its columns and none of its rows, and how many rows there are.
+/// Returns a chunk's table with all columns and without rows, and its number of rows.
 pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
     let map = map_of(content)?;
     let column = |column: &ColumnMap<'_, &Bytes>| {
@@ -256,11 +256,12 @@ pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
     Ok((table.keyed_by(map.key.iter().map(|name| &**name)), map.rows.into()))
 }
 
-/// Reads the rows that a chunk holds; where columns are named, these alone.
+/// Decodes the rows of a chunk. `only` selects columns by name; empty selects all.
 pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
     let map = map_of(content)?;
     let rows = map.rows as usize;
-    // A row costs its own bytes, its series', and twice eight while its column is unpacked; what it was drawn from costs more.
+    // Estimates the memory of a row: its values, its series, and two 8-byte numbers while a column is unpacked. Packed
+    // views need more.
     let drawn_bytes = if map.drawn.is_some() { DRAWN_BYTES } else { 0 };
     let memory = rows.saturating_mul(8 * (map.columns.len() + map.series.len()) + 24 + drawn_bytes);
     if memory > MAX_CHUNK_MEMORY {
@@ -294,7 +295,7 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
     Ok(table.keyed_by(map.key.iter().map(|name| &**name)))
 }
 
-/// What a chunk says of its rows and their columns.
+/// Decodes a chunk's map and checks its declarations.
 fn map_of(content: &[u8]) -> Result<RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, String> {
     let map: RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
         crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;

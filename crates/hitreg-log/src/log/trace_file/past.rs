@@ -1,4 +1,4 @@
-//! What a trace has said of where everything was, as far as its views may ask for it.
+//! The recent states of a trace, as far as its views may refer to them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,10 +8,10 @@ use crate::trace::schema::{bodies, ticks};
 /// Origin, pitch and yaw.
 pub(super) type Seen = [f32; 5];
 
-/// The columns of `bodies` that these are.
+/// The columns of `bodies` with the values of [`Seen`].
 const SEEN: [&str; 5] = ["origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y"];
 
-/// Views are of no longer ago, in µs, than what a replay puts together into the parts of its tables.
+/// How long states are kept, in µs. A replay passes tables on more often, so no view refers to older states.
 const KEPT_US: i64 = 40_000_000;
 
 /// The states after the last ticks.
@@ -25,7 +25,7 @@ pub(super) struct Past {
 pub(super) type States = Vec<(u32, Seen)>;
 
 impl Past {
-    /// Takes in what rows say of it.
+    /// Adds the ticks or bodies in these rows.
     pub(super) fn add(&mut self, rows: &Table) {
         match &*rows.name {
             ticks::NAME => {
@@ -53,7 +53,8 @@ impl Past {
         }
     }
 
-    /// The moments of which all is known, in order of time; entities that are not in order are none.
+    /// Returns the times and states of complete ticks, in order of time. Ticks whose entities are not in order are
+    /// left out.
     pub(super) fn moments(&self) -> Vec<(i64, &States)> {
         let in_order = |states: &States| states.is_sorted_by(|a, b| a.0 < b.0);
         let known = self.ticks.iter().filter(|(_, states)| in_order(states));
@@ -62,7 +63,7 @@ impl Past {
         moments
     }
 
-    /// Forgets what nobody asks for who goes through a trace as it is made.
+    /// Drops states that the views of a trace being streamed cannot refer to.
     pub(super) fn forget(&mut self) {
         let Some(newest) = self.times.last_key_value().map(|(_, at)| *at) else { return };
         let is_old = |at: &i64| newest.saturating_sub(*at) > KEPT_US;
@@ -76,9 +77,9 @@ impl Past {
     }
 }
 
-/// One entity among those of a moment.
+/// Finds one entity in the states of a moment.
 pub(super) fn of(states: &States, entity: u32) -> Option<(usize, Seen)> {
-    // Players are numbered from 0 and come first, so an entity is nearly always at its own number.
+    // Players have the lowest ids, from 0, so the index of an entity is nearly always its id.
     let place = match states.get(entity as usize) {
         Some((at, _)) if *at == entity => entity as usize,
         _ => states.binary_search_by_key(&entity, |(at, _)| *at).ok()?,
@@ -86,8 +87,8 @@ pub(super) fn of(states: &States, entity: u32) -> Option<(usize, Seen)> {
     Some((place, states[place].1))
 }
 
-/// So much of the way from one state to another: places on a straight line, angles the short way round. All in single
-/// precision, as it stands here.
+/// Interpolates between two states: positions linearly, angles the short way round. All arithmetic is in single
+/// precision, in exactly this order.
 pub(super) fn between(from: &Seen, to: &Seen, share: f32) -> Seen {
     if share >= 1.0 {
         return *to;
@@ -95,7 +96,8 @@ pub(super) fn between(from: &Seen, to: &Seen, share: f32) -> Seen {
     if share <= 0.0 {
         return *from;
     }
-    // Part by part: a closure of the standard library for each is called, and not built in, where hitreg is compiled in pieces.
+    // Separate calls: a standard-library closure for each part is not inlined if hitreg is compiled in several codegen
+    // units.
     let straight = |part: usize| from[part] + (to[part] - from[part]) * share;
     let round = |part: usize| {
         let by = to[part] - from[part];
@@ -105,7 +107,7 @@ pub(super) fn between(from: &Seen, to: &Seen, share: f32) -> Seen {
     [straight(0), straight(1), straight(2), round(3), round(4)]
 }
 
-/// How far a time is on the way from one to another.
+/// Returns how far `at` is between two times, from 0 to 1.
 pub(super) fn share(at: i64, from: i64, to: i64) -> f32 {
     let since = |at: i64| at.saturating_sub(from) as f32;
     (since(at) / since(to)).clamp(0.0, 1.0)

@@ -1,4 +1,4 @@
-//! The same writer with the work on another thread, for sessions that run in real time.
+//! A log writer with a thread of its own, for sessions in real time.
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
@@ -13,27 +13,27 @@ use crate::log::timeline::Filling;
 use crate::record::{GapCause, GapRecord, Header, OwnRow, Record, Stretch, When};
 use crate::units::Micros;
 
-/// How many full chunks may wait for a disk that is slower than the session.
+/// The most full chunks that may wait for a slow disk.
 const WAITING_CHUNKS: usize = 16;
 
-/// What happens when all chunks that may wait are waiting.
+/// What to do when the queue of waiting chunks is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Whoever adds the next record waits, too.
+    /// The caller that adds the next record waits too.
     #[default]
     Wait,
-    /// The chunk is dropped, and a gap in the log says so: nobody ever waits.
+    /// The chunk is dropped and the log records a gap, so the caller never waits.
     Drop,
 }
 
-/// What the thread is to do next.
+/// A job for the thread.
 enum Job {
     Write(Stretch),
     End,
 }
 
-/// Writes a log while its session runs; laying out, compressing and writing happen on a thread of their own. Dropped
-/// without [`BackgroundLogWriter::finish`] it leaves a torn log, as a crash would.
+/// Writes a log while its session runs. A thread of its own packs, compresses and writes. A writer dropped without
+/// [`BackgroundLogWriter::finish`] leaves a cut-off log, as a crash would.
 pub struct BackgroundLogWriter<W> {
     header: Header,
     bucket: Bucket,
@@ -41,20 +41,20 @@ pub struct BackgroundLogWriter<W> {
     when_full: WhenFull,
     dropped: Dropped,
     jobs: SyncSender<Job>,
-    /// Chunks that have been written, to be filled again.
+    /// Written chunks, to be refilled.
     used: Receiver<Stretch>,
     thread: JoinHandle<Result<W, WriteError>>,
 }
 
-/// What was dropped for want of time.
+/// The chunks dropped because the disk was too slow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Dropped {
     chunks: u64,
-    /// The newest time in a chunk that was handed over.
+    /// The newest time in any chunk that was queued.
     kept_until: Option<Micros>,
-    /// The first and the newest time in the chunk being filled.
+    /// The first and the newest time in the current chunk.
     filling: Option<(Micros, Micros)>,
-    /// Where the gap begins that the log does not tell yet, and the newest time that was dropped.
+    /// The start of the unrecorded gap, and the newest time dropped.
     gap: Option<(Micros, Micros)>,
 }
 
@@ -66,7 +66,7 @@ impl Dropped {
         }
     }
 
-    /// The gap as the next chunk tells it.
+    /// Returns the gap for the next chunk to record.
     fn record(&self) -> Option<GapRecord> {
         let (from, newest) = self.gap?;
         let to = self.filling.map_or(newest, |(first, _)| first.max(from));
@@ -88,10 +88,10 @@ impl Dropped {
 }
 
 impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
-    /// Begins a log: writes its header and starts the thread.
+    /// Writes the header of a new log and starts the thread.
     ///
     /// # Errors
-    /// When the header cannot be written, or no thread can be started.
+    /// When writing fails, or no thread can be started.
     pub fn new(out: W, header: &Header, options: Options) -> Result<BackgroundLogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;
@@ -105,17 +105,17 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         Ok(BackgroundLogWriter { header: header.clone(), bucket, filling, when_full, dropped, jobs, used, thread })
     }
 
-    /// The same with another answer to a slow disk.
+    /// Sets what to do when the disk is too slow.
     #[must_use]
     pub fn when_full(self, when_full: WhenFull) -> BackgroundLogWriter<W> {
         BackgroundLogWriter { when_full, ..self }
     }
 
-    /// Adds a record. One that does not fit the header is refused and harms nothing.
+    /// Adds a record. The writer refuses a record that does not fit the header, and can continue.
     ///
     /// # Errors
-    /// When the record does not fit, or the thread has stopped after an error, which [`BackgroundLogWriter::finish`]
-    /// tells.
+    /// When the record does not fit, or the thread has stopped after an error. [`BackgroundLogWriter::finish`] returns
+    /// that error.
     pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
         if self.filling.add(record.when(), record.bytes())? {
             self.hand_over(self.when_full)?;
@@ -125,8 +125,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         Ok(())
     }
 
-    /// Adds a row of a kind or column that only the header knows, along with the record that it belongs to: no chunk ends
-    /// between them.
+    /// Adds a row of a kind or column that only the header declares, together with its record. Both go into the same
+    /// chunk.
     pub(crate) fn push_row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), WriteError> {
         let bytes = size_of_val(&row.values[..]) + of.map_or(0, Record::bytes);
         if self.filling.add(When::At(at), bytes)? {
@@ -140,12 +140,12 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         Ok(())
     }
 
-    /// How many chunks were dropped because the disk was too slow.
+    /// Returns the number of chunks dropped because the disk was too slow.
     pub fn dropped_chunks(&self) -> u64 {
         self.dropped.chunks
     }
 
-    /// Hands over what has been added so far, to be written as a chunk of its own.
+    /// Queues the records so far as a chunk of their own.
     ///
     /// # Errors
     /// When the thread has stopped.
@@ -154,18 +154,18 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         self.hand_over(self.when_full)
     }
 
-    /// Ends the log, and waits until all of it is written.
+    /// Ends the log, and waits until it is completely written.
     ///
     /// # Errors
-    /// The first thing that could not be written: the log ends before it.
+    /// The first failed write; the log ends before it.
     pub fn finish(mut self) -> Result<W, WriteError> {
         if let Some(gap) = self.dropped.record().filter(|_| self.bucket.stretch().is_empty()) {
             self.bucket.push(&Record::Gap(gap), &self.header)?;
         }
-        // What is still there is written however long that takes.
+        // The last chunk waits for as long as writing takes.
         let last = self.hand_over(WhenFull::Wait).and_then(|()| self.send(Job::End));
         drop(self.jobs);
-        // If the thread has stopped, its own error says more than that it has.
+        // The thread's own error says more than that the thread has stopped.
         let out = self.thread.join().map_err(|_| WriteError::ThreadGone)??;
         last.map(|()| out)
     }
@@ -209,7 +209,7 @@ fn write_all<W: Write>(
         match jobs.recv() {
             Ok(Job::Write(stretch)) => {
                 write_part(&mut sink, &Part::whole(&stretch), header)?;
-                // Nobody takes it back after the end; then it is dropped here.
+                // After the end, no receiver takes the chunk back, and it is dropped.
                 let _ = give_back.send(stretch);
             }
             Ok(Job::End) => return write_end(sink),

@@ -1,5 +1,5 @@
-//! Writes a session that comes in stretches which overlap in time, laid out as [`write_session`](super::write_session) lays out a
-//! whole one.
+//! Writes a session from stretches that overlap in time, with the same layout as
+//! [`write_session`](super::write_session).
 
 use std::io::Write;
 
@@ -11,24 +11,24 @@ use crate::log::timeline::Timeline;
 use crate::record::{Header, Stretch, UnknownRecords};
 use crate::units::{Micros, Tick};
 
-/// Writes a session of which stretches come from several sources, each in the order of its lists.
+/// Writes a session from the stretches of several sources, each in the order of its lists.
 ///
-/// Whoever adds them says up to which time all has come. What is before that is written, and forgotten: the file is the one that
-/// [`write_session`](super::write_session) makes of all of them together.
+/// The caller says up to which time all sources have delivered. The writer writes and drops the records before that
+/// time. The file is the same as [`write_session`](super::write_session) makes of all stretches together.
 pub struct StretchWriter<W> {
     header: Header,
-    /// What has been added and does not stand in a chunk yet.
+    /// The added records that are not in a chunk yet.
     held: Stretch,
     timeline: Timeline,
     sink: ChunkSink<W>,
 }
 
 impl<W: Write> StretchWriter<W> {
-    /// Begins a log: writes its header. `unknown` has, without rows, the kinds of [`Session::unknown`](crate::record::Session::unknown)
-    /// that will come, in their order.
+    /// Writes the header of a new log. `unknown` holds the kinds of
+    /// [`Session::unknown`](crate::record::Session::unknown) that will follow, in their order and without rows.
     ///
     /// # Errors
-    /// When that cannot be written, or does not fit into a chunk.
+    /// When writing fails, or the header does not fit into a chunk.
     pub fn new(
         out: W,
         header: &Header,
@@ -42,8 +42,8 @@ impl<W: Write> StretchWriter<W> {
         Ok(StretchWriter { header: header.clone(), held, timeline, sink })
     }
 
-    /// Adds what comes next of one of the sources. Ticks come in their order, and no state or execution of one that has been left
-    /// out.
+    /// Adds the next stretch of a source. Ticks must be in order. A state or execution must not refer to a tick that
+    /// was left out.
     ///
     /// # Errors
     /// When it does not fit the header.
@@ -56,10 +56,10 @@ impl<W: Write> StretchWriter<W> {
         Ok(())
     }
 
-    /// Nothing is added any more that is before this time: whatever of it fills chunks is written.
+    /// Writes full chunks of records before `until`. The caller must not add earlier records afterwards.
     ///
     /// # Errors
-    /// When it could not be written.
+    /// When writing fails.
     pub fn write_until(&mut self, until: Micros) -> Result<(), WriteError> {
         if self.write(Some(until))? {
             self.timeline.forget(&mut self.held, until);
@@ -67,7 +67,7 @@ impl<W: Write> StretchWriter<W> {
         Ok(())
     }
 
-    /// Whether there was anything to write.
+    /// Writes full chunks. Returns whether there were any.
     fn write(&mut self, until: Option<Micros>) -> Result<bool, WriteError> {
         let mut written = false;
         while let Some(part) = self.timeline.next(&self.held, &self.header.unknown, until)? {
@@ -80,7 +80,7 @@ impl<W: Write> StretchWriter<W> {
     /// Ends the log: writes the last chunks, the seal and the seek table.
     ///
     /// # Errors
-    /// When they could not be written: then the log is torn.
+    /// When writing fails; the log is then cut off.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.timeline.grown_up(&self.held, &self.header.unknown);
         self.write(None)?;
@@ -90,7 +90,7 @@ impl<W: Write> StretchWriter<W> {
         write_end(self.sink)
     }
 
-    /// What it holds in memory, in bytes.
+    /// Returns the memory of the held records, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.held.bytes()
     }

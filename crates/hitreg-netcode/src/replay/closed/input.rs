@@ -1,4 +1,4 @@
-//! What was recorded of the players, as input of a closed loop.
+//! The recorded usercmds and heard packets as input of a closed loop.
 
 use super::super::feed::Shared;
 use crate::game::Game;
@@ -8,10 +8,10 @@ use hitreg_log::record::Session;
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 
-/// The recorded input.
+/// The recorded input of a session in memory.
 pub(super) struct RecordedInput<'a> {
     session: &'a Session,
-    /// The next frame of each player; of one who was heard only, the next packet.
+    /// The index of each player's next frame. For a player without frames: of its next heard packet.
     next: Vec<usize>,
 }
 
@@ -47,7 +47,7 @@ impl<G: Game> InputSource<G> for RecordedInput<'_> {
     }
 }
 
-/// The input of a log that is read meanwhile.
+/// The recorded input of a log that is read during the replay.
 pub(super) struct FedInput<'a>(pub(super) Shared<'a>);
 
 impl<G: Game> InputSource<G> for FedInput<'_> {

@@ -1,4 +1,4 @@
-//! Watches a closed loop: its rows go into tables, and each tick is held against the recorded one.
+//! Watches a closed loop: fills the tables, and compares each tick's hash with the recorded one.
 
 use super::super::feed::Shared;
 use super::super::streamed::Ran;
@@ -13,7 +13,7 @@ use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Session};
 use hitreg_log::trace::Table;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 
-/// The hashes that a log has of its ticks.
+/// The recorded tick hashes, in memory or in a feed.
 pub(super) enum Hashes<'a> {
     Of(&'a Session),
     Fed(Shared<'a>),
@@ -34,30 +34,30 @@ impl Hashes<'_> {
     }
 }
 
-/// Where the replay is.
+/// The position of the replay relative to the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// So long before the part that none of its rows asks for what happens.
+    /// So long before the part that none of its rows depends on it.
     Away,
-    /// Before the part: what happens is known to those who ask for the past, and its rows are let go of.
+    /// Before the part: rows are made for later lookups, then discarded.
     Before,
     Within,
-    /// After it: rows of the part may still wait for something.
+    /// After the part; its rows may still wait for arrivals or verdicts.
     After,
 }
 
-/// Fills the tables, and holds each tick against the recorded one.
+/// An observer that fills the tables and compares each tick's hash with the recorded one.
 pub(super) struct Watch<'a, 'f> {
     pub(super) tables: Tables,
     hashes: Hashes<'f>,
-    /// Where full tables go.
+    /// Receives the rows of full tables.
     pub(super) to: Option<&'a mut dyn FnMut(Table)>,
-    /// Of which part of the session.
+    /// The replayed part of the session.
     part: Part,
     place: Place,
-    /// How long it is not looked at at all.
+    /// Until this time, only tick hashes are compared.
     away_until: Micros,
-    /// When all tables went on last.
+    /// When all tables were last passed on.
     passed_on: Micros,
     pub(super) first_difference: Option<HashDifference>,
     pub(super) compared: u64,
@@ -92,14 +92,14 @@ impl<'a, 'f> Watch<'a, 'f> {
         }
     }
 
-    /// Before then, nothing is looked at but the hashes of ticks.
+    /// Ignores everything but tick hashes until `at`.
     pub(super) fn look_away_until(&mut self, at: Micros) {
         if self.place == Place::Before {
             (self.place, self.away_until) = (Place::Away, at);
         }
     }
 
-    /// What is known besides the tables.
+    /// Returns the result, besides the tables.
     pub(super) fn ran<G: Netcode>(&self, machine: &mut Machine<G, Recorded<'_>>) -> Ran {
         let rollbacks = machine.server().rollbacks().unwrap_or_default();
         Ran {
@@ -113,7 +113,7 @@ impl<'a, 'f> Watch<'a, 'f> {
         }
     }
 
-    /// Something happens at this time: whether it is to be looked at.
+    /// Advances the place to `at`. Returns whether to record what happens then.
     fn goes_on(&mut self, at: Micros) -> bool {
         if self.place == Place::Away && at >= self.away_until {
             self.place = Place::Before;
@@ -140,7 +140,7 @@ impl<'a, 'f> Watch<'a, 'f> {
         }
     }
 
-    /// Passes all on from time to time, so that no table is far behind the others.
+    /// Passes all rows on from time to time, so that no table lags far behind the others.
     fn pass_all_on(&mut self, at: Micros) {
         if let Some(to) = &mut self.to
             && self.place == Place::Within
@@ -187,7 +187,7 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        // It is of the tick that has begun.
+        // The usercmd runs in the tick that has begun, whose time set the place.
         if self.is_looking() {
             Observer::<G>::executed(&mut self.tables, player, command, tick, how);
         }

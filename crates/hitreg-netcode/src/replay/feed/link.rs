@@ -1,4 +1,4 @@
-//! A link that is looked up in a feed.
+//! A recorded link that reads its log through a feed.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use super::{Direction, Shared};
 use crate::link::{Fate, Link};
 use hitreg_log::units::Micros;
 
-/// A recorded link that is looked up in a feed.
+/// A recorded link that looks packets up in a feed.
 pub(in crate::replay) struct FedLink<'a> {
     feed: Shared<'a>,
     player: usize,

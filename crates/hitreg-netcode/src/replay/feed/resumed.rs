@@ -1,4 +1,4 @@
-//! Where a feed is, as a keyframe has it, and a feed that goes on from there.
+//! The position of a feed for a keyframe, and resuming a feed from it.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -10,16 +10,16 @@ use crate::link::Fate;
 use hitreg_log::record::Stretch;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 
-/// Stretches, each with its number and the newest time in it.
+/// The recent chunks, each with its number and its newest time.
 pub(super) struct Near {
     next: usize,
     stretches: VecDeque<(usize, Micros, Rc<Stretch>)>,
-    /// Before then nobody wants to go on from here, nor from what was near then.
+    /// Keyframes before this time are done, so chunks that end earlier are not needed.
     since: Micros,
 }
 
 impl Near {
-    /// Takes the next stretch in, as it was read.
+    /// Adds the next chunk as read.
     pub(super) fn add(&mut self, stretch: &Stretch, newest: Option<Micros>) {
         let newest = newest.unwrap_or(Micros(i64::MIN));
         if !self.stretches.is_empty() || newest >= self.since {
@@ -35,13 +35,13 @@ impl Near {
     }
 }
 
-/// The last tick, and the last frame of each player.
+/// The keyframe's tick, and the last usercmd that each player had used before it.
 pub(super) struct Before {
     pub(super) tick: Tick,
     pub(super) taken: Vec<CommandSeq>,
 }
 
-/// What of a feed is not in the log near it.
+/// The state of a feed that the log near the keyframe does not hold.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::replay) struct Fed {
     players: Vec<FedPlayer>,
@@ -55,7 +55,7 @@ struct FedPlayer {
     passed: [Option<Passed>; 2],
 }
 
-/// The last packet that was passed, when it was sent, and when it arrived.
+/// The last used packet: number, send time, and first and second arrival.
 type Passed = (u32, Micros, Option<Micros>, Option<Micros>);
 
 impl Fed {
@@ -65,12 +65,12 @@ impl Fed {
 }
 
 impl Feed<'_> {
-    /// Keeps what is near from now on; the next stretch has this number.
+    /// Starts to keep recent chunks; the next chunk has the number `next`.
     pub(in crate::replay) fn keep_near(&mut self, next: usize) {
         self.near = Some(Near { next, stretches: VecDeque::new(), since: Micros(i64::MIN) });
     }
 
-    /// What is older will not be near any more: nobody asks before a time of which it is too long ago.
+    /// Drops the chunks that end before `at`; no later keyframe needs them.
     pub(in crate::replay) fn keep_since(&mut self, at: Micros) {
         if let Some(near) = &mut self.near {
             near.since = at;
@@ -78,7 +78,7 @@ impl Feed<'_> {
         }
     }
 
-    /// Goes on after a tick, with what another feed knew then; the next stretch is one that was near, and has this number.
+    /// Resumes after a tick, from the state that another feed saved. The chunk numbered `next` comes next.
     pub(in crate::replay) fn resume(&mut self, (tick, at): (Tick, Micros), next: usize, fed: &Fed) {
         for (of, fed) in self.players.iter_mut().zip(&fed.players) {
             of.frames_left = fed.frames_left;
@@ -93,7 +93,7 @@ impl Feed<'_> {
         self.keep_near(next);
     }
 
-    /// What was read that is no more than so long before `at`, and all up to it; and the number of its first stretch.
+    /// Reads up to `at`. Returns the kept chunks that end at most `reach` earlier, and the number of the first.
     pub(in crate::replay) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<Stretch>>) {
         self.read_until(at);
         let Some(near) = &mut self.near else { return (0, Vec::new()) };
@@ -102,13 +102,13 @@ impl Feed<'_> {
         (first, near.stretches.iter().map(|(_, _, stretch)| Rc::clone(stretch)).collect())
     }
 
-    /// Nobody will ask for what is near any more.
+    /// Stops keeping recent chunks.
     pub(in crate::replay) fn forget_near(&mut self) {
         self.near = None;
     }
 
-    /// What has been used up; `None` where somebody was heard only, or a packet was sent so long ago that it is not near, and nobody
-    /// has asked for it.
+    /// Returns the feed's state for a keyframe. Returns `None` if a player is known only by heard packets, or if a
+    /// packet older than `reach` is still unused.
     pub(in crate::replay) fn fed(&self, at: Micros, reach: Micros) -> Option<Fed> {
         let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
         let is_lost = |way: &Way| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);

@@ -1,4 +1,4 @@
-//! One recorded client that runs alone, whoever hands it its records.
+//! One recorded client that runs alone in open loop. Its caller supplies the records.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub(super) struct Client<G: Game, C> {
     client: C,
     drawn_behind: Micros,
     last_shown: Option<Arc<Frame<G::Body>>>,
-    /// The last usercmd that it made, and the last that it will make.
+    /// The last usercmd made so far, and the last of the recording.
     made: CommandSeq,
     last: CommandSeq,
 }
 
 impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
-    /// One that makes these usercmds, the first and the last.
+    /// Returns a client that makes the usercmds from `first` to `last`.
     pub(super) fn new(
         setup: &Setup<G>,
         player: PlayerId,
@@ -36,12 +36,13 @@ impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
         Client { player, client, drawn_behind, last_shown: None, made: CommandSeq(0), last }
     }
 
-    /// A snapshot that acks a usercmd came after it, whatever the stamps of a local network or of a level's start say.
+    /// Whether a snapshot acks a usercmd that the client has yet to make. The snapshot then waits, even if the
+    /// recorded times disagree, as on a local network or at the start of a level.
     pub(super) fn is_yet_to_make(&self, ack: CommandSeq) -> bool {
         ack > self.made && ack <= self.last
     }
 
-    /// A snapshot arrives; how far it moved what the player sees of himself.
+    /// Handles a snapshot. Returns how far it moved the player's own prediction.
     pub(super) fn receive(
         &mut self,
         at: Micros,
@@ -58,7 +59,7 @@ impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
         units.map(|units| Jump { player: self.player, at, units })
     }
 
-    /// It makes its next usercmd.
+    /// Runs the client's next frame.
     pub(super) fn frame(
         &mut self,
         recorded: &FrameRecord,
@@ -77,13 +78,13 @@ impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
     }
 }
 
-/// How far what a body stands on has gone from one snapshot to the next.
+/// Returns how far the carrier of a body moved from one snapshot to the next.
 fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) -> Vec3 {
     let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.origin() - from.get(on)?.origin()));
     gone.unwrap_or(Vec3::ZERO)
 }
 
-/// How far a prediction was moved, if it was; who is put elsewhere has not mispredicted, and neither has who was carried.
+/// Returns how far a prediction moved, `None` if not at all. Teleports and carriers do not count.
 fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
     let units = (before.origin() + carried).distance(after.origin());
     (units > 0.0 && before.teleports() == after.teleports()).then_some(units)

@@ -1,5 +1,5 @@
-//! Open loop of a log that is read as it is used up: once for each player, whose rows go on as they are full. What is kept of the
-//! log is what its arrivals may still ask for, which a pass over it has told before.
+//! Open loop of a log while reading it, with one pass for each player. Rows are passed on as tables fill up. The
+//! replay keeps only the chunks that arrivals may still need, as the survey measured.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
     let players = source.header.players.len();
     let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
-    // Every table has its place, whichever is full first.
+    // Empty tables first, so that the order of tables does not depend on which one is full first.
     tables.take(0, to);
     let mut jumps = Vec::new();
     let all = (0..).map(PlayerId).zip(&source.survey.players);
@@ -45,7 +45,7 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
         let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
         pass(&mut |chunk| {
             fed.add(chunk, &mut counted)?;
-            // Nobody judges shots here.
+            // Open loop has no server, so no verdict will come for these shots.
             counted.observer.end_shots::<G>();
             counted.observer.take_full(to);
             if fed.reached.0.saturating_sub(passed_on.0) > TOGETHER.0 {
@@ -64,33 +64,33 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     Ok(Ran { jumps, ..Ran::default() })
 }
 
-/// How far all players' replays have come when one of them, of so many, has come to a time: as a time of the session.
+/// Returns the progress of all passes as a session time, when pass `index` (of `of`) has reached `at`.
 fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usize)) -> Micros {
     let [at, first, last] = [at, first, last].map(|time| i128::from(time.0));
     let done = first + ((last - first) * index as i128 + at.clamp(first, last) - first) / of.max(1) as i128;
     Micros(i64::try_from(done).unwrap_or(i64::MAX))
 }
 
-/// A client, and what of its log has been read and may still be asked for.
+/// A client, and the records of its log that are read and still needed.
 struct Fed<'a, G: Game, C> {
     client: Client<G, C>,
     rows: &'a StateRows,
     near: Near,
-    /// How far back in time a chunk goes behind those before it.
+    /// The most time by which a chunk begins before the newest time of the chunks before it.
     back: Micros,
-    /// How many chunks have been read.
+    /// The number of chunks read.
     read: u32,
-    /// The newest time up to each of the last chunks, of as many as what stands in the first of them may have its parts in.
+    /// The newest time up to each recent chunk. It covers as many chunks as related records can be apart.
     newest: VecDeque<Micros>,
-    /// The last frame that was run.
+    /// The time of the last frame that ran.
     reached: Micros,
     frames: VecDeque<FrameRecord>,
-    /// What arrived, and in which chunk that stands.
+    /// Arrivals, each with its chunk.
     arrivals: VecDeque<(u32, ArrivalRecord)>,
-    /// What it was sent by number, and in which chunk that stands.
+    /// The player's snapshots by number, each with its chunk.
     snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
     states: KeptStates,
-    /// How far snapshots moved what the player saw of himself.
+    /// How far snapshots moved the player's own prediction, in units.
     jumps_units: stats::Counted,
 }
 
@@ -112,7 +112,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
         }
     }
 
-    /// Takes the next chunk in, and runs as far as all is known.
+    /// Adds the next chunk, and runs as far as all related records are known.
     fn add(&mut self, mut chunk: Stretch, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
         let newest = chunk.times().max().max(self.newest.back().copied());
         self.newest.extend(newest.or(Some(Micros(i64::MIN))));
@@ -124,7 +124,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
             self.snapshots.extend(snapshots.map(|snapshot| (snapshot.seq.0, (self.read, snapshot))));
         }
         self.read += 1;
-        // A snapshot may stand so far behind its arrival, and its states so far behind it.
+        // A snapshot may follow its arrival by `ahead` chunks, and its states may follow it by as many.
         if self.newest.len() > 2 * self.near.ahead as usize {
             let known = self.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(self.back.0));
             self.run_to(Micros(known.saturating_sub(1)), tables)?;
@@ -133,19 +133,19 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
         Ok(())
     }
 
-    /// Runs the rest.
+    /// Runs the remaining frames.
     fn end(&mut self, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
         self.run_to(Micros(i64::MAX), tables)
     }
 
-    /// Runs all that happened up to then.
+    /// Runs everything up to `last`.
     fn run_to(&mut self, last: Micros, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
         while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
             self.receive(frame.at, tables)?;
             self.client.frame(&frame, tables)?;
             self.reached = frame.at;
         }
-        // No frame comes up to then any more; the last usercmds are acked after the last frame.
+        // No more frames up to `last`. Snapshots after the last frame ack the last usercmds.
         self.receive(last, tables)
     }
 
@@ -164,7 +164,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
         Ok(())
     }
 
-    /// Forgets what nothing asks for any more that arrived, or will.
+    /// Drops snapshots and states that no waiting or later arrival needs.
     fn forget(&mut self) {
         let asked = self.arrivals.front().map_or(self.read, |(chunk, _)| *chunk);
         let snapshots = asked.saturating_sub(self.near.back);

@@ -1,4 +1,4 @@
-//! A recorded snapshot as its client got it.
+//! Restores a recorded snapshot as its client received it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(in crate::replay) fn snapshot<G: Game>(
         if sent.peek().is_none() {
             return Err(ReplayError::NoState { tick, entity: *entity, viewer });
         }
-        // Of a class that this build does not know, it knows nothing to show.
+        // This build cannot show entities of a class that it does not know.
         let read = |(class, cells): (ClassId, &[u32])| rows.read::<G>(class, cells).transpose();
         if let Some(body) = sent.find_map(read) {
             entities.push((*entity, body.map_err(bad)?));
@@ -39,7 +39,7 @@ pub(in crate::replay) fn snapshot<G: Game>(
         choked: record.choked,
         helper_ms: timing.helper_ms,
         warnings: timing.warnings,
-        // Logs do not say; and what a client sends in open loop reaches nobody.
+        // Logs do not record the echo. In open loop, the client's packets reach no server.
         echo: None,
         extra: record.extra.clone(),
     };

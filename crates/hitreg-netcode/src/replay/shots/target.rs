@@ -1,4 +1,4 @@
-//! The target of a shot, of which the view error is measured.
+//! Finds the target of a shot. The view error is measured to this target.
 
 use glam::Vec3;
 
@@ -14,11 +14,11 @@ pub(super) struct Aimed {
     pub(super) by: AimedBy,
     /// Where the shooter's screen drew the target; `None` if it did not.
     pub(super) drawn: Option<Vec3>,
-    /// How far off the line, in radians; NaN for a target that was not drawn.
+    /// The angle between the shot's line and the drawn target, in radians; NaN if the target was not drawn.
     pub(super) off: f32,
 }
 
-/// How the target of a shot is known: the codes of the column `aimed_by`, of which 0 is none.
+/// How the target of a shot is known: the codes of the column `aimed_by`. Code 0 means no target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AimedBy {
     /// The server's verdict names the target.

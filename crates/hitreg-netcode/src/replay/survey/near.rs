@@ -1,62 +1,62 @@
-//! How far from each other in a log things stand that belong together: a packet and its arrival, and a snapshot, its states and
-//! its arrival. Whoever replays a log as it is read looks so far ahead, and keeps so much of it.
+//! Measures in chunks how far apart related records of a log are: a packet and its arrival; a snapshot, its states and
+//! its arrival. A streamed replay reads ahead and keeps the log by these distances.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hitreg_log::record::{ArrivalRecord, PlayerRecords, States};
 use hitreg_log::units::Micros;
 
-/// A packet that has not arrived by then is looked up in the log as a whole.
+/// The longest flight time that a survey follows. A log with slower packets must be replayed as a whole.
 pub(super) const LONGEST_FLIGHT: Micros = Micros::from_s(30);
-/// So many ticks are remembered: a snapshot says which are its states.
+/// The number of ticks to remember, to match snapshots with their states.
 const TICKS: usize = 4096;
-/// So many arrivals may wait for what arrived.
+/// The most arrivals that may precede the record of their packet.
 const EARLY: usize = 1 << 16;
 
-/// How many chunks back and ahead a snapshot stands from its arrival at the client, or its states from it, at most.
+/// The most chunks between a snapshot and its arrival at the client, or between a snapshot and its states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Near {
     pub(crate) back: u32,
     pub(crate) ahead: u32,
 }
 
-/// What is known of a log so far.
+/// The distances measured so far.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
-    /// For how long a packet or snapshot was on its way at most.
+    /// The longest flight time of any packet or snapshot.
     pub(super) longest: Micros,
-    /// Whether of each arrival it is known what arrived, which stood before it.
+    /// Whether every arrival follows the record of its packet.
     pub(super) all_is_known: bool,
-    /// `None` where that cannot be told.
+    /// `None` if the distances are unknown.
     pub(super) near: Option<Near>,
     as_they_arrived: bool,
-    /// The chunk that is being looked at.
+    /// The number of the current chunk.
     chunk: u32,
     states: Ticks,
     snapshots: Ticks,
 }
 
-/// The chunks in which ticks come first, of the last so many.
+/// The first chunk of each of the last ticks.
 #[derive(Clone, Debug, Default)]
 struct Ticks {
     first: BTreeMap<u32, u32>,
-    /// Up to which they have been forgotten.
+    /// The newest forgotten tick.
     forgotten: Option<u32>,
 }
 
-/// Both directions of a player's connection, to the server first.
+/// Both directions of a player's connection: up, then down.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ways([Way; 2]);
 
-/// One direction.
+/// One direction of a player's connection.
 #[derive(Clone, Debug, Default)]
 struct Way {
     newest: Option<u32>,
-    /// What may still arrive: when it was sent, and in which chunk that stands.
+    /// Packets that may still arrive: send time and chunk.
     sent: BTreeMap<u32, (Micros, u32)>,
-    /// Up to which number it has been forgotten.
+    /// The highest forgotten number.
     forgotten: Option<u32>,
-    /// What arrived and has not been seen to be sent, and in which chunk it arrived.
+    /// Arrivals before the record of their packet, with the chunk of the arrival.
     early: BTreeMap<u32, u32>,
 }
 
@@ -75,17 +75,18 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Of a log of which nothing was looked at; with whether snapshots stand in it as they arrived, which they do in a client's own.
+    /// Returns the bounds of a log before its first chunk. `as_they_arrived`: the log lists snapshots in the order of
+    /// arrival, as a client's own log does.
     pub(super) fn new(as_they_arrived: bool) -> Bounds {
         Bounds { as_they_arrived, ..Bounds::default() }
     }
 
-    /// Of a log of which not all was looked at.
+    /// Returns the bounds of a partly surveyed log.
     pub(super) fn of_part(longest: Micros) -> Bounds {
         Bounds { longest, near: None, ..Bounds::default() }
     }
 
-    /// All ways have been told of a chunk: of its snapshots the ticks are looked at, and of its states.
+    /// Measures the distances between states and snapshots of a chunk. Call it after [`Ways::add`] for each player.
     pub(super) fn end_of_chunk(&mut self, states: &States, players: &[PlayerRecords]) {
         let mut last = None;
         for tick in states.keys().iter().map(|key| key.tick.0) {
@@ -98,13 +99,13 @@ impl Bounds {
         for tick in shown.collect::<BTreeSet<u32>>() {
             self.tick(tick, false);
         }
-        // Not sooner: a chunk may hold any number of them.
+        // Forgetting waits for the end of the chunk, because a chunk may hold any number of ticks.
         self.states.forget();
         self.snapshots.forget();
         self.chunk += 1;
     }
 
-    /// States of a tick, or a snapshot.
+    /// Measures from the states (`is_state`) or snapshots of a tick to their counterpart.
     fn tick(&mut self, tick: u32, is_state: bool) {
         let (own, other) = match is_state {
             true => (&mut self.states, &self.snapshots),
@@ -120,7 +121,7 @@ impl Bounds {
         }
     }
 
-    /// How many have been looked at.
+    /// Returns the number of chunks added.
     pub(super) fn chunks(&self) -> u32 {
         self.chunk
     }
@@ -135,7 +136,7 @@ impl Bounds {
 }
 
 impl Ticks {
-    /// Whether it is known where the first of it stood.
+    /// Adds a tick, and returns whether its first chunk is known.
     fn add(&mut self, tick: u32, chunk: u32) -> bool {
         let known = self.may_know(tick);
         self.first.entry(tick).or_insert(chunk);
@@ -148,7 +149,7 @@ impl Ticks {
         }
     }
 
-    /// Whether it would be known if the tick had been there.
+    /// Whether the first chunk of the tick, if any, would be known.
     fn may_know(&self, tick: u32) -> bool {
         self.forgotten.is_none_or(|forgotten| tick > forgotten) || self.first.contains_key(&tick)
     }
@@ -159,7 +160,7 @@ impl Ways {
         Ways(sends.map(|sends| Way { newest: sends.then_some(0), ..Way::default() }))
     }
 
-    /// Whether anything was sent.
+    /// Whether anything was sent up, and down.
     pub(super) fn send(&self) -> [bool; 2] {
         self.0.each_ref().map(|way| way.newest.is_some())
     }
@@ -168,7 +169,7 @@ impl Ways {
         let [up, down] = &mut self.0;
         let sent = records.sent.iter().map(|packet| (packet.number, packet.at));
         let told = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
-        // Nobody looks packets up in open loop.
+        // Open loop does not look up packets, so the upward direction does not change `near`.
         let near = bounds.near;
         up.add(sent, &records.reached, bounds);
         bounds.near = near;
@@ -177,7 +178,7 @@ impl Ways {
 }
 
 impl Way {
-    /// A number comes after a greater one, or again.
+    /// Handles a number that follows a greater one, or repeats.
     fn out_of_order(&self, number: u32, bounds: &mut Bounds) {
         bounds.all_is_known = false;
         let is_known = self.sent.contains_key(&number) || self.forgotten.is_some_and(|forgotten| number <= forgotten);
@@ -216,7 +217,7 @@ impl Way {
                 }
             }
         }
-        // Not sooner: a chunk may be longer than that.
+        // Forgetting waits for the end of the chunk, because a chunk may last longer than [`LONGEST_FLIGHT`].
         let is_old = |sent: Micros| last.is_some_and(|last| sent + LONGEST_FLIGHT < last);
         while let Some(oldest) = self.sent.first_entry().filter(|oldest| is_old(oldest.get().0)) {
             self.forgotten = Some(oldest.remove_entry().0);

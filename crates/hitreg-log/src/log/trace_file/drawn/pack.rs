@@ -1,4 +1,4 @@
-//! Finds out between which moments each frame was drawn, and packs what is left to tell.
+//! Finds the moments between which each frame was drawn, and packs the remaining data.
 
 use std::ops::Range;
 
@@ -16,22 +16,22 @@ struct Frame {
     command: u32,
     at: i64,
     list: usize,
-    /// Places among the moments.
+    /// Indices of the two moments.
     from: usize,
     to: usize,
 }
 
-/// The two moments that were found last for each player.
+/// The last two moments found for each player.
 type Last = Vec<(u32, (usize, usize))>;
 
-/// So many moments around a time are tried.
+/// The most moments to try on each side of a time.
 const TRIED: usize = 16;
-/// Two moments that leave no more than one of so many rows to be told are the right ones.
+/// Two moments match if at most one in this many rows is not between them.
 const FEW_OF: usize = 8;
-/// So many frames may be drawn between no two moments before the others are asked how many that is of them.
+/// This many frames may match no moments before the encoder compares their number with all frames.
 const UNLIKE_FEW: usize = 32;
 
-/// Packs rows of views; `None` where that is not worth it, or the table is not one.
+/// Packs rows of views; `None` if it would not pay, or if the table is not `views`.
 pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past: &Past) -> Option<DrawnMap<ByteBuf>> {
     let views = views::Columns::read(table);
     if table.name != views::NAME || !table.columns.iter().map(|column| &*column.name).eq(COLUMNS) || rows.is_empty() {
@@ -46,7 +46,7 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
     let mut lists: Vec<&[u32]> = Vec::new();
     let (mut last, mut last_list) = (Last::new(), Vec::<(u32, usize)>::new());
     let mut unlike = 0;
-    // The places of the states that the rows of a frame are between, as far as they have been looked for.
+    // The matched states of each row of the frame, as far as computed.
     let mut found: Vec<Option<(usize, usize)>> = Vec::new();
     let mut start = rows.start;
     while start < rows.end {
@@ -65,7 +65,7 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
         };
         let share_of = |(from, to): (usize, usize)| share(at, moments[from].0, moments[to].0);
         let drawn_between = (start..end).filter(|row| views.how.codes[*row] == how_between).count();
-        // Who stands still is between any two moments: only all rows together say which two they are.
+        // An entity at rest is between any two moments, so only all rows together identify the moments.
         let mut looked_for = None;
         let misses = |pair, most: usize| {
             let (share, mut missed) = (share_of(pair), 0);
@@ -90,7 +90,7 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
         let is_found = looked_for == pair && found.len() == end - start;
         if pair.is_none() && drawn_between > 0 {
             unlike += 1;
-            // It is drawn in another way than this.
+            // The views were drawn in another way.
             if unlike > UNLIKE_FEW && unlike > frames.len() / 4 {
                 return None;
             }
@@ -135,8 +135,9 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
     })
 }
 
-/// The two moments between which a frame of so many rows was drawn, if any two fit: most often those of the last frame, or the
-/// next ones. `misses` says how many rows two moments leave to be told, and need not count beyond a number.
+/// Finds the two moments between which a frame of `rows` rows was drawn; `None` if no two match. It first tries the
+/// moments of the last frame, then the following ones. `misses` counts the rows that do not match two moments, up to a
+/// maximum.
 fn find(
     moments: &[(i64, &States)],
     (player, at): (u32, i64),
@@ -149,7 +150,7 @@ fn find(
     let after = moments.partition_point(|(time, _)| *time <= at);
     let froms = (after.saturating_sub(TRIED)..after).rev();
     let tos = || after..moments.len().min(after + TRIED);
-    // The moment that was the later one of two is the earlier one of the next.
+    // The later moment of a pair is often the earlier moment of the next pair.
     let next = known.map(|known| last[known].1.1).filter(|next| *next < after);
     let others = next.into_iter().chain(froms).flat_map(|from| tos().map(move |to| (from, to)));
     let (few, mut fewest) = (rows / FEW_OF, rows / 2 + 1);
@@ -189,7 +190,7 @@ fn list_of<'t>(lists: &mut Vec<&'t [u32]>, last: &mut Vec<(u32, usize)>, player:
     list
 }
 
-/// The moments of which a state is used, and the frames' moments as places among them.
+/// Returns the moments with used states, and converts the frames' moments to indices into them.
 fn places(frames: &mut [Frame], used: &[Vec<bool>]) -> Vec<usize> {
     let places: Vec<usize> = (0..used.len()).filter(|moment| used[*moment].contains(&true)).collect();
     let place = |moment: usize| places.binary_search(&moment).ok();
@@ -199,7 +200,7 @@ fn places(frames: &mut [Frame], used: &[Vec<bool>]) -> Vec<usize> {
     places
 }
 
-/// The frames player by player, after whose each is; then the lists.
+/// Packs the players of the frames, then the frames grouped by player, then the lists.
 fn pack_frames(frames: &[Frame], lists: &[&[u32]]) -> Vec<Vec<u8>> {
     let mut order: Vec<&Frame> = frames.iter().collect();
     order.sort_by_key(|frame| frame.player);
@@ -219,7 +220,7 @@ fn pack_frames(frames: &[Frame], lists: &[&[u32]]) -> Vec<Vec<u8>> {
     ]
 }
 
-/// The moments' times, and the states that are used, entity by entity. Returns how many entities these are of.
+/// Packs the times of the moments, and the used states by entity. Returns the number of entities.
 fn pack_states(moments: &[(i64, &States)], used: &[Vec<bool>], places: &[usize], packed: &mut Vec<Vec<u8>>) -> u32 {
     packed.push(flat(places.iter().map(|moment| moments[*moment].0)));
     let mut states: Vec<(u32, usize, &Seen)> = Vec::new();
@@ -240,7 +241,7 @@ fn pack_states(moments: &[(i64, &States)], used: &[Vec<bool>], places: &[usize],
     series.len() as u32
 }
 
-/// A column in one series.
+/// Packs a column as one series.
 fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
     let values: Vec<i64> = values.collect();
     column::encode_quickly(&values, &[values.len()])

@@ -1,4 +1,4 @@
-//! Draws packed views again. Nothing is trusted: what no row can ask for is refused before there is room for it.
+//! Unpacks views. The decoder trusts nothing: it refuses impossible counts before it allocates memory.
 
 use serde_bytes::Bytes;
 
@@ -31,7 +31,7 @@ impl Reader<'_> {
     }
 }
 
-/// Unpacks so many rows, of which `names` are the ways of drawing.
+/// Unpacks `rows` rows; `names` are the names of the column `how`.
 pub(in crate::log::trace_file) fn decode(
     map: &DrawnMap<&Bytes>,
     rows: usize,
@@ -39,7 +39,7 @@ pub(in crate::log::trace_file) fn decode(
 ) -> Result<Rows, String> {
     let [frames, lists, moments, entities, others] =
         [map.frames, map.lists, map.moments, map.entities, map.others].map(|count| count as usize);
-    // Nothing is there that no row asks for.
+    // A valid chunk holds only what its rows need.
     let most =
         [frames, lists, others].into_iter().max().unwrap_or(0).max(moments.div_ceil(2)).max(entities.div_ceil(2));
     if most > rows {
@@ -101,14 +101,14 @@ pub(in crate::log::trace_file) fn decode(
     Ok(out)
 }
 
-/// Values that stand grouped, back where they were.
+/// Restores the order of grouped values.
 fn scattered<V: Clone + Default>(order: &[usize], grouped: Vec<V>) -> Vec<V> {
     let mut values = vec![V::default(); order.len()];
     order.iter().zip(grouped).for_each(|(place, value)| values[*place] = value);
     values
 }
 
-/// Lists of entities.
+/// The lists of entities.
 struct Lists {
     ends: Vec<usize>,
     entities: Vec<u32>,
@@ -136,7 +136,7 @@ impl Lists {
     }
 }
 
-/// The states of each moment, in ascending order of entity.
+/// Reads the states of each moment, in ascending order of entity.
 fn read_states(entities: usize, moments: usize, rows: usize, from: &mut Reader<'_>) -> Result<Vec<States>, String> {
     let ids: Vec<u32> = from.whole(&[entities])?;
     let counts: Vec<u32> = from.whole(&[entities])?;
