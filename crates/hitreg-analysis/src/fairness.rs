@@ -1,5 +1,5 @@
-//! The cost of latency for targets, by pair of players. It counts hits on targets that the shooter could not see at
-//! their position on the server, and measures how long they had been in cover on their own screens.
+//! The cost of latency for targets, by pair of players. Counts hits on targets that were not visible to the shooter at
+//! their position on the server. Also measures how long these targets had been in cover on their own screens.
 //!
 //! Lag compensation accepts this cost (Bernier 2001: "hit around a corner"). Without lag compensation the shooter pays,
 //! with shots that were on target but missed.
