@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// `tests/cli/outputs.rs` tests each of these commands; a new command must be added there, too.
+    /// `tests/cli/outputs.rs` tests each of these outputs; a new output must be added there, too.
     #[test]
     fn every_output_is_known() {
         let (mut outputs, mut inputs) = (Vec::new(), Vec::new());

@@ -64,8 +64,8 @@ use hitreg_log::record::Header;
 pub struct Engine<'a> {
     /// The games.
     pub games: &'a Games,
-    /// Called with the path and header of each log that is read.
-    /// The command line uses it to report the parts that [`passed_over`](hitreg_netcode::info::passed_over) finds.
+    /// Called with the path and header of each log that is read. The command line uses it to report the parts that
+    /// [`passed_over`](hitreg_netcode::info::passed_over) finds.
     pub read: fn(&Path, &Header),
 }
 

@@ -21,7 +21,7 @@ enum Events {
     Whole(Trace, Vec<Packet>),
     /// A trace in a file.
     File(TraceFile),
-    /// A replay in a temporary file. `has_packets` says whether the packets of its log are in another file.
+    /// A replay in a temporary file. `has_packets` says whether the file also contains the packets of its log.
     Replay { trace: TraceFile, has_packets: bool, _folder: TemporaryFolder },
 }
 

@@ -133,7 +133,7 @@ pub(super) fn play(
 }
 
 /// How often players were moved on their own screens. Empty if clients predict nothing, because then every snapshot
-/// moves them without a misprediction.
+/// moves them without a correction.
 fn jumps(trace: &TraceHeader, jumped: &[Jumped]) -> Vec<Jumps> {
     let is_off = |(key, value): &(String, String)| key == "prediction.mode" && value == "off";
     if trace.settings.iter().any(is_off) { Vec::new() } else { Jumps::of(jumped) }

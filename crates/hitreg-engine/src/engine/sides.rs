@@ -41,8 +41,8 @@ pub struct Sides {
 pub struct Across {
     /// The build that runs the server; `None` for this build.
     pub server: Option<PathBuf>,
-    /// The client build of side B; `None` for this build.
-    /// Side A uses its own build, or the server's build if it has none.
+    /// The client build of side B; `None` for this build. Side A uses its own build, or the server's build if it has
+    /// none.
     pub client: Option<PathBuf>,
 }
 
@@ -102,8 +102,8 @@ impl Sides {
     /// Makes the traces of both sides, in parallel.
     ///
     /// # Errors
-    /// Fails if a file, a setting or a build is not available, or if the job was stopped.
-    /// A log that a build cannot play is not an error; the result is then [`Missing`].
+    /// Fails if a file, a setting or a build is not available, or if the job was stopped. A log that a build cannot
+    /// play is not an error; the result is then [`Missing`].
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
         self.held(engine, runner)?.in_memory(&self.first)
     }
@@ -223,8 +223,7 @@ impl Sides {
         has_settings.then_some(if rejudged { WhatIf::Rejudge } else { WhatIf::Replay })
     }
 
-    /// The log that both sides replay, and the build of each side.
-    /// `None` if they do not replay one common log.
+    /// The log that both sides replay, and the build of each side. `None` if they do not replay one common log.
     pub fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
         let replays = !(self.across.is_some() || self.second.is_some() || self.ways.are_plain());
         replays.then_some((self.first.as_path(), [self.ways.a.build.as_deref(), self.ways.b.build.as_deref()]))

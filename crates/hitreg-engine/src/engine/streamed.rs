@@ -21,8 +21,8 @@ use hitreg_netcode::replay::{Options, Ran, ReplayError, Source, Start, Survey};
 use hitreg_netcode::score::{ModeScore, ScoreError};
 use hitreg_netcode::settings::Settings;
 
-/// The limit for open-loop streaming, in unpacked bytes over all passes.
-/// Open-loop streaming reads the log once per player. A log above this limit is loaded into memory instead.
+/// The limit for open-loop streaming, in unpacked bytes over all passes. Open-loop streaming reads the log once per
+/// player. A log above this limit is loaded into memory instead.
 const MAX_PASS_BYTES: u64 = 4 << 30;
 /// A log that needs at most this many bytes of memory, with its trace, is loaded as a whole.
 const SHORT_BYTES: usize = 64 << 20;
@@ -137,8 +137,8 @@ impl SurveyedLog {
         is_soon_read && !game.judges_again() && self.source().streams_clients(options)
     }
 
-    /// Whether the start of this replay supports these options.
-    /// A keyframe holds state under the log's own settings only, without rollback checks or datagram sizes.
+    /// Whether the start of this replay supports these options. A keyframe holds state under the log's own settings
+    /// only, without rollback checks or datagram sizes.
     pub fn starts(&self, options: &Options) -> bool {
         let of_its_own = options.settings.is_none() && options.rollback_every.is_none() && !options.sizes;
         self.start.is_none() || of_its_own
@@ -148,8 +148,7 @@ impl SurveyedLog {
     /// rows.
     ///
     /// The flag in `options` makes the replay encode every datagram. Without it, the result is `None` if datagrams may
-    /// have
-    /// affected the outcome; the caller must then discard everything that `to` received.
+    /// have affected the outcome; the caller must then discard everything that `to` received.
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if this build cannot replay it.
@@ -332,8 +331,8 @@ impl<R: std::io::Read> Stretches for LogReader<R> {
     }
 }
 
-/// Runs `attempt` without encoding datagrams, and again with encoding if the first result is `None`.
-/// `encoded` carries that decision: callers that share it skip the first attempt.
+/// Runs `attempt` without encoding datagrams, and again with encoding if the first result is `None`. `encoded` carries
+/// that decision: callers that share it skip the first attempt.
 ///
 /// # Errors
 /// Fails as `attempt` does.

@@ -53,8 +53,8 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         }
     }
 
-    /// Waits for the result of `first`, and meanwhile runs the other wanted probes in free slots.
-    /// Stops running probes that are not wanted.
+    /// Waits for the result of `first`, and meanwhile runs the other wanted probes in free slots. Stops running probes
+    /// that are not wanted.
     pub(super) fn get(&mut self, first: &K, wanted: &[K]) -> T {
         self.done.retain(|key, _| key == first || wanted.contains(key));
         loop {

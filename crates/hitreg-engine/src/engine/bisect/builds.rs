@@ -28,8 +28,8 @@ impl BuildSearch<'_> {
     /// Runs the search, and calls `steps` after each judged build.
     ///
     /// # Errors
-    /// Fails if a build does not exist, the judge's command cannot be run, or the job was stopped.
-    /// A log that a build cannot play is not an error.
+    /// Fails if a build does not exist, the judge's command cannot be run, or the job was stopped. A log that a build
+    /// cannot play is not an error.
     pub fn run(&self, judge: &Judge<'_>, steps: &Steps<'_>) -> Result<Found, EngineError> {
         let builds: Vec<Build> = self.builds.iter().map(|path| Build::at(path)).collect::<Result<_, _>>()?;
         let probe = |at: &usize, stop: &Stop, _| probe(&judge.under(stop), &builds[*at]);
@@ -127,8 +127,8 @@ impl Bisection<'_, '_, '_> {
         Ok(answer)
     }
 
-    /// Waits for the probe of one build, while speculative probes run beside it.
-    /// Returns its answer, or `None` if its trace still has to be compared.
+    /// Waits for the probe of one build, while speculative probes run beside it. Returns its answer, or `None` if its
+    /// trace still has to be compared.
     fn probe(&mut self, at: usize) -> Result<Option<Answer>, EngineError> {
         if self.traces.contains_key(&at) {
             return Ok(None);

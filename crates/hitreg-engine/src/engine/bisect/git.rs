@@ -17,8 +17,8 @@ use crate::build::{Stop, Untestable};
 use crate::engine::{EngineError, check};
 use hitreg_log::trace::Trace;
 
-/// A search in a range of commits. It assumes that the first is good and the last is bad.
-/// Commits are built in worktrees beside the user's own. An interrupted search resumes when it is run again.
+/// A search in a range of commits. It assumes that the first is good and the last is bad. Commits are built in
+/// worktrees beside the user's own. An interrupted search resumes when it is run again.
 #[derive(Clone, Copy, Debug)]
 pub struct GitSearch<'a> {
     /// A folder inside the repository.
@@ -45,8 +45,8 @@ impl GitSearch<'_> {
     /// Runs the search, and calls `steps` after each judged commit.
     ///
     /// # Errors
-    /// Fails if git, the folder or the judge's command fails, or the job was stopped.
-    /// A commit that does not build is not an error.
+    /// Fails if git, the folder or the judge's command fails, or the job was stopped. A commit that does not build is
+    /// not an error.
     pub fn run(&self, judge: &Judge<'_>, steps: &Steps<'_>) -> Result<Found, EngineError> {
         if self.artifact.is_absolute() {
             return Err(EngineError::AbsoluteArtifact);

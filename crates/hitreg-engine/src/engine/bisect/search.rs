@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 /// Chooses from the remaining candidates, which are sorted best first. `skipped` candidates could not be judged.
 ///
 /// Untestable candidates tend to be neighbours, for example a range of commits that does not build. So the next best
-/// candidate is a bad choice. The more were skipped, the further the choice moves into the better half of the list.
-/// Its step is the golden ratio, which spreads the choices evenly.
+/// candidate is a bad choice. The more were skipped, the further the choice moves into the better half of the list. Its
+/// step is the golden ratio, which spreads the choices evenly.
 pub(super) fn choose<T>(best_first: &[T], skipped: usize) -> Option<&T> {
     let away = (skipped * 618 % 1000) * best_first.len() / 2000;
     best_first.get(away)

@@ -1,6 +1,5 @@
-//! Runs one usercmd of a log on one body, in this or another build.
-//! A tick bisection runs it in two builds and compares the resulting bodies.
-//! Another build is called as `BUILD step LOG OPTIONS -o FILE`.
+//! Runs one usercmd of a log on one body, in this or another build. A tick bisection runs it in two builds and compares
+//! the resulting bodies. Another build is called as `BUILD step LOG OPTIONS -o FILE`.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +15,8 @@ struct After {
     cells: Vec<u32>,
 }
 
-/// Runs one usercmd of a log on its player's body among `entities`.
-/// Returns the answer of a build: the resulting body as JSON.
+/// Runs one usercmd of a log on its player's body among `entities`. Returns the answer of a build: the resulting body
+/// as JSON.
 ///
 /// # Errors
 /// Fails as [`Playable::step`] does.

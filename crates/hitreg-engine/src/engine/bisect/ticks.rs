@@ -25,8 +25,8 @@ pub struct Bisected {
 
 /// Bisects the ticks of both sides' traces. Returns [`Missing`] if a side has no trace.
 ///
-/// If both sides replay one log, both builds run the usercmds of the first differing tick again.
-/// They start from the last common state.
+/// If both sides replay one log, both builds run the usercmds of the first differing tick again. They start from the
+/// last common state.
 ///
 /// # Errors
 /// Fails as [`Sides::traces`] does, and if the traces cannot be compared with these options.

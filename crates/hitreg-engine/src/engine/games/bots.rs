@@ -32,7 +32,7 @@ pub trait ReadySession {
     /// Fails if the scenario is out of bounds.
     fn live_header(&self) -> Result<Header, LiveError>;
 
-    /// Runs it live, over UDP on this computer.
+    /// Runs its server and bots live, over UDP.
     ///
     /// # Errors
     /// Fails if sockets are not available or the log cannot be written.

@@ -33,7 +33,7 @@ impl StandsThere {
         StandsThere { tick: *tick, at: *at, stretch: *stretch, content: xxh3_128(content) }
     }
 
-    /// Whether this keyframe equals the replayed one, and needs no records from before its own position.
+    /// Whether this keyframe equals the replayed one, and skips no records that a replay from it needs.
     fn is_like(&self, made: &StandsThere) -> bool {
         (self.tick, self.at, self.content) == (made.tick, made.at, made.content) && self.stretch <= made.stretch
     }
@@ -43,8 +43,7 @@ impl Engine<'_> {
     /// Surveys a log for a replay from a given time on.
     ///
     /// With keyframes, it reads only as far as the last keyframe at or before that time. If there is no such keyframe,
-    /// the
-    /// log's first keyframe replaces the survey pass.
+    /// the log's first keyframe replaces the survey pass.
     ///
     /// # Errors
     /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
@@ -142,8 +141,7 @@ impl SurveyedLog {
     }
 
     /// As [`SurveyedLog::attempt`]. Also returns the first tick whose recorded keyframe differs from the replayed
-    /// state.
-    /// A log without keyframes costs almost nothing extra.
+    /// state. A log without keyframes costs almost nothing extra.
     pub(in crate::engine) fn attempt_beside_keyframes(
         &self,
         game: &dyn Playable,

@@ -1,6 +1,6 @@
-//! Splits a log with keyframes into legs that are replayed independently.
-//! A leg starts from the state of a keyframe and is compared with the later keyframes that it reaches. If all of them
-//! match, each leg starts where the one before it ends.
+//! Splits a log with keyframes into legs that are replayed independently. A leg starts from the state of a keyframe and
+//! is compared with the later keyframes that it reaches. If all of them match, each leg starts where the one before it
+//! ends.
 
 use std::ops::Range;
 
@@ -51,8 +51,7 @@ impl SurveyedLog {
     }
 
     /// Replays a leg while reading it, and returns the first tick whose recorded keyframe differs from the replayed
-    /// state.
-    /// Returns `None` if datagrams may have affected the outcome.
+    /// state. Returns `None` if datagrams may have affected the outcome.
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if this build cannot continue from the leg's first keyframe.

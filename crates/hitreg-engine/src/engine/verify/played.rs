@@ -142,8 +142,8 @@ pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<Co
     contradicts(&recorded(session).ok()?, &replayed.trace)
 }
 
-/// The first difference between a log and its replay although their state hashes agree: `` in `ticks`, first in tick 5:
-/// at_us``.
+/// The first difference between a log and its replay although their state hashes agree, as text such as
+/// `` in `ticks`, first in tick 5: at_us``.
 pub(super) struct Contradicts(String);
 
 impl Contradicts {
