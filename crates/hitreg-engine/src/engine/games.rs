@@ -127,7 +127,7 @@ impl Games {
 /// The bodies of entities, each as cells in the order of the log's fields.
 pub type Bodies = BTreeMap<EntityId, Vec<u32>>;
 
-/// The operations on a game, without its types. [`Games`] implements it for any [`Netcode`].
+/// The operations on a game, without its types. [`replaying`] creates one from any [`Netcode`].
 pub trait Playable: Send + Sync {
     /// The game's name in log headers.
     fn name(&self) -> &'static str;

@@ -90,8 +90,8 @@ impl Engine<'_> {
         Ok(None)
     }
 
-    /// Computes the keyframes of a log by replaying it. Returns none if the game's state cannot be serialized.
-    /// `progress` is called regularly with the session time reached.
+    /// Computes the keyframes of a log by replaying it. Returns none if the game's state cannot be serialized, or if
+    /// datagrams may affect the replay. `progress` is called regularly with the session time reached.
     ///
     /// # Errors
     /// Fails if the log cannot be read again or replayed.
