@@ -1,4 +1,4 @@
-//! The command line: arguments in, one file a subcommand, exit codes out.
+//! The command line: parses arguments, runs one subcommand per file, and returns exit codes.
 
 mod bisect;
 mod claims;
@@ -61,23 +61,23 @@ use output::{Format, Output};
 use outputs::Outputs;
 use trouble::Trouble;
 
-/// What a command came to. The numbers are the exit codes; `git bisect run` skips 125 and stops at 128.
+/// The outcome of a command, with its exit code. `git bisect run` skips 125 and stops at 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// Done, or the same.
+    /// The command succeeded, or the compared runs are the same.
     Done = 0,
-    /// Something differs.
+    /// The compared runs differ.
     Differs = 1,
-    /// It cannot be judged.
+    /// The input cannot be judged.
     Untestable = 125,
-    /// Bad usage, or input that cannot be read.
+    /// The arguments are invalid, or an input cannot be read.
     Trouble = 128,
-    /// Ctrl-C, as shells have it: 128 and the signal's number.
+    /// The command was interrupted: 128 plus the number of SIGINT, as in shells.
     Interrupted = 130,
 }
 
-/// The whole program of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`. It is called as the
-/// game is; [`Program`] gives it another name and a version.
+/// Runs the command line of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`. The
+/// program has the game's name; [`Program`] sets another name and a version.
 pub fn main<G>() -> ExitCode
 where
     G: Bots + Netcode,
@@ -89,19 +89,19 @@ where
     }))
 }
 
-/// The whole program of `hitreg` itself, with its built-in games.
+/// Runs the command line of `hitreg`, with its built-in games.
 pub fn built_in() -> ExitCode {
     Program::hitreg().run(&crate::registry::built_in())
 }
 
 impl Program {
-    /// The whole program of a build that plays these games.
+    /// Runs the command line of a build that plays these games, with the arguments of the process.
     pub fn run(self, games: &Games) -> ExitCode {
         ExitCode::from(self.run_args(games, std::env::args_os()))
     }
 
-    /// Runs one command line, the program's name first, and says its exit code: 0 done or the same, 1 differs, 125 cannot be
-    /// judged, 128 trouble, 130 interrupted.
+    /// Runs one command line, whose first argument is the program's name. Returns the exit code: 0 done or the same, 1
+    /// differs, 125 cannot be judged, 128 trouble, 130 interrupted.
     pub fn run_args(self, games: &Games, args: impl IntoIterator<Item = OsString>) -> u8 {
         outcome_of(self, games, args.into_iter().collect()) as u8
     }
@@ -201,7 +201,7 @@ enum Color {
 }
 
 impl Color {
-    /// From here on, for all output.
+    /// Sets the color choice for all later output.
     fn take_effect(self) {
         match self {
             Color::Auto => anstream::ColorChoice::Auto,
@@ -226,7 +226,7 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
-        // Help that was asked for is an answer; help that comes because arguments are missing is not.
+        // Requested help is a success; help because of missing arguments is an error.
         Err(usage) => {
             if let Err(error) = usage.print() {
                 Trouble::from(error).print();
@@ -251,9 +251,9 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
     }
 }
 
-/// Sets the memory limit by the environment, else by the machine's memory. The builds that this program starts inherit the
-/// environment.
-#[expect(clippy::disallowed_methods, reason = "it bounds memory, and changes nothing that comes out")]
+/// Sets the memory limit from the environment, or from the machine's memory. Builds that this program starts inherit
+/// the environment variable.
+#[expect(clippy::disallowed_methods, reason = "the limit bounds memory and does not affect results")]
 fn set_memory_limit() -> Result<(), Trouble> {
     const NAME: &str = "HITREG_MEMORY_MIB";
     let limit = match std::env::var_os(NAME) {

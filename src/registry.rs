@@ -2,7 +2,7 @@
 
 use crate::engine::Games;
 
-/// Arena, QuakeWorld and Quake III, each as its own crate makes it.
+/// Returns Arena, QuakeWorld and Quake III, each from its own crate.
 pub fn built_in() -> Games {
     Games::default()
         .with(hitreg_arena::playable())

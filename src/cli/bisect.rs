@@ -1,4 +1,4 @@
-//! `hitreg bisect`: where two runs part, and which build or commit brought it.
+//! `hitreg bisect`: finds where two runs diverge, and the build or commit that introduced it.
 
 mod builds;
 mod found;

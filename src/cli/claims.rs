@@ -1,4 +1,4 @@
-//! `hitreg claims`: the statements of the founding documents, each measured.
+//! `hitreg claims`: measures the statements of the founding documents.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     Ok(if result.holds { Outcome::Done } else { Outcome::Differs })
 }
 
-/// The claims of these names; all, if there are none.
+/// The claims with these names; all claims if there are no names.
 fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, Trouble> {
     let is_meant = |claim: &&Claim, name: &String| claim.name == name || claim.name.starts_with(&format!("{name}-"));
     for name in names {
@@ -146,10 +146,10 @@ fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
     }
 }
 
-/// Where labels and details stand.
+/// The columns of labels and details.
 const DETAIL: [usize; 2] = [4, 15];
 
-/// What was expected and what came out, a row each. What is as expected is plain, what is not is marked.
+/// Prints the expected and the measured values, one row each. Values outside the expected range are marked.
 fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
     let row = |figure: &Figure| -> Vec<Cell> {
         let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
@@ -172,7 +172,7 @@ fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
     }
 }
 
-/// Whole numbers as they are, others with what tells something.
+/// Formats whole numbers in full, and other numbers with their significant digits.
 fn number(value: f64) -> String {
     let rounded = libm::round(value);
     match value.abs() {

@@ -1,4 +1,4 @@
-//! `hitreg completions`: what a shell needs to complete the command line.
+//! `hitreg completions`: prints a completion script for a shell.
 
 use clap_complete::Shell;
 

@@ -1,8 +1,8 @@
-//! `hitreg.toml`: options that a team gives every time, for a folder and all that is below it.
+//! `hitreg.toml`: default options for a folder and everything below it.
 //!
-//! A table is a command, a key in it one of the command's long options; keys outside of tables are options that every command
-//! has. What is typed goes before what the file says, and so does what cannot go together with that. The file is checked
-//! whole, whatever the command.
+//! A table is named after a command, and its keys are the command's long options. Keys outside of tables are options of
+//! all commands. Options on the command line override the file, and so do options that conflict with one from the file.
+//! The whole file is checked, whatever the command.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -17,29 +17,29 @@ use super::trouble::Trouble;
 use crate::build::{CONFIG_VARIABLE, NO_CONFIG};
 use crate::store;
 
-/// The file's name.
+/// The name of the config file.
 const NAME: &str = "hitreg.toml";
 
-/// The options that a file adds to a command line, and where they come from.
+/// A command line with the options from a config file, and their origin.
 pub(super) struct Added {
-    /// The whole command line.
+    /// The complete command line.
     pub(super) args: Vec<OsString>,
-    /// What of it was added, and by which file.
+    /// The file and the options that it added; `None` if it added none.
     pub(super) added: Option<(PathBuf, Vec<String>)>,
 }
 
-/// Adds to a command line what the file that is in force says.
+/// Adds the options of the config file in effect to a command line.
 ///
 /// # Errors
-/// When there is such a file and it cannot be read, or holds what no command takes.
+/// Fails if the file cannot be read or contains an unknown option.
 pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<Added, Trouble> {
     let here = in_force();
-    // Where no file is in force, and none may be meant, nothing is read twice.
+    // Without a file in effect and without `--config`, the arguments need only one parse.
     if here.is_none() && !args.iter().any(|arg| arg.to_string_lossy().starts_with("--config")) {
         return Ok(Added { args, added: None });
     }
     let matches = command.clone().ignore_errors(true).try_get_matches_from(&args);
-    // Whatever is wrong with the arguments is said when they are read in earnest.
+    // Invalid arguments are reported by the main parse.
     let Ok(matches) = matches else { return Ok(Added { args, added: None }) };
     let typed = matches.try_get_one::<PathBuf>("config").ok().flatten().cloned();
     let Some(path) = typed.or(here) else { return Ok(Added { args, added: None }) };
@@ -56,9 +56,9 @@ pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<Ad
     Ok(Added { args, added })
 }
 
-/// The file that the environment names, or the nearest one from here upwards.
+/// The config file that the environment names, or the nearest one in the working folder and its parents.
 fn in_force() -> Option<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "it chooses options, as typing them would")]
+    #[expect(clippy::disallowed_methods, reason = "the variable selects options, as the command line does")]
     let named = std::env::var_os(CONFIG_VARIABLE).filter(|path| !path.is_empty());
     let nearest = || {
         let here = std::env::current_dir().ok()?;
@@ -80,7 +80,7 @@ impl ConfigFile<'_> {
         Ok(ConfigFile { path, table })
     }
 
-    /// Refuses what no command takes.
+    /// Rejects keys that no command accepts.
     fn check(&self, command: &Command, table: &Table) -> Result<(), Trouble> {
         for (key, value) in table {
             match value {
@@ -104,7 +104,7 @@ impl ConfigFile<'_> {
         found.ok_or_else(|| self.unknown("option", key, options().map(|(long, _)| long)))
     }
 
-    /// What is said for the command that was called and for all commands, where nothing that was typed goes before it.
+    /// The options for the called command and for all commands, without options that the command line overrides.
     fn options(&self, command: &Command, matches: &ArgMatches) -> Result<Vec<String>, Trouble> {
         let mut added = Vec::new();
         let (mut command, mut matches, mut table) = (command, matches, Some(&self.table));
@@ -126,7 +126,7 @@ impl ConfigFile<'_> {
         }
     }
 
-    /// Paths are meant from the folder of the file.
+    /// Adds an option. Relative paths start at the folder of the file.
     fn add(&self, argument: &Arg, key: &str, value: &Value, added: &mut Vec<String>) {
         let kind = argument.get_value_parser().type_id();
         let is_path = kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<OutPath>();
@@ -153,8 +153,8 @@ impl ConfigFile<'_> {
     }
 }
 
-/// What an option is given, once for each time; `None` in place of a value for one that takes none. Nothing for `false`. `None`
-/// for what no option can be.
+/// The values of an option, one for each time it is given; each is `None` for an option without a value. An option set
+/// to `false` has none. Returns `None` if the value does not fit the option.
 fn words_of(argument: &Arg, value: &Value) -> Option<Vec<Option<String>>> {
     let takes_value = argument.get_action().takes_values();
     Some(match value {

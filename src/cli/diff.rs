@@ -1,4 +1,4 @@
-//! `hitreg diff`: what changed between two runs.
+//! `hitreg diff`: shows what changed between two runs.
 
 pub(super) mod looking;
 pub(super) mod running;
@@ -67,12 +67,12 @@ pub(super) struct Args {
     running: Running,
 }
 
-/// A comparison and what was compared.
+/// The result of a comparison, with the names of both sides.
 #[derive(Serialize)]
 struct Compared<'a> {
     a: &'a str,
     b: &'a str,
-    /// Which question about other settings the counts of hits answer.
+    /// How the counts of hits under changed settings were made.
     #[serde(skip_serializing_if = "Option::is_none")]
     what_if: Option<&'static str>,
     summary: String,
@@ -82,7 +82,7 @@ struct Compared<'a> {
     why: Option<&'a Explained>,
 }
 
-/// A shot that came out differently, on both sides; `None` where it was not fired.
+/// A shot with different results, explained on both sides; a side is `None` if it lacks the shot.
 #[derive(Serialize)]
 struct Explained {
     shot: ShotName,
@@ -94,7 +94,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
     let (engine, mut sides, runner) = (files::engine(games), args.sides.sides()?, args.running.runner()?);
     let asked = args.looking.options();
-    // What is told at length is told of prediction and drawing, whatever is compared.
+    // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     if !args.verbose && args.why.is_none() && output.format() == Format::Text {
         sides.ways.ask_for(asked.on.tables());
     }
@@ -182,7 +182,7 @@ impl Explained {
     }
 }
 
-/// The exit code of a verdict.
+/// The exit code for a verdict.
 pub(super) fn outcome(verdict: Verdict) -> Outcome {
     match verdict {
         Verdict::Same => Outcome::Done,
@@ -191,14 +191,14 @@ pub(super) fn outcome(verdict: Verdict) -> Outcome {
     }
 }
 
-/// A side without a trace, in words.
+/// Prints the reason why a side has no trace.
 pub(super) fn print_missing(page: &mut Page, missing: &Missing) {
     page.styled(UNSURE, "untestable");
     page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());
 }
 
-/// What a process said last.
+/// Prints the last lines of a process's stderr.
 pub(super) fn print_last_words(page: &mut Page, lines: &[String]) {
     for line in lines {
         page.faint(4, line);

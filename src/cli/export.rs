@@ -1,4 +1,4 @@
-//! `hitreg export`: a trace's tables as JSONL or CSV, or all of it as events for Perfetto.
+//! `hitreg export`: writes a trace's tables as JSONL or CSV, or the whole trace as events for Perfetto.
 
 mod events;
 mod replayed;
@@ -107,21 +107,21 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// Where the tables come from.
+/// The source of the tables.
 enum Tables {
     /// A trace in memory.
     Whole(Trace),
-    /// A trace that is read once more for each table that is written.
+    /// A trace in a file, which is read once for each table.
     File {
         path: PathBuf,
-        /// Which tables it has.
+        /// The tables, without rows, and their numbers of rows.
         shapes: Vec<(Table, u64)>,
-        /// Where it is, if it is not to stay.
+        /// The temporary folder of the file, if it is to be deleted.
         _folder: Option<TemporaryFolder>,
     },
 }
 
-/// A trace of more tables is read once, into memory: a replay's have twelve.
+/// A trace with more tables is loaded into memory and read once. A replay has twelve tables.
 const MOST_READINGS: usize = 24;
 
 impl Tables {
@@ -144,7 +144,8 @@ impl Tables {
             log.as_ref().map(|log| Replayed::of(games, args, log, wanted, false)).transpose().map(Option::flatten)
         };
         let mut made = replayed(&wanted)?;
-        // One that this replay has not, such as `variables`: all others are named. Where no replay has it, they are there already.
+        // The requested table is missing from this replay, for example `variables`. The error then lists all tables
+        // that exist.
         let has = |name: &str| made.as_ref().is_none_or(|made| made.shapes.iter().any(|(table, _)| table.name == name));
         if args.table.as_deref().is_some_and(|name| TableSchema::of(name).is_some() && !has(name)) {
             made = replayed(&|_| false)?;
@@ -158,7 +159,7 @@ impl Tables {
         }
     }
 
-    /// Which tables there are, and how many rows they have.
+    /// The tables, without rows, and their numbers of rows.
     fn shapes(&self) -> Vec<(&Table, u64)> {
         match self {
             Tables::Whole(trace) => trace.tables.iter().map(|table| (table, table.rows() as u64)).collect(),
@@ -181,7 +182,7 @@ impl Tables {
     }
 }
 
-/// Why a table was not written.
+/// The reason why a table was not written.
 enum Failed {
     Reading(Trouble),
     Writing(std::io::Error),
@@ -208,7 +209,7 @@ impl From<Failed> for Trouble {
     }
 }
 
-/// Writes a file; what is half written does not get its name.
+/// Writes a file under a temporary name, and renames it once it is complete.
 fn save(target: &Target, write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<(), Failed>) -> Result<(), Trouble> {
     let mut unread = None;
     let saved = store::save(target, |out| match write(out) {
@@ -225,7 +226,7 @@ fn save(target: &Target, write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Resul
     }
 }
 
-/// Writes a table of a trace as it is read.
+/// Writes a table of a trace while reading it.
 fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
     let mut trace = store::open_trace(path).map_err(Trouble::from)?;
     let mut next = || match trace.next_rows_of(&|name| name == shape.name) {
@@ -239,8 +240,8 @@ fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut (dyn
     Ok(rows.finish()?)
 }
 
-/// The trace itself, or what a replay of the log gives; and the packets: the log's, which has their bytes, where they are of its
-/// own settings. `told` is whether it has been told what of the log is passed over.
+/// Returns a trace, or the replay of a log, and the packets. The packets come from the log, with their bytes, if the
+/// replay uses the log's own settings. `told` suppresses the note about parts of the log that were skipped.
 fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet>), Trouble> {
     let path = &args.file;
     let (file, kind) = files::read(path)?;
@@ -256,7 +257,7 @@ fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet
     let (options, _) = args.what_if.options(&log.session.header)?;
     let game = match games.of(&log.session) {
         Ok(game) => game,
-        // What its own records say needs no game.
+        // The log's own records can be exported without its game.
         Err(_) if args.what_if.is_plain() => return Ok((said(&log.session), traffic::of_session(&log.session))),
         Err(error) => return Err(Trouble::file(path, error)),
     };
@@ -281,7 +282,7 @@ fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a 
     })
 }
 
-/// A file for each table, by its name. A trace may come from anybody: its names never choose a path.
+/// The name and the file name of each table. Names in a trace are untrusted, so only plain names become file names.
 fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String)>, Trouble> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let file = |(table, _): &(&Table, u64)| {
@@ -295,7 +296,8 @@ fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String
     tables.iter().map(file).collect()
 }
 
-/// An earlier table of this name, by the columns that tell its rows apart; one of a build's own is never replaced.
+/// The kind of an earlier export of this table, by the columns that identify its rows. Tables of other builds are never
+/// replaced.
 fn like(name: &str, format: RowFormat) -> Kind {
     match format {
         #[cfg(feature = "parquet")]

@@ -1,4 +1,5 @@
-//! `hitreg import`: recordings of real games become logs. Each format is a line of a table, and a file beside this one.
+//! `hitreg import`: turns recordings of real games into logs. Each format is an entry of a table and a file beside this
+//! one.
 
 mod quake3;
 mod qwd;
@@ -13,12 +14,12 @@ use super::trouble::Trouble;
 /// A format of recordings.
 struct Format {
     name: &'static str,
-    /// Adds what it takes, and what is said of it.
+    /// Adds the format's arguments and help.
     arguments: fn(Command) -> Command,
     run: fn(&ArgMatches, &mut Output) -> Result<Outcome, Trouble>,
 }
 
-/// Another one is a line here, and its arguments and what is done with them in a file of its own.
+/// The supported formats. Each has its arguments and its code in its own file.
 const FORMATS: &[Format] = &[
     Format {
         name: "qwd",
@@ -37,7 +38,7 @@ const FORMATS: &[Format] = &[
     },
 ];
 
-/// The format that was asked for, and what was given to it.
+/// The requested format with its arguments.
 pub(super) struct Args {
     format: &'static Format,
     matches: ArgMatches,

@@ -1,4 +1,4 @@
-//! `hitreg info`: what a log or a trace holds.
+//! `hitreg info`: shows the contents of a log or a trace.
 
 mod trace;
 
@@ -57,35 +57,35 @@ struct LogInfo<'a> {
     info: Info,
     shots: Option<u64>,
     hits: Option<u64>,
-    /// Why shots are not counted: mostly because nobody asked for it.
+    /// The reason why shots are not counted, for example because no replay was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     shots_unknown: Option<String>,
     size_bytes: u64,
     bytes_per_usercmd: Option<f64>,
-    /// Settings that differ from the preset's.
+    /// Settings that differ from the preset.
     settings_changed: Vec<(String, String)>,
-    /// What a later version recorded, and this build does not know.
+    /// Data of a later format version that this build skips.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_over: Vec<String>,
-    /// Whether it is of netcode of its own.
+    /// Whether the log comes from netcode other than hitreg's.
     #[serde(skip)]
     foreign: bool,
-    /// The kinds of records that only its header knows.
+    /// The record kinds that only the log's header describes.
     #[serde(skip)]
     own: Vec<String>,
-    /// Set when the log is cut off and only its beginning is shown.
+    /// A warning if the log is cut off and only its beginning is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
 
-/// A log, as far as it goes.
+/// A log, up to its end or the place where it is cut off.
 struct Log {
     header: Header,
     figures: Figures,
     version: Version,
     size_bytes: u64,
     torn: Option<Torn>,
-    /// What cannot be read again, such as a pipe.
+    /// The session, if the input cannot be read again, for example a pipe.
     session: Option<Session>,
 }
 
@@ -167,7 +167,7 @@ fn show_log(games: &Games, args: &Args, mut log: Log, output: &mut Output) -> Re
     Ok(Outcome::Done)
 }
 
-/// Shots and hits, from a replay that is the recorded session.
+/// Counts shots and hits by a replay that matches the recorded session.
 fn count_shots(games: &Games, path: &Path, log: &Log, replay: bool) -> Result<(u64, u64), String> {
     match (log.header.holds(), log.header.side) {
         (Holds::Whole, _) => {}
@@ -235,7 +235,7 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     let ticks =
         if info.ticks == 0 { "no server ticks".to_owned() } else { format!("{} ticks", count(info.ticks as u64)) };
     page.pair("duration", &format!("{}, {ticks}", duration(Micros(info.duration_us))));
-    // Which button fires is for the game to say.
+    // Only the game knows which button fires.
     let firing = format!(", {} of them firing", count(info.usercmds_firing as u64));
     let firing = if shown.foreign { "" } else { &firing };
     page.pair("usercmds", &format!("{}{firing}", count(info.usercmds as u64)));

@@ -1,5 +1,5 @@
-//! Being told to end, by Ctrl-C, SIGTERM or SIGHUP: what runs is put in order, what was recorded is kept, and what is not whole
-//! goes.
+//! Handles Ctrl-C, SIGTERM and SIGHUP: running jobs shut down, recordings are completed, and temporary files are
+//! deleted.
 
 mod signals;
 
@@ -14,17 +14,17 @@ use super::trouble::Trouble;
 use crate::build::Stop;
 use crate::store;
 
-/// One press of Ctrl-C may come twice, from the terminal and from whoever passes it on to a process group (make, a shell, a
-/// container's init): what comes so soon after the first is no second one.
+/// Signals within this time count as one. A terminal and a process that forwards signals to its group (make, a shell, a
+/// container's init) can deliver one Ctrl-C twice.
 const SAME_PRESS: Duration = Duration::from_secs(1);
 
-/// From here on nothing temporary is left when the program is told to end.
+/// Installs the handler that deletes temporary files when the program is interrupted.
 pub(super) fn leave_nothing() -> Result<(), Trouble> {
     hear(listeners().get_or_insert_default())
 }
 
-/// What ends when the program is told to end. From the first call on it is listened to: the first time lets whoever runs
-/// builds put things in order, the second one ends the program on the spot.
+/// Returns the stop that the first signal triggers, so that running builds can shut down. A second signal ends the
+/// program at once. The handler is installed by the first call.
 pub(super) fn stop() -> Result<Stop, Trouble> {
     static STOP: Mutex<Option<(Stop, Listening)>> = Mutex::new(None);
     let mut heard = STOP.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +38,7 @@ pub(super) fn stop() -> Result<Stop, Trouble> {
     Ok(stop)
 }
 
-/// Whether the program was told to end while something was recorded, so that the recording ends whole.
+/// A flag that is set when a signal arrives during a recording. The recording then ends with a complete log.
 pub(super) struct Told {
     told: Arc<AtomicBool>,
     _listening: Listening,
@@ -51,7 +51,7 @@ impl Deref for Told {
     }
 }
 
-/// Listens for as long as the result lives: a second time, and whatever comes after that, ends the program on the spot.
+/// Installs a handler for as long as the result lives. A second signal ends the program at once.
 pub(super) fn stop_when_told() -> Result<Told, Trouble> {
     let told = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&told);
@@ -59,7 +59,7 @@ pub(super) fn stop_when_told() -> Result<Told, Trouble> {
     Ok(Told { told, _listening: listening })
 }
 
-/// Who is told first. The program's handler can be set but once, and one program may run several commands.
+/// The handlers to call at the first signal. The process has one system handler, but may run several commands.
 #[derive(Default)]
 struct Listeners {
     is_set: bool,
@@ -73,7 +73,7 @@ fn listeners() -> MutexGuard<'static, Option<Listeners>> {
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of them; dropped, it is told no more.
+/// A registered handler. Dropping it removes the handler.
 struct Listening(u64);
 
 impl Drop for Listening {
@@ -106,7 +106,7 @@ fn hear(listeners: &mut Listeners) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// What a signal does.
+/// Handles a signal.
 fn end_all() {
     let mut listeners = listeners();
     let Some(listeners) = &mut *listeners else { return };

@@ -1,4 +1,4 @@
-//! Live sessions into logs: what is recorded is written as it comes, and stays whole whatever ends the session.
+//! Writes a live session to a log while it runs. The log is complete, however the session ends.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -12,22 +12,23 @@ use crate::record::{Header, Record};
 use crate::store::{Claim, Recording, StoreError, Target};
 use crate::units::Micros;
 
-/// Writes records as they come; the first error is kept for the end.
+/// Writes records as they arrive, and keeps the first error until the end.
 pub(super) struct IntoLog {
     target: Target,
-    /// Where the log will be, until the session's header is known.
+    /// Reserves the log's path until the session's header is known.
     claim: Option<Claim>,
     recording: Option<Recording>,
     error: Option<StoreError>,
-    /// The first tick and the last.
+    /// The times of the first and the last tick.
     ticks: Option<(Micros, Micros)>,
-    /// The first client frame and the last.
+    /// The times of the first and the last client frame.
     frames: Option<(Micros, Micros)>,
     progress: Progress,
 }
 
 impl IntoLog {
-    /// A log at `target`, begun when the session begins; the place is taken from now on. `length` is how long it will be, for the bar.
+    /// Prepares a log at `target` and reserves its path. Writing starts with the session. `length` is the expected
+    /// duration, for the progress bar.
     pub(super) fn new(target: Target, what: &str, length: Micros) -> Result<IntoLog, StoreError> {
         Ok(IntoLog {
             claim: Some(Claim::new(&target)?),
@@ -50,13 +51,12 @@ impl IntoLog {
         }
     }
 
-    /// Ends the log, and says from when to when it goes. Nothing is left of a session that never began and ended in
-    /// trouble.
+    /// Completes the log and returns its first and last time. Deletes the log if the session failed before it began.
     pub(super) fn finish(self, went_well: bool) -> Result<Option<(Micros, Micros)>, Trouble> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
-        // A log without ticks is a client's.
+        // A client's log has no ticks.
         let span = self.ticks.or(self.frames);
         let Some(recording) = self.recording else { return Ok(span) };
         if span.is_none() && !went_well {
@@ -66,7 +66,7 @@ impl IntoLog {
         }
         if !went_well && span.is_some() {
             use std::io::Write;
-            // The error itself follows; this only says that not all is lost.
+            // The caller reports the error; this note says that the recording so far is kept.
             let _ = writeln!(
                 anstream::stderr(),
                 "note: what was recorded until then is in {}",
@@ -121,7 +121,7 @@ impl LiveSink for IntoLog {
             return self.progress.reached_with(Micros::ZERO, message);
         };
         let rate = bytes(rates.bytes_per_s as u64);
-        // A client has no ticks, and a server alone no usercmds.
+        // A client records no ticks, and a server without clients no usercmds.
         let turns = match rates.ticks_per_s {
             ticks if ticks > 0.0 => format!("{ticks:.0} ticks/s"),
             _ => format!("{:.0} usercmds/s", rates.usercmds_per_s),

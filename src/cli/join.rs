@@ -1,4 +1,4 @@
-//! `hitreg join`: a bot client over UDP, whose side of the session becomes a log.
+//! `hitreg join`: joins a server over UDP as a bot, and records the client's side of the session to a log.
 
 use std::path::PathBuf;
 
@@ -102,36 +102,36 @@ struct JoinLinkArgs {
     duplicate: Option<f64>,
 }
 
-/// What was recorded.
+/// The result of the recording.
 #[derive(Serialize)]
 struct Recorded {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     server: String,
     player: Option<u16>,
-    /// What the client has for itself, as it asked for and the server granted.
+    /// The client's own settings, as requested and as granted.
     granted: Vec<Granted>,
     #[serde(flatten)]
     kept: Kept,
-    /// How many of the client's requests the server answered.
+    /// The number of client requests that the server answered.
     answered: usize,
-    /// What was said in the session. It is in no log.
+    /// Messages in the session. They are not in the log.
     heard: Vec<Said>,
 }
 
-/// A setting that the client wanted to have for itself.
+/// A setting that the client requested for itself.
 #[derive(Serialize)]
 struct Granted {
     key: String,
     asked: String,
-    /// What it got; `None` where it has what all have.
+    /// The granted value; `None` if the common setting applies.
     granted: Option<String>,
 }
 
-/// Something that was said.
+/// A message in the session.
 #[derive(Serialize)]
 struct Said {
-    /// By whom; `None` is the server.
+    /// The sender; `None` for the server.
     player: Option<u16>,
     in_character: bool,
     text: String,
@@ -165,7 +165,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// A name with the usual port, if it has none. An IPv6 address with a port stands in brackets.
+/// Adds the default port to a name without one. An IPv6 address with a port is in brackets.
 fn with_port(server: &str) -> String {
     let is_bare_ipv6 = server.parse::<std::net::Ipv6Addr>().is_ok();
     match (is_bare_ipv6, server.rsplit_once(':')) {
@@ -216,7 +216,7 @@ impl WantArgs {
 }
 
 impl JoinLinkArgs {
-    /// The link that was asked for; `None` when none was.
+    /// The requested link conditions; `None` if no option is given.
     fn model(&self) -> Option<LinkModel> {
         let asked = [self.delay_ms, self.jitter_ms, self.loss, self.reorder, self.duplicate];
         asked.iter().any(Option::is_some).then(|| LinkModel {

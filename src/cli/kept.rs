@@ -1,4 +1,4 @@
-//! What is said of a live session that was recorded, by whichever command.
+//! The report on a recorded live session, for all commands that record one.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::live::{Lateness, LiveReport, Perception, Traffic};
 use crate::record::Header;
 use crate::units::Micros;
 
-/// A log that is finished, and how the session went.
+/// A completed log, and figures of the session.
 #[derive(Serialize)]
 pub(super) struct Kept {
     duration_us: i64,
@@ -22,7 +22,7 @@ pub(super) struct Kept {
     pub(super) live: LiveReport,
 }
 
-/// The same where the server ran here.
+/// A completed log of a session whose server ran here.
 #[derive(Serialize)]
 pub(super) struct Hosted {
     #[serde(serialize_with = "crate::store::shown::path")]
@@ -35,7 +35,7 @@ pub(super) struct Hosted {
 }
 
 impl Kept {
-    /// What is in the log at `path`, from the beginning of `span` to its end.
+    /// Describes the log at `path`, whose records span the times of `span`.
     pub(super) fn new(path: &Path, span: Option<(Micros, Micros)>, stop: &AtomicBool, live: LiveReport) -> Kept {
         Kept {
             duration_us: span.map_or(0, |(first, last)| (last - first).0),
@@ -45,13 +45,13 @@ impl Kept {
         }
     }
 
-    /// `how` is what a signal did to it: ended, or left.
+    /// Prints the duration. `how` is the effect of a signal on the session, such as `ended` or `left`.
     pub(super) fn print_duration(&self, page: &mut Page, how: &str) {
         let ended = if self.interrupted { format!(", {how} by Ctrl-C or a signal") } else { String::new() };
         page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
     }
 
-    /// `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 B each)`.
+    /// The traffic as text, such as `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 B each)`.
     pub(super) fn sent(&self, traffic: &Traffic) -> String {
         let seconds = Micros(self.duration_us).as_s_f64().max(0.001);
         let per_s = bytes((traffic.bytes as f64 / seconds) as u64);
@@ -59,7 +59,7 @@ impl Kept {
         format!("{} datagrams, {} ({per_s}/s, {each} B each)", count(traffic.datagrams), bytes(traffic.bytes))
     }
 
-    /// `40,000 usercmds in 1.20 MB`.
+    /// The contents as text, such as `40,000 usercmds in 1.20 MB`.
     pub(super) fn holds(&self) -> String {
         format!("{} usercmds in {}", count(self.live.usercmds), bytes(self.size_bytes))
     }
@@ -70,7 +70,7 @@ impl Hosted {
         Hosted { path: path.to_owned(), game: header.game, map: header.map, players: header.players.len(), kept }
     }
 
-    /// What was played, for how long, and whether the ticks were on time.
+    /// Prints the session, its duration, and the punctuality of its ticks.
     pub(super) fn print(&self, page: &mut Page) {
         let live = &self.kept.live;
         page.heading(&self.path.display().to_string());
@@ -87,13 +87,13 @@ impl Hosted {
     }
 }
 
-/// `98.2 % of 594 were where their players saw them`.
+/// The share of correctly perceived avatars, such as `98.2 % of 594 were where their players saw them`.
 pub(super) fn avatars(perceived: &Perception) -> String {
     let right = share(perceived.right, perceived.compared);
     format!("{right} of {} were where their players saw them", count(perceived.compared))
 }
 
-/// How late ticks were, in words.
+/// The lateness of ticks as text.
 fn lateness(late: &Lateness) -> String {
     let ms = |us: u32| f64::from(us) / 1e3;
     let [p50, p95, p99, max] = [late.p50_us, late.p95_us, late.p99_us, late.max_us].map(ms);

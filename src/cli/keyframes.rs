@@ -1,4 +1,5 @@
-//! `hitreg keyframes`: a log with the states from which a part of it is replayed; and what a recording has of them when it is made.
+//! `hitreg keyframes`: adds keyframes to a log, from which a part can be replayed. Also adds keyframes to new
+//! recordings.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +50,7 @@ struct Report<'a> {
     output: &'a Path,
     keyframes: usize,
     size_bytes: Size,
-    /// How much more than without them; not known of a stream.
+    /// The growth of the file in bytes; `None` for a stream.
     more_bytes: Option<u64>,
 }
 
@@ -64,12 +65,13 @@ pub(super) struct OfRecording {
     no_keyframes: bool,
 }
 
-/// Whoever looks for a place in less than this reads it as soon.
+/// Shorter recordings get no keyframes by default, because replaying them from the beginning is fast.
 const LONG: Micros = Micros::from_s(60);
 const USUAL_EVERY_S: u32 = 10;
 
 impl OfRecording {
-    /// Gives a log that is finished and of such a length its keyframes, and says how many. None where it cannot have any.
+    /// Adds keyframes to a completed log of this length, and returns their number. The number is 0 if the log cannot
+    /// have any.
     pub(super) fn add(&self, games: &Games, log: &Target, length: Micros) -> Result<usize, Trouble> {
         let usual = (!self.no_keyframes && length >= LONG).then_some(USUAL_EVERY_S);
         let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
@@ -122,7 +124,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The keyframes of a log; none where its state cannot be written down.
+/// Computes the keyframes of a log; none if the game's state cannot be serialized.
 fn made(engine: &Engine<'_>, log: &SurveyedLog, path: &Path, every_s: u32) -> Result<Vec<Keyframe>, Trouble> {
     let progress = Progress::of_session("writing keyframes", log.survey.duration());
     let due = Due::Every(Micros::from_s(every_s.into()));
@@ -132,7 +134,7 @@ fn made(engine: &Engine<'_>, log: &SurveyedLog, path: &Path, every_s: u32) -> Re
     })
 }
 
-/// Writes a log again, with these keyframes.
+/// Writes a copy of a log with these keyframes.
 fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Trouble> {
     let (mut wrong, from) = (None, store::open(log)?);
     let saved = store::save(target, |out| match write_keyframes(from, out, keyframes, Options::live()) {

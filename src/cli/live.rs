@@ -1,4 +1,4 @@
-//! `hitreg record live`: a server and bots over real UDP, in real time, become a log.
+//! `hitreg record live`: records a server and bots over real UDP, in real time, to a log.
 
 use super::Outcome;
 use super::figures::{count, share};
@@ -34,7 +34,7 @@ Examples:
       --jitter-ms 15 --loss 3% --reorder 2%
   hitreg verify far.hitlog";
 
-/// How long an overtaken datagram is held back when no scenario says it, in ms.
+/// The default delay of an overtaken datagram, in ms.
 pub(super) const REORDER_MS: f64 = 20.0;
 
 #[derive(clap::Args)]
@@ -106,7 +106,7 @@ fn print(page: &mut Page, hosted: &Hosted) {
     page.pair("holds", &hosted.kept.holds());
 }
 
-/// What became of snapshots, in words.
+/// Describes how snapshots were sent and used.
 fn snapshots(snapshots: &Snapshots) -> String {
     let Snapshots { sent, whole, in_fragments, used } = *snapshots;
     let whole = if whole < sent { format!("{} of them whole; ", share(whole, sent)) } else { String::new() };

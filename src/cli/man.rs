@@ -1,4 +1,4 @@
-//! `hitreg man`: manual pages.
+//! `hitreg man`: writes manual pages.
 
 use super::output::Output;
 use super::outputs::{OutPath, Outputs};
@@ -35,7 +35,7 @@ pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<
     Ok(Outcome::Done)
 }
 
-/// The page of each command and its place, so that either all can be written or none is.
+/// Adds the pages of a command and its subcommands. All targets are checked before the first page is written.
 fn add_pages(
     command: &clap::Command,
     directory: &OutPath,

@@ -1,4 +1,4 @@
-//! `hitreg merge`: one session from the logs of its server and its clients.
+//! `hitreg merge`: merges the logs of a server and its clients into one session.
 
 use std::path::{Path, PathBuf};
 
@@ -49,10 +49,10 @@ struct Report<'a> {
     game: String,
     map: String,
     clients: Vec<Client<'a>>,
-    /// Logs that are cut off.
+    /// The logs that are cut off.
     #[serde(serialize_with = "crate::store::shown::paths")]
     cut_off: Vec<&'a Path>,
-    /// The last tick, where a client's log ends before the server's.
+    /// The last tick, if a client's log ends before the server's.
     ends_early: Option<EndsEarly>,
     ticks: usize,
     usercmds: usize,
@@ -60,16 +60,16 @@ struct Report<'a> {
     size_bytes: Size,
 }
 
-/// One client's clock.
+/// The clock of one client.
 #[derive(Serialize)]
 struct Client<'a> {
     player: u16,
-    /// `null` where its log was not given, and it plays as the server heard it.
+    /// `null` if no log of this client was given. The session then has its usercmds as the server received them.
     #[serde(serialize_with = "crate::store::shown::path_if")]
     path: Option<&'a Path>,
-    /// What was added to its times; `null` for a client that was never heard.
+    /// The offset added to its times; `null` for a client from which the server received nothing.
     offset_us: Option<i64>,
-    /// The true offset is no farther away.
+    /// The maximum error of the offset.
     error_us: Option<i64>,
     usercmds: usize,
 }
@@ -78,7 +78,7 @@ struct Client<'a> {
 struct EndsEarly {
     tick: u32,
     at_us: i64,
-    /// Whose log ends there.
+    /// The player whose log ends first.
     player: u16,
 }
 

@@ -1,8 +1,8 @@
-//! Times of a session, as people write them.
+//! Parses session times.
 
 use crate::units::Micros;
 
-/// Reads `75`, `75s`, `1:15`, `0:01:15.5`, `75500ms`.
+/// Parses a time: `75`, `75s`, `1:15`, `0:01:15.5` or `75500ms`.
 pub(super) fn time(text: &str) -> Result<Micros, String> {
     let wrong = || format!("`{text}` is no time: write minutes and seconds, as 40:00, or seconds, as 75.5s or 75500ms");
     if let Some(ms) = text.strip_suffix("ms") {
@@ -11,7 +11,7 @@ pub(super) fn time(text: &str) -> Result<Micros, String> {
     }
     let parts: Vec<&str> = text.split(':').collect();
     let (last, before) = parts.split_last().ok_or_else(wrong)?;
-    // A unit goes with seconds alone.
+    // Only plain seconds may have a unit.
     let last = if before.is_empty() { last.strip_suffix('s').unwrap_or(last) } else { last };
     let (seconds, decimals) = decimal(last, 6).ok_or_else(wrong)?;
     if before.len() > 2 {
@@ -21,7 +21,7 @@ pub(super) fn time(text: &str) -> Result<Micros, String> {
     Ok(Micros((minutes * 60 + seconds) * 1_000_000 + decimals))
 }
 
-/// A number, and what stands behind its point in so many digits.
+/// Parses a decimal number into its whole part and its fraction, scaled to `digits` digits.
 fn decimal(text: &str, digits: usize) -> Option<(i64, i64)> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     if decimals.len() > digits {

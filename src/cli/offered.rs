@@ -1,32 +1,32 @@
-//! Values that shells offer to complete, for arguments that take others as well: what is wrong with those is said by whoever
-//! reads them, and better than a list could.
+//! Completion values for arguments that also accept other text. The code that uses an argument reports invalid values,
+//! with better messages than a list of allowed values gives.
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use crate::settings::{KEYS, PRESETS};
 use crate::trace::schema::TABLES;
 
-/// Presets, by name.
+/// The names of the presets.
 pub(super) fn presets() -> Offered {
     Offered(|| PRESETS.iter().map(|preset| preset.name.to_owned()).collect())
 }
 
-/// Settings, as `KEY=`.
+/// The settings, as `KEY=`.
 pub(super) fn settings() -> Offered {
     Offered(|| KEYS.iter().map(|key| format!("{}=", key.name)).collect())
 }
 
-/// Settings, as `KEY`.
+/// The keys of the settings.
 pub(super) fn keys() -> Offered {
     Offered(|| KEYS.iter().map(|key| key.name.to_owned()).collect())
 }
 
-/// Tables that hitreg's own traces have.
+/// The names of the tables in hitreg's own traces.
 pub(super) fn tables() -> Offered {
     Offered(|| TABLES.iter().map(|table| table.name.to_owned()).collect())
 }
 
-/// Takes any text, and offers some.
+/// A parser that accepts any text and offers completions.
 #[derive(Clone, Debug)]
 pub(super) struct Offered(fn() -> Vec<String>);
 

@@ -1,4 +1,4 @@
-//! Where results go: stdout, as text for people or as JSON for programs, and the files that a command was asked for.
+//! The output of a command: stdout, as text or JSON, and the requested files.
 
 use std::io::Write;
 
@@ -17,11 +17,11 @@ pub(super) enum Format {
     Json,
 }
 
-/// Standard output in one of the formats. Colour goes only where a terminal shows it and NO_COLOR does not forbid it.
+/// Standard output in one of the formats. Text is colored only on a terminal, and if NO_COLOR allows it.
 pub(super) struct Output {
     format: Format,
     out: Box<dyn Write + Send>,
-    /// Where else the command may write.
+    /// The files that the command may write.
     pub(super) files: Outputs,
 }
 
@@ -35,8 +35,8 @@ impl Output {
         self.format
     }
 
-    /// Prints one result: `value` as JSON, or the page that `text` fills. Where a file that was asked for goes to standard output,
-    /// it comes on stderr.
+    /// Prints one result: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
+    /// stdout.
     pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), Trouble> {
         if self.files.take_stdout() {
             self.out = Box::new(anstream::stderr());
@@ -52,16 +52,16 @@ impl Output {
                 self.out.write_all(page.styled_text().as_bytes())?;
             }
         }
-        // What is done is shown before the next thing begins.
+        // The output is flushed so that it is visible before the next step starts.
         Ok(self.out.flush()?)
     }
 
-    /// For output that is neither: exported rows, completions, man pages.
+    /// Stdout for other output: exported rows, completions, manual pages.
     pub(super) fn raw(&mut self) -> &mut (dyn Write + Send) {
         &mut self.out
     }
 
-    /// Writes what is left.
+    /// Writes buffered output.
     pub(super) fn finish(&mut self) -> Result<(), Trouble> {
         Ok(self.out.flush()?)
     }

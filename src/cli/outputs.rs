@@ -1,4 +1,5 @@
-//! What a command writes: paths of a type of their own, so that all others that a command is given are known to be read.
+//! The files that a command writes. Output paths have their own type, so every other path argument is known to be an
+//! input.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -11,7 +12,7 @@ use clap::{ArgMatches, Command};
 use super::trouble::Trouble;
 use crate::store::{Kind, Target, Targets, is_standard_stream};
 
-/// A path that a command writes to. Only [`Outputs`] makes a target of it.
+/// A path that a command writes to. Only [`Outputs`] turns it into a target.
 #[derive(Clone, Debug)]
 pub(super) struct OutPath(PathBuf);
 
@@ -28,22 +29,22 @@ impl Deref for OutPath {
     }
 }
 
-/// The outputs of a command, held against all files that it was given to read.
+/// The outputs of a command, checked against its input files.
 pub(super) struct Outputs {
     targets: Targets,
-    /// Whether one of them goes to standard output, so that nothing else may.
+    /// Whether an output goes to stdout, so that nothing else may be printed there.
     take_stdout: Cell<bool>,
 }
 
 impl Outputs {
-    /// Those of the command that was called. Every argument that is a path and no [`OutPath`] is an input.
+    /// The outputs of the called command. Every path argument that is not an [`OutPath`] is an input.
     pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool) -> Outputs {
         let mut inputs = Vec::new();
         add_inputs(command, matches, &mut inputs);
         Outputs { targets: Targets::new(inputs, force), take_stdout: Cell::new(false) }
     }
 
-    /// A place for a file of this kind, or why not. To be asked for before the work begins.
+    /// Returns the target for a file of this kind, or the reason for a refusal. Call it before the work begins.
     pub(super) fn target(&self, path: &OutPath, kind: Kind) -> Result<Target, Trouble> {
         if is_standard_stream(&path.0) {
             self.take_stdout.set(true);
@@ -51,17 +52,17 @@ impl Outputs {
         Ok(self.targets.file(&path.0, kind)?)
     }
 
-    /// The same, where a recording that stands there can be made again.
+    /// Returns the target for a recording that can be made again, and so may replace an earlier one.
     pub(super) fn target_made_again(&self, path: &OutPath, kind: Kind) -> Result<Target, Trouble> {
         Ok(self.targets.file_made_again(&path.0, kind)?)
     }
 
-    /// Whether a file that was asked for goes to standard output.
+    /// Whether a requested file goes to stdout.
     pub(super) fn take_stdout(&self) -> bool {
         self.take_stdout.get()
     }
 
-    /// A place for a file in a folder that was asked for.
+    /// Returns the target for a file in a requested folder.
     pub(super) fn target_in(&self, folder: &OutPath, name: &str, kind: Kind) -> Result<Target, Trouble> {
         Ok(self.targets.file(&folder.0.join(name), kind)?)
     }
@@ -102,7 +103,7 @@ mod tests {
         }
     }
 
-    /// `tests/cli/outputs.rs` goes through all of these; a new one belongs there, too.
+    /// `tests/cli/outputs.rs` tests each of these outputs; a new output must be added there, too.
     #[test]
     fn every_output_is_known() {
         let (mut outputs, mut inputs) = (Vec::new(), Vec::new());

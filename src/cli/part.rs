@@ -1,4 +1,4 @@
-//! Options that ask for a part of a session.
+//! Options that select a part of a session.
 
 use super::moment::time;
 use super::trouble::Trouble;
@@ -16,7 +16,7 @@ pub(super) struct PartArgs {
     to: Option<Moment>,
 }
 
-/// When something is.
+/// A position in a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Moment {
     At(Micros),
@@ -24,7 +24,7 @@ enum Moment {
 }
 
 impl PartArgs {
-    /// The part that is asked for, where one is. `time_of` knows when a tick was.
+    /// The requested part; `None` if no part is requested. `time_of` returns the time of a tick.
     pub(super) fn of(
         &self,
         time_of: impl Fn(Tick) -> Result<Option<Micros>, Trouble>,
@@ -44,13 +44,13 @@ impl PartArgs {
         Ok(Some(Part { from: time(self.from, Part::WHOLE.from)?, to: time(self.to, Part::WHOLE.to)? }))
     }
 
-    /// Whether no part is asked for.
+    /// Whether the whole session is requested.
     pub(super) fn is_whole(&self) -> bool {
         self.from.is_none() && self.to.is_none()
     }
 }
 
-/// Reads a time, or `tick:5000`.
+/// Parses a time, or a tick such as `tick:5000`.
 fn moment(text: &str) -> Result<Moment, String> {
     match text.strip_prefix("tick:") {
         Some(tick) => tick.parse().map(|tick| Moment::Tick(Tick(tick))).map_err(|_| format!("`{text}` is no tick")),

@@ -1,11 +1,11 @@
-//! What a build with hitreg's commands calls itself.
+//! The name and version of a build with hitreg's commands.
 
 use clap::builder::StyledStr;
 use clap::{Command, CommandFactory};
 
 const HITREG: &str = concat!("hitreg ", env!("CARGO_PKG_VERSION"));
 
-/// A program's name and version: hitreg's own, or that of a build of some game, whose help and completions name it then.
+/// A program's name and version, as shown in its help and completions.
 ///
 /// ```no_run
 /// # use hitreg::cli::{Games, Program};
@@ -19,17 +19,17 @@ pub struct Program {
 }
 
 impl Program {
-    /// A build of this name and version.
+    /// A build with this name and version.
     pub const fn new(name: &'static str, version: &'static str) -> Program {
         Program { name, version: Some(version) }
     }
 
-    /// A build whose version nobody said.
+    /// A build without a version.
     pub(super) const fn named(name: &'static str) -> Program {
         Program { name, version: None }
     }
 
-    /// hitreg itself.
+    /// The `hitreg` program.
     pub(super) const fn hitreg() -> Program {
         Program::new("hitreg", env!("CARGO_PKG_VERSION"))
     }
@@ -48,7 +48,7 @@ impl Program {
         self.speaking(command.name(self.name).bin_name(self.name).version(version), &commands)
     }
 
-    /// With the program's own name in its help and that of its commands.
+    /// Replaces `hitreg` by the program's own name in the help of its commands.
     fn speaking(self, mut command: Command, commands: &[String]) -> Command {
         let spoken = |text: Option<&StyledStr>| {
             let text = text?.ansi().to_string();
@@ -64,7 +64,7 @@ impl Program {
         if let Some(text) = spoken(command.get_after_long_help()) {
             command = command.after_long_help(text);
         }
-        // Which maps are built in is for each game to say; `arena`'s are not another's.
+        // Only the `arena` game has the built-in maps that this help lists.
         let is_map = |arg: &clap::Arg| {
             arg.get_id() == "map" && arg.get_value_names().is_some_and(|names| names == ["FILE|NAME"])
         };

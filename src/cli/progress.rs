@@ -1,5 +1,5 @@
-//! Progress bars and stopwatches: the one place of the command line that reads the clock.
-#![expect(clippy::disallowed_methods, reason = "bars and speeds are about real time, and nothing else sees it")]
+//! Progress bars and stopwatches. Only this module of the command line reads the clock.
+#![expect(clippy::disallowed_methods, reason = "bars and rates show real time, which nothing else uses")]
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::units::Micros;
 
-/// A bar on stderr with rate and time left; nothing at all where stderr is no terminal.
+/// A progress bar on stderr, with rate and time left. It is invisible if stderr is not a terminal.
 pub(super) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// A bar for something that takes `length` of session time.
+    /// A bar for a job that covers `length` of session time.
     pub(super) fn of_session(what: &str, length: Micros) -> Progress {
         let style = "{prefix} {bar:20} {percent:>3} %  {wide_msg}";
         let progress = Progress::new(what, length.0.max(0) as u64, style);
@@ -21,7 +21,7 @@ impl Progress {
         progress
     }
 
-    /// A bar for this many things.
+    /// A bar for a number of items.
     pub(super) fn of_things(what: &str, things: u64) -> Progress {
         Progress::new(what, things, "{prefix} {bar:30} {pos}/{len}  {per_sec}  {eta} left")
     }
@@ -34,10 +34,10 @@ impl Progress {
         Progress { bar }
     }
 
-    /// The session time that has been reached.
+    /// Sets the session time reached.
     pub(super) fn reached(&self, at: Micros) {
         let position = at.0.max(0) as u64;
-        // Bars cost more than a tick does: a hundred steps a second of the session are enough.
+        // Updating the bar costs more than a tick, so it is updated at most 100 times per second of session time.
         if position >= self.bar.position() + 10_000 {
             self.bar.set_position(position);
             let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
@@ -46,31 +46,31 @@ impl Progress {
         }
     }
 
-    /// The session time that has been reached, and what there is to say about it.
+    /// Sets the session time reached, with a message.
     pub(super) fn reached_with(&self, at: Micros, message: String) {
         self.bar.set_position(at.0.max(0) as u64);
         self.bar.set_message(message);
     }
 
-    /// How much session time there will be, once that is known.
+    /// Sets the total session time.
     pub(super) fn set_length(&self, length: Micros) {
         self.bar.set_length(length.0.max(0) as u64);
     }
 
-    /// Says a line on stderr, above the bar where there is one.
+    /// Prints a line on stderr, above the bar.
     pub(super) fn say(&self, line: &str) {
         use std::io::Write;
-        // The session goes on whether anybody reads this or not.
+        // A closed stderr does not stop the command.
         let _ = self.bar.suspend(|| writeln!(anstream::stderr(), "{line}"));
     }
 
-    /// So many of about so many things are done.
+    /// Sets the number of finished items and the estimated total.
     pub(super) fn done(&self, done: u64, of: u64) {
         self.bar.set_length(of);
         self.bar.set_position(done);
     }
 
-    /// One more thing is done.
+    /// Counts one more finished item.
     pub(super) fn one_done(&self) {
         self.bar.inc(1);
     }
@@ -82,7 +82,7 @@ impl Drop for Progress {
     }
 }
 
-/// How long something took.
+/// Measures how long something takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stopwatch {
     started: Instant,

@@ -1,4 +1,4 @@
-//! `hitreg record proxy`: real clients and a real server play through hitreg, and become a log.
+//! `hitreg record proxy`: relays the traffic between real clients and a real server, and records it to a log.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `hitreg quickstart`: in a few seconds, all that hitreg is for, on a session of its own.
+//! `hitreg quickstart`: demonstrates hitreg's main functions in a few seconds, on a session that it records itself.
 
 mod changed;
 
@@ -85,7 +85,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     if recorded.interrupted {
         return Err(Trouble::Interrupted { resumes: false });
     }
-    // From here on only the file counts.
+    // The rest uses only the file.
     let session = files::read_log(path)?.session;
     let game = games.of(&session).map_err(|error| Trouble::file(path, error))?;
     let replay = |options: &Options| replay::replay(game, path, &session, options);
@@ -114,16 +114,16 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     Ok(if report.is_same(&first) { Outcome::Done } else { Outcome::Differs })
 }
 
-/// The log's name where none is given.
+/// The default path of the log.
 const USUAL_NAME: &str = "quickstart.hitlog";
 
-/// Whether what stands there is the log of an earlier quickstart, which another one makes again: the same but for the seed.
+/// Whether the existing file is the log of an earlier quickstart, apart from its seed. Such a log may be replaced.
 fn is_of_quickstart(path: &Path, header: &Header, length: Micros) -> bool {
     let there = store::open_log(path).map(|log| Header { seed: header.seed, ..log.header().clone() });
     there.is_ok_and(|there| there == *header) && store::read_log(path).is_ok_and(|log| log.duration() <= length)
 }
 
-/// Broadband as it is: some delay, some jitter, a lost packet now and then.
+/// Typical broadband: some delay, some jitter, and an occasional lost packet.
 fn scenario(seed: u64) -> Scenario {
     let link = LinkModel {
         delay_ms: 50.0,
@@ -141,7 +141,7 @@ fn without_lag_compensation(session: &Session) -> Result<Options, Trouble> {
 }
 
 impl Report<'_> {
-    /// Whether the replays are the recorded session, which is what this is to show.
+    /// Whether both replays match the recorded session.
     fn is_same(&self, first: &Replayed) -> bool {
         first.first_difference.is_none() && first.hashes_compared > 0 && self.digests[0] == self.digests[1]
     }

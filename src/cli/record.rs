@@ -1,4 +1,4 @@
-//! `hitreg record`: sessions that hitreg runs itself become logs.
+//! `hitreg record`: records sessions that hitreg runs itself.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -83,7 +83,7 @@ pub(super) struct SynthArgs {
     pub(super) keyframes: keyframes::OfRecording,
 }
 
-/// What was recorded.
+/// The result of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Recorded {
     #[serde(serialize_with = "crate::store::shown::path")]
@@ -96,7 +96,7 @@ pub(super) struct Recorded {
     pub(super) interrupted: bool,
     ticks: u64,
     usercmds: u64,
-    /// How many states there are in it from which a part is replayed.
+    /// The number of keyframes in the log.
     keyframes: usize,
     size_bytes: Size,
     real_time_factor: f64,
@@ -119,7 +119,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// Runs a synthetic session into a log.
+/// Records a synthetic session to a log.
 pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<Recorded, Trouble> {
     let header = ready.header();
     let watch = Stopwatch::start();
@@ -148,7 +148,7 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
     })
 }
 
-/// What has no name to be given at the end is written to as the session runs.
+/// Records to a stream while the session runs. A stream needs no temporary name.
 fn into_stream(
     ready: &dyn ReadySession,
     length: Micros,
@@ -167,7 +167,7 @@ fn into_stream(
     Ok(ran?)
 }
 
-/// Runs a session, giving each record to `push` on another thread, until the end or until `push` fails.
+/// Runs a session to its end, or until `push` fails. `push` gets each record on another thread.
 fn run_into<E: Send>(
     ready: &dyn ReadySession,
     length: Micros,
@@ -181,14 +181,14 @@ fn run_into<E: Send>(
         let mut counting = Counting { batches, tally: Tally::default(), progress };
         let ran = ready.run(&mut counting, goes_on);
         let tally = counting.tally;
-        // The end of the records, for which the other thread waits.
+        // Dropping the sender ends the writing thread.
         drop(counting);
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         ran.map(|()| written.map(|()| tally))
     })
 }
 
-/// What went by.
+/// Counts of the recorded session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     ticks: u64,
@@ -196,7 +196,7 @@ struct Tally {
     reached: Micros,
 }
 
-/// Counts records as they come, and hands them on.
+/// Counts records and passes them on.
 struct Counting {
     batches: Batches,
     tally: Tally,
@@ -219,7 +219,7 @@ impl RecordSink for Counting {
 }
 
 impl SynthArgs {
-    /// The scenario that the options ask for.
+    /// The scenario that the options describe.
     pub(super) fn scenario(&self) -> Result<Scenario, Trouble> {
         let mut scenario = self.session.scenario()?;
         scenario.change_links(|link| self.link.impaired(link));
@@ -248,12 +248,12 @@ impl Recorded {
         }
     }
 
-    /// `58.3 kB (11.4 bytes per usercmd)`.
+    /// The size as text, such as `58.3 kB (11.4 bytes per usercmd)`.
     pub(super) fn size(&self) -> String {
         self.size_bytes.per_usercmd(self.usercmds)
     }
 
-    /// How many usercmds were recorded.
+    /// The number of recorded usercmds.
     pub(super) fn usercmds(&self) -> u64 {
         self.usercmds
     }

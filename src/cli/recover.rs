@@ -1,4 +1,4 @@
-//! `hitreg recover`: what is whole of a damaged or unfinished log, as a good log.
+//! `hitreg recover`: saves the intact parts of a damaged or unfinished log as a complete log.
 
 use std::path::{Path, PathBuf};
 
@@ -44,11 +44,11 @@ struct Report<'a> {
     path: &'a Path,
     #[serde(serialize_with = "crate::store::shown::path")]
     output: &'a Path,
-    /// Whether the unfinished recording made way for the log.
+    /// Whether the unfinished recording was removed in favor of the log.
     unfinished_removed: bool,
     undamaged: bool,
     chunks: u32,
-    /// How many keyframes the log had, which the saved one has not.
+    /// The number of keyframes in the damaged log. The saved log has none.
     keyframes_left_out: u32,
     cut_off: Option<Cut>,
     lost: Vec<Lost>,
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     let (session, damage) = store::recover_log(&args.log)?;
     files::note_passed_over(&args.log, &session.header);
     store::save_log(&target, &session, Options::whole())?;
-    // With a hole in it, more may be in it than could be read.
+    // An unfinished recording with damage is kept, because it may contain more than was read.
     let is_removed = match unfinished {
         Some(unfinished) if damage.holes.is_empty() => unfinished.remove().map(|()| true)?,
         Some(_) | None => false,
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     Ok(Outcome::Done)
 }
 
-/// Where the log goes, and the unfinished recording that makes way for it when it takes its name.
+/// The path of the new log, and the unfinished recording that it replaces if it takes its name.
 fn destination(args: &Args) -> Result<(OutPath, Option<Unfinished>), Trouble> {
     let name = Unfinished::name(&args.log);
     let path = match (&args.output, &name) {

@@ -1,4 +1,4 @@
-//! `hitreg replay`: a log through this build's pipelines, summed up, and kept as a trace if asked.
+//! `hitreg replay`: replays a log through this build's pipelines, prints a summary, and writes a trace on request.
 
 mod hashes;
 mod network;
@@ -90,35 +90,35 @@ struct Report<'a> {
     path: &'a Path,
     game: &'a str,
     mode: &'a str,
-    /// What of the session it is about; all, where it does not say.
+    /// The replayed part of the session; `None` for the whole session.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<OfSession>,
-    /// `None` of a part.
+    /// The digest of the trace; `None` for a part of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    /// Settings that are not the log's own.
+    /// Settings that differ from the log's own.
     settings_changed: &'a [String],
-    /// Which question about them the counts of hits answer.
+    /// How the counts of hits under changed settings were made.
     what_if: &'static str,
     #[serde(skip)]
     what_if_means: &'static str,
-    /// What a later version recorded, and this build does not know.
+    /// Data of a later format version that this build skips.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_over: Vec<String>,
     hashes: Hashes,
     prediction: &'a Prediction,
     #[serde(skip)]
     grades: &'static str,
-    /// What was drawn of the others, where the trace says where they were.
+    /// The accuracy of interpolation, if the trace has the true positions.
     #[serde(skip_serializing_if = "<[Drawn]>::is_empty")]
     drawn: &'a [Drawn],
-    /// An estimate by `interpolation.mode`, where it does not.
+    /// An estimate by `interpolation.mode`, if the trace lacks the true positions.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     interpolation: BTreeMap<&'static str, &'a ModeScore>,
-    /// How often snapshots moved what players saw of themselves; of open loop.
+    /// How often snapshots visibly moved players on their own screens. Only in open loop.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     jumps: &'a [Jumps],
-    /// The hits that another server gave, judged again.
+    /// The hits that another server reported, judged again.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     hits_again: &'a [Hit],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,30 +132,30 @@ struct Report<'a> {
     trace: Option<&'a Path>,
 }
 
-/// A part of the session.
+/// A part of a session.
 #[derive(Clone, Copy, Serialize)]
 struct OfSession {
     from_us: i64,
     to_us: i64,
 }
 
-/// Whether the replay is the recorded session.
+/// Whether the replay matches the recorded session.
 #[derive(Serialize)]
 struct Hashes {
     compared: u64,
     first_difference_tick: Option<u32>,
-    /// Where a part of the session is missing: what comes after is another session than was played.
+    /// The first missing part of the session. After it, the replay does not match the played session.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<OfSession>,
 }
 
 impl Args {
-    /// Whether a table is to be kept in the trace.
+    /// Whether the trace should contain a table.
     fn keeps(&self, table: &str) -> bool {
         self.tables.is_empty() || self.tables.iter().any(|name| name == table)
     }
 
-    /// Refuses names of which a replay has no table.
+    /// Rejects names of tables that a replay does not have.
     fn check_tables(&self) -> Result<(), Trouble> {
         let Some(strange) = self.tables.iter().find(|name| TableSchema::of(name).is_none()) else { return Ok(()) };
         let known = TABLES.iter().map(|table| table.name).collect::<Vec<_>>().join(", ");
@@ -208,7 +208,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// Replays with a bar, and says how many seconds it took.
+/// Replays with a progress bar, and returns the duration in seconds.
 pub(super) fn replay(
     game: &dyn Playable,
     path: &Path,
@@ -269,7 +269,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     }
 }
 
-/// What a replay went through, in words.
+/// Describes what a replay exercised.
 pub(super) fn exercised(exercised: &Exercised) -> String {
     let Exercised { ticks, usercmds, corrections, shots, hits, .. } = exercised;
     let parts =

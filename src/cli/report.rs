@@ -1,4 +1,4 @@
-//! `hitreg report`: one page of HTML that shows a session.
+//! `hitreg report`: writes an HTML page that shows a session.
 
 use std::path::Path;
 
@@ -68,21 +68,21 @@ struct Report<'a> {
     output: &'a Path,
     bytes: u64,
     sides: Vec<String>,
-    /// In a line, where there are two sides.
+    /// The difference of two sides in one line; `None` for a single side.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<String>,
 }
 
-/// Views of players that a page may have: with all else, as many take some 3.2 GB while it is made.
+/// The maximum number of views in a page. Making a page with this many views takes about 3.2 GB.
 const MOST_VIEWS: usize = 24_000_000;
 
-/// What is known of both sides besides their traces.
+/// Data of both sides that their traces lack.
 struct Besides {
     map: String,
     walls: Vec<Wall>,
     session: Option<Session>,
     notes: Vec<String>,
-    /// What other rules make of the shots of a single side, which was in memory to be asked.
+    /// The shots of a single side, judged under other rules; `None` if its log was not loaded.
     rejudged: Option<OfSide>,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     show(args, &target, &page, (names, difference), output)
 }
 
-/// Whether it is a log that is replayed as it is read: a short one is read whole, and so is one of a game that is not played here.
+/// Whether a log is streamed. A short log, or a log of a game that this build does not play, is loaded as a whole.
 fn is_long_log(games: &Games, path: &Path) -> Result<bool, Trouble> {
     if store::kind_of_regular(path) != Some(FileKind::Log) {
         return Ok(false);
@@ -161,7 +161,7 @@ fn is_long_log(games: &Games, path: &Path) -> Result<bool, Trouble> {
     Ok(log.is_some_and(|log| !log.is_short() && games.of_header(&log.header).is_ok()))
 }
 
-/// The page of a part of one log.
+/// Makes the page of a part of one log.
 fn of_part(
     games: &Games,
     args: &Args,
@@ -227,7 +227,7 @@ fn show(
     Ok(Outcome::Done)
 }
 
-/// The trace of one file: its own, or a replay's.
+/// The trace in a file, or the replay of a log.
 fn single(games: &Games, path: &Path) -> Result<(Trace, Besides), Trouble> {
     let looked = files::engine(games).look(path)?;
     let (replayed, rejudged) = match &looked {
@@ -244,8 +244,8 @@ fn single(games: &Games, path: &Path) -> Result<(Trace, Besides), Trouble> {
     Ok((replayed.or(trace).unwrap_or_default(), Besides { rejudged: Some(rejudged), ..besides }))
 }
 
-/// What the log of both sides says besides their traces. Its packets are of the recorded session, and so of either side only
-/// where no side has another.
+/// The data of a common log that the traces lack. The packets belong to the recorded session, so they are used only if
+/// no side changes a setting.
 fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
     let (_, besides) = Besides::of(files::engine(games).look(&sides.first)?);
     let is_of_one_log = sides.second.is_none();
@@ -254,7 +254,7 @@ fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
 }
 
 impl Besides {
-    /// What a file that is not replayed has of a trace, and what it says besides.
+    /// Separates the trace of a file that needs no replay from its other data.
     fn of(looked: Looked) -> (Option<Trace>, Besides) {
         let of_log = |session: Session, walls: Vec<Wall>, notes: Vec<String>| Besides {
             map: session.header.map.clone(),

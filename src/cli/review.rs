@@ -1,4 +1,4 @@
-//! `hitreg review`: goldens that wait to be accepted, one by one.
+//! `hitreg review`: shows proposed goldens one by one, to accept or reject them.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub(super) struct Args {
     reject: bool,
 }
 
-/// What becomes of a proposal.
+/// The decision on a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Done {
@@ -81,14 +81,14 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     Ok(if is_left { Outcome::Differs } else { Outcome::Done })
 }
 
-/// What is to be done with the one that is shown; `None` to leave it and all after it.
+/// Asks for a decision on the proposal shown; `None` to stop and leave the others.
 fn ask() -> Result<Option<Done>, Trouble> {
     loop {
         let mut to = anstream::stderr();
         write!(to, "accept, reject, skip or quit? [a/r/s/q] ")?;
         to.flush()?;
         let mut line = String::new();
-        // The end of the input is a quit.
+        // End of input means quit.
         if std::io::stdin().lock().read_line(&mut line)? == 0 {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! `hitreg serve`: a server over UDP, whose side of the session becomes a log.
+//! `hitreg serve`: runs a server over UDP, and records the server's side of the session to a log.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -17,7 +17,7 @@ use crate::live::Limits;
 use crate::store::Kind;
 use crate::units::Hz;
 
-/// The port of a server that names none; id's QuakeWorld servers had 27500, too.
+/// The default port. QuakeWorld servers use 27500, too.
 pub(super) const PORT: u16 = 27_500;
 
 /// Run a server over UDP for clients that `join`, and record its side

@@ -1,4 +1,4 @@
-//! Options that say what a session of bots consists of: who plays, on what, how long, over which links.
+//! Options that describe a session of bots: players, map, duration and links.
 
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ pub(super) struct LinkArgs {
 }
 
 impl SessionArgs {
-    /// Gets the session ready to be run.
+    /// Prepares the session.
     pub(super) fn set_up(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn ReadySession>, Trouble> {
         let map = match (&self.game.map, &scenario.map) {
             (None, Some(named)) => self.map_file(named)?,
@@ -71,7 +71,8 @@ impl SessionArgs {
         game.with_map(games, |game, map| game.set_up(scenario, map))
     }
 
-    /// The file of a scenario's map, beside the scenario or in the working folder. `None` for the name of a built-in map.
+    /// The file of a scenario's map, beside the scenario or in the working folder. `None` for the name of a built-in
+    /// map.
     fn map_file(&self, named: &str) -> Result<Option<PathBuf>, Trouble> {
         let map = Path::new(named);
         let (Some(scenario), false) = (&self.scenario, is_plain_name(map)) else { return Ok(None) };
@@ -86,7 +87,7 @@ impl SessionArgs {
         })
     }
 
-    /// The scenario, with the links that it has of its own.
+    /// The scenario, with the link conditions from its own file.
     pub(super) fn scenario(&self) -> Result<Scenario, Trouble> {
         let mut scenario = match &self.scenario {
             Some(path) => read_scenario(path)?,
@@ -99,7 +100,7 @@ impl SessionArgs {
         scenario.seconds = self.seconds.unwrap_or(scenario.seconds);
         scenario.seed = self.seed.unwrap_or(scenario.seed);
         for pair in &self.set {
-            // Checked here, where the pair is still as it was typed.
+            // Checked here, so that an error shows the pair as the user typed it.
             scenario.settings()?.set_pair(pair)?;
             if let Some((key, value)) = pair.split_once('=') {
                 scenario.settings.insert(key.trim().to_owned(), value.trim().to_owned());
@@ -111,7 +112,7 @@ impl SessionArgs {
 }
 
 impl GameArgs {
-    /// Does something with the game, and the map file if there is one.
+    /// Calls `work` with the game, and with the map file if there is one.
     pub(super) fn with_map<T, E>(
         &self,
         games: &Games,
@@ -139,7 +140,7 @@ impl GameArgs {
 }
 
 impl LinkArgs {
-    /// A link with what was asked for.
+    /// Applies the given options to a link.
     pub(super) fn impaired(&self, link: LinkModel) -> LinkModel {
         LinkModel {
             delay_ms: self.delay_ms.unwrap_or(link.delay_ms),
@@ -150,7 +151,7 @@ impl LinkArgs {
     }
 }
 
-/// Whether it is the name of a map rather than a file: there is no such file, and it does not look like one.
+/// Whether the text names a built-in map: no such file exists, and it does not look like a path.
 fn is_name(path: &Path) -> bool {
     is_plain_name(path) && !path.exists()
 }

@@ -1,4 +1,4 @@
-//! `hitreg settings`: every key with its bounds, its default, and where the default comes from.
+//! `hitreg settings`: lists all keys with their bounds, defaults, and the sources of the defaults.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub(super) struct Args {
     preset: Option<String>,
 }
 
-/// One setting, as it is listed.
+/// A listed setting.
 #[derive(Serialize)]
 struct Listed {
     key: &'static str,
@@ -40,7 +40,7 @@ struct Listed {
     default: &'static str,
     value: String,
     source: &'static str,
-    /// What other engines call it.
+    /// The setting's names in other engines.
     engine_names: Vec<Elsewhere>,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     let listed: Vec<Listed> = KEYS.iter().filter(wanted).map(|key| Listed::new(key, &settings, preset)).collect();
     if listed.is_empty() {
         let word = args.word.as_deref().unwrap_or_default();
-        // Asking the settings for a key that they do not have names the nearest that they have.
+        // Setting an unknown key produces an error that names the nearest known key.
         Settings::default().set(word, "")?;
     }
     output.show(&listed, |page| {
@@ -142,7 +142,7 @@ fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>, word: Opti
         }
         page.paragraph(6, setting.about);
         page.faint(6, &format!("({})", setting.source));
-        // All names for all settings are too many for a list: they stand where somebody asked by one.
+        // Names in other engines are shown only if the user searched for one of them.
         let asked = |known: &&Elsewhere| word.is_some_and(|word| known.name.eq_ignore_ascii_case(word));
         for known in setting.engine_names.iter().filter(asked) {
             let note = if known.note.is_empty() { "the same" } else { known.note };

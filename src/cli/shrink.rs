@@ -1,4 +1,4 @@
-//! `hitreg shrink`: the smallest session that still shows something.
+//! `hitreg shrink`: finds a small session that still shows a problem.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -78,7 +78,7 @@ struct Report<'a> {
     size_bytes: Size,
     probes: u64,
     removed: &'a [Removed],
-    /// What it still shows, where that is a difference.
+    /// The difference that it still shows; `None` if a command decides.
     shows: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! `hitreg soak`: sessions that are made up from seeds with all that goes wrong, held against what must be true of every one.
+//! `hitreg soak`: runs sessions from random seeds with many kinds of faults, and checks properties that always hold.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,7 +62,7 @@ struct Report {
     found: Option<Found>,
 }
 
-/// What a seed broke.
+/// A property that a seed violated.
 #[derive(Serialize)]
 struct Found {
     seed: u64,
@@ -72,7 +72,7 @@ struct Found {
     smaller: Smaller,
 }
 
-/// The same, of less.
+/// The same violation in a smaller session.
 #[derive(Serialize)]
 struct Smaller {
     detail: String,
@@ -114,8 +114,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     })
 }
 
-/// Tries seeds until one breaks something, there are enough, or it is told to stop; of those that are tried at once, the lowest
-/// counts.
+/// Tries seeds until one violates a property, the requested number or time is reached, or it is stopped. Among the
+/// seeds of one parallel batch, the lowest violation is reported.
 fn search(stage: &Stage, args: &Args, limits: &Limits, stop: &AtomicBool) -> (Exercised, u64, Option<(u64, Broken)>) {
     let wanted = args.seeds.unwrap_or(if args.seconds.is_some() { u64::MAX } else { 1 });
     let watch = Stopwatch::start();
@@ -142,7 +142,7 @@ fn search(stage: &Stage, args: &Args, limits: &Limits, stop: &AtomicBool) -> (Ex
     (all, seeds, None)
 }
 
-/// What shows it again.
+/// The command that reproduces the violation.
 fn command(seed: u64, limits: &Limits) -> String {
     let players = limits.players.map(|players| format!(" --players {players}"));
     let length = limits.length_ms.map(|ms| format!(" --length-ms {ms}"));

@@ -1,4 +1,4 @@
-//! `hitreg sweep`: what a setting does to hits, errors and traffic.
+//! `hitreg sweep`: measures how settings affect hits, errors and traffic.
 
 use std::path::PathBuf;
 

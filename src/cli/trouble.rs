@@ -1,4 +1,4 @@
-//! What goes wrong on the command line: one or two sentences that name the file and say what to do.
+//! Errors of the command line. Each message names the file and says what to do.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -13,36 +13,36 @@ use crate::session::scenario::ScenarioError;
 use crate::settings::SettingError;
 use crate::store::{StoreError, is_standard_stream};
 
-/// Why a command could not do its work. All of these end with exit code 128, but for an interruption.
+/// Why a command failed. The exit code is 128, or 130 for an interruption.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
-    /// A file that cannot be opened, written or renamed.
+    /// A file cannot be opened, written or renamed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Something that the engine could not do.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(EngineError),
-    /// A recording that did not become a log.
+    /// A recording cannot be imported.
     #[error(transparent)]
     Import(#[from] ImportFileError),
-    /// A file that cannot be understood.
+    /// The contents of a file are invalid.
     #[error("{}: {what}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The problem and its position.
         what: Box<dyn Error + Send + Sync>,
     },
-    /// Something was asked for that is not available.
+    /// A request cannot be satisfied.
     #[error("{0}")]
     Request(String),
-    /// Whoever read the output has stopped.
+    /// The reader of the output closed the pipe.
     #[error("the output was closed before all of it was written (a pipe into `head`, say)")]
     ClosedPipe,
-    /// Ctrl-C.
+    /// The command was interrupted.
     #[error("interrupted{}", if *resumes { "; the same command, given again, goes on where it was" } else { "" })]
     Interrupted {
-        /// Whether the same command goes on from here.
+        /// Whether the same command resumes from here.
         resumes: bool,
     },
     /// The output cannot be written.
@@ -51,29 +51,29 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// Trouble with a file.
+    /// An error about a file.
     pub(super) fn file(path: &Path, what: impl Into<Box<dyn Error + Send + Sync>>) -> Trouble {
         Trouble::File { path: path.to_owned(), what: what.into() }
     }
 
-    /// How the command ends.
+    /// The exit code of the command.
     pub(super) fn outcome(&self) -> Outcome {
         if let Trouble::Interrupted { .. } = self { Outcome::Interrupted } else { Outcome::Trouble }
     }
 
-    /// Says it on stderr, as long as somebody listens there. That a reader of the output has read enough is no news to whoever
-    /// wrote `| head`; the exit code alone says that not all was written.
+    /// Prints the error on stderr. A closed output pipe is not reported, because it is normal for `| head`; only the
+    /// exit code shows it.
     pub(super) fn print(&self) {
         let red = anstyle::AnsiColor::Red.on_default().bold();
         self.print_as("error", red);
     }
 
-    /// Says on stderr what one should know of an error that was said already.
+    /// Prints a note on stderr about an error that was already reported.
     pub(super) fn print_note(&self) {
         self.print_as("note", anstyle::Style::new().bold());
     }
 
-    /// Whether a file is in the way that `--force` replaces.
+    /// Whether a file is in the way that `--force` would replace.
     fn is_about_replacing(&self) -> bool {
         match self {
             Trouble::Store(error) | Trouble::Engine(EngineError::Store(error)) => {
@@ -91,14 +91,14 @@ impl Trouble {
         }
         use std::io::Write;
         let mut stderr = anstream::stderr().lock();
-        // The library has no options, so its error does not name this one.
+        // The library's error cannot name this option.
         let hint = if self.is_about_replacing() { ", or replace it with --force" } else { "" };
-        // Nothing is left to tell it to when stderr is closed too; the exit code still says it.
+        // If stderr is closed, only the exit code reports the error.
         let _ = writeln!(stderr, "{style}{what}:{style:#} {}{hint}", printable_lines(&self.to_string()));
     }
 }
 
-/// Why, in the words that people know; the system's own where there are no better ones.
+/// The reason of an I/O error in plain words, or in the system's words.
 pub(super) fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),

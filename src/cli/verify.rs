@@ -1,4 +1,4 @@
-//! `hitreg verify`: does this build, or another, still make of each log what was recorded, and what was accepted?
+//! `hitreg verify`: checks that this build, or another, still replays each log as recorded and as accepted.
 
 mod junit;
 mod partition;
@@ -94,7 +94,7 @@ pub(super) struct Args {
 struct Report {
     verdict: Verdict,
     logs: Vec<LogReport>,
-    /// Goldens of which there is no log.
+    /// Goldens without a log.
     #[serde(serialize_with = "crate::store::shown::paths")]
     orphans: Vec<PathBuf>,
 }
@@ -113,7 +113,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let logs = partition::select(&args.logs, args.partition.as_ref())?;
     let orphans = if args.partition.is_none() { partition::orphans(&args.logs)? } else { Vec::new() };
     let build = args.build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    // What this build plays itself, Ctrl-C ends on the spot.
+    // Ctrl-C ends this build's own replays at once.
     let stop = if build.is_some() { interrupt::stop()? } else { Stop::default() };
     let runner = Runner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop };
     let (watch, progress) = (Stopwatch::start(), Progress::of_things("verifying", logs.len() as u64));
@@ -144,7 +144,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     })
 }
 
-/// The name that output uses.
+/// The verdict's name in the output.
 fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Same => "same",

@@ -1,4 +1,4 @@
-//! Options that replay a log under other settings than its own.
+//! Options that replay a log under changed settings.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -31,13 +31,13 @@ pub(super) struct WhatIf {
     mode: Option<Loop>,
 }
 
-/// Reads one of these questions.
+/// A parser for one of these values of `--what-if`.
 pub(super) fn one_of(questions: &'static [Question]) -> impl TypedValueParser<Value = Question> {
     PossibleValuesParser::new(questions.iter().map(|question| question.name()))
         .try_map(|name| name.parse::<Question>().map_err(|_| format!("`{name}` is no question")))
 }
 
-/// What can be asked of one run.
+/// The values of `--what-if` for a single replay.
 pub(super) const OF_ONE_RUN: &[Question] = &[Question::Replay, Question::Rejudge];
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -49,12 +49,12 @@ enum Loop {
 }
 
 impl WhatIf {
-    /// Whether nothing is asked for but the log's own replay.
+    /// Whether the log is replayed under its own settings.
     pub(super) fn is_plain(&self) -> bool {
         self.set.is_empty() && self.preset.is_none() && self.mode.is_none() && self.what_if == Question::Replay
     }
 
-    /// The replay's options, and which of the log's settings they change, as `key=value`.
+    /// The options of the replay, and the changed settings as `key=value`.
     pub(super) fn options(&self, header: &Header) -> Result<(Options, Vec<String>), Trouble> {
         if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
             let what = "--what-if rejudge judges shots under other settings, and there are none: name them with --set or \
@@ -83,7 +83,7 @@ impl WhatIf {
         Ok((options, changed))
     }
 
-    /// What is asked of the other settings.
+    /// How changed settings are applied.
     pub(super) fn question(&self) -> Question {
         self.what_if
     }

@@ -1,4 +1,4 @@
-//! `hitreg why`: one shot or one correction, explained and drawn.
+//! `hitreg why`: explains and draws one shot or one correction.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -64,9 +64,9 @@ struct Report<'a> {
     path: &'a Path,
     game: &'a str,
     mode: &'a str,
-    /// Settings that are not the log's own.
+    /// Settings that differ from the log's own.
     settings_changed: &'a [String],
-    /// Which question about them this answers.
+    /// How changed settings were applied.
     what_if: &'static str,
     answer: String,
     #[serde(flatten)]
@@ -78,7 +78,7 @@ struct Report<'a> {
     svg: Option<&'a Path>,
 }
 
-/// What stands in the place of a shot.
+/// The argument that names a shot.
 #[derive(Clone, Copy, Debug)]
 enum Named {
     Shot(ShotName),
@@ -138,7 +138,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
         let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
         let mut why = find(&replayed.trace)?;
-        // Under other settings other packets would have been sent; judging alone sends none.
+        // Under changed settings the packets would differ. With rejudging, they stay as recorded.
         if let (Why::Shot(shot), true) = (&mut why, changed.is_empty() || options.judged_under.is_some()) {
             shot.know_log(&log.session);
         }
@@ -177,7 +177,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The shot under other rules.
+/// The results of the shot under other rules.
 fn otherwise(
     game: &dyn Playable,
     path: &Path,

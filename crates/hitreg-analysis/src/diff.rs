@@ -105,7 +105,7 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
     diff_sources(a, b, options)
 }
 
-/// Compares two traces that may be in files; the result is the same as that of [`diff()`]. Rows are compared as they
+/// Compares two traces that may be in files; the result is the same as that of [`diff()`]. Rows are compared while they
 /// are read, if they are in the order of ticks or of each player's usercmds. A table in another order is read into
 /// memory.
 ///

@@ -1,8 +1,8 @@
-//! Who pays for latency: of the shots in a trace, how many hit somebody whom the shooter could not see any more where the
-//! server had them, and for how long those had been safe on their own screens. For each pair of players.
+//! The cost of latency for targets, by pair of players. Counts hits on targets that were not visible to the shooter at
+//! their position on the server. Also measures how long these targets had been in cover on their own screens.
 //!
-//! Lag compensation takes this price knowingly (Bernier 2001: "hit around a corner"); without it the shooter pays instead,
-//! in shots that were on target and missed.
+//! Lag compensation accepts this cost (Bernier 2001: "hit around a corner"). Without lag compensation the shooter pays,
+//! with shots that were on target but missed.
 
 use std::collections::BTreeMap;
 
@@ -18,42 +18,42 @@ use hitreg_log::units::Micros;
 pub struct Fairness {
     /// All shots together.
     pub all: Exposure,
-    /// Each pair of players of whom one hit the other. Those come first whose shooter is the later of the two by the most.
+    /// Pairs of players with at least one hit, sorted by how much the shooter's latency exceeds the target's.
     pub pairs: Vec<Pair>,
 }
 
 /// The shots of one player at another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pair {
-    /// Who shot.
+    /// The player who shot.
     pub shooter: u32,
-    /// Who was hit.
+    /// The player who was hit.
     pub target: u32,
-    /// The shooter's median latency, there and back, in ms; `None` when the trace does not tell.
+    /// The shooter's median round-trip latency, in ms; `None` if the trace lacks it.
     pub shooter_latency_ms: Option<f32>,
-    /// The target's.
+    /// The target's median round-trip latency, in ms; `None` if the trace lacks it.
     pub target_latency_ms: Option<f32>,
-    /// The shots.
+    /// The hits.
     #[serde(flatten)]
     pub shots: Exposure,
 }
 
-/// How those who were hit were exposed.
+/// Hits by whether the target was in cover.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Exposure {
-    /// Shots that hit, and were not projectiles.
+    /// Hits by hitscan shots, without projectiles.
     pub hits: u64,
-    /// Those of which it is known whether the target was in sight.
+    /// The hits among `hits` for which the target's visibility is known.
     pub known: u64,
-    /// Those whose target the shooter could not have seen from the muzzle where the server had it.
+    /// The hits on a target that was not visible from the muzzle at its position on the server.
     pub in_cover: u64,
-    /// For how long they had been in cover on their own screens, in ms.
+    /// How long these targets had been in cover on their own screens, in ms.
     pub in_cover_ms: Option<Spread>,
-    /// How far they had moved there since, in units.
+    /// How far these targets had moved in cover, in units.
     pub in_cover_units: Option<Spread>,
 }
 
-/// Shots as they are gathered.
+/// Accumulates hits.
 #[derive(Debug, Default)]
 struct Gathered {
     hits: u64,
@@ -64,7 +64,7 @@ struct Gathered {
 }
 
 impl Fairness {
-    /// Judges a trace by its tables alone. What a build did not write is not known.
+    /// Computes the fairness from a trace's tables. Values that the trace lacks are unknown.
     pub fn of(trace: &Trace) -> Fairness {
         let mut weighing = Weighing::default();
         for name in [ticks::NAME, frames::NAME, executed::NAME, shots::NAME] {
@@ -74,33 +74,33 @@ impl Fairness {
     }
 }
 
-/// For so long it is kept when usercmds were made and ticks were: more than the rows of two tables of a replay that goes on are
-/// apart.
+/// How long the times of usercmds and ticks are kept. It exceeds the time between related rows of two tables in a
+/// streamed replay.
 const KEPT: Micros = Micros::from_s(64);
 
-/// The fairness of shots as the rows of a replay come.
+/// Accumulates fairness from the rows of a replay.
 #[derive(Debug, Default)]
 pub struct Weighing {
     all: Gathered,
     pairs: BTreeMap<(u32, u32), Gathered>,
     tick_at: BTreeMap<u32, i64>,
-    /// What came since the last ticks.
+    /// The rows since the last rows of `ticks`.
     executed: Vec<Table>,
-    /// When each player made which usercmd.
+    /// The time at which each player made each usercmd.
     made_at: BTreeMap<u32, BTreeMap<u32, i64>>,
     up: BTreeMap<u32, Counted>,
     down: BTreeMap<u32, Counted>,
-    /// Nothing will say when usercmds ran.
+    /// Whether the replay has no times at which usercmds ran.
     is_untold: bool,
 }
 
 impl Weighing {
-    /// Of a replay that has put out nothing so far.
+    /// Starts with a replay that has written no rows yet.
     pub fn of(trace: &TraceHeader) -> Weighing {
         Weighing { is_untold: trace.is_open(), ..Weighing::default() }
     }
 
-    /// Takes rows in. With those of `ticks` it is known when all was that came before them.
+    /// Adds rows. Rows of `ticks` complete all earlier rows.
     pub fn add(&mut self, rows: &Table) {
         self.gather(rows);
         if rows.name == ticks::NAME {
@@ -121,7 +121,7 @@ impl Weighing {
         }
     }
 
-    /// The fairness, when all rows have come.
+    /// The fairness of all rows.
     pub fn fairness(mut self) -> Fairness {
         self.look();
         let latency = self.latencies_ms();
@@ -163,14 +163,14 @@ impl Weighing {
             if !self.is_untold {
                 self.made_at.entry(player).or_default().insert(command, made);
             }
-            // Before its first snapshot a client has no clock.
+            // A client has no clock before its first snapshot.
             if frames.has_body.get(row) == Some(&1) {
                 self.down.entry(player).or_default().add((made - shown) as f32);
             }
         }
     }
 
-    /// Looks up when the usercmds were made that have run.
+    /// Looks up when the executed usercmds were made.
     fn look(&mut self) {
         for table in std::mem::take(&mut self.executed) {
             let executed = executed::Columns::read(&table);
@@ -190,8 +190,8 @@ impl Weighing {
         }
     }
 
-    /// Each player's median latency there and back: from a usercmd's making to the tick in which it ran, and from a snapshot's
-    /// tick to the clock of the player who has it.
+    /// The median round-trip latency of each player, in ms. It adds two medians: from making a usercmd to the tick that
+    /// ran it, and from a snapshot's tick to the client's clock.
     fn latencies_ms(&self) -> BTreeMap<u32, f32> {
         let there_and_back = |(player, down): (&u32, &Counted)| {
             let up = self.up.get(player)?.percentile(50.0)?;
@@ -202,7 +202,7 @@ impl Weighing {
 }
 
 impl Pair {
-    /// By how much the shooter's latency is the greater, in ms; 0 when one of them is not known.
+    /// The shooter's latency minus the target's, in ms; 0 if one is unknown.
     pub fn later_by_ms(&self) -> f32 {
         self.shooter_latency_ms.zip(self.target_latency_ms).map_or(0.0, |(shooter, target)| shooter - target)
     }

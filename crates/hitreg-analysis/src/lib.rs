@@ -1,7 +1,7 @@
-//! What one asks of traces: [`mod@diff`], [`why`], [`golden`], [`summary`], [`fairness`], [`bisect`]; and how answers are shown:
-//! [`report`] as text, [`page`] as HTML, [`perfetto`] and, with the feature `parquet`, `parquet_file`.
+//! Analyses of traces: [`mod@diff`], [`why`], [`golden`], [`summary`], [`fairness`] and [`bisect`]. Results are shown
+//! by [`report`] as text, by [`page`] as HTML, by [`perfetto`] and, with the feature `parquet`, by `parquet_file`.
 //!
-//! Every answer is read from the tables of a trace. This crate runs no game and opens no file.
+//! Every result comes from the tables of a trace. This crate runs no game and opens no file.
 
 pub mod bisect;
 pub mod diff;

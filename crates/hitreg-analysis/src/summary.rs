@@ -1,4 +1,4 @@
-//! The headline figures of a trace, computed from its tables alone, so that any build's trace can be summed up.
+//! The headline figures of a trace. They use only its tables, so they work for traces of any build.
 
 use std::collections::BTreeMap;
 
@@ -10,138 +10,140 @@ use hitreg_log::trace::schema::{
 };
 use hitreg_log::trace::{Table, Trace};
 
-/// The headline figures.
+/// The headline figures of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// How the predictions did.
+    /// The accuracy of predictions.
     pub prediction: Prediction,
-    /// How the shots did.
+    /// The results of shots.
     pub shots: Shots,
-    /// What the replay went through.
+    /// How much the replay exercised.
     pub exercised: Exercised,
-    /// What went over the network; `None` where the trace does not say.
+    /// The network traffic; `None` if the trace has no packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
 }
 
-/// What went over the network.
+/// The network traffic of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Network {
     /// Packets from the clients to the server.
     pub up: Direction,
-    /// Usercmds in each of them, repeats included, on average.
+    /// The mean number of usercmds per packet, repeats included.
     pub usercmds_per_packet: f64,
     /// Snapshots from the server to the clients.
     pub down: Direction,
-    /// Updates that the client's rate held back.
+    /// Snapshots that the server held back because of the client's rate limit.
     pub choked: u64,
-    /// Usercmds that the server warned of, because they came out of sequence.
+    /// Usercmds that arrived out of sequence, for which the server sent warnings.
     pub warnings: u64,
-    /// What the bytes of snapshots are for, where datagrams were asked for: values of variables by category, which entities
-    /// and variables they are of (`naming`), effects, warnings and notices (`events`), `headers`. Bits are eighths.
+    /// The bytes of snapshots by use, if datagrams were encoded. The keys are variable categories for values, `naming`
+    /// for the ids of entities and variables, effects, `events` for warnings and notices, and `headers`. Single bits
+    /// count as eighths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bytes_for: BTreeMap<&'static str, f64>,
 }
 
-/// One direction.
+/// The packets in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Direction {
-    /// How many were sent.
+    /// The number of packets sent.
     pub sent: u64,
-    /// Packets that never arrived though a later one of the same connection did; `None` where not one is known to have
-    /// arrived, as in the log of one side.
+    /// Packets that never arrived although a later packet of the same connection did. `None` if no arrival is known, as
+    /// in the log of one side.
     pub lost: Option<u64>,
-    /// Packets after the last that arrived. They are neither lost nor received.
+    /// Packets sent after the last packet that arrived. They count as neither lost nor received.
     pub in_flight: u64,
-    /// How long they were on their way, in ms.
+    /// The time in flight, in ms.
     pub took_ms: Option<Spread>,
-    /// Their bytes, where datagrams were asked for.
+    /// The bytes of the packets, if datagrams were encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
-/// How the predictions did.
+/// The accuracy of predictions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Prediction {
-    /// Predictions that were held against the server's word.
+    /// Predictions that were compared with an ack.
     pub checked: u64,
-    /// Usercmds that those acks covered.
+    /// Usercmds that these acks covered.
     pub usercmds: u64,
-    /// Predictions that agreed as exactly as the record can tell.
+    /// Predictions that are exact, within the precision of the recorded values.
     pub exact: u64,
     /// Predictions within 0.2 units and 1.5 units/s.
     pub near: u64,
-    /// The others, by cause: their sum is `checked - exact - near`. Corrections of near predictions are not among them.
+    /// The number of worse predictions by cause. Their sum is `checked - exact - near`. Corrections of near predictions
+    /// are not included.
     pub misses_by_cause: BTreeMap<String, u64>,
-    /// Predictions across a spawn, a death or a teleport that had to be corrected.
+    /// Corrected predictions across a spawn, a death or a teleport.
     pub relocations: u64,
-    /// Distance between predicted and authoritative origin, without those of `relocations`.
+    /// Distance between the predicted and the authoritative origin, without `relocations`.
     pub error_units: Option<Spread>,
-    /// Of those that began on the ground.
+    /// Predictions from a start on the ground.
     pub ground: Share,
-    /// Of those that began in the air.
+    /// Predictions from a start in the air.
     pub air: Share,
-    /// Where the above are of usercmds run again as the server ran them (`prediction.among=acking-packet`): the same
-    /// acks by what the client had predicted in play, as a client in play could know.
+    /// The same acks compared with the predictions that the client made in play. Set only if the other figures use
+    /// usercmds that were run again as the server ran them (`prediction.among=acking-packet`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_played: Option<AsPlayed>,
 }
 
-/// Predictions as they were made in play.
+/// The accuracy of the predictions that the client made in play.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AsPlayed {
-    /// Of those that began on the ground.
+    /// Predictions from a start on the ground.
     pub ground: Share,
-    /// Of those that began in the air.
+    /// Predictions from a start in the air.
     pub air: Share,
 }
 
-/// Predictions of one kind.
+/// The accuracy of one group of predictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// How many were checked.
+    /// The number of predictions that were compared with an ack.
     pub checked: u64,
-    /// How many were exact.
+    /// The number of exact predictions.
     pub exact: u64,
-    /// How many were near.
+    /// The number of near predictions.
     pub near: u64,
 }
 
-/// How the shots did.
+/// The results of shots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Shots {
-    /// Shots that the server judged, projectiles included; those of which only the impact is known, too.
+    /// Shots that the server judged, including projectiles, and including shots for which only the impact is known.
     pub fired: u64,
-    /// Of `fired`, projectiles that were launched.
+    /// The projectiles among `fired`.
     pub launched: u64,
-    /// Impacts of projectiles; not among `fired` where the launch is.
+    /// Impacts of projectiles. They count in `fired` only if their launch is missing.
     pub impacts: u64,
-    /// Shots that a client predicted and the server never ran; not among `fired`.
+    /// Shots that a client predicted but the server never ran. They are not in `fired`.
     pub not_run: u64,
-    /// Shots and projectiles that hurt somebody.
+    /// Shots and projectiles that hit a player.
     pub hit: u64,
-    /// Shots of which the replay has what the shooter's screen said.
+    /// Shots for which the replay has the result on the shooter's screen.
     pub predicted: u64,
     /// Shots that hit on the shooter's screen.
     pub predicted_hit: u64,
-    /// Shots on which the shooter's screen and the server agree about whom they hit, if anyone.
+    /// Shots for which the shooter's screen and the server agree on the player hit, or on a miss.
     pub agreed: u64,
-    /// Shots for which the others were rewound.
+    /// Shots for which the server rewound other players.
     pub rewound: u64,
-    /// Distance between where the target was drawn and where the server judged it to be, for hitscan shots.
+    /// Distance between where the client drew the target and where the server judged it, for hitscan shots.
     pub view_error_units: Option<Spread>,
 }
 
-/// What a replay went through. A check of a log that exercised nothing says nothing.
+/// How much of the game a replay exercised. A check that exercised nothing proves nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exercised {
     /// Server ticks.
     pub ticks: u64,
-    /// Client frames; where no client's are in the replay, usercmds that were due on the server.
+    /// Client frames. If the replay has no client frames, the usercmds that were due on the server.
     pub usercmds: u64,
-    /// Client frames with a key down, a button pressed, an impulse, or input of the game's own.
+    /// Client frames with movement, a pressed button, an impulse, or other input of the game.
     pub active_usercmds: u64,
-    /// Predictions that had to be corrected.
+    /// Corrections.
     pub corrections: u64,
     /// Shots.
     pub shots: u64,
@@ -149,7 +151,7 @@ pub struct Exercised {
     pub hits: u64,
 }
 
-/// The headline figures as the rows of a trace come.
+/// Accumulates the headline figures from the rows of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Summing {
     summary: Summary,
@@ -159,13 +161,13 @@ pub struct Summing {
     up: Way,
     down: Way,
     usercmds_sent: u64,
-    /// What the bits of snapshots are for.
+    /// The bits of snapshots, by use.
     bits_for: BTreeMap<&'static str, u64>,
-    /// Whether there is a table of packets at all.
+    /// Whether the trace has a table of packets.
     network: bool,
 }
 
-/// One direction as its rows come.
+/// Accumulates the packets of one direction.
 #[derive(Clone, Debug, Default)]
 struct Way {
     /// By player.
@@ -177,7 +179,7 @@ struct Way {
 }
 
 impl Exercised {
-    /// Adds what another part of the same session went through.
+    /// Adds another part of the same session.
     pub fn add(&mut self, other: &Exercised) {
         let Exercised { ticks, usercmds, active_usercmds, corrections, shots, hits } = self;
         *ticks += other.ticks;
@@ -190,7 +192,7 @@ impl Exercised {
 }
 
 impl Summary {
-    /// Sums up a trace. Tables or columns that a build did not write count nothing.
+    /// The headline figures of a trace. Missing tables and columns count as zero.
     pub fn of(trace: &Trace) -> Summary {
         let mut summing = Summing::default();
         trace.tables.iter().for_each(|table| summing.add(table));
@@ -199,7 +201,7 @@ impl Summary {
 }
 
 impl Summing {
-    /// Takes rows of a table in.
+    /// Adds rows of a table.
     pub fn add(&mut self, rows: &Table) {
         match rows.name.as_str() {
             ticks::NAME => self.summary.exercised.ticks += rows.rows() as u64,
@@ -242,7 +244,7 @@ impl Summing {
         }
     }
 
-    /// The figures of what came.
+    /// The headline figures of all rows so far.
     pub fn summary(&self) -> Summary {
         let mut summary = self.summary.clone();
         let Summary { prediction, shots, exercised, network } = &mut summary;
@@ -299,7 +301,7 @@ impl Way {
 }
 
 impl Prediction {
-    /// Adds rows, and counts the corrections among them.
+    /// Adds rows, and returns the number of corrections among them.
     fn add(&mut self, table: &corrections::Columns<'_>) -> u64 {
         self.usercmds += sum(table.commands);
         let on_ground: Vec<bool> = table.on_ground.iter().map(|flag| *flag == 1).collect();
@@ -324,12 +326,13 @@ impl Prediction {
     }
 }
 
-/// Whether a correction has this cause because the body was put elsewhere: its distance is no error of movement.
+/// Whether a correction has this cause because the body was moved by a spawn, a death or a teleport. Its distance is
+/// not a movement error.
 pub fn is_relocation(cause: &str) -> bool {
     matches!(cause, "spawn_or_death" | "teleport")
 }
 
-/// How predictions did that began on the ground, and those that began in the air; what is `none` was not judged.
+/// Counts predictions by a start on the ground and in the air. Rows with the result `none` are ignored.
 fn add_shares(mut shares: [&mut Share; 2], results: &[&str], on_ground: &[bool]) {
     for (row, result) in results.iter().enumerate().filter(|(_, result)| **result != "none") {
         let on_ground = on_ground.get(row).copied().unwrap_or(false);

@@ -1,6 +1,6 @@
-//! One shot, or one correction, explained from a trace's tables alone, so that traces of any build can be asked: what the
-//! shooter's screen showed, what the server made of it, and where the target was for each of them. What the tables do not
-//! say is `None` here, and is never guessed.
+//! Explains one shot or one correction: what the shooter's screen showed, how the server judged it, and where the
+//! target was for each of them. The explanation uses only a trace's tables, so it works for traces of any build. Values
+//! that the tables lack are `None`.
 
 mod asked;
 mod carried;
@@ -26,21 +26,21 @@ use serde::Serialize;
 
 use hitreg_log::trace::Trace;
 
-/// What was asked for.
+/// The explanation of a shot or a correction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// A shot.
+    /// The explanation of a shot.
     Shot(Box<Shot>),
-    /// A correction.
+    /// The explanation of a correction.
     Correction(Box<Correction>),
 }
 
 impl Why {
-    /// Finds it in a trace. Whoever asks more than once asks a [`Reader`].
+    /// Finds and explains a shot or a correction in a trace. For several questions about one trace, use a [`Reader`].
     ///
     /// # Errors
-    /// When it is not there; the error names what is near.
+    /// Fails if the trace does not contain it; the error names the nearest ones.
     pub fn of(trace: &Trace, asked: &Asked) -> Result<Why, NotThere> {
         let reader = Reader::new(trace);
         Ok(match asked {
@@ -53,12 +53,12 @@ impl Why {
     }
 }
 
-/// A row's cell, where the table has the column.
+/// The value of a column in a row; `None` if the table lacks the column.
 fn cell<T: Copy>(column: &[T], row: usize) -> Option<T> {
     column.get(row).copied()
 }
 
-/// The same of a measure, which may be known for some rows only.
+/// The value of a measurement in a row; `None` if the table lacks it or the value is not finite.
 fn measure(column: &[f32], row: usize) -> Option<f32> {
     cell(column, row).filter(|value| value.is_finite())
 }

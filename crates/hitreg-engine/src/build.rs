@@ -79,7 +79,7 @@ pub struct Untestable {
     pub reason: String,
     /// The last lines of its stderr; empty if it wrote none.
     pub last_words: Vec<String>,
-    /// The memory that this program needs for what it gave: that is no fault of the build.
+    /// The memory that this program would need, if it exceeds the limit. In this case the build itself did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_memory: Option<NeedsMemory>,
 }
@@ -141,12 +141,12 @@ impl Untestable {
         Untestable { reason: reason.into(), last_words: Vec::new(), needs_memory: None }
     }
 
-    /// The same, with the end of what the build said.
+    /// Adds the last lines of the build's stderr.
     pub(crate) fn saying(self, last_words: Vec<String>) -> Untestable {
         Untestable { last_words, ..self }
     }
 
-    /// A log that this build does not replay, for this reason.
+    /// The result for a log that this program cannot replay.
     pub(crate) fn not_replayed(error: &ReplayError) -> Untestable {
         let needs_memory = if let ReplayError::NeedsMemory(needs) = error { Some(*needs) } else { None };
         Untestable { needs_memory, ..Untestable::because(error.to_string()) }
@@ -166,8 +166,8 @@ impl Runner {
         Ok(self.made(build, request, store::read_regular_trace)?.0)
     }
 
-    /// The same as [`Runner::trace`], but the trace stays in its file. If the file is not in the cache, the result
-    /// includes its temporary folder.
+    /// Returns a build's trace as [`Runner::trace`] does, but leaves the trace in its file. If the file is not in the
+    /// cache, the result includes its temporary folder.
     ///
     /// # Errors
     /// Under the conditions of [`Runner::trace`].

@@ -1,9 +1,9 @@
-//! All that the commands do, as a library: the games of a build, both sides of a comparison, verifying, the searches of
-//! `bisect`, what a shrunk log must still show, importing. The command line adds arguments, pages and exit codes.
+//! The commands of the `hitreg` program as a library: the games of a build, comparison, verification, bisection,
+//! shrinking, merging and excerpts. The command line adds arguments, pages and exit codes.
 //!
-//! Nothing is printed here, no clock or environment is asked, and whoever calls may stop what runs by the
-//! [`Stop`] of its [`Runner`](crate::build::Runner). Files are read and written through
-//! [`store`](hitreg_log::store), and other builds are run through [`build`](crate::build).
+//! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the [`Stop`] of
+//! its [`Runner`](crate::build::Runner). Files are read and written through [`store`](hitreg_log::store), and other
+//! builds run through [`build`](crate::build).
 //!
 //! ```
 //! use hitreg_engine::engine::{Games, MapFile};
@@ -59,23 +59,24 @@ use std::path::Path;
 use crate::build::Stop;
 use hitreg_log::record::Header;
 
-/// The games of this program, and who is told of the logs that are read.
+/// The games of this program, and a callback for each log that it reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Engine<'a> {
     /// The games.
     pub games: &'a Games,
-    /// Is told of each log that is read, so that it can say what [`passed_over`](hitreg_netcode::info::passed_over) finds in it.
+    /// Called with the path and header of each log that is read. The command line uses it to report the parts that
+    /// [`passed_over`](hitreg_netcode::info::passed_over) finds.
     pub read: fn(&Path, &Header),
 }
 
 impl<'a> Engine<'a> {
-    /// An engine that tells nobody what it reads.
+    /// Creates an engine whose `read` callback does nothing.
     pub fn new(games: &'a Games) -> Engine<'a> {
         Engine { games, read: |_, _| {} }
     }
 }
 
-/// Fails when somebody has stopped what runs: what came of anything since is no result.
+/// Fails if the job was stopped. A result computed after the stop is invalid.
 fn check(stop: &Stop) -> Result<(), EngineError> {
     if stop.is_stopped() { Err(EngineError::Stopped { resumes: false }) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! `hitreg bisect builds`: the first of a line of builds that plays a log otherwise.
+//! `hitreg bisect builds`: finds the first build in a list that plays a log differently.
 
 use std::num::NonZero;
 use std::path::PathBuf;

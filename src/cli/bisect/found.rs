@@ -1,4 +1,4 @@
-//! What a search came to, as text and exit code.
+//! Prints the result of a search, and chooses the exit code.
 
 use crate::cli::Outcome;
 use crate::cli::diff::print_last_words;
@@ -16,7 +16,7 @@ pub(super) fn outcome(found: &Found) -> Outcome {
     }
 }
 
-/// Prints it; `what` is `build` or `commit`, and `bad_means` what makes one bad.
+/// Prints the result. `what` is `build` or `commit`, and `bad_means` says what makes one bad.
 pub(super) fn print(found: &Found, page: &mut Page, what: &str, bad_means: &str) {
     let named = |name: &str| name_of(found, name);
     let first_bad = found.first_bad.as_deref().map_or("-".to_owned(), named);
@@ -59,7 +59,7 @@ pub(super) fn print(found: &Found, page: &mut Page, what: &str, bad_means: &str)
     }
 }
 
-/// How a build or commit is named for people: a commit by its short hash and its subject.
+/// The name of a build or commit in the output: for a commit, its short hash and its subject.
 fn name_of(found: &Found, name: &str) -> String {
     match found.subjects.get(name) {
         Some(subject) => format!("{} {subject}", short(found, name)),
@@ -67,7 +67,7 @@ fn name_of(found: &Found, name: &str) -> String {
     }
 }
 
-/// As many digits of a commit's hash as git shows of one in a repository of some size.
+/// Shortens a commit's hash to 10 digits, as git does in a large repository.
 fn short<'a>(found: &Found, name: &'a str) -> &'a str {
     const DIGITS: usize = 10;
     match found.subjects.contains_key(name) {

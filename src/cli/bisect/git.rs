@@ -1,4 +1,4 @@
-//! `hitreg bisect git`: the commit that made a game play a log otherwise.
+//! `hitreg bisect git`: finds the commit after which a game plays a log differently.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::cli::trouble::Trouble;
 use crate::cli::{Outcome, files};
 use crate::engine::bisect::GitSearch;
 
-/// How long a build command may take when nothing else is asked for.
+/// The default time limit of a build command.
 const BUILD_TIME_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Find the commit from which on a game plays a log otherwise

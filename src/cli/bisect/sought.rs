@@ -1,4 +1,4 @@
-//! Options about what makes a build a bad one.
+//! Options that define a bad build.
 
 use crate::build::Request;
 use crate::build::condition::Condition;
@@ -26,12 +26,12 @@ impl Sought {
         Ok(Judge::new(condition, self.looking.options(), running.runner()?, request)?)
     }
 
-    /// The words of these options, to tell one search from another.
+    /// A text of these options that distinguishes one search from another.
     pub(super) fn words(&self) -> String {
         format!("{:?} {}", self.condition, self.looking.words())
     }
 
-    /// What makes a build or commit bad, for people.
+    /// The meaning of a bad build or commit, as text.
     pub(super) fn meaning(&self, what: &str) -> String {
         match &self.condition {
             Some(command) => format!("`{command}` exits with 1"),

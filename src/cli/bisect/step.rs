@@ -1,5 +1,5 @@
-//! `BUILD step`: one usercmd of a log on one body. It is how `bisect ticks` asks two builds what they make of the same
-//! input and state; people have no use for it, so help does not list it.
+//! `BUILD step`: runs one usercmd of a log on one body. `bisect ticks` calls it in two builds to compare their results.
+//! It is not meant for users, so help does not list it.
 
 use std::path::PathBuf;
 

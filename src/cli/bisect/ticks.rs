@@ -1,4 +1,4 @@
-//! `hitreg bisect ticks`: the first tick, entity and field in which two runs part, and why.
+//! `hitreg bisect ticks`: finds the first tick, entity and field where two runs differ, and the cause.
 
 use crate::cli::Outcome;
 use crate::cli::diff::looking::Looking;

@@ -1,4 +1,4 @@
-//! Options about what a comparison looks at, and how exactly.
+//! Options that select what a comparison covers, and its tolerances.
 
 use crate::diff::{DiffOptions, On, Tolerance};
 
@@ -27,7 +27,7 @@ impl Looking {
         }
     }
 
-    /// What differs in what counts as a difference, for people: to be followed by `from` and something else.
+    /// A phrase for the compared difference, such as `state differs`; `from` and the other side follow.
     pub(in crate::cli) fn meaning(&self) -> String {
         let what = match self.on {
             On::Any => "trace differs",
@@ -41,12 +41,12 @@ impl Looking {
         format!("its {what}{beyond}")
     }
 
-    /// What is looked at, as `--on` names it.
+    /// The value of `--on`.
     pub(in crate::cli) fn on_name(&self) -> &'static str {
         self.on.into()
     }
 
-    /// The words of these options, to tell one search from another.
+    /// A text of these options that distinguishes one search from another.
     pub(in crate::cli) fn words(&self) -> String {
         format!("{:?} {:?} {}", self.on, self.tolerance, self.overlap)
     }

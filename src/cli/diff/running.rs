@@ -1,4 +1,4 @@
-//! Options about running builds: how long they may take, and where their traces are kept.
+//! Options for running builds: the time limit, and the cache of their traces.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ impl Running {
         self.time_limit.unwrap_or(TIME_LIMIT)
     }
 
-    /// Where things are kept from run to run.
+    /// The folder for caches and saved searches.
     pub(in crate::cli) fn folder(&self) -> PathBuf {
         self.cache.clone().unwrap_or_else(Cache::usual_folder)
     }

@@ -1,4 +1,4 @@
-//! Options about the two sides of a comparison.
+//! Options that define the two sides of a comparison.
 
 use std::path::PathBuf;
 

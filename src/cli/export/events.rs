@@ -1,4 +1,4 @@
-//! `hitreg export --perfetto`: a time line, from a trace that is read as it is written.
+//! `hitreg export --perfetto`: writes a timeline while reading a trace.
 
 use std::io::Write;
 
@@ -15,13 +15,13 @@ use crate::trace::Trace;
 use crate::trace::schema::{packets, snapshots};
 use crate::traffic::{self, Packet};
 
-/// What is written.
+/// The source of the events.
 enum Events {
     /// A trace in memory, and the packets.
     Whole(Trace, Vec<Packet>),
     /// A trace in a file.
     File(TraceFile),
-    /// A replay in a file that is not to stay, and whether its log's packets stand beside it.
+    /// A replay in a temporary file. `has_packets` says whether the file also contains the packets of its log.
     Replay { trace: TraceFile, has_packets: bool, _folder: TemporaryFolder },
 }
 
@@ -48,7 +48,7 @@ impl Events {
             return if is_long && of_its_own { Ok(Events::File(TraceFile::open(path)?)) } else { whole(false) };
         }
         let log = files::engine(games).survey(path)?;
-        // The log's packets have their bytes, and are the replay's where it is of its own settings.
+        // The log's packets include their bytes. They match the replay only under the log's own settings.
         let sent = |name: &str| !of_its_own && [packets::NAME, snapshots::NAME].contains(&name);
         let wanted = |name: &str| SHOWN.contains(&name) || sent(name);
         match log.as_ref().map(|log| Replayed::of(games, args, log, &wanted, of_its_own)).transpose()?.flatten() {

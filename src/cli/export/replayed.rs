@@ -1,5 +1,5 @@
-//! A log's replay, put by as it goes on: the tables that are to be written go into a trace in a temporary file, so that they are
-//! never in memory.
+//! Streams the replay of a log to a temporary trace with the requested tables, so that the rows are never all in
+//! memory.
 
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
@@ -16,20 +16,20 @@ use crate::trace::schema::{TABLES, TableSet};
 use crate::trace::{Table, TraceHeader};
 use crate::traffic;
 
-/// Where the rows are, and which tables the replay has.
+/// A temporary trace and its tables.
 pub(super) struct Replayed {
-    /// Holds [`Replayed::NAME`].
+    /// The folder that contains [`Replayed::NAME`].
     pub(super) folder: TemporaryFolder,
-    /// Each table without its rows, and how many it has.
+    /// Each table without its rows, and its number of rows.
     pub(super) shapes: Vec<(Table, u64)>,
 }
 
 impl Replayed {
-    /// The trace's name in its folder.
+    /// The trace's file name in the folder.
     pub(super) const NAME: &str = "replayed.hittrace";
 
-    /// Those tables of a replay that are wanted, and the log's packets where they are. `None` of a log that is not replayed as it
-    /// is read.
+    /// Replays the requested tables, and adds the log's packets if there are any. Returns `None` if the log cannot be
+    /// streamed.
     pub(super) fn of(
         games: &Games,
         args: &Args,
@@ -40,7 +40,7 @@ impl Replayed {
         let Ok(game) = games.of_header(&log.header) else { return Ok(None) };
         let (options, _) = args.what_if.options(&log.header)?;
         let tables = TableSet::named(TABLES.map(|table| table.name).into_iter().filter(|name| wanted(name)));
-        // Where none is wanted, all are counted.
+        // If no table is requested, all tables are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = Options { network: true, tables, ..options };
         if !log.streams(game, &options) {
@@ -91,7 +91,7 @@ fn note(shapes: &mut Vec<(Table, u64)>, rows: &Table) {
     }
 }
 
-/// A table that comes late has its place among the others.
+/// Sorts the tables into their usual order, whatever the order of their first rows.
 fn in_order(mut shapes: Vec<(Table, u64)>) -> Vec<(Table, u64)> {
     let place = |name: &str| TABLES.iter().position(|known| known.name == name).unwrap_or(TABLES.len());
     shapes.sort_by_key(|(table, _)| place(&table.name));

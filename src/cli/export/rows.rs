@@ -1,4 +1,4 @@
-//! Rows of a table as lines of text.
+//! Writes the rows of a table as lines of text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ pub(super) enum RowFormat {
 }
 
 impl RowFormat {
-    /// The ending of a file's name.
+    /// The file extension.
     pub(super) fn ending(self) -> &'static str {
         match self {
             RowFormat::Jsonl => "jsonl",
@@ -30,7 +30,7 @@ impl RowFormat {
     }
 }
 
-/// Writes every row of a table.
+/// Writes all rows of a table.
 pub(super) fn write(table: &Table, format: RowFormat, out: &mut (dyn Write + Send)) -> io::Result<()> {
     #[cfg(feature = "parquet")]
     if format == RowFormat::Parquet {
@@ -41,7 +41,7 @@ pub(super) fn write(table: &Table, format: RowFormat, out: &mut (dyn Write + Sen
     rows.finish()
 }
 
-/// A table that is written rows by rows.
+/// Writes a table in several groups of rows.
 pub(super) enum Rows<'a> {
     Jsonl {
         out: BufWriter<&'a mut (dyn Write + Send)>,
@@ -53,7 +53,7 @@ pub(super) enum Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Begins with what comes before the rows of a table with these columns.
+    /// Writes the header for a table with these columns.
     pub(super) fn new(shape: &Table, format: RowFormat, out: &'a mut (dyn Write + Send)) -> io::Result<Rows<'a>> {
         match format {
             RowFormat::Csv => {
@@ -99,7 +99,7 @@ fn write_jsonl(table: &Table, keys: &[String], out: &mut impl Write) -> io::Resu
             write!(out, "{}{key}:", if index == 0 { '{' } else { ',' })?;
             match &column.data {
                 Data::F32(values) if !values[row].is_finite() => out.write_all(b"null")?,
-                // Hashes as text: many readers of JSON keep no more than 53 bits of a number.
+                // Hashes are text, because many JSON readers keep only 53 bits of a number.
                 Data::U64(_) | Data::Name { .. } => {
                     out.write_all(json_text(value(&column.data, row, &mut text)).as_bytes())?;
                 }
@@ -122,7 +122,7 @@ fn write_csv<W: Write>(table: &Table, out: &mut csv::Writer<W>) -> io::Result<()
     Ok(())
 }
 
-/// What stopped the writing as it came, so that a closed pipe or a full disk is told from other errors.
+/// Returns the original I/O error, to distinguish a closed pipe or a full disk from other errors.
 fn of_csv(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -130,7 +130,7 @@ fn of_csv(error: csv::Error) -> io::Error {
     }
 }
 
-/// A value as text, in `text` unless it is there already; a measure that is not there is empty.
+/// Formats a value, using `text` as the buffer if needed. A missing measurement is empty.
 fn value<'t>(data: &'t Data, row: usize, text: &'t mut String) -> &'t str {
     text.clear();
     let _ = match data {

@@ -1,4 +1,4 @@
-//! `hitreg import quake3-udp` and `quake3-demo`: captured datagrams and demos of Quake III's engine become logs.
+//! `hitreg import quake3-udp` and `quake3-demo`: turn captured datagrams and demos of Quake III's engine into logs.
 
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ struct Report<'a> {
     players: Vec<u16>,
     #[serde(flatten)]
     counts: Counts,
-    /// The first datagrams that could not be read.
+    /// The first datagrams that could not be decoded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     undecoded_first: Vec<String>,
     size_bytes: Size,

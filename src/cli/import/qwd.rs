@@ -1,4 +1,4 @@
-//! `hitreg import qwd`: QuakeWorld demos become logs.
+//! `hitreg import qwd`: turns QuakeWorld demos into logs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,16 +69,16 @@ struct Report {
     demo_bytes: usize,
     size_bytes: Size,
     recorded_by: &'static str,
-    /// What the server does that not every server does.
+    /// Features of the server that not every server has.
     server: Vec<Finding>,
-    /// Walls that the played map had and the given one lacks, as far as the demo shows them.
+    /// The number of walls on the played map that the given map lacks, as far as the demo shows them.
     walls_missing: usize,
     /// What the demo lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
 
-/// What came of several demos.
+/// The result of importing several demos.
 #[derive(Serialize)]
 struct Several {
     logs: Vec<Report>,
@@ -139,7 +139,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     Ok(if several.refused.is_empty() { Outcome::Done } else { Outcome::Trouble })
 }
 
-/// A log for each demo in the folder that was asked for, or why there can be none.
+/// The target of each demo's log in the requested folder, or the reason why it has none.
 fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target, Trouble>> {
     let log = |demo: &PathBuf| {
         let name = demo.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -186,7 +186,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
     })
 }
 
-/// Says what to do in terms of the options.
+/// Rewords an error in terms of the options.
 fn blame(error: ImportFileError) -> Trouble {
     let ImportFileError::Import { path, source } = error else { return error.into() };
     let what = match source {
@@ -206,7 +206,7 @@ fn blame(error: ImportFileError) -> Trouble {
     Trouble::file(&path, what)
 }
 
-/// A finding in words, with how sure it is.
+/// Describes a finding and its certainty.
 fn found(finding: &Finding) -> String {
     let Finding { what, has, agree, disagree, .. } = *finding;
     let answer = if has { "yes" } else { "no" };

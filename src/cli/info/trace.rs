@@ -1,4 +1,4 @@
-//! What a trace holds: its tables, with their rows.
+//! The contents of a trace: its tables and their numbers of rows.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ struct TraceInfo<'a> {
     game: &'a str,
     mode: &'a str,
     log_digest: &'a str,
-    /// From when to when of the session's time; nothing where it is of all of it.
+    /// The session times that the trace covers; `None` for the whole session.
     #[serde(skip_serializing_if = "Option::is_none")]
     part_us: Option<[Micros; 2]>,
     digest: String,
@@ -46,13 +46,13 @@ struct ColumnInfo<'a> {
     data: &'static str,
 }
 
-/// What a trace is, without its rows.
+/// A trace without its rows.
 pub(super) struct Shape {
     header: TraceHeader,
     digest: Digest,
     version: Version,
     size_bytes: u64,
-    /// Tables without rows, and how many they have.
+    /// The tables without rows, and their numbers of rows.
     tables: Vec<(Table, u64)>,
 }
 

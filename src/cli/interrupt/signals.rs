@@ -1,7 +1,7 @@
-//! The system's way of telling a program to end.
+//! Receives the system's signals to end the program.
 
-/// Calls this at each of them, one after the other, on a thread of its own. SIGHUP that is ignored stays so, which is what `nohup`
-/// asks for; a script that starts something in the background has Ctrl-C ignored, too, and still ends it by `kill -INT`.
+/// Calls `told` at each signal, on its own thread. An ignored SIGHUP stays ignored, for `nohup`. SIGINT is always
+/// handled: a shell script starts background processes with SIGINT ignored, and `kill -INT` must still work.
 #[cfg(unix)]
 pub(super) fn at_each(told: impl Fn() + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -11,18 +11,18 @@ pub(super) fn at_each(told: impl Fn() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map(drop)
 }
 
-/// The same where the system has other means.
+/// Calls `told` at each Ctrl-C, on other systems.
 #[cfg(not(unix))]
 pub(super) fn at_each(told: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(told)
 }
 
-/// Whether this process ignores a signal; not where the system does not say so in a file.
+/// Whether this process ignores a signal. False on systems without `/proc`.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // The first signal is the lowest bit.
+    // Bit 0 is signal 1.
     let ignored = line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
     ignored & (1 << (signal - 1)) != 0
 }

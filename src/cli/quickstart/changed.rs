@@ -1,4 +1,4 @@
-//! Which shots came out differently in two replays of the same input.
+//! Finds the shots with different results in two replays of the same input.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use serde::Serialize;
 use crate::trace::Trace;
 use crate::trace::schema::shots;
 
-/// A shot that both replays have, with another outcome.
+/// A shot that has different results in two replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Changed {
-    /// When the server judged it, in the first replay.
+    /// The session time at which the server judged it, in the first replay.
     pub(super) at_us: i64,
-    /// Who shot.
+    /// The shooter.
     pub(super) shooter: String,
-    /// With which usercmd.
+    /// The usercmd that fired.
     pub(super) command: u32,
-    /// With what.
+    /// The weapon.
     weapon: String,
-    /// What its shooter's screen showed in the first replay: `hit p2`.
+    /// The result on the shooter's screen in the first replay, such as `hit p2`.
     pub(super) on_screen: String,
-    /// How far the others were moved back for it in the first replay.
+    /// The rewind in the first replay, in microseconds.
     pub(super) rewind_us: i64,
-    /// What became of it in the first replay: `hit p2 chest 12`.
+    /// The result in the first replay, such as `hit p2 chest 12`.
     pub(super) with: String,
-    /// And in the second.
+    /// The result in the second replay.
     pub(super) without: String,
 }
 
-/// The shots of both that came out differently, in the order of the first. Of a projectile that is its impact.
+/// The common shots with different results, in the order of the first replay. For a projectile, its impact is compared.
 pub(super) fn changed(with: &Trace, without: &Trace) -> Vec<Changed> {
     let (with, without) = (Shots::of(with), Shots::of(without));
     let mut second: BTreeMap<(u32, u32, u32), &Shot> = BTreeMap::new();

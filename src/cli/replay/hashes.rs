@@ -1,4 +1,4 @@
-//! Whether a replay is the recorded session, in words.
+//! Describes whether a replay matches the recorded session.
 
 use super::{Hashes, OfSession, Report};
 use crate::cli::figures::count;

@@ -1,4 +1,4 @@
-//! What went over the network, in a few lines: lost, late, and what the bytes were for.
+//! Prints the network traffic in a few lines: losses, delays, and the use of bytes.
 
 use crate::cli::figures::{count, counted, measure, share};
 use crate::cli::page::Page;

@@ -1,4 +1,4 @@
-//! What a replay came to, from a log in memory or from one that is read as it is used up.
+//! Runs the replay of a log, in memory or streamed, and collects its results.
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ use crate::summary::Summary;
 use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
 
-/// What a replay came to.
+/// The results of a replay.
 pub(super) struct Played {
     pub(super) header: Header,
     pub(super) trace: TraceHeader,
@@ -34,19 +34,19 @@ pub(super) struct Played {
     pub(super) drawn: Vec<Drawn>,
     pub(super) scores: Vec<ModeScore>,
     pub(super) jumps: Vec<Jumps>,
-    /// All that was put out, where it is in memory as a whole.
+    /// The whole trace, if the replay ran in memory.
     pub(super) whole: Option<Trace>,
     pub(super) spreads: Page,
     pub(super) hashes_compared: u64,
     pub(super) first_difference: Option<HashDifference>,
-    /// The first part of the session that is missing.
+    /// The first missing part of the session.
     pub(super) hole: Option<GapRecord>,
     pub(super) changed: Vec<String>,
     pub(super) length: Micros,
     pub(super) seconds: f64,
 }
 
-/// What is gathered from the rows as they come.
+/// Accumulates figures from the rows of a replay.
 struct Gathered {
     gist: Gist,
     weighing: Weighing,
@@ -55,13 +55,13 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Of a replay that puts out its rows as they are full.
+    /// Starts with a replay that writes rows in groups.
     fn new(header: TraceHeader) -> Gathered {
         let spreads = Spreads::of(&header);
         Gathered { spreads, ..Gathered::of_tables(header) }
     }
 
-    /// Of a replay that puts out each table as a whole.
+    /// Starts with a replay that writes each table as a whole.
     fn of_tables(header: TraceHeader) -> Gathered {
         let (weighing, drawing) = (Weighing::of(&header), Drawing::of(&header));
         Gathered { gist: Gist::new(header, false), weighing, drawing, spreads: Spreads::default() }
@@ -75,14 +75,14 @@ impl Gathered {
     }
 }
 
-/// Replays a log, and keeps what is to be kept. `trace` is where its trace goes, `record` the run as a new log.
+/// Replays a log. `trace` is the target of its trace, and `record` the target of the run as a new log.
 pub(super) fn play(
     games: &Games,
     args: &Args,
     trace: Option<&Target>,
     record: Option<&Target>,
 ) -> Result<Played, Trouble> {
-    // A run that is kept is made of a session in memory, and what has no name is not written twice.
+    // Recording a run needs the session in memory, and a trace to a stream cannot be written twice.
     let as_read = record.is_none() && !trace.is_some_and(Target::is_stream);
     let surveyed = match as_read {
         true => survey(games, args)?,
@@ -123,7 +123,7 @@ pub(super) fn play(
         spreads: gathered.spreads.page(),
         hashes_compared: ran.hashes_compared,
         first_difference: ran.first_difference,
-        // What has a hole is replayed as a whole.
+        // A log with a missing part is replayed as a whole.
         hole: None,
         trace: gathered.gist.header,
         changed,
@@ -132,14 +132,14 @@ pub(super) fn play(
     })
 }
 
-/// How often players were moved on their own screens. Of a client that predicts nothing each snapshot does so, and that is no
-/// misprediction.
+/// How often players were moved on their own screens. Empty if clients predict nothing, because then every snapshot
+/// moves them without a correction.
 fn jumps(trace: &TraceHeader, jumped: &[Jumped]) -> Vec<Jumps> {
     let is_off = |(key, value): &(String, String)| key == "prediction.mode" && value == "off";
     if trace.settings.iter().any(is_off) { Vec::new() } else { Jumps::of(jumped) }
 }
 
-/// How well each way of drawing the others does, of a log that is read again.
+/// Scores the interpolation modes on a log that is read again.
 fn scores(game: &dyn Playable, args: &Args, log: &SurveyedLog, options: &Options) -> Result<Vec<ModeScore>, Trouble> {
     let settings = match &options.settings {
         Some(settings) => settings,
@@ -153,7 +153,7 @@ fn scores(game: &dyn Playable, args: &Args, log: &SurveyedLog, options: &Options
     }
 }
 
-/// Looks through the log, or finds the keyframe that tells of it; and the part that is asked for.
+/// Surveys the log, or finds the keyframe to start from, and returns the requested part.
 fn survey(games: &Games, args: &Args) -> Result<Option<(SurveyedLog, Option<Part>)>, Trouble> {
     if !can_be_read_twice(&args.log) {
         return Ok(None);
@@ -171,7 +171,7 @@ fn survey(games: &Games, args: &Args) -> Result<Option<(SurveyedLog, Option<Part
 
 type Attempt<'a> = dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<Ran>, StreamError> + Sync + 'a;
 
-/// Runs the replay until it is not void, and writes its trace where one is wanted.
+/// Streams the replay, again with encoded datagrams if needed, and writes its trace if requested.
 fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Result<(Gathered, Ran), Trouble> {
     let failed = |error| match error {
         StreamError::Read(error) => error.into(),
@@ -208,7 +208,7 @@ fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Resul
     })
 }
 
-/// Replays a log that is in memory as a whole.
+/// Replays a log that is loaded into memory.
 fn whole(
     games: &Games,
     args: &Args,
@@ -268,7 +268,7 @@ fn whole(
     })
 }
 
-/// What of a trace is to be kept.
+/// The requested tables of a trace.
 fn kept<'t>(args: &Args, trace: &'t Trace) -> Cow<'t, Trace> {
     if trace.tables.iter().all(|table| args.keeps(&table.name)) {
         return Cow::Borrowed(trace);

@@ -1,5 +1,5 @@
-//! What a recording of another game's server and clients tells besides: how often its players were moved on their own screens,
-//! and the hits that the server gave, judged again as it judges.
+//! Extra figures for recordings of another game: how often its players were moved on their own screens, and the hits
+//! that its server reported, judged again.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use crate::stats::{Counted, Spread};
 use crate::trace::Trace;
 use crate::trace::schema::shots;
 
-/// What a player saw of his own mispredictions.
+/// The visible corrections of a player's own position.
 #[derive(Serialize)]
 pub(super) struct Jumps {
     player: u16,
-    /// Those that are seen.
+    /// The number of visible corrections.
     count: usize,
     units: Spread,
 }
 
-/// The other players are in the JSON.
+/// The maximum number of players in the text output. The JSON has all players.
 const MOST_PLAYERS: usize = 8;
 
 impl Jumps {
-    /// Nobody sees less; Quake III's clients do not count it either (`cg_showmiss`).
+    /// Smaller corrections are invisible. Quake III's clients do not count them either (`cg_showmiss`).
     const LEAST_UNITS: f32 = 0.1;
 
     pub(super) fn of(jumped: &[Jumped]) -> Vec<Jumps> {
@@ -60,34 +60,34 @@ impl Jumps {
     }
 }
 
-/// A shot by which another server gave a hit.
+/// A hit that another server reported.
 #[derive(Serialize)]
 pub(super) struct Hit {
     shooter: u32,
     command: u32,
-    /// Which hit of that usercmd.
+    /// The index of the hit within its usercmd.
     index: u32,
     at_us: i64,
     weapon: String,
-    /// Whom that server said it hit; `?` where nobody told.
+    /// The player that the server reported as hit; `?` if unknown.
     target: String,
-    /// Whom it hits here; `null` where no shot is known.
+    /// The player that is hit here; `null` if the shot is unknown.
     judged: Option<String>,
-    /// Whom it would have hit without going back.
+    /// The player that would have been hit without a rewind.
     at_present: Option<String>,
     rewind_us: i64,
-    /// How far beside the target the shot passes here; nothing where no shot is known. So is what the spread allows.
+    /// How far the shot misses the target here, in units, and beyond its spread. `null` if the shot is unknown.
     off_units: Option<f32>,
     beyond_spread_units: Option<f32>,
-    /// From where the shooter's screen showed whom he aimed at to where the server judged that one.
+    /// Distance between where the shooter's screen showed the target and where the server judged it.
     view_error_units: Option<f32>,
 }
 
 impl Hit {
-    /// A shot goes through what it passes by no more: coordinates are single floats, and maps are wide.
+    /// A shot that misses by no more than this counts as a hit. Coordinates are single-precision, and maps are large.
     const THROUGH_UNITS: f32 = 0.01;
 
-    /// Those of weapons that hit at once.
+    /// The reported hits of hitscan weapons.
     pub(super) fn of(trace: &Trace) -> Vec<Hit> {
         let shots = shots::Columns::of(trace);
         let measure = |column: &[f32], row: usize| column.get(row).copied().filter(|value| !value.is_nan());
@@ -118,7 +118,7 @@ impl Hit {
         self.judged.as_ref().is_some_and(|judged| *judged == self.target || (self.target == "?" && judged != "none"))
     }
 
-    /// Whether of none of them the shot is known: nothing is known of shots that missed then, either.
+    /// Whether the shots of all hits are unknown. Then nothing is known about missed shots either.
     pub(super) fn are_of_no_shot(hits: &[Hit]) -> bool {
         let known = |hit: &Hit| hit.rewind_us != 0 || hit.at_present.is_some() || hit.off_units.is_some();
         !hits.is_empty() && !hits.iter().any(known)
@@ -196,5 +196,5 @@ impl Hit {
     }
 }
 
-/// How many hits are listed that are not explained.
+/// The maximum number of unexplained hits that are listed.
 const MOST_UNEXPLAINED: usize = 5;

@@ -1,4 +1,4 @@
-//! What was found, as a JUnit report for CI systems.
+//! Writes the results as a JUnit report for CI systems.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::engine::LogReport;
 use crate::store::{self, Target};
 use crate::verify::Verdict;
 
-/// Writes the report: a failure for what differs, an error for what is broken, and what is untestable skipped.
+/// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped.
 pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), Trouble> {
     let mut suite = TestSuite::new("hitreg verify");
     for log in logs {

@@ -1,4 +1,4 @@
-//! Which logs are verified: those named, those below a directory, and of these one machine's share.
+//! Selects the logs to verify: named logs, logs below a directory, or one machine's share of them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ use crate::store;
 /// One of n equal shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Partition {
-    /// Which, from 1.
+    /// The number of this share, from 1.
     k: usize,
-    /// Of how many.
+    /// The number of shares.
     n: usize,
 }
 
@@ -29,7 +29,7 @@ impl FromStr for Partition {
 }
 
 impl Partition {
-    /// Every n-th, beginning with the k-th: neighbours, which are often alike, go to different machines.
+    /// Every n-th log, beginning with the k-th. Neighbouring logs are often alike, so they go to different machines.
     fn of(self, logs: Vec<PathBuf>) -> Vec<PathBuf> {
         logs.into_iter().skip(self.k - 1).step_by(self.n).collect()
     }
@@ -49,7 +49,7 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
             logs.push(path.clone());
         }
     }
-    // A log that is named twice, or named and in a directory, is one log.
+    // A log counts once, even if it is named twice or is also in a named directory.
     let mut seen = BTreeSet::new();
     logs.retain(|log| seen.insert(log.clone()));
     match partition {

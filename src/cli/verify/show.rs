@@ -1,5 +1,5 @@
-//! What was found about logs, as text: those that are as they should be first, a line each, then the others with what is wrong
-//! and the command that goes on from there.
+//! Prints the results of a verification: first one line for each log that passed, then the others with the problem and
+//! the next command.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use crate::engine::{Golden, LogReport};
 use crate::text_diff::{Of, TextDiff};
 use crate::verify::{THREADS, Verdict, Why};
 
-/// How much is said.
+/// The level of detail.
 pub(super) struct Style<'a> {
     pub(super) quiet: bool,
     pub(super) verbose: bool,
-    /// How this program was called.
+    /// The command line name of this program.
     pub(super) program: &'a str,
-    /// The build that replayed, where it was another.
+    /// The build that replayed the logs; `None` for this build.
     pub(super) build: Option<&'a Path>,
 }
 
@@ -102,10 +102,10 @@ fn compared(log: &LogReport) -> String {
     parts.join(", ")
 }
 
-/// How many lines of how two goldens differ are shown.
+/// The maximum number of lines of a golden's difference.
 pub(in crate::cli) const MOST_LINES: usize = 30;
 
-/// The commands that go on from there, in their order.
+/// The commands to run next, in order.
 fn next(log: &LogReport, style: &Style<'_>) -> Vec<String> {
     let Some(why) = log.why.filter(|why| log.verdict == Verdict::Differs || *why == Why::NeedsGolden) else {
         return Vec::new();
@@ -115,10 +115,10 @@ fn next(log: &LogReport, style: &Style<'_>) -> Vec<String> {
     let accept = || format!("{program} verify {path}{} --accept", with("--build"));
     match why {
         Why::Golden if log.golden == Golden::Proposed => vec![format!("{program} review {path}")],
-        // Side A of these comparisons is this program, which has to play the game.
+        // Side A of these comparisons is this program, so it must play the game.
         Why::Golden if !log.plays_here => vec![accept()],
         Why::RecordedState if !log.plays_here => Vec::new(),
-        // A golden is text without rows, so what changed is seen in the shots of the replay.
+        // A golden has no rows, so the commands show the changes in the shots of the replay.
         Why::Golden => {
             let shot = log.difference.as_ref().and_then(changed_shot);
             let look = match (shot, style.build) {
@@ -140,7 +140,7 @@ fn next(log: &LogReport, style: &Style<'_>) -> Vec<String> {
     }
 }
 
-/// The first shot in a difference of goldens that the replay has, as `why` takes its name: `p1#197`.
+/// The first changed shot of the replay in a golden's difference, named as in `hitreg why`: `p1#197`.
 fn changed_shot(difference: &TextDiff) -> Option<String> {
     let replayed = difference.lines.iter().filter(|line| line.of == Of::After);
     let mut names = replayed.filter_map(|line| {

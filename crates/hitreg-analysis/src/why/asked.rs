@@ -1,4 +1,4 @@
-//! What may be asked for, and what is near it where it is not there.
+//! Parses the name of a shot or correction, and finds its row. If there is none, the error names the nearest ones.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -7,38 +7,38 @@ use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::shots;
 use hitreg_log::units::{ClockTime, Micros};
 
-/// A shot that was judged further away in time is not the one that somebody means.
+/// A search by time only accepts shots that were judged within this distance.
 const NEAR: Micros = Micros::from_s(10);
 
-/// What is to be explained.
+/// The shot or correction to explain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A shot by its name.
+    /// A shot by name.
     Shot(ShotName),
-    /// The shot that was judged nearest to a time.
+    /// The shot that the server judged nearest to a time.
     At {
-        /// The time.
+        /// The session time, in microseconds.
         at_us: i64,
-        /// Only this player's shots count.
+        /// Considers only this player's shots; `None` for all players.
         player: Option<u32>,
     },
-    /// One of a player's corrections.
+    /// A correction of a player.
     Correction {
-        /// Whose.
+        /// The player.
         player: u32,
-        /// The first is 1.
+        /// The number of the correction, from 1.
         number: u32,
     },
 }
 
-/// `p0#95`, or `p0#95.1` where a usercmd fired more than once.
+/// The name of a shot: `p0#95`, or `p0#95.1` for a further shot of the same usercmd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShotName {
-    /// Who shot.
+    /// The shooter.
     pub shooter: u32,
     /// The usercmd that fired.
     pub command: u32,
-    /// Which shot of that usercmd; the first one where it is left out.
+    /// The index of the shot within its usercmd; `None` for the first.
     pub index: Option<u32>,
 }
 
@@ -48,48 +48,48 @@ impl serde::Serialize for ShotName {
     }
 }
 
-/// What was asked for is not in the trace.
+/// Why a shot or correction was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotThere {
-    /// Nobody shot.
+    /// The trace has no shots.
     #[error("there is no shot in it: only a closed-loop replay, or a build that judges, has some")]
     NoShots,
     /// This player did not shoot.
     #[error("p{player} did not shoot; there are shots by {}", .shooters.join(", "))]
     NoShooter {
-        /// Who was asked for.
+        /// The requested player.
         player: u32,
-        /// Who did.
+        /// The players who did shoot.
         shooters: Vec<String>,
     },
     /// The usercmd did not fire.
     #[error("there is no shot {asked}; the nearest are {}", .nearest.join(", "))]
     NoShot {
-        /// What was asked for.
+        /// The requested shot.
         asked: String,
         /// The shots of that player with the nearest usercmds.
         nearest: Vec<String>,
     },
-    /// Nobody shot near that time.
+    /// No shot was judged near this time.
     #[error("no shot was judged within {} s of {}; the nearest is {nearest}, at {}", NEAR.0 / 1_000_000, ClockTime(*asked), ClockTime(*at))]
     NotNear {
-        /// The time.
+        /// The requested time.
         asked: Micros,
         /// The nearest shot.
         nearest: ShotName,
-        /// When it was judged.
+        /// The time at which it was judged.
         at: Micros,
     },
-    /// There are fewer corrections.
+    /// The player has fewer corrections.
     #[error("p{player} has {count} corrections, and not so many as {number}; with corrections: {}", list(.players))]
     NoCorrection {
-        /// Whose was asked for.
+        /// The requested player.
         player: u32,
-        /// Which.
+        /// The requested number.
         number: u32,
-        /// How many there are.
+        /// The number of corrections that the player has.
         count: usize,
-        /// Who has how many.
+        /// The number of corrections of each player.
         players: Vec<String>,
     },
 }
@@ -122,17 +122,17 @@ impl std::fmt::Display for ShotName {
     }
 }
 
-/// Reads `p3`, or `3`.
+/// Parses a player: `p3` or `3`.
 ///
 /// # Errors
-/// When it is neither.
+/// Fails if the text is neither.
 pub fn player(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix('p').unwrap_or(text);
     number.parse().map_err(|_| format!("`{text}` names no player; they are named like p3"))
 }
 
 impl ShotName {
-    /// The row of the `shots` table.
+    /// The row of this shot in the `shots` table.
     pub(super) fn row(self, trace: &Trace) -> Result<usize, NotThere> {
         let shots = shots::Columns::of(trace);
         let mut of_shooter = rows_of(&shots, Some(self.shooter))?;
@@ -140,7 +140,7 @@ impl ShotName {
             super::cell(shots.command, *row) == Some(self.command)
                 && self.index.is_none_or(|index| super::cell(shots.index, *row) == Some(index))
         };
-        // A projectile's impact comes after its launch, whichever of them the server judged first.
+        // The impact of a projectile has a higher index than its launch, whatever the order of their rows.
         let found = of_shooter.iter().copied().filter(is_asked);
         let found = found.min_by_key(|row| super::cell(shots.index, *row));
         found.ok_or_else(|| {
@@ -155,7 +155,7 @@ impl ShotName {
     }
 }
 
-/// The shot that was judged nearest to a time; of a projectile, its launch.
+/// The row of the shot that was judged nearest to a time. For a projectile, this is its launch.
 pub(super) fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<usize, NotThere> {
     let shots = shots::Columns::of(trace);
     let rows = rows_of(&shots, player)?;

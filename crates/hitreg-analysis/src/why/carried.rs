@@ -1,4 +1,5 @@
-//! What of a shot only the log knows: how its usercmd travelled, and from which snapshots its target was drawn.
+//! The parts of a shot that only the log knows: the packets of its usercmd, and the snapshots between which its target
+//! was drawn.
 
 use serde::Serialize;
 
@@ -6,43 +7,43 @@ use super::Shot;
 use hitreg_log::record::{Fates, PlayerRecords, Session, SnapshotRecord};
 use hitreg_log::units::{EntityId, Micros};
 
-/// How a usercmd travelled.
+/// The packets that carried a usercmd.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Carried {
-    /// When the first packet left that carried it.
+    /// The time at which the first packet with the usercmd was sent.
     pub sent_us: i64,
-    /// When the first of them arrived; `None` where none did, or nobody wrote it down.
+    /// The time at which the first of them arrived; `None` if none did or arrivals were not recorded.
     pub arrived_us: Option<i64>,
-    /// Whether all of them were lost, as far as arrivals were written down.
+    /// Whether all of them were lost, as far as arrivals were recorded.
     pub is_lost: bool,
-    /// How many packets carried it.
+    /// The number of packets that carried it.
     pub packets: u32,
 }
 
-/// From which snapshots something was drawn.
+/// The snapshots between which a target was drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DrawnFrom {
-    /// The last snapshot that was not after the time that it was drawn at.
+    /// The last snapshot at or before the drawn time.
     pub before: Received,
-    /// The first after that, where the client had one already.
+    /// The first snapshot after the drawn time; `None` if the client did not have one yet.
     pub after: Option<Received>,
-    /// How far from the one to the other that time is, 0 to 1.
+    /// The drawn time as a fraction of the time between both snapshots, from 0 to 1.
     pub fraction: Option<f32>,
 }
 
-/// A snapshot that a client had.
+/// A snapshot that the client had received.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Received {
-    /// Its number.
+    /// Its sequence number.
     pub seq: u32,
-    /// The tick that it shows.
+    /// The tick whose state it contains.
     pub tick: u32,
-    /// The server time that it tells.
+    /// Its server time, in microseconds.
     pub server_time_us: i64,
 }
 
 impl Shot {
-    /// Adds what the log says, of whose own settings the trace must be.
+    /// Adds the log's data. The trace must be a replay under the log's own settings.
     pub fn know_log(&mut self, session: &Session) {
         let Some(records) = session.players.get(self.shooter as usize) else { return };
         self.carried = carried(records, self.command);

@@ -1,4 +1,4 @@
-//! One correction: what was predicted, what came, and why.
+//! Explains one correction: the predicted state, the authoritative state, and the cause.
 
 use std::collections::BTreeMap;
 
@@ -9,52 +9,52 @@ use super::{Reader, cell, measure};
 use hitreg_log::trace::schema::{corrections, errors, frames};
 use hitreg_log::trace::{Data, Trace};
 
-/// An ack that said something else than was predicted.
+/// An ack whose state differed from the predicted state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Correction {
-    /// Whose.
+    /// The corrected player.
     pub player: u32,
-    /// Which of that player's, the first is 1.
+    /// The number of the correction among the player's, from 1.
     pub number: u32,
-    /// How many that player has.
+    /// The total number of the player's corrections.
     pub of: usize,
     /// The usercmd that was acked.
     pub command: u32,
-    /// When that was made.
+    /// The time at which the client made that usercmd.
     pub made_us: Option<i64>,
-    /// When the ack came.
+    /// The time at which the ack arrived.
     pub at_us: Option<i64>,
-    /// How many usercmds it acked.
+    /// The number of usercmds that the ack covered.
     pub commands: Option<u32>,
-    /// How well the prediction agreed.
+    /// How closely the prediction agreed, as in the `corrections` table.
     pub result: String,
-    /// Whether the first of them began on the ground.
+    /// Whether the player was on the ground at the first covered usercmd.
     pub on_ground: Option<bool>,
-    /// Distance between predicted and authoritative place.
+    /// Distance between the predicted and the authoritative origin.
     pub error_units: Option<f32>,
-    /// The same of the velocities.
+    /// Difference between the predicted and the authoritative velocity.
     pub velocity_error_units_per_s: Option<f32>,
-    /// How many usercmds were run again.
+    /// The number of usercmds that were run again.
     pub reran: Option<u32>,
-    /// Why it was wrong.
+    /// The cause of the error.
     pub cause: String,
-    /// What shows that.
+    /// The evidence for the cause.
     pub evidence: String,
-    /// What had to be corrected, the first field first.
+    /// The corrected fields, in the order of the state.
     pub errors: Vec<FieldError>,
-    /// The whole of what was predicted, where the trace still has it: the frame of that usercmd, not predicted anew since.
+    /// The whole predicted state, by field. Empty if the trace lacks it, or if the client predicted that usercmd again.
     #[serde(skip)]
     pub predicted: Vec<(String, String)>,
 }
 
-/// A field that was predicted otherwise than it came.
+/// A field whose predicted value differed from the authoritative one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FieldError {
-    /// Its name.
+    /// The name of the field.
     pub field: String,
-    /// As it was predicted.
+    /// The predicted value.
     pub predicted: f32,
-    /// As it came.
+    /// The authoritative value.
     pub authoritative: f32,
 }
 
@@ -109,7 +109,7 @@ impl Correction {
     }
 }
 
-/// What the frame of a usercmd predicted, field by field; `None` where that is not what was corrected later.
+/// The state that the frame of a usercmd predicted, by field; `None` if it does not match the corrected values.
 pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Option<Vec<(String, String)>> {
     let columns = trace.table(frames::NAME)?.columns.iter();
     let own = columns.filter_map(|column| Some((column.name.strip_prefix("own.")?, &column.data)));
@@ -129,7 +129,7 @@ fn written(data: &Data, row: usize) -> Option<String> {
     })
 }
 
-/// The rows in which something was corrected, by player.
+/// The rows with a correction, by player.
 fn corrected(trace: &Trace) -> BTreeMap<u32, Vec<usize>> {
     let table = corrections::Columns::of(trace);
     let mut corrected: BTreeMap<u32, Vec<usize>> = BTreeMap::new();

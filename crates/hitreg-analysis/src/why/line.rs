@@ -1,4 +1,4 @@
-//! The line of a shot as its player aimed it, and how far places are off it.
+//! The aim line of a shot, and the distance of positions from it.
 
 use glam::Vec3;
 use serde::Serialize;
@@ -7,34 +7,34 @@ use super::measure;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::frames;
 
-/// Where the shooter stood on its own screen, and where it looked. Pellets spread around it.
+/// The shooter's position and view direction on its own screen. Pellets spread around this line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// The shooter's eyes; its origin, where the height of its eyes is not known.
+    /// The shooter's eye position; its origin if the eye height is unknown.
     pub from: [f32; 3],
-    /// Up and down in degrees, down is positive.
+    /// Pitch in degrees; down is positive.
     pub pitch: f32,
-    /// Round in degrees, counter-clockwise from +x.
+    /// Yaw in degrees, counter-clockwise from +x.
     pub yaw: f32,
-    /// Whether the height of the eyes is known. Without it nothing is said of above and below.
+    /// Whether the eye height is known. Without it, vertical offsets are unknown.
     pub has_height: bool,
 }
 
-/// Where a place is, seen along a line.
+/// A position relative to an aim line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Off {
-    /// How far ahead, in units.
+    /// Distance ahead along the line, in units.
     pub ahead_units: f32,
-    /// How far to the right of the line.
+    /// Distance to the right of the line, in units.
     pub right_units: f32,
-    /// How far above it, where that is known.
+    /// Height above the line, in units; `None` if the eye height is unknown.
     pub up_units: Option<f32>,
-    /// Distance from the line; seen from above, where no height is known.
+    /// Distance from the line, in units. It is horizontal if the eye height is unknown.
     pub distance_units: f32,
 }
 
 impl Line {
-    /// That of the usercmd in a row of the `frames` table.
+    /// The aim line of the usercmd in a row of the `frames` table.
     pub(super) fn of(frames: &Table, row: usize) -> Option<Line> {
         let columns = frames::Columns::read(frames);
         let own = |name: &str| measure(frames.f32s(&format!("own.{name}")), row);
@@ -49,7 +49,7 @@ impl Line {
         })
     }
 
-    /// Where a place is, seen along this line.
+    /// The offset of a position from this line.
     pub fn off(&self, place: [f32; 3]) -> Off {
         let (sin_yaw, cos_yaw) = libm::sincosf(self.yaw.to_radians());
         let (sin_pitch, cos_pitch) = libm::sincosf(if self.has_height { self.pitch.to_radians() } else { 0.0 });
@@ -64,12 +64,12 @@ impl Line {
 }
 
 impl Off {
-    /// The side of the line on which the place is: `left` or `right`.
+    /// The side of the line on which the position is: `left` or `right`.
     pub fn side(&self) -> &'static str {
         if self.right_units < 0.0 { "left" } else { "right" }
     }
 
-    /// How far off the line's direction it is, in degrees.
+    /// The angle between the line and the position, in degrees.
     pub fn degrees(&self) -> f32 {
         libm::atan2f(self.distance_units, self.ahead_units).to_degrees()
     }

@@ -1,4 +1,4 @@
-//! The rows of a long trace that one shot is explained by, so that the others need not be in memory.
+//! Reads the rows of a long trace that explain one shot, and leaves the others on disk.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,14 @@ use super::ShotName;
 use hitreg_log::trace::schema::{bodies, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceSource, gathered};
 
-/// So long around the time that the server judged by it is looked for where the shooter's client drew the target then. What was drawn
-/// longer before or after does not tell.
+/// Views of the target are read for this long before and after the rewound time, in microseconds. The explanation needs
+/// no views further away.
 const AROUND_US: i64 = 10_000_000;
 
-/// What of a trace a shot is explained by, or all of a trace that is in memory.
+/// The rows of a trace that explain a shot. Returns the whole trace if it is already in memory.
 ///
 /// # Errors
-/// In words, what keeps its rows from being read.
+/// Fails with a message if the rows cannot be read.
 pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, String> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Cow::Borrowed(trace));
@@ -33,7 +33,7 @@ pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, S
     let span = span.map(|(first, last)| first.saturating_sub(AROUND_US)..=last.saturating_add(AROUND_US));
     let is_around =
         |drawn_at_us: Option<&i64>| span.as_ref().zip(drawn_at_us).is_some_and(|(span, at)| span.contains(at));
-    // Its tick, and the one before.
+    // The tick of the shot and the tick before it.
     let is_its_tick =
         |tick: &u32| found.tick.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
     let mut tables = vec![
@@ -59,7 +59,7 @@ pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, S
     Ok(Cow::Owned(Trace { header: trace.header().clone(), tables }))
 }
 
-/// The numbers of those that are kept.
+/// The indices of the rows that `keep` accepts.
 fn rows<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
     (0..).zip(all).filter_map(|(row, of)| keep(of).then_some(row)).collect()
 }

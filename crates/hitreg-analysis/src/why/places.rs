@@ -1,5 +1,5 @@
-//! The three targets of a shot: where its shooter's screen showed it, where the server judged it, and where the server had it
-//! by then.
+//! The three positions of a shot's target: where the shooter's screen showed it, where the server judged it, and where
+//! it was on the server at that time.
 
 use glam::Vec3;
 use serde::Serialize;
@@ -9,35 +9,35 @@ use super::{Reader, cell, measure};
 use hitreg_log::trace::schema::{bodies, views};
 use hitreg_log::trace::{Table, Trace};
 
-/// Which of the three.
+/// One of the three positions of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Which {
     /// On the shooter's screen.
     Drawn,
-    /// Where the server judged it.
+    /// Where the server judged it, after the rewind.
     Judged,
-    /// Where the server had it after the tick in which it judged.
+    /// On the server after the tick that judged the shot.
     Present,
 }
 
-/// One of the three.
+/// One of the target's positions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Place {
-    /// Which.
+    /// Which of the three positions this is.
     pub which: Which,
-    /// The server time that it is of.
+    /// The server time of the position, in microseconds.
     pub at_us: Option<i64>,
-    /// Where; `None` where the tables do not say.
+    /// The position; `None` if the tables lack it.
     pub origin: Option<[f32; 3]>,
-    /// How far off the line of the shot.
+    /// The offset from the shot's aim line.
     pub off: Option<Off>,
-    /// What says where.
+    /// The table from which the position was read, or how it was derived.
     pub known_by: &'static str,
 }
 
 impl Which {
-    /// Its name.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Which::Drawn => "drawn",
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// The entity in the `bodies` table after a tick.
+/// The position of an entity in the `bodies` table, after a tick.
 pub(super) fn body(reader: &Reader<'_>, tick: u32, entity: u32) -> Option<Vec3> {
     origin(reader.trace.table(bodies::NAME)?, reader.bodies.at([entity, 0], tick).next()?)
 }
@@ -74,19 +74,19 @@ fn origin(table: &Table, row: usize) -> Option<Vec3> {
     Some(Vec3::new(part("origin.x")?, part("origin.y")?, part("origin.z").unwrap_or(0.0)))
 }
 
-/// The row of the `views` table that has an entity in the frame of a usercmd.
+/// The row of the `views` table with an entity's view in the frame of a usercmd.
 pub(super) fn view(reader: &Reader<'_>, player: u32, command: u32, entity: u32) -> Option<usize> {
     reader.views.at([player, entity], command).next()
 }
 
-/// Where a row of the `views` table has it.
+/// The drawn position in a row of the `views` table.
 pub(super) fn drawn(trace: &Trace, row: usize) -> Option<Vec3> {
     let [x, y, z] = views::Columns::of(trace).origin;
     Some(Vec3::new(measure(x, row)?, measure(y, row)?, measure(z, row)?))
 }
 
-/// Where a player's client drew an entity for a server time: between the frames before and after it. The server places
-/// targets as that client does, from the same snapshots.
+/// Where a player's client drew an entity at a server time, interpolated between its frames. The server rewinds targets
+/// to the same position, because it uses the same snapshots.
 pub(super) fn drawn_at(reader: &Reader<'_>, player: u32, entity: u32, at_us: i64) -> Option<Vec3> {
     let trace = reader.trace;
     let views = views::Columns::of(trace);

@@ -1,29 +1,29 @@
-//! A trace that is asked for many shots and corrections: where its rows are is looked up once.
+//! An index of a trace's rows, to explain many shots and corrections of it.
 
 use super::{Correction, Shot};
 use hitreg_log::trace::schema::{bodies, errors, executed, frames, shots, views};
 use hitreg_log::trace::{Series, Trace};
 
-/// A trace, and the rows of its tables by whose they are.
+/// A trace, with indices of its tables.
 #[derive(Clone, Debug)]
 pub struct Reader<'t> {
     pub(super) trace: &'t Trace,
-    /// By player, in the order of usercmds.
+    /// Frames by player, in the order of usercmds.
     pub(super) frames: Series<'t>,
-    /// The same.
+    /// Executed usercmds by player, in order.
     pub(super) executed: Series<'t>,
-    /// The same.
+    /// Errors by player, in the order of usercmds.
     pub(super) errors: Series<'t>,
-    /// By shooter, in the order of usercmds.
+    /// Shots by shooter, in the order of usercmds.
     pub(super) shots: Series<'t>,
-    /// By entity, in the order of ticks.
+    /// Bodies by entity, in the order of ticks.
     pub(super) bodies: Series<'t>,
-    /// By player and entity, in the order of usercmds.
+    /// Views by player and entity, in the order of usercmds.
     pub(super) views: Series<'t>,
 }
 
 impl<'t> Reader<'t> {
-    /// Looks the rows up.
+    /// Creates the indices of a trace.
     pub fn new(trace: &'t Trace) -> Reader<'t> {
         let (frames, executed) = (frames::Columns::of(trace), executed::Columns::of(trace));
         let (errors, shots) = (errors::Columns::of(trace), shots::Columns::of(trace));
@@ -39,32 +39,32 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The trace.
+    /// The indexed trace.
     pub fn trace(&self) -> &'t Trace {
         self.trace
     }
 
-    /// The frames by player.
+    /// The frames by player, in the order of usercmds.
     pub fn frames(&self) -> &Series<'t> {
         &self.frames
     }
 
-    /// The bodies by entity.
+    /// The bodies by entity, in the order of ticks.
     pub fn bodies(&self) -> &Series<'t> {
         &self.bodies
     }
 
-    /// The views by player and entity.
+    /// The views by player and entity, in the order of usercmds.
     pub fn views(&self) -> &Series<'t> {
         &self.views
     }
 
-    /// The shot in a row of the `shots` table.
+    /// Explains the shot in a row of the `shots` table.
     pub fn shot(&self, row: usize) -> Shot {
         Shot::read(self, row)
     }
 
-    /// All corrections, by player in the order of the table.
+    /// Explains all corrections, by player and in the order of the table.
     pub fn corrections(&self) -> Vec<Correction> {
         Correction::all(self)
     }

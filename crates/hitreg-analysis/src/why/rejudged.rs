@@ -1,4 +1,4 @@
-//! What other settings would have made of shots: the same session, each of its shots judged again.
+//! The results of shots under other rules: the same session, with each shot judged again.
 
 use std::collections::BTreeMap;
 
@@ -9,38 +9,38 @@ use super::{Came, Shot, cell};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::shots;
 
-/// What other settings would have made of a shot.
+/// The result of a shot under another setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Otherwise {
-    /// In words: `without lag compensation`.
+    /// A description of the rules, such as `without lag compensation`.
     pub what: String,
-    /// The setting, as `key=value`.
+    /// The changed setting, as `key=value`.
     pub setting: String,
-    /// What would have become of the shot; `None` where it would not have been judged.
+    /// The result of the shot; `None` if it would not have been judged.
     pub server: Option<Came>,
 }
 
-/// The settings that shots are judged by, one of them another.
+/// Rules for judging shots: the log's settings with one setting changed.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// In words.
+    /// A description of the rules.
     pub what: &'static str,
-    /// The setting that is another, as `key=value`.
+    /// The changed setting, as `key=value`.
     pub setting: String,
-    /// Of which shots it is asked: those that met this limit; `None` for all.
+    /// Limits the rules to shots whose rewind met this limit; `None` for all shots.
     pub limit: Option<&'static str>,
 }
 
-/// What became of all shots under other rules.
+/// The results of all shots under other rules.
 #[derive(Clone, Debug)]
 pub struct Rejudged {
     rules: Rules,
-    /// By shooter, usercmd, and which of its shots.
+    /// By shooter, usercmd and index of the shot.
     came: BTreeMap<[u32; 3], Came>,
 }
 
 impl Rejudged {
-    /// Takes them from the trace of a replay under those rules.
+    /// Reads the results from the trace of a replay under these rules.
     pub fn of(rules: Rules, trace: &Trace) -> Rejudged {
         let table = shots::Columns::of(trace);
         let shot = |row: usize| {
@@ -53,8 +53,8 @@ impl Rejudged {
 }
 
 impl Shot {
-    /// What other rules would have made of it; nothing where the server only launched it or never judged it, or where the
-    /// recorded server only reported it.
+    /// The results of this shot under other rules. Empty if the server only launched it or never judged it, or if only
+    /// the recorded server reported it.
     pub fn otherwise(&self, rejudged: &[Rejudged]) -> Vec<Otherwise> {
         let judged = self.judged.as_ref().filter(|_| self.is_decided_at_once());
         let Some(judged) = judged else { return Vec::new() };

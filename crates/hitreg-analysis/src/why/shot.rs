@@ -1,4 +1,4 @@
-//! One shot: what its shooter saw and did, what the server made of it, and the three places of its target.
+//! Explains one shot: the shooter's view and input, the server's judgement, and the three positions of the target.
 
 use serde::Serialize;
 
@@ -8,133 +8,135 @@ use super::{Carried, DrawnFrom, Reader, ShotName, cell, measure};
 use hitreg_log::trace::schema::{IMPACT, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{Names, Trace};
 
-/// Positions that agree to this many units are the same: what is not of the same bits went another way to them.
+/// Positions within this distance count as equal, in units. Rounding on different paths makes the bits differ.
 const SAME_UNITS: f32 = 0.01;
 
 /// A shot, or the impact of a projectile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shot {
-    /// Who shot.
+    /// The shooter.
     pub shooter: u32,
     /// The usercmd that fired.
     pub command: u32,
-    /// Which shot of that usercmd; 255 for an impact.
+    /// The index of the shot within its usercmd; 255 for an impact.
     pub index: u32,
     /// Whether it is the impact of a projectile.
     pub is_impact: bool,
-    /// What it was fired with.
+    /// The weapon.
     pub weapon: String,
     /// The client frame that made the usercmd.
     pub made: Option<Made>,
-    /// What became of it on the shooter's screen.
+    /// The result on the shooter's screen.
     pub screen: Came,
-    /// What became of it on the server.
+    /// The result on the server.
     pub server: Came,
-    /// How the server judged it; `None` where it never did.
+    /// How the server judged it; `None` if the server never did.
     pub judged: Option<Judged>,
-    /// What the server that was recorded said of it, where this is another judgement by its rules.
+    /// The result that the recorded server reported, if this shot is judged again.
     pub given: Option<GivenHit>,
-    /// Whether only the recorded server reported it: the replay has no shot to judge.
+    /// Whether only the recorded server reported this shot, and the replay has no shot to judge.
     pub is_reported: bool,
-    /// What became of the projectile, where this is its launch.
+    /// The result of the projectile's impact, if this shot is its launch.
     pub impact: Option<Came>,
-    /// The line of the aim, as it was on the shooter's screen.
+    /// The aim line on the shooter's screen.
     pub line: Option<Line>,
-    /// The target: who was hit on the server, else on the screen, else who was drawn nearest to the line.
+    /// The target: the player hit on the server, else the player hit on the screen, else the player drawn nearest to
+    /// the line.
     pub about: Option<String>,
-    /// The target that the trace measured the view error of, and how far off the aim it was drawn, in degrees, as the server ran
-    /// the usercmd.
+    /// The target for which the trace measured the view error. The angle is its drawn distance from the aim in degrees,
+    /// when the server ran the usercmd.
     pub aimed_at: Option<(String, Option<f32>)>,
     /// How that target was chosen: `hit`, `predicted_hit` or `nearest`.
     pub aimed_by: Option<String>,
-    /// Distance between where the target was drawn and where the server judged it; `None` if the trace has it of another one.
+    /// Distance between the drawn and the judged position of the target, in units. `None` if the trace measured another
+    /// target.
     pub view_error_units: Option<f32>,
-    /// How its usercmd travelled, as the log has it.
+    /// The packets of the usercmd, from the log.
     pub carried: Option<Carried>,
-    /// How the target was drawn.
+    /// How the client drew the target.
     pub drawn: Option<Drawn>,
-    /// From which snapshots, as the log has them.
+    /// The snapshots between which the client drew the target, from the log.
     pub drawn_from: Option<DrawnFrom>,
-    /// Where the target was: drawn, judged, present.
+    /// The positions of the target: drawn, judged, present.
     pub places: Vec<Place>,
 }
 
-/// A client frame.
+/// The client frame of a usercmd.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Made {
-    /// When it was.
+    /// The session time of the frame, in microseconds.
     pub at_us: Option<i64>,
-    /// The server time that its clock showed.
+    /// The server time that the client's clock showed, in microseconds.
     pub server_time_us: Option<i64>,
-    /// How far behind that it drew the others.
+    /// The interpolation delay, in milliseconds.
     pub lerp_msec: Option<u32>,
 }
 
-/// What became of a shot.
+/// The result of a shot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Came {
-    /// `hit`, or why it was none; empty where the trace does not say.
+    /// `hit`, or the reason for the miss; empty if the trace does not say.
     pub reason: String,
-    /// Whom it hit.
+    /// The player that was hit.
     pub target: Option<String>,
-    /// In which part of the body.
+    /// The hit group of the body.
     pub hitgroup: Option<String>,
-    /// For how much.
+    /// The damage.
     pub damage: Option<i64>,
 }
 
 /// How the server judged a shot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// When.
+    /// The session time of the judgement, in microseconds.
     pub at_us: Option<i64>,
-    /// In which tick.
+    /// The tick of the judgement.
     pub tick: Option<u32>,
-    /// The tick that the usercmd was due in, and what the server did about it.
+    /// The tick in which the usercmd was due, and what the server did with it.
     pub ran: Option<(u32, String)>,
-    /// How far it went back.
+    /// The rewind, in microseconds.
     pub rewind_us: Option<i64>,
-    /// What bounded that.
+    /// The limit that bounded the rewind.
     pub limit: String,
-    /// Whether the target could be seen from the muzzle at present.
+    /// Whether the target was visible from the muzzle at its present position.
     pub visible_at_present: String,
-    /// For how long the target had been in cover on its own screen.
+    /// How long the target had been in cover on its own screen, in milliseconds.
     pub in_cover_ms: Option<f32>,
 }
 
-/// The word of the server that was recorded.
+/// The result of a shot that the recorded server reported.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GivenHit {
-    /// Whom it gave as hit: `p3`, `?` where that was not recorded; `None` where it gave no hit.
+    /// The player that it reported as hit, such as `p3`, or `?` if that was not recorded. `None` if it reported no hit.
     pub target: Option<String>,
-    /// For how much, where that was recorded.
+    /// The reported damage; `None` if it was not recorded.
     pub damage: Option<f32>,
-    /// How far beside that one the shot passes as it is judged here; and how far beyond what its spread allows.
+    /// How far this build's shot misses that player, in units.
     pub off_units: Option<f32>,
-    /// See `off_units`.
+    /// How far `off_units` exceeds the weapon's spread, in units.
     pub beyond_spread_units: Option<f32>,
 }
 
-/// How a target was drawn.
+/// How the client drew a target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drawn {
-    /// The server time that it was drawn at.
+    /// The server time of the drawn position, in microseconds.
     pub at_us: Option<i64>,
-    /// How old that was when the frame was.
+    /// The age of the drawn position at the time of the frame, in microseconds.
     pub age_us: Option<i64>,
     /// `interpolated`, `extrapolated`, `held` or `teleported`.
     pub how: String,
-    /// By which category, where drawing goes by that.
+    /// The category of the entity, if the client draws by category.
     pub category: Option<String>,
 }
 
-/// A name that is one; `none` and nothing are none.
+/// A name from a column; `None` for `none` and the empty name.
 fn named(names: Names<'_>, row: usize) -> Option<String> {
     Some(names.get(row)).filter(|name| !matches!(*name, "" | "none")).map(str::to_owned)
 }
 
 impl Shot {
-    /// Its name, as it is asked for.
+    /// The name of the shot in commands and reports.
     pub fn name(&self) -> ShotName {
         let index = Some(self.index).filter(|index| *index > 0);
         ShotName { shooter: self.shooter, command: self.command, index }
@@ -156,7 +158,7 @@ impl Shot {
         let aimed_at = named(shots.aimed_at, row);
         let about = server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone());
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
-        // Nobody aims an impact: its line is its launch's.
+        // An impact has no aim; the line belongs to its launch.
         let line = frame.filter(|_| !is_impact).and_then(|row| Line::of(trace.table(frames::NAME)?, row));
         let given = shots.given_target.iter().nth(row).map(|_| GivenHit {
             target: named(shots.given_target, row),
@@ -197,7 +199,7 @@ impl Shot {
         shot
     }
 
-    /// Says how the target was drawn, and where it was.
+    /// Adds how the client drew the target, and the target's positions.
     fn place(&mut self, reader: &Reader<'_>, entity: u32) {
         let trace = reader.trace;
         let views = views::Columns::of(trace);
@@ -226,8 +228,8 @@ impl Shot {
         let judged_us =
             present_us.zip(judged.and_then(|judged| judged.rewind_us)).map(|(at, rewind)| at.saturating_sub(rewind));
 
-        // The tables do not have the judged place itself. The view error says how far it is from the drawn one, and a place that
-        // does not fit that is not taken.
+        // The tables do not contain the judged position. A candidate counts only if its distance from the drawn
+        // position equals the view error.
         let error = self.view_error_units;
         let fits = |origin: &glam::Vec3, within: f32| {
             drawn.zip(error).is_some_and(|(drawn, error)| (origin.distance(drawn) - error).abs() <= within)
@@ -240,7 +242,7 @@ impl Shot {
             (bodies.into_iter().flatten().find(|body| fits(body, SAME_UNITS)), "bodies")
         } else {
             let between = judged_us.and_then(|at| places::drawn_at(reader, self.shooter, entity, at));
-            // Between two frames the shooter's client passes a snapshot at most, where the way may bend.
+            // A snapshot between two frames can change the direction of movement, so this position is only approximate.
             (between.filter(|origin| fits(origin, 0.5)), "views, near")
         };
         self.places = vec![
@@ -250,7 +252,7 @@ impl Shot {
         ];
     }
 
-    /// One of the three places of its target.
+    /// One of the three positions of the target.
     pub fn place_of(&self, which: Which) -> Option<&Place> {
         self.places.iter().find(|place| place.which == which)
     }
@@ -281,7 +283,7 @@ fn impact(reader: &Reader<'_>, shooter: u32, command: u32) -> Option<Came> {
     Some(came([shots.reason, shots.target, shots.hitgroup], shots.damage, row))
 }
 
-/// How a shot was judged; what a recorded server only reported has no known rewind.
+/// How the server judged a shot. The rewind of a shot that a recorded server only reported is unknown.
 fn judged(reader: &Reader<'_>, row: usize, is_reported: bool) -> Judged {
     let trace = reader.trace;
     let shots = shots::Columns::of(trace);

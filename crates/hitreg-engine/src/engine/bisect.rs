@@ -1,4 +1,4 @@
-//! The searches of `hitreg bisect`: the tick in which two runs part, and the build or commit that brought it.
+//! The searches of `hitreg bisect`: the first tick where two runs differ, and the build or commit that introduced it.
 
 mod ahead;
 mod builds;
@@ -18,5 +18,5 @@ pub use judge::{Answer, Judge};
 pub use step::{body_argument, step};
 pub use ticks::{Bisected, bisect_ticks};
 
-/// Is told how many steps are done, of about how many.
+/// A progress callback: steps done, and about how many there will be.
 pub type Steps<'a> = dyn Fn(u64, u64) + 'a;

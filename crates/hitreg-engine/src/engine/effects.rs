@@ -1,4 +1,4 @@
-//! Which of several settings that differ made no difference: each is tried alone, on both sides.
+//! Finds the changed settings that have no effect, by trying each one alone on both sides.
 
 use rayon::prelude::*;
 
@@ -9,11 +9,12 @@ use hitreg_analysis::diff::{
 };
 use hitreg_log::trace::TraceSource;
 
-/// Adds to a comparison of two replays of one log the settings that change nothing, neither A when they alone become what
-/// they are in B, nor B when they alone become what they are in A. A single setting needs no trial.
+/// Adds the settings without an effect to a comparison of two replays of one log. A setting has no effect if giving A
+/// its value from B leaves A's trace unchanged, and giving B its value from A leaves B's trace unchanged. A single
+/// changed setting needs no trial.
 ///
 /// # Errors
-/// When it was stopped, or the log or a build is no longer to be had.
+/// Fails if the job was stopped, or if the log or a build is not available.
 pub fn look_for_effects(
     engine: &Engine<'_>,
     sides: &Sides,

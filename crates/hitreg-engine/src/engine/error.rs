@@ -1,4 +1,4 @@
-//! Why the engine could not do something, with the file that it is about.
+//! Errors of the engine, with the file concerned.
 
 use std::path::{Path, PathBuf};
 
@@ -13,141 +13,141 @@ use hitreg_log::recorded::NoStates;
 use hitreg_log::store::StoreError;
 use hitreg_netcode::settings::SettingError;
 
-/// Why the engine could not do something. What a build cannot play is no such error, but untestable.
+/// An error of the engine. A log that a build cannot play is untestable, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file that is not what it should be.
+    /// The contents of a file are invalid.
     #[error("{}: {source}", path.display())]
     Content {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The problem and its position.
         source: LogError,
     },
-    /// A file that needs more memory than a command may use.
+    /// A file needs more memory than a command may use.
     #[error("{}: {source}", path.display())]
     NeedsMemory {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// How much.
+        /// The memory needed and the limit.
         source: NeedsMemory,
     },
-    /// A keyframe that a replay cannot begin with.
+    /// A replay cannot start from a keyframe of this log.
     #[error("{}: {source}", path.display())]
     Keyframe {
         /// The log.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the keyframe.
         source: hitreg_netcode::replay::ReplayError,
     },
-    /// A log of a game that is not played here.
+    /// This build does not play the game of the log.
     #[error("{}: {source}", path.display())]
     Game {
         /// The log.
         path: PathBuf,
-        /// Which game it is of.
+        /// The game of the log.
         source: UnknownGame,
     },
-    /// A log that says too little to be held against a replay of it.
+    /// The log has too few records to be compared with its replay.
     #[error("{}: {source}", path.display())]
     NoStates {
         /// The log.
         path: PathBuf,
-        /// What it lacks.
+        /// What the log lacks.
         source: NoStates,
     },
-    /// A trace, where something is to be replayed.
+    /// The file is a trace, but a log is needed to replay.
     #[error("{}: this is a trace, which has been replayed already: builds, presets, settings and modes need a log", path.display())]
     Replayed {
         /// The trace.
         path: PathBuf,
     },
-    /// A trace, where a server is to be run.
+    /// The file is a trace, but a log is needed to run a server.
     #[error("{}: this is a trace: --server-build and --client-build need a log", path.display())]
     NoServer {
         /// The trace.
         path: PathBuf,
     },
-    /// A client on another build's server, and two files.
+    /// Options for client and server builds were given with two files.
     #[error("--server-build and --client-build need one log, not two files")]
     TwoFiles,
-    /// Nothing to compare with.
+    /// A single trace was given, with nothing to compare it with.
     #[error("a single trace has nothing to be compared with: name a second one")]
     SingleTrace,
-    /// Nothing to shrink to.
+    /// Both sides play the log alike, so there is no difference to shrink to.
     #[error("{}: the two sides play it alike, or one cannot play it: there is nothing to keep", path.display())]
     Alike {
         /// The log.
         path: PathBuf,
     },
-    /// A setting that is not available.
+    /// A setting is unknown or out of range.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// A build that is not there, or is no program.
+    /// A build does not exist or is not executable.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A cache that is not available.
+    /// The cache is not available.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// Two traces that cannot be compared as asked.
+    /// The traces cannot be compared with these options.
     #[error(transparent)]
     Diff(#[from] DiffError),
-    /// A command that cannot be run.
+    /// A condition command cannot be run.
     #[error(transparent)]
     Condition(#[from] BadCondition),
-    /// A command that judges builds and is never told which.
+    /// A condition command that judges builds has no placeholder for the build.
     #[error("the command of --while never names the build: write {{build}} where its path belongs")]
     NamesNoBuild,
-    /// Git.
+    /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// An artifact that would be the same file for every commit.
+    /// The artifact path is absolute, so every commit would use the same file.
     #[error("--artifact is a path from the top of the worktree, such as target/release/game")]
     AbsoluteArtifact,
-    /// What is found out in a search cannot be kept.
+    /// The state of a search cannot be saved.
     #[error("{}: the search cannot be kept here ({source}); name another folder with --cache", folder.display())]
     SearchFolder {
-        /// Where it is kept.
+        /// The folder of the search.
         folder: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Another process is at it.
+    /// Another process runs the same search.
     #[error("{}: the same search is running already", folder.display())]
     SearchRuns {
-        /// Where it is kept.
+        /// The folder of the search.
         folder: PathBuf,
     },
-    /// Threads that the system does not give.
+    /// The threads of a pool cannot be started.
     #[error("cannot start {threads} threads: {source}")]
     Threads {
-        /// How many; 0 for one on each core.
+        /// The number of threads; 0 for one per core.
         threads: usize,
-        /// Why.
+        /// The reason.
         source: rayon::ThreadPoolBuildError,
     },
-    /// A thread that the system does not give.
+    /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     NoThread(#[source] std::io::Error),
-    /// A golden that is no text.
+    /// A golden is not text.
     #[error("{}: this golden is not text; `--accept` writes a new one", path.display())]
     GoldenText {
         /// The golden.
         path: PathBuf,
     },
-    /// Somebody has stopped it.
+    /// The job was stopped.
     #[error("interrupted")]
     Stopped {
-        /// Whether the same search, begun again, goes on from here.
+        /// Whether the same search resumes from here when it is run again.
         resumes: bool,
     },
 }
 
 impl EngineError {
-    /// What is wrong, without the file that it is wrong with.
+    /// The message without the path of the file.
     pub(super) fn what(&self) -> String {
         match self {
             EngineError::Content { source, .. } => source.to_string(),
@@ -155,10 +155,10 @@ impl EngineError {
         }
     }
 
-    /// The need for memory that kept a log from being replayed or a trace from being read, as an error of this file.
+    /// Converts an untestable result that has a memory limit as its reason into an error of this file.
     ///
     /// # Errors
-    /// When that is why.
+    /// Fails if the reason is the memory limit.
     pub(super) fn check_memory(path: &Path, untestable: &Untestable) -> Result<(), EngineError> {
         match untestable.needs_memory {
             Some(source) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),

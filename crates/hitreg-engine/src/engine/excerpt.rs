@@ -1,5 +1,5 @@
-//! An excerpt of a log: the replay of a part of it, and what the log says of that part besides. The log is read as it is used up,
-//! from the keyframe before that part where it has one.
+//! An excerpt of a log: the rows of its replay for a part of the session, and the log's own records of that part. The
+//! replay streams the log, and starts from the last keyframe before the part.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -17,43 +17,43 @@ use hitreg_netcode::game::Wall;
 use hitreg_netcode::replay::{Options, Part, ReplayError};
 use hitreg_netcode::settings::SettingError;
 
-/// A part of a log.
+/// An excerpt of a log.
 #[derive(Debug)]
 pub struct Excerpt {
-    /// The rows of its replay that are of that part.
+    /// The replayed rows of the part.
     pub trace: Trace,
-    /// What the log has of it, and a little around it: what was on its way as it began and ended.
+    /// The log's records of the part, and a few seconds around it. They include datagrams in flight at its ends.
     pub session: Session,
-    /// The walls of its map, where the game says where they are.
+    /// The walls of the map; empty if the game has no outline.
     pub walls: Vec<Wall>,
-    /// What other rules make of its shots.
+    /// The results of its shots under other rules.
     pub rejudged: Vec<Rejudged>,
 }
 
-/// Why there is none.
+/// Why there is no excerpt.
 #[derive(Debug, thiserror::Error)]
 pub enum ExcerptError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] EngineError),
-    /// It cannot be replayed.
+    /// The log cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// Its settings are none of this build's.
+    /// This build cannot read the log's settings.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// It is of a game that is not played here.
+    /// This build does not play the log's game.
     #[error(transparent)]
     Game(#[from] super::UnknownGame),
-    /// More than whoever asks has room for.
+    /// The part has more views than the caller's limit.
     #[error("it has more than {most} views of players by {}", ClockTime(*.by))]
     TooLong {
-        /// How many there may be.
+        /// The maximum number of views.
         most: usize,
-        /// The session's time that was reached by then.
+        /// The session time at which the limit was reached.
         by: Micros,
     },
-    /// It is read more than once.
+    /// The log comes from a pipe, but the excerpt needs to read it more than once.
     #[error("a part of it is found by reading it more than once: give a file")]
     Pipe,
 }
@@ -67,15 +67,15 @@ impl From<StreamError> for ExcerptError {
     }
 }
 
-/// So much of the log is kept around the part.
+/// How much of the log is kept before and after the part.
 const AROUND: Micros = Micros::from_s(4);
 
 impl Engine<'_> {
-    /// An excerpt of a log, which may have so many views of players: they are most of what takes memory. `progress` is called now and
-    /// then with the session time reached, of how much.
+    /// Makes an excerpt of a log with at most `most_views` views of players, which take most of the memory. `progress`
+    /// is called regularly with the session time reached and the end time.
     ///
     /// # Errors
-    /// When it cannot be read, has no such part or more views, or is not one that this build can replay.
+    /// Fails if the log cannot be read or replayed, if it lacks the part, or if the part has too many views.
     pub fn excerpt(
         &self,
         path: &Path,
@@ -105,7 +105,7 @@ impl Engine<'_> {
         Ok(Excerpt { trace, walls: game.outline(&session), session, rejudged })
     }
 
-    /// Of a log that cannot be replayed as it is read.
+    /// Makes the excerpt of a log that cannot be streamed.
     fn excerpt_of_whole(
         &self,
         path: &Path,
@@ -123,7 +123,7 @@ impl Engine<'_> {
     }
 }
 
-/// All rows of a replay, and what the log has around a part that is to be kept, with how many views there may be.
+/// Replays the log and returns all rows. `kept` is the part of the log to keep, with the maximum number of views.
 fn played(
     game: &dyn Playable,
     log: &SurveyedLog,
@@ -149,7 +149,7 @@ fn played(
                 trace.tables.clear();
             }
             if views <= most {
-                // Rows of one replay have the same columns.
+                // All rows of one replay have the same columns.
                 trace.append(rows).unwrap_or_default();
             }
         };

@@ -1,5 +1,5 @@
-//! The games that a build plays, behind one trait: a log says which one it is of. What is done with a game is compiled here
-//! once for each, and nowhere again for each command.
+//! The games that a build plays, behind the trait [`Playable`]. The log's header selects the game. The generic replay
+//! code is compiled once for each game, not once per command.
 
 mod bots;
 mod error;
@@ -26,19 +26,19 @@ use hitreg_netcode::replay::{self, Options, Pass, Ran, ReplayError, Replayed, So
 use hitreg_netcode::score::{self, ModeScore};
 use hitreg_netcode::settings::Settings;
 
-/// A map file, as it is handed to a game that makes its rules from it.
+/// A map file for a game that makes its rules from maps.
 #[derive(Clone, Copy, Debug)]
 pub struct MapFile<'a> {
-    /// Where it was, for messages.
+    /// The path, for messages.
     pub path: &'a str,
-    /// What it holds.
+    /// The contents of the file.
     pub bytes: &'a [u8],
 }
 
 /// Why no rules could be made from a map file.
 pub type RulesError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Makes a game's rules: its own, or those for a map file.
+/// Makes the rules of a game, from a map file if there is one.
 type MakeRules<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Simulate>::Rules, RulesError>;
 
 /// The games of a build.
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Games {
 }
 
 impl Games {
-    /// Adds a game that [`replaying`] or [`recording`] has made.
+    /// Adds a game that [`replaying`] or [`recording`] created.
     #[must_use]
     pub fn with(mut self, game: Box<dyn Playable>) -> Games {
         self.games.push(game);
@@ -67,7 +67,7 @@ impl Games {
         self.with(replaying::<G>())
     }
 
-    /// Adds a game that can also record synthetic and live sessions, under rules that `rules` makes.
+    /// Adds a game that can also record synthetic and live sessions. `rules` makes its rules.
     #[must_use]
     pub fn recording<G: Bots + Netcode>(
         self,
@@ -79,7 +79,7 @@ impl Games {
     /// The game of a log.
     ///
     /// # Errors
-    /// When it is none of these games.
+    /// Fails if this build does not have the game.
     pub fn of(&self, session: &Session) -> Result<&dyn Playable, UnknownGame> {
         self.of_header(&session.header)
     }
@@ -87,14 +87,14 @@ impl Games {
     /// The game of a log with this header.
     ///
     /// # Errors
-    /// When it is none of these games.
+    /// Fails if this build does not have the game.
     pub fn of_header(&self, header: &Header) -> Result<&dyn Playable, UnknownGame> {
         let name = &header.game;
         let found = self.games.iter().find(|game| game.name() == name);
         found.map(|game| &**game).ok_or_else(|| UnknownGame { log: name.clone(), build: self.names() })
     }
 
-    /// What of a log this build does not know: what a later version of the format recorded, and of its entities what the
+    /// The parts of a log that this build skips: data of a later format version, and entity classes or fields that the
     /// game does not know.
     pub fn passed_over(&self, header: &Header) -> Vec<String> {
         let mut parts = passed_over(header);
@@ -102,10 +102,10 @@ impl Games {
         parts
     }
 
-    /// The game of this name that can record; or the first that can, when none is named.
+    /// The recordable game of this name, or the first recordable game if `name` is `None`.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if there is none.
     pub fn recordable(&self, name: Option<&str>) -> Result<&dyn PlaysItself, NotRecordable> {
         let mut named = self.games.iter().filter(|game| name.is_none_or(|name| game.name() == name));
         match named.find_map(|game| game.bots()) {
@@ -124,21 +124,21 @@ impl Games {
     }
 }
 
-/// The bodies of entities, in cells.
+/// The bodies of entities, each as cells in the order of the log's fields.
 pub type Bodies = BTreeMap<EntityId, Vec<u32>>;
 
-/// What is done with a game, whichever it is. [`Games`] makes it of any [`Netcode`].
+/// The operations on a game, without its types. [`replaying`] creates one from any [`Netcode`].
 pub trait Playable: Send + Sync {
-    /// The name that its logs carry.
+    /// The game's name in log headers.
     fn name(&self) -> &'static str;
 
-    /// How near to the server's word a prediction is that is called exact or near.
+    /// The distances from the server's state at which a prediction counts as exact or near, as text.
     fn grades(&self) -> &'static str;
 
-    /// Replays a log of this game. `progress` is called now and then with the session time reached.
+    /// Replays a log of this game. `progress` is called regularly with the session time reached.
     ///
     /// # Errors
-    /// When the log is not one that this build can replay.
+    /// Fails if this build cannot replay the log.
     fn replay(
         &self,
         session: &Session,
@@ -146,10 +146,10 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Replayed, ReplayError>;
 
-    /// Replays a log of this game that is read meanwhile, as [`replay::stream`].
+    /// Streams a replay of a log of this game, as [`replay::stream`] does.
     ///
     /// # Errors
-    /// When the log is not one that this build can replay.
+    /// Fails if this build cannot replay the log.
     fn stream(
         &self,
         source: &Source<'_>,
@@ -159,10 +159,10 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<Ran>, ReplayError>;
 
-    /// Replays the clients of a log of this game that is read meanwhile, as [`replay::stream_clients`].
+    /// Streams an open-loop replay of a log of this game, as [`replay::stream_clients`] does.
     ///
     /// # Errors
-    /// When the log is not one that this build can replay.
+    /// Fails if this build cannot replay the log.
     fn stream_clients(
         &self,
         source: &Source<'_>,
@@ -172,19 +172,20 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Ran, ReplayError>;
 
-    /// Whether shots of a recording are judged again: [`Judge::JUDGES_AGAIN`](game::Judge::JUDGES_AGAIN).
+    /// Whether recorded shots are judged again: [`Judge::JUDGES_AGAIN`](game::Judge::JUDGES_AGAIN).
     fn judges_again(&self) -> bool;
 
-    /// Runs a log's input and links again, and records what comes of it as a new session.
+    /// Runs the input and links of a log again, and records the result as a new session.
     ///
     /// # Errors
-    /// When the log is not one that this build can replay closed loop.
+    /// Fails if this build cannot replay the log closed loop.
     fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError>;
 
-    /// Runs one recorded usercmd on its player's body among `entities`, that body among them, and gives the body after it.
+    /// Runs one recorded usercmd on its player's body, and returns the body after it. `entities` must include that
+    /// body.
     ///
     /// # Errors
-    /// When the log has no such usercmd, or a body is not one of this game.
+    /// Fails if the log has no such usercmd, or if a body does not belong to this game.
     fn step(
         &self,
         session: &Session,
@@ -193,10 +194,10 @@ pub trait Playable: Send + Sync {
         entities: &Bodies,
     ) -> Result<Vec<u32>, StepError>;
 
-    /// The smallest session that `still` says shows it.
+    /// Finds a small session for which `still` returns true.
     ///
     /// # Errors
-    /// When the session does not show it, cannot be replayed, or `still` cannot tell.
+    /// Fails if `still` is false for `session`, the session cannot be replayed, or `still` fails.
     fn shrink(
         &self,
         session: &Session,
@@ -204,25 +205,25 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(&shrink::Step),
     ) -> Result<Shrunk, ShrinkError<EngineError>>;
 
-    /// Runs sessions under every combination of settings, as the plan asks.
+    /// Runs the sessions under every combination of settings in the plan. `done` is called after each run.
     ///
     /// # Errors
-    /// When a session cannot be run under one of them.
+    /// Fails if a session cannot be run under one of them.
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
 
-    /// The classes and fields of a log that this build of the game does not know, in words.
+    /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
     fn unknown_states(&self, header: &Header) -> Vec<String>;
 
-    /// Scores the ways of drawing the others on what a session's players received.
+    /// Scores the interpolation modes on the snapshots that a session's players received.
     ///
     /// # Errors
-    /// When the log's rules or bodies are not this build's.
+    /// Fails if this build cannot read the log's rules or bodies.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
-    /// The same of a log that is read meanwhile, as [`score::score_as_read`].
+    /// Scores the interpolation modes while the log is read, as [`score::score_as_read`] does.
     ///
     /// # Errors
-    /// When a recorded state is not one of this game.
+    /// Fails if a recorded state does not belong to this game.
     fn score_as_read(
         &self,
         log: (&Header, &Survey),
@@ -230,19 +231,19 @@ pub trait Playable: Send + Sync {
         settings: &Settings,
     ) -> Result<Option<Vec<ModeScore>>, ScoreError>;
 
-    /// The walls of a log's map; none where the game does not say, or the rules in the log are not this build's.
+    /// The walls of a log's map. Empty if the game has no outline or cannot read the log's rules.
     fn outline(&self, session: &Session) -> Vec<Wall>;
 
-    /// What it can do by itself; `None` where it has no bots.
+    /// The recording interface; `None` if the game has no bots.
     fn bots(&self) -> Option<&dyn PlaysItself>;
 }
 
-/// A game whose logs can be replayed. It is compiled in the crate that calls this.
+/// Creates a game whose logs can be replayed. Its generic code is compiled in the calling crate.
 pub fn replaying<G: Netcode>() -> Box<dyn Playable> {
     Box::new(Of::<G> { game: PhantomData, bots: None })
 }
 
-/// A game that can also record synthetic and live sessions, under rules that `rules` makes.
+/// Creates a game that can also record synthetic and live sessions. `rules` makes its rules.
 pub fn recording<G: Bots + Netcode>(
     rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
 ) -> Box<dyn Playable> {
@@ -385,7 +386,7 @@ impl<G: Netcode> Playable for Of<G> {
     }
 }
 
-/// Takes the effects of a usercmd when only the body after it matters.
+/// A sink that discards effects, for callers that need only the resulting body.
 struct Unheard;
 
 impl<F> Sink<F> for Unheard {

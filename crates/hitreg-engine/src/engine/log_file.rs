@@ -1,4 +1,4 @@
-//! Logs and traces as files that something is done with.
+//! Input files: logs and traces.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,13 +14,13 @@ use hitreg_log::trace::{Digest, Trace};
 /// A log in memory.
 #[derive(Debug)]
 pub struct LogFile {
-    /// What it holds.
+    /// The session.
     pub session: Session,
-    /// Identifies the very file, in the headers of traces.
+    /// The digest of the file, for trace headers.
     pub digest: Digest,
 }
 
-/// What is in a file.
+/// The contents of an input file.
 #[derive(Debug)]
 pub(super) enum LogOrTrace {
     Log(Box<LogFile>),
@@ -28,15 +28,15 @@ pub(super) enum LogOrTrace {
 }
 
 impl Engine<'_> {
-    /// Reads a log that must be whole.
+    /// Reads a complete log.
     ///
     /// # Errors
-    /// When it cannot be read or is not one.
+    /// Fails if the file cannot be read or is not a complete log.
     pub fn read_log(&self, path: &Path) -> Result<LogFile, EngineError> {
         self.log_in(path, store::open(path)?)
     }
 
-    /// The same of a log that may have been told of.
+    /// Reads a log, without calling the `read` callback if `told` is set.
     pub(super) fn read_log_quietly(&self, path: &Path, told: bool) -> Result<LogFile, EngineError> {
         match told {
             true => LogFile::read(store::open(path)?).map_err(|source| EngineError::content(path, source)),
@@ -44,7 +44,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What is in a file that is one side of a comparison.
+    /// Reads a file that is one side of a comparison.
     pub(super) fn read_either(&self, path: &Path) -> Result<LogOrTrace, EngineError> {
         let (kind, file) = store::open_either(path)?;
         match kind {
@@ -52,7 +52,7 @@ impl Engine<'_> {
                 let trace = log::read_trace(file).map_err(|source| EngineError::content(path, source))?;
                 Ok(LogOrTrace::Trace(trace))
             }
-            // Whoever reads logs says best what is wrong with a file that is none.
+            // The log reader gives the best error message for a file of neither kind.
             FileKind::Log | FileKind::Other => {
                 let log = self.log_in(path, file)?;
                 Ok(LogOrTrace::Log(Box::new(log)))
@@ -68,19 +68,19 @@ impl Engine<'_> {
 }
 
 impl LogFile {
-    /// Reads a log that must be whole, as it comes.
+    /// Reads a complete log from a stream.
     ///
     /// # Errors
-    /// When it is not a sound log.
+    /// Fails if the log is damaged or incomplete.
     pub fn read(from: impl Read) -> Result<LogFile, LogError> {
         let mut read = Digested::new(from);
-        // Its end is what its reader looks at last.
+        // The log reader reads to the end of the stream, so the digest covers all of it.
         let session = log::read_session(&mut read)?;
         Ok(LogFile { session, digest: read.digest() })
     }
 }
 
-/// A reader that digests what it reads.
+/// A reader that hashes everything it reads.
 pub(super) struct Digested<R> {
     from: R,
     hasher: Xxh3Default,
@@ -91,7 +91,7 @@ impl<R> Digested<R> {
         Digested { from, hasher: Xxh3Default::new() }
     }
 
-    /// The digest of what has been read.
+    /// The digest of all bytes read so far.
     pub(super) fn digest(&self) -> Digest {
         Digest(self.hasher.digest128())
     }

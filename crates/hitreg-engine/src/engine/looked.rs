@@ -1,4 +1,4 @@
-//! A file that is looked at: its trace, and what of its log a trace does not have.
+//! A file for inspection: its trace, and the log's data that a trace lacks.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use hitreg_log::recorded::as_said;
 use hitreg_log::trace::Trace;
 use hitreg_netcode::game::Wall;
 
-/// A trace or a log.
+/// A trace or a log, for inspection.
 #[derive(Debug)]
 pub enum Looked {
     /// A trace.
     Trace(Trace),
-    /// A log of a game that is played here, with the walls of its map, if the game says where they are.
+    /// A log of a game that this build plays, with the walls of its map if the game has an outline.
     Log(Box<LogFile>, Vec<Wall>),
-    /// A log of another game: what it says itself, and why it cannot be replayed.
+    /// A log of another game, with the trace of its own records and the reason why it cannot be replayed.
     Unknown(Box<LogFile>, Trace, String),
 }
 
 impl Engine<'_> {
-    /// Looks at a file.
+    /// Reads a file for inspection.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if it cannot be read.
     pub fn look(&self, path: &Path) -> Result<Looked, EngineError> {
         let log = match self.read_either(path)? {
             LogOrTrace::Trace(trace) => return Ok(Looked::Trace(trace)),

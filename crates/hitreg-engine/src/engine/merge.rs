@@ -1,4 +1,5 @@
-//! One log of a session from those of its sides, which are read side by side; what cannot be, in memory.
+//! Merges the logs of a server and its clients into one log. Regular files are streamed in parallel; other inputs are
+//! loaded into memory.
 
 use std::path::{Path, PathBuf};
 
@@ -10,33 +11,33 @@ use hitreg_log::record::{Header, Outline, SessionId, Stretch};
 use hitreg_log::store::{self, StoreError, Target};
 use hitreg_netcode::info::{Figures, Info};
 
-/// So many logs are open at once; more are read one after the other.
+/// The maximum number of logs that are open at once. More logs are loaded into memory, one after another.
 const OPEN_MOST: usize = 256;
 
-/// A session that was put together and written. Logs are named by their places in what was given.
+/// The result of a merge. Logs are identified by their indices in the input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergedLog {
-    /// Which session it is.
+    /// The session's id.
     pub session: Option<SessionId>,
-    /// Its figures.
+    /// Figures of the merged session.
     pub info: Info,
-    /// Its clients, in the order of players.
+    /// The clients, in the order of players.
     pub clients: Vec<Aligned>,
-    /// Usercmds of each client's frames.
+    /// The number of usercmds in each client's log.
     pub usercmds: Vec<usize>,
-    /// Set when the session ends before the server's log does, because a client's log ends earlier.
+    /// Set if the session ends before the server's log does, because a client's log ends earlier.
     pub cut: Option<Cut>,
-    /// Logs that are cut off.
+    /// The logs that are cut off.
     pub cut_off: Vec<usize>,
 }
 
-/// Why there is no merged log.
+/// Why the logs were not merged.
 #[derive(Debug, thiserror::Error)]
 pub enum NotMerged {
-    /// A log cannot be read, or the session not be written.
+    /// A log cannot be read, or the merged log cannot be written.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The logs do not make one session.
+    /// The logs do not belong to one session.
     #[error(transparent)]
     Merge(#[from] MergeError),
 }
@@ -48,10 +49,10 @@ impl From<StoreError> for NotMerged {
 }
 
 impl Engine<'_> {
-    /// Makes one log of a session from those of its server and its clients, in any order.
+    /// Merges the logs of a server and its clients, given in any order.
     ///
     /// # Errors
-    /// When one cannot be read, they do not make one session, or it cannot be written.
+    /// Fails if a log cannot be read, the logs do not belong to one session, or the merged log cannot be written.
     pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, NotMerged> {
         if paths.len() > OPEN_MOST || !paths.iter().all(|path| can_be_read_twice(path)) {
             return in_memory(paths, target, self.read);
@@ -77,7 +78,7 @@ struct Files<'a> {
     readers: Vec<Reader>,
 }
 
-/// One of them.
+/// One open log.
 struct Reader {
     reader: LogReader<Box<dyn std::io::Read>>,
     used_bytes: usize,
@@ -128,7 +129,7 @@ fn session_of(header: &Header) -> Option<SessionId> {
     header.side.map(|side| side.session)
 }
 
-/// Why the session that is being put together is not written.
+/// Why the merged log was not written.
 enum NotWritten {
     Read(EngineError),
     Write(WriteError),
@@ -146,7 +147,7 @@ impl From<WriteError> for NotWritten {
     }
 }
 
-/// Reads the logs again, and writes the session as it is put together.
+/// Reads the logs a second time and writes the merged session.
 fn write(
     plan: &Plan,
     mut files: Files<'_>,
@@ -183,7 +184,7 @@ fn write(
     Ok(MergedLog { session, info: figures.info(header), clients, usercmds, cut, cut_off })
 }
 
-/// The same with all of it in memory.
+/// Merges logs in memory.
 fn in_memory(paths: &[PathBuf], target: &Target, read: impl Fn(&Path, &Header)) -> Result<MergedLog, NotMerged> {
     let (mut sessions, mut cut_off) = (Vec::with_capacity(paths.len()), Vec::new());
     for (log, path) in paths.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The shots of a session under other rules: the other way about lag compensation, and without the limit that some of them met.
+//! Judges the shots of a session under other rules: with lag compensation switched, and without the rewind limit.
 
 use std::path::Path;
 
@@ -19,16 +19,16 @@ pub enum NotRejudged {
     /// The log cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// Its settings are none of this build's.
+    /// This build cannot read the log's settings.
     #[error(transparent)]
     Setting(#[from] SettingError),
 }
 
-/// What other rules make of the shots of `trace`, which is the session's replay with these options. Nothing where no shot of it was
-/// judged.
+/// Judges the shots of `trace` under other rules. `trace` is the session's replay with these options. The result is
+/// empty if no shot was judged.
 ///
 /// # Errors
-/// When the session cannot be replayed, which its trace shows that it can.
+/// Fails if the session cannot be replayed.
 pub fn rejudged(
     game: &dyn Playable,
     session: &Session,
@@ -38,7 +38,7 @@ pub fn rejudged(
     rejudged_by(&session.header, options, trace, |options| Ok(game.replay(session, options, &mut |_| {})?.trace))
 }
 
-/// The same of a log with this header, which `replay` makes traces of.
+/// Judges the shots of `trace` under other rules, with `replay` as the source of traces.
 pub(super) fn rejudged_by<E: From<SettingError> + Send>(
     header: &Header,
     options: &Options,
@@ -68,17 +68,18 @@ pub(super) fn rejudged_by<E: From<SettingError> + Send>(
     asked.into_par_iter().map(judge).collect()
 }
 
-/// The limit that shots met which would have had to go back further.
+/// The value of the `limit` column for shots whose rewind was limited.
 const MAX_UNLAG: &str = "max_unlag";
 
-/// What other rules make of the shots of one side's trace, or why that is not known.
+/// The shots of one side's trace under other rules, or the reason why they could not be judged.
 pub type OfSide = Result<Vec<Rejudged>, NotRejudged>;
 
 impl Sides {
-    /// What other rules make of the shots of each side that has a trace; nothing where a side is a trace, or another build's.
+    /// Judges the shots of each side under other rules. The result is empty for a side that is a trace or uses another
+    /// build.
     ///
     /// # Errors
-    /// When a file cannot be read any more.
+    /// Fails if a file cannot be read.
     pub fn rejudged(&self, engine: &Engine<'_>, traces: &[Trace]) -> Result<Vec<OfSide>, EngineError> {
         let second = self.second.as_deref().unwrap_or(&self.first);
         let ways = [(&self.ways.a, self.first.as_path()), (&self.ways.b, second)];
@@ -94,7 +95,7 @@ impl Way {
     fn rejudged(&self, engine: &Engine<'_>, path: &Path, trace: &Trace) -> Result<OfSide, EngineError> {
         let LogOrTrace::Log(log) = engine.read_either(path)? else { return Ok(Ok(Vec::new())) };
         let options = self.replay_options(engine, &log.session.header)?;
-        // What is not played here has no shots here either.
+        // A game that this build does not play has no shots here.
         let game = engine.games.of(&log.session).ok();
         Ok(game.map_or_else(|| Ok(Vec::new()), |game| rejudged(game, &log.session, &options, trace)))
     }

@@ -1,4 +1,4 @@
-//! What a shrunk log must still show, and the shrinking.
+//! Shrinks logs while they still show a property.
 
 use std::path::Path;
 
@@ -12,29 +12,29 @@ use hitreg_log::record::Session;
 use hitreg_log::store;
 use hitreg_log::trace::Digest;
 
-/// What a session must still show.
+/// The property that a shrunk session must still have.
 #[derive(Debug)]
 pub enum Property<'a> {
-    /// A command says whether it does.
+    /// A command decides.
     Asked(Condition, Stop),
-    /// Both sides play it otherwise, and the same table and field is the first to differ.
+    /// Both sides play the session differently, and the same table and field is the first to differ.
     Differs {
         /// How the sides replay it.
         ways: &'a Ways,
-        /// What runs their builds.
+        /// Runs the builds of the sides.
         runner: Runner,
         /// What counts as a difference.
         options: DiffOptions,
-        /// The table and the field.
+        /// The table and field.
         sought: String,
     },
 }
 
 impl<'a> Property<'a> {
-    /// What the two sides of a log differ in first.
+    /// The property that the first difference of both sides stays in the same table and field.
     ///
     /// # Errors
-    /// When they do not, or one of them has no trace.
+    /// Fails if the sides do not differ, or if one has no trace.
     pub fn first_difference(
         engine: &Engine<'_>,
         log: &Path,
@@ -42,7 +42,7 @@ impl<'a> Property<'a> {
         runner: Runner,
         options: DiffOptions,
     ) -> Result<Property<'a>, EngineError> {
-        // Every candidate is another log: nothing of it would ever be wanted again.
+        // Each candidate is a different log, so cached traces would never be used.
         let runner = Runner { cache: None, ..runner };
         let found = compare(engine, ways, &runner, &options, log);
         check(&runner.stop)?;
@@ -50,7 +50,7 @@ impl<'a> Property<'a> {
         Ok(Property::Differs { ways, runner, options, sought })
     }
 
-    /// The table and field that must be the first to differ; `None` where a command is asked.
+    /// The table and field that must differ first; `None` if a command decides.
     pub fn sought(&self) -> Option<&str> {
         match self {
             Property::Asked(..) => None,
@@ -85,16 +85,17 @@ impl<'a> Property<'a> {
     }
 }
 
-/// Who records what is left of a session anew.
+/// The build that records a reduced session again.
 #[derive(Clone, Copy)]
 pub enum Recorder<'a> {
     /// A game of this build.
     Game(&'a dyn Playable),
-    /// A build. One that does not understand `replay LOG --record LOG` judges what is left as it is.
+    /// Another build. If it does not support `replay LOG --record LOG`, the candidate is tested without being recorded
+    /// again.
     Build(&'a Build, &'a Runner),
 }
 
-/// A build's own run of a candidate; `None` where it makes nothing of it.
+/// Records a candidate with another build; `None` if the build cannot record it.
 fn recorded_by(
     engine: &Engine<'_>,
     build: &Build,
@@ -114,7 +115,7 @@ fn recorded_by(
     }
 }
 
-/// A candidate as it is, without the hashes, which are of the session that it was.
+/// Copies a candidate without the state hashes, which belong to the original session.
 fn unrecorded(session: &Session) -> Session {
     let mut session = session.clone();
     for tick in &mut session.ticks {
@@ -123,10 +124,10 @@ fn unrecorded(session: &Session) -> Session {
     session
 }
 
-/// The smallest session that still shows it. `progress` is told of each step.
+/// Finds a small session with this property. `progress` is called after each step.
 ///
 /// # Errors
-/// When the session does not show it, cannot be replayed, or whether it shows it cannot be told.
+/// Fails if `session` lacks the property, cannot be replayed, or cannot be tested.
 pub fn shrink(
     engine: &Engine<'_>,
     recorder: Recorder<'_>,
@@ -147,13 +148,13 @@ pub fn shrink(
         }
     };
     match shrunk {
-        // Whatever could not be told after that could not because of it.
+        // An error after a stop is a consequence of the stop.
         Err(ShrinkError::Property(error)) => Err(ShrinkError::Property(check(property.stop()).err().unwrap_or(error))),
         other => other,
     }
 }
 
-/// The comparison of both sides' traces of a log; `None` when one side has none.
+/// Compares both sides' traces of a log; `None` if one side has none.
 fn compare(
     engine: &Engine<'_>,
     ways: &Ways,
@@ -167,7 +168,7 @@ fn compare(
     }
 }
 
-/// What differs first: the table and the field, wherever it does.
+/// The table and field that differ first, in any tick.
 fn first_in(found: &TraceDiff) -> Option<String> {
     let first = found.first.as_ref().filter(|_| found.verdict == Verdict::Differs)?;
     Some(format!("{} {}", first.table, first.field.as_deref().unwrap_or("rows")))

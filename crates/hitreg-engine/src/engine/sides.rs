@@ -1,4 +1,4 @@
-//! The two sides of a comparison: where each one's trace comes from.
+//! The two sides of a comparison, and how each side's trace is made.
 
 mod alone;
 mod asked;
@@ -23,25 +23,26 @@ use hitreg_netcode::replay::{Mode, Options, Part, WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
 use source::{Kept, Source};
 
-/// What is compared with what.
+/// The inputs of a comparison.
 #[derive(Clone, Debug)]
 pub struct Sides {
-    /// A trace, or a log to be replayed.
+    /// The trace or log of side A. A log is replayed.
     pub first: PathBuf,
-    /// The trace or log of side B; `None` for the same log.
+    /// The trace or log of side B; `None` if both sides use the same log.
     pub second: Option<PathBuf>,
     /// How each side replays its log.
     pub ways: Ways,
-    /// A client on another build's server; `None` where both sides replay by themselves.
+    /// Runs both clients on the server of another build; `None` if each side replays its own log.
     pub across: Option<Across>,
 }
 
-/// A client on another build's server, the way a patched client meets an old server.
+/// A client that runs against the server of another build, as when a patched client meets an old server.
 #[derive(Clone, Debug)]
 pub struct Across {
-    /// The build whose server runs; `None` for this one.
+    /// The build that runs the server; `None` for this build.
     pub server: Option<PathBuf>,
-    /// Side B's client; `None` for this one. Side A's is side A's build, or the server's own.
+    /// The client build of side B; `None` for this build. Side A uses its own build, or the server's build if it has
+    /// none.
     pub client: Option<PathBuf>,
 }
 
@@ -57,40 +58,40 @@ pub struct Ways {
 /// How one side replays its log.
 #[derive(Clone, Debug, Default)]
 pub struct Way {
-    /// The build that replays it; `None` for this one.
+    /// The build that replays the log; `None` for this build.
     pub build: Option<PathBuf>,
-    /// A preset in place of the log's settings.
+    /// A preset that replaces the log's settings.
     pub preset: Option<String>,
-    /// Settings to change, as `key=value`.
+    /// Settings to change, each as `key=value`.
     pub set: Vec<String>,
-    /// Clients alone, on the recorded snapshots.
+    /// Replays open loop: only the clients, on the recorded snapshots.
     pub open: bool,
-    /// Preset and settings judge the recorded shots, and change nothing else: [`WhatIf::Rejudge`].
+    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`].
     pub rejudge: bool,
-    /// The tables that a replay by this program has; a build's has all that it writes.
+    /// The tables that a replay by this program produces. Other builds always write all their tables.
     pub tables: TableSet,
-    /// The part of the log of which this program puts out rows: that of the trace on the other side.
+    /// The part of the log for which this program writes rows: the part that the other side's trace covers.
     pub part: Option<Part>,
 }
 
-/// The two traces, or which side has none.
+/// The traces of both sides, or the side that has none.
 #[derive(Debug)]
 pub struct Traces<T = Trace> {
-    /// What the sides are, for people.
+    /// A readable name for each side.
     pub names: [String; 2],
-    /// The traces.
+    /// The traces of sides A and B.
     pub made: Result<[T; 2], Missing>,
-    /// One side is what the log itself says, which is less than a replay.
+    /// Whether one side holds only what the log recorded, which is less than a replay produces.
     pub overlap_only: bool,
 }
 
-/// A side without a trace.
+/// A side that has no trace, and the reason.
 #[derive(Debug, Serialize)]
 pub struct Missing {
     verdict: &'static str,
     /// `a` or `b`.
     side: &'static str,
-    /// Which build it was.
+    /// The build that could not replay the log.
     build: String,
     #[serde(rename = "untestable")]
     reason: String,
@@ -98,18 +99,19 @@ pub struct Missing {
 }
 
 impl Sides {
-    /// Makes both sides' traces, at the same time.
+    /// Makes the traces of both sides, in parallel.
     ///
     /// # Errors
-    /// When a file, a setting or a build is not available, or it was stopped. What a build cannot play is no error.
+    /// Fails if a file, a setting or a build is not available, or if the job was stopped. A log that a build cannot
+    /// play is not an error; the result is then [`Missing`].
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
         self.held(engine, runner)?.in_memory(&self.first)
     }
 
-    /// The same, without what is long in memory: it stays in files, or goes into some as it is replayed.
+    /// Makes the traces of both sides, and keeps long traces in files instead of memory.
     ///
     /// # Errors
-    /// As [`Sides::traces`].
+    /// Fails as [`Sides::traces`] does.
     pub fn held(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
         self.made(engine, runner, |engine, path, ways| match Source::long(engine, path, ways)? {
             Some(source) => Ok(source),
@@ -143,7 +145,7 @@ impl Sides {
             ways.a.part = b.part();
             ways.b.part = a.part();
             for (source, way) in [(&mut a, &ways.a), (b, &ways.b)] {
-                // Not all that can be replayed as it is read can be in part.
+                // Some logs can be streamed as a whole but not in part.
                 if way.part.is_some() && matches!(source.holds, Kept::LongLog(_)) {
                     *source = read(engine, source.path, &[way])?;
                 }
@@ -152,7 +154,7 @@ impl Sides {
         ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
     }
 
-    /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
+    /// Records a session with the server build, then replays its snapshots with each client.
     fn across(&self, across: &Across, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
@@ -187,7 +189,7 @@ impl Sides {
         Ok(Traces { names, ..Ways { a, b }.both(engine, runner, [&sent, &sent])? })
     }
 
-    /// One side's trace of the log that both sides replay, with one setting changed; `None` when it has none then.
+    /// Replays the common log on one side with one more setting; `None` if that side then has no trace.
     pub(super) fn with_setting(
         &self,
         engine: &Engine<'_>,
@@ -208,12 +210,12 @@ impl Sides {
         Ok(way.trace(engine, runner, &source, name)?.ok())
     }
 
-    /// Whether there is one file to be looked at, and nothing that it is to be held against.
+    /// Whether there is only one input file and nothing to compare it with.
     pub fn is_single(&self) -> bool {
         self.across.is_none() && self.second.is_none() && self.ways.are_plain()
     }
 
-    /// What is asked of other settings than the log's; `None` where no side has any.
+    /// How changed settings are applied: by replay or by rejudging. `None` if no side changes a setting.
     pub fn what_if(&self) -> Option<WhatIf> {
         let sides = [&self.ways.a, &self.ways.b];
         let rejudged = sides.iter().any(|way| way.rejudge);
@@ -221,7 +223,7 @@ impl Sides {
         has_settings.then_some(if rejudged { WhatIf::Rejudge } else { WhatIf::Replay })
     }
 
-    /// The log that both sides replay, and each one's build; `None` when they do not, or one of them is no replay.
+    /// The log that both sides replay, and the build of each side. `None` if they do not replay one common log.
     pub fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
         let replays = !(self.across.is_some() || self.second.is_some() || self.ways.are_plain());
         replays.then_some((self.first.as_path(), [self.ways.a.build.as_deref(), self.ways.b.build.as_deref()]))
@@ -229,20 +231,20 @@ impl Sides {
 }
 
 impl Ways {
-    /// Both sides' replays by this program have these tables alone.
+    /// Limits the replays of this program to these tables, on both sides.
     pub fn ask_for(&mut self, tables: TableSet) {
         (self.a.tables, self.b.tables) = (tables, tables);
     }
 
-    /// Whether both sides are the same: this build, under the log's own settings.
+    /// Whether both sides use this build and the log's own settings.
     pub fn are_plain(&self) -> bool {
         self.a.is_plain() && self.b.is_plain()
     }
 
-    /// Both sides' traces of one log.
+    /// Makes the traces of both sides from one log.
     ///
     /// # Errors
-    /// As [`Sides::traces`].
+    /// Fails as [`Sides::traces`] does.
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner, path: &Path) -> Result<Traces, EngineError> {
         let source = Source::read(engine, path, &[])?;
         self.a.check(engine, &source)?;
@@ -265,7 +267,7 @@ impl Way {
         self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
     }
 
-    /// Says what nobody can do before anything is run.
+    /// Rejects impossible requests before anything runs.
     fn check(&self, engine: &Engine<'_>, source: &Source<'_>) -> Result<(), EngineError> {
         match source.log() {
             None if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
@@ -347,7 +349,7 @@ impl Way {
         Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
     }
 
-    /// How this program replays a log on this side.
+    /// The options of this program's replay of a log on this side.
     pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &Header) -> Result<Options, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(engine, log)?;
@@ -356,7 +358,7 @@ impl Way {
         Ok(Options { mode, network, tables, part: self.part, ..Options::default() }.under(settings, self.rejudge))
     }
 
-    /// The settings of this side, where they are not the log's own; without those that are for its build alone to know.
+    /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.
     fn settings(&self, engine: &Engine<'_>, log: &Header) -> Result<Option<Settings>, EngineError> {
         if self.preset.is_none() && self.set.is_empty() {
             return Ok(None);
@@ -382,17 +384,17 @@ impl Missing {
         Missing { verdict: "untestable", side, build, reason, last_words }
     }
 
-    /// Why, in one line.
+    /// The verdict and its reason in one line.
     pub fn line(&self) -> String {
         format!("untestable: {}", self.who_and_why())
     }
 
-    /// Which build, and why.
+    /// The build and the reason, as `BUILD: REASON`.
     pub fn who_and_why(&self) -> String {
         format!("{}: {}", self.build, self.reason)
     }
 
-    /// The end of what the build said on stderr.
+    /// The last lines that the build wrote to stderr.
     pub fn last_words(&self) -> &[String] {
         &self.last_words
     }

@@ -1,5 +1,4 @@
-//! Logs that are read chunk by chunk, twice: once to look through them, and again as their replay uses them up. However long
-//! one is, it takes the same memory.
+//! Logs that are read chunk by chunk, in constant memory. A first pass surveys the log; a second pass feeds its replay.
 
 mod keyframes;
 mod legs;
@@ -22,62 +21,62 @@ use hitreg_netcode::replay::{Options, Ran, ReplayError, Source, Start, Survey};
 use hitreg_netcode::score::{ModeScore, ScoreError};
 use hitreg_netcode::settings::Settings;
 
-/// A log that is read once for each of its players may unpack so many bytes of empty chunks by that. A log of more players and
-/// chunks is read once, as a whole.
+/// The limit for open-loop streaming, in unpacked bytes over all passes. Open-loop streaming reads the log once per
+/// player. A log above this limit is loaded into memory instead.
 const MAX_PASS_BYTES: u64 = 4 << 30;
-/// A log that takes up to so many bytes in memory with its trace is read as a whole: that is soon done.
+/// A log that needs at most this many bytes of memory, with its trace, is loaded as a whole.
 const SHORT_BYTES: usize = 64 << 20;
 
-/// A log that has been looked through.
+/// A log after its survey pass.
 #[derive(Debug)]
 pub struct SurveyedLog {
     path: PathBuf,
-    /// Its header.
+    /// The header of the log.
     pub header: Header,
-    /// What it holds.
+    /// The result of the survey pass.
     pub survey: Survey,
-    /// Identifies the very file, in the headers of traces; `None` where not all of it was read.
+    /// The digest of the file, for trace headers; `None` if the file was not read to its end.
     pub digest: Option<Digest>,
-    /// How many bytes its records take in memory as a whole.
+    /// The memory that all records need, in bytes.
     session_bytes: usize,
-    /// The keyframes that stand in it.
+    /// The keyframes in the log.
     keyframes: Vec<StandsThere>,
-    /// The keyframe that it is replayed from; `None` where it is replayed from its beginning.
+    /// The keyframe from which the replay starts; `None` for the beginning of the log.
     start: Option<Start>,
 }
 
-/// Why a log was not replayed as it was read.
+/// Why a streamed replay failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// It cannot be read again.
+    /// The file cannot be read again.
     #[error(transparent)]
     Read(#[from] EngineError),
-    /// It is not one that this build can replay.
+    /// This build cannot replay the log.
     #[error(transparent)]
     Replay(#[from] ReplayError),
 }
 
-/// Why drawing could not be scored.
+/// Why the interpolation modes could not be scored.
 #[derive(Debug, thiserror::Error)]
 pub enum ScoringError {
-    /// It cannot be read again.
+    /// The file cannot be read again.
     #[error(transparent)]
     Read(#[from] EngineError),
-    /// It is not one of this game.
+    /// The log does not belong to this game.
     #[error(transparent)]
     Score(#[from] games::ScoreError),
 }
 
-/// Whether a file is one that is looked through before it is replayed, and no pipe.
+/// Whether a file can be read twice, unlike a pipe or a standard stream.
 pub fn can_be_read_twice(path: &Path) -> bool {
     !is_standard_stream(path) && store::check_regular(path).is_ok()
 }
 
 impl Engine<'_> {
-    /// Looks through a log that must be whole. `None` of what cannot be read twice, such as a pipe.
+    /// Surveys a complete log. Returns `None` if the file cannot be read twice, for example a pipe.
     ///
     /// # Errors
-    /// When it cannot be read or is not one.
+    /// Fails if the file cannot be read or is not a log.
     pub fn survey(&self, path: &Path) -> Result<Option<SurveyedLog>, EngineError> {
         if !can_be_read_twice(path) {
             return Ok(None);
@@ -117,38 +116,42 @@ impl SurveyedLog {
         Source { header, survey, start, keyframes: None }
     }
 
-    /// Whether it takes little enough memory, with its trace, to be read as a whole.
+    /// Whether the log and its trace need little enough memory to load the log as a whole.
     pub fn is_short(&self) -> bool {
         self.session_bytes.saturating_add(self.survey.trace_bytes()) <= SHORT_BYTES
     }
 
-    /// Whether it can be replayed as it is read; what cannot is replayed as a whole.
+    /// Whether the log can be streamed. A log that cannot be streamed must be loaded as a whole.
     pub fn streams(&self, game: &dyn Playable, options: &Options) -> bool {
         self.streams_closed(options) || self.streams_clients(game, options)
     }
 
-    /// Whether it can be replayed closed loop as it is read.
+    /// Whether a closed-loop replay of the log can be streamed.
     pub fn streams_closed(&self, options: &Options) -> bool {
         self.source().streams(options)
     }
 
-    /// Whether it is replayed open loop, and can be as it is read.
+    /// Whether the log is replayed open loop, and that replay can be streamed.
     pub(crate) fn streams_clients(&self, game: &dyn Playable, options: &Options) -> bool {
         let is_soon_read = self.survey.pass_bytes() <= MAX_PASS_BYTES;
         is_soon_read && !game.judges_again() && self.source().streams_clients(options)
     }
 
-    /// Whether what it is replayed from says what these options ask for: a keyframe is of the log's own settings.
+    /// Whether the start of this replay supports these options. A keyframe holds state under the log's own settings
+    /// only, without rollback checks or datagram sizes.
     pub fn starts(&self, options: &Options) -> bool {
         let of_its_own = options.settings.is_none() && options.rollback_every.is_none() && !options.sizes;
         self.start.is_none() || of_its_own
     }
 
-    /// Replays it as it is read. `seen` gets each chunk before it is used, `to` the header and the rows. `None` where datagrams may
-    /// have made a difference, of which `encoded` makes every one: then all that `to` got is void.
+    /// Replays the log while reading it. `seen` gets each chunk before the replay uses it; `to` gets the header and the
+    /// rows.
+    ///
+    /// The flag in `options` makes the replay encode every datagram. Without it, the result is `None` if datagrams may
+    /// have affected the outcome; the caller must then discard everything that `to` received.
     ///
     /// # Errors
-    /// When it cannot be read again, or is not one that this build can replay.
+    /// Fails if the log cannot be read again, or if this build cannot replay it.
     pub fn attempt(
         &self,
         game: &dyn Playable,
@@ -157,7 +160,7 @@ impl SurveyedLog {
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<Ran>, StreamError> {
-        // A keyframe says nothing of datagrams.
+        // A keyframe holds no datagram state.
         if options.1 && self.start.is_some() {
             let whole = SurveyedLog::of(&self.path)?;
             return whole.run(game, &whole.source(), options, seen, to, progress);
@@ -205,7 +208,7 @@ impl SurveyedLog {
         }
     }
 
-    /// Its clients alone: the log is read for each of them.
+    /// Replays only the clients. The log is read once per client.
     fn run_clients(
         &self,
         game: &dyn Playable,
@@ -217,7 +220,7 @@ impl SurveyedLog {
     ) -> Result<Ran, StreamError> {
         let (mut broken, mut is_first) = (None, true);
         let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ReplayError>| {
-            // Who looks at the log besides is told of all of it, once.
+            // `seen` gets every chunk, during the first pass only.
             match std::mem::take(&mut is_first) {
                 true => self.go_through(&mut broken, LogReader::next_chunk, &mut |chunk| {
                     seen(&chunk);
@@ -234,10 +237,10 @@ impl SurveyedLog {
         }
     }
 
-    /// How well each way of drawing the others does; `None` where that asks for the log as a whole.
+    /// Scores each interpolation mode; `None` if scoring needs the log as a whole.
     ///
     /// # Errors
-    /// When it cannot be read again, or a recorded state is not one of this game.
+    /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
     pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Option<Vec<ModeScore>>, ScoringError> {
         let mut broken = None;
         let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ScoreError>| {
@@ -250,7 +253,7 @@ impl SurveyedLog {
         }
     }
 
-    /// Hands on each of its chunks, and says what was wrong where it cannot be read on: then all that comes of it is void.
+    /// Passes on each chunk of the log. A read error goes into `broken`; the results of the pass are then invalid.
     fn go_through<E>(
         &self,
         broken: &mut Option<EngineError>,
@@ -285,7 +288,7 @@ impl SurveyedLog {
         }
     }
 
-    /// The header of a trace of it.
+    /// Adds the log's digest to the header of its trace.
     fn labelled(&self, header: &TraceHeader) -> TraceHeader {
         let log_digest = self.digest.map_or(String::new(), |digest| digest.to_string());
         TraceHeader { log_digest, ..header.clone() }
@@ -293,10 +296,10 @@ impl SurveyedLog {
 }
 
 impl SurveyedLog {
-    /// Replays it as it is read, and writes the trace as it is made.
+    /// Streams a replay of the log and writes its trace meanwhile.
     ///
     /// # Errors
-    /// When it cannot be read again or written, or is not one that this build can replay.
+    /// Fails if the log cannot be read again, the trace cannot be written, or this build cannot replay the log.
     pub fn replay_into(&self, game: &dyn Playable, options: &Options, target: &Target) -> Result<(), StreamError> {
         until_whole(&AtomicBool::new(false), |encoded| {
             let mut ran = Ok(None);
@@ -317,7 +320,7 @@ impl SurveyedLog {
 
 type Reader = LogReader<Box<dyn std::io::Read + Send>>;
 
-/// Gives the stretches of a log.
+/// A source of log stretches.
 trait Stretches {
     fn next(&mut self) -> Result<Option<Stretch>, LogError>;
 }
@@ -328,11 +331,11 @@ impl<R: std::io::Read> Stretches for LogReader<R> {
     }
 }
 
-/// Replays a log until that is not void: without datagrams, and where they may have made a difference, with every one of them.
-/// `encoded` is whether that is known already, and is known then.
+/// Runs `attempt` without encoding datagrams, and again with encoding if the first result is `None`. `encoded` carries
+/// that decision: callers that share it skip the first attempt.
 ///
 /// # Errors
-/// Those of `attempt`.
+/// Fails as `attempt` does.
 pub fn until_whole<T, E>(encoded: &AtomicBool, mut attempt: impl FnMut(bool) -> Result<Option<T>, E>) -> Result<T, E> {
     loop {
         if let Some(whole) = attempt(encoded.load(Ordering::Relaxed))? {

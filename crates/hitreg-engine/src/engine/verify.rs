@@ -1,5 +1,5 @@
-//! Verifying log files: each is replayed more than once, held against itself and its golden, and the golden written anew
-//! when that is asked for.
+//! Verifies log files: replays each one more than once, compares the replays with each other and with the golden, and
+//! writes a new golden on request.
 
 mod golden;
 mod legs;
@@ -25,71 +25,72 @@ use hitreg_netcode::replay::Options;
 
 /// How logs are verified.
 pub struct Verify<'a> {
-    /// Who plays them.
+    /// The build that replays them.
     pub player: Player<'a>,
-    /// What is done where something else comes out than the golden has.
+    /// What to do if the outcome differs from the golden.
     pub keep: Keep,
     /// Whether a log without a golden is untestable.
     pub needs_golden: bool,
-    /// Every so many ticks restore the world as it was saved so many ticks before, run them again, and compare.
+    /// Checks rollback every this many ticks: restores the world from as many ticks before, runs them again, and
+    /// compares.
     pub rollback_every: Option<u32>,
-    /// Whether a log with keyframes is replayed as a whole, twice, as one without is.
+    /// Whether a log with keyframes is replayed as a whole, twice, instead of in legs.
     pub whole: bool,
-    /// How many logs are verified at the same time; 0 for one on each core.
+    /// The number of logs to verify at the same time; 0 for one per core.
     pub threads: usize,
-    /// Says how many seconds have gone by.
+    /// Returns the seconds since an arbitrary start.
     pub clock: &'a (dyn Fn() -> f64 + Sync),
 }
 
-/// What was found about one log.
+/// The result for one log.
 #[derive(Debug, Serialize)]
 pub struct LogReport {
-    /// The log.
+    /// The path of the log.
     #[serde(serialize_with = "hitreg_log::store::shown::path")]
     pub path: PathBuf,
-    /// The judgement.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What a verdict other than `same` is about.
+    /// The subject of a verdict other than `same`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
-    /// The digest of the first replay's trace; `None` when nothing could be replayed.
+    /// The digest of the first replay's trace; `None` if no replay succeeded.
     pub digest: Option<String>,
-    /// What was exercised.
+    /// The features that the session exercised.
     pub exercised: Exercised,
-    /// Ticks that the log holds.
+    /// The number of ticks in the log.
     pub ticks_recorded: u64,
-    /// Recorded tick hashes that were compared.
+    /// The number of recorded tick hashes that were compared.
     pub hashes_compared: u64,
-    /// Rollbacks that were checked.
+    /// The number of rollback checks.
     pub rollbacks: u32,
-    /// In how many legs it was replayed, each by itself from one of its keyframes on and held against those up to the next one's
-    /// beginning; `None` where it was replayed as a whole.
+    /// The number of legs, if the log was replayed in legs. Each leg starts from a keyframe and is compared with the
+    /// later keyframes that it reaches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub legs: Option<usize>,
-    /// The keyframes that the legs came to.
+    /// The number of keyframes that the legs were compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyframes: Option<usize>,
-    /// Whether this program plays the log's game, and so can be a side of a comparison.
+    /// Whether this program can replay the log's game, and so use the log in a comparison.
     #[serde(skip)]
     pub plays_here: bool,
     /// What was done with the golden.
     pub golden: Golden,
-    /// The reason of any verdict but `same`.
+    /// The reason for a verdict other than `same`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// How what came out differs from the golden: outcomes first, digests last.
+    /// The differences from the golden: outcomes first, digests last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<TextDiff>,
-    /// How long it took. Not part of the JSON, which is the same for the same logs.
+    /// The duration in seconds. It is left out of the JSON, which is the same in every run.
     #[serde(skip)]
     pub seconds: f64,
 }
 
 impl Verify<'_> {
-    /// Verifies logs, and tells `done` of each one. What is wrong with a log or its golden is in its report.
+    /// Verifies logs, and calls `done` after each. Problems with a log or its golden go into its report.
     ///
     /// # Errors
-    /// When something cannot be written that was asked for, or there are no threads.
+    /// Fails if a requested file cannot be written, or if threads cannot be started.
     pub fn logs(
         &self,
         engine: &Engine<'_>,
@@ -97,10 +98,10 @@ impl Verify<'_> {
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<LogReport>, EngineError> {
         let targets = Targets::new(logs.to_vec(), false);
-        // Whatever may not be written is said before the first log is replayed.
+        // All write permissions are checked before the first replay.
         let goldens = logs.iter().map(|path| Goldens::of(path, self.keep, &targets));
         let goldens = goldens.collect::<Result<Vec<_>, EngineError>>()?;
-        // Where there are threads left over, a log's replays run at once.
+        // With threads to spare, the replays of one log run in parallel.
         let pool = thread_pool(self.threads)?;
         let at_once = logs.len() < pool.current_num_threads();
         let verify = |(path, goldens): (&PathBuf, &Goldens)| {
@@ -123,7 +124,7 @@ impl Verify<'_> {
             let broken = Verified::without_replay(Verdict::Broken, Why::Unreadable, error.what());
             LogReport::new(path, broken, Golden::None)
         };
-        // Whoever reads the log says what is wrong with it before its golden is looked at.
+        // An error in the log takes precedence over one in its golden.
         let surveyed = match self.player {
             Player::Own => engine.survey(path),
             Player::Build(..) => Ok(None),
@@ -202,7 +203,7 @@ impl Verify<'_> {
         Ok(LogReport { legs, keyframes, plays_here, ..LogReport::new(path, verified, golden) })
     }
 
-    /// The log's input and links run again by the player, and what verifying that log comes to.
+    /// Records the log's input and links again, and verifies the new session.
     fn anew(
         &self,
         engine: &Engine<'_>,

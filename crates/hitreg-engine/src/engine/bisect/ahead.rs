@@ -1,4 +1,4 @@
-//! Probes that run at the same time: the one whose answer a search waits for, and those that it may need next.
+//! Runs probes concurrently: the one that a search waits for, and others that it may need next.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use std::thread::Scope;
 
 use crate::build::Stop;
 
-/// Runs one probe. The number is that of a place to run it in, which no other probe uses at the same time.
+/// A function that runs one probe. The number is its slot, such as a worktree, which no other running probe uses.
 pub(super) type Probe<'env, K, T> = dyn Fn(&K, &Stop, usize) -> T + Sync + 'env;
 
-/// Runs probes, so many at a time.
+/// Runs up to `jobs` probes at a time.
 pub(super) struct Ahead<'scope, 'env, K, T> {
     scope: &'scope Scope<'scope, 'env>,
     probe: &'env Probe<'env, K, T>,
@@ -32,7 +32,7 @@ struct Running {
 type Ended<K, T> = (K, Result<T, Box<dyn Any + Send>>);
 
 impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scope, 'env, K, T> {
-    /// Nothing is run yet. All of it ends when `stop` says so.
+    /// Creates an idle runner. `stop` ends all its probes.
     pub(super) fn new(
         scope: &'scope Scope<'scope, 'env>,
         probe: &'env Probe<'env, K, T>,
@@ -53,8 +53,8 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         }
     }
 
-    /// What came of the first of these; meanwhile the others run as well, as far as there is room for them. What nobody wants
-    /// any more is ended.
+    /// Waits for the result of `first`, and meanwhile runs the other wanted probes in free slots. Stops running probes
+    /// that are not wanted.
     pub(super) fn get(&mut self, first: &K, wanted: &[K]) -> T {
         self.done.retain(|key, _| key == first || wanted.contains(key));
         loop {
@@ -69,7 +69,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
                     self.begin(key);
                 }
             }
-            // Something runs: the first one, or what stands in its way and has been told to end.
+            // At least one probe runs: `first`, or a stopped one that still holds its slot.
             let Ok((key, ended)) = self.endings.recv() else { unreachable!("a sender is kept for as long as this is") };
             let stopped = self.running.remove(&key).is_none_or(|running| running.stop.is_stopped());
             match ended {
@@ -80,7 +80,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         }
     }
 
-    /// Ends what runs, and waits for it.
+    /// Stops all running probes and waits for them.
     pub(super) fn end(&mut self) {
         self.stop_all();
         while !self.running.is_empty() {
@@ -89,12 +89,12 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         }
     }
 
-    /// How many probes have ended whose answer nobody has asked for yet.
+    /// The number of finished probes whose results were not used yet.
     pub(super) fn waiting(&self) -> usize {
         self.done.len()
     }
 
-    /// How many probes were begun, ahead of the search or when it wanted them.
+    /// The number of probes that were started, including speculative ones.
     pub(super) fn begun(&self) -> usize {
         self.begun
     }
@@ -108,7 +108,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         let (probe, key, sender) = (self.probe, key.clone(), self.ended.clone());
         self.scope.spawn(move || {
             let ended = catch_unwind(AssertUnwindSafe(|| probe(&key, &stop, place)));
-            // Nobody listens when the search has come to its end.
+            // The receiver is gone if the search has ended.
             let _ = sender.send((key, ended));
         });
     }
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes as long as it is told, unless it is stopped.
+    /// Sleeps for `ms` milliseconds, unless it is stopped.
     fn sleep(ms: u64, stop: &Stop) -> Result<(), ()> {
         for _ in 0..ms {
             if stop.is_stopped() {
@@ -159,7 +159,7 @@ mod tests {
             let mut ahead = Ahead::new(scope, &probe, &Stop::default(), 3);
             assert_eq!(ahead.get(&60, &[1, 60_000, 2]), 600);
             assert_eq!((ahead.begun(), ahead.waiting() >= 1), (4, true));
-            // The next is known already; what is not wanted any more is ended.
+            // The result of 3 is available; probes that are not wanted are stopped.
             assert_eq!(ahead.get(&1, &[3]), 10);
             assert_eq!(ahead.get(&3, &[50_000]), 30);
         });

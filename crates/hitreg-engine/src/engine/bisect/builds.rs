@@ -1,4 +1,4 @@
-//! The first of a line of builds that plays a log otherwise.
+//! Finds the first build in a list that plays a log differently.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,22 +12,24 @@ use crate::build::{Build, Stop, Untestable};
 use crate::engine::{EngineError, check};
 use hitreg_log::trace::Trace;
 
-/// A search in a line of builds, of which the first is taken for good and the last for bad.
+/// A search in a list of builds. It assumes that the first is good and the last is bad.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildSearch<'a> {
     /// At least two builds, oldest first.
     pub builds: &'a [PathBuf],
-    /// Try the first and the last build before anything else; without this, an end is tried only if the answer rests on it.
+    /// Try the first and the last build before any other. Without this, an end is tried only if the answer depends on
+    /// it.
     pub verify_ends: bool,
-    /// How many builds run at the same time: the one that the search waits for, and those that it may need next.
+    /// The number of builds that run at the same time, including speculative ones.
     pub jobs: usize,
 }
 
 impl BuildSearch<'_> {
-    /// Searches, and tells `steps` of each build that was judged.
+    /// Runs the search, and calls `steps` after each judged build.
     ///
     /// # Errors
-    /// When a build is not there, the judge's command cannot be run, or it was stopped. What builds cannot play is no error.
+    /// Fails if a build does not exist, the judge's command cannot be run, or the job was stopped. A log that a build
+    /// cannot play is not an error.
     pub fn run(&self, judge: &Judge<'_>, steps: &Steps<'_>) -> Result<Found, EngineError> {
         let builds: Vec<Build> = self.builds.iter().map(|path| Build::at(path)).collect::<Result<_, _>>()?;
         let probe = |at: &usize, stop: &Stop, _| probe(&judge.under(stop), &builds[*at]);
@@ -40,11 +42,11 @@ impl BuildSearch<'_> {
     }
 }
 
-/// What is known of one build.
+/// The result of running one build.
 enum Probed {
-    /// What it makes of the log; the search compares it.
+    /// The trace of the log, or why there is none. The search compares it.
     Trace(Result<Trace, Untestable>),
-    /// What a command says of it.
+    /// The answer of the judge's command.
     Answer(Answer),
 }
 
@@ -61,10 +63,10 @@ struct Bisection<'a, 'scope, 'env> {
     judge: &'a Judge<'a>,
     ahead: Ahead<'scope, 'env, usize, Result<Probed, EngineError>>,
     line: Line,
-    /// The traces that the search has asked for, of those that are still needed.
+    /// The traces that the search asked for and still needs.
     traces: BTreeMap<usize, Result<Trace, Untestable>>,
     tried: Vec<(String, Answer)>,
-    /// How many builds the search has asked for, the first one among them, with which others are compared.
+    /// The number of builds that the search asked for, including the reference build.
     asked: usize,
     steps: &'a Steps<'a>,
 }
@@ -100,7 +102,7 @@ impl Bisection<'_, '_, '_> {
             (self.steps)(tried, most);
         }
         if !self.search.verify_ends {
-            // An end that nobody has looked at is no answer.
+            // An end that was only assumed must be tried before it becomes part of the answer.
             for (end, expected) in [(self.line.last_good(), Answer::Good), (self.line.first_bad(), Answer::Bad)] {
                 let unseen = (end == 0 && !self.judge.compares()) || end == last;
                 let answer = if unseen { self.answer(end)? } else { expected.clone() };
@@ -125,13 +127,13 @@ impl Bisection<'_, '_, '_> {
         Ok(answer)
     }
 
-    /// Waits for one build, while others that may be needed next run beside it. Its answer, or `None` when its trace is to be
-    /// compared.
+    /// Waits for the probe of one build, while speculative probes run beside it. Returns its answer, or `None` if its
+    /// trace still has to be compared.
     fn probe(&mut self, at: usize) -> Result<Option<Answer>, EngineError> {
         if self.traces.contains_key(&at) {
             return Ok(None);
         }
-        // What is known already needs no place.
+        // Finished probes need no slot.
         let next = self.line.ahead(self.search.jobs + self.ahead.waiting());
         let probed = self.ahead.get(&at, &next);
         self.asked += 1;

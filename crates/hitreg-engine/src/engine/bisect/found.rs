@@ -1,4 +1,4 @@
-//! What a search came to.
+//! The result of a search.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::build::Untestable;
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, diff};
 use hitreg_log::trace::Trace;
 
-/// What a search came to.
+/// The outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The first bad one.
+    /// The first bad candidate was found.
     Found,
-    /// It is one of several, because those between could not be judged.
+    /// The first bad candidate is one of several, because those in between could not be judged.
     Range,
-    /// None is bad, the last included.
+    /// None is bad, including the last.
     NoneIsBad,
-    /// All are bad, the first included.
+    /// All are bad, including the first.
     AllAreBad,
-    /// An end on which everything rests cannot be judged.
+    /// The good or bad end cannot be judged, so there is no answer.
     Untestable,
 }
 
@@ -30,51 +30,51 @@ pub enum Verdict {
 pub struct Found {
     /// The judgement.
     pub verdict: Verdict,
-    /// The first that is known to be bad.
+    /// The first candidate that is known to be bad.
     pub first_bad: Option<String>,
-    /// The last that is known to be good.
+    /// The last candidate that is known to be good.
     pub last_good: Option<String>,
     /// The first bad commit's subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The subjects of all commits that are named here.
+    /// The subject lines of all commits in this result.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subjects: BTreeMap<String, String>,
-    /// All that may be the first bad one.
+    /// All candidates that may be the first bad one.
     pub candidates: Vec<String>,
-    /// How many were tried, of which the search used the answer.
+    /// The number of candidates that were tried and used.
     pub probes: usize,
-    /// How many were begun beside those and not needed after all.
+    /// The number of speculative probes that were started but not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speculative: Option<usize>,
-    /// How many of those an earlier run of this search had tried.
+    /// How many of `probes` come from an earlier, interrupted run of this search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed: Option<usize>,
-    /// Those that could not be judged.
+    /// Candidates that could not be judged.
     pub skipped: Vec<Skipped>,
-    /// All that were tried, in that order.
+    /// All candidates that were tried, in order.
     pub tested: Vec<Tested>,
-    /// Why nothing can be said.
+    /// The reason why the search has no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
-    /// What the build said last on which everything rests.
+    /// The last lines on stderr of the build that could not be judged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub last_words: Vec<String>,
-    /// What differs between the last good and the first bad one.
+    /// The difference between the last good and the first bad candidate.
     pub diff: Option<TraceDiff>,
 }
 
-/// One that could not be judged.
+/// A candidate that could not be judged.
 #[derive(Debug, Serialize)]
 pub struct Skipped {
     /// Its path or commit.
     pub name: String,
-    /// Why.
+    /// Why it could not be judged.
     #[serde(flatten)]
     pub why: Untestable,
 }
 
-/// One that was tried.
+/// A candidate that was tried.
 #[derive(Debug, Serialize)]
 pub struct Tested {
     /// Its path or commit.
@@ -84,7 +84,7 @@ pub struct Tested {
 }
 
 impl Found {
-    /// A result of these trials, in their order.
+    /// Creates a result from the answers, in the order of the trials.
     pub(super) fn of(verdict: Verdict, tried: &[(String, Answer)]) -> Found {
         let tested = |(name, answer): &(String, Answer)| Tested { name: name.clone(), answer: answer.word() };
         let skipped = |(name, answer): &(String, Answer)| match answer {
@@ -109,15 +109,15 @@ impl Found {
         }
     }
 
-    /// The same when what everything rests on cannot be judged.
+    /// Adds the reason why an end of the search could not be judged.
     pub(super) fn rests_on(self, name: &str, what: &str, why: &Untestable) -> Found {
         let Untestable { reason, last_words, .. } = why.clone();
         Found { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
     }
 
-    /// Adds the difference between two outcomes.
+    /// Adds the difference between the good and the bad trace.
     pub(super) fn compare(&mut self, good: &Trace, bad: &Trace) {
-        // Without tolerances, which alone can be wrong for a pair of traces.
+        // Default options have no tolerances, so they are valid for every pair of traces.
         self.diff = diff(good, bad, &DiffOptions::default()).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! The commit that made a game play a log otherwise.
+//! Finds the commit after which a game plays a log differently.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -17,35 +17,36 @@ use crate::build::{Stop, Untestable};
 use crate::engine::{EngineError, check};
 use hitreg_log::trace::Trace;
 
-/// A search in a range of commits, whose good end is taken for good and whose bad end for bad. Commits are built in worktrees
-/// beside the user's own; a search that was stopped goes on where it was when it is run again.
+/// A search in a range of commits. It assumes that the first is good and the last is bad. Commits are built in
+/// worktrees beside the user's own. An interrupted search resumes when it is run again.
 #[derive(Clone, Copy, Debug)]
 pub struct GitSearch<'a> {
-    /// A folder of the repository.
+    /// A folder inside the repository.
     pub repository: &'a Path,
     /// `GOOD..BAD`.
     pub range: &'a str,
-    /// The shell command that builds a commit, at the top of a worktree.
+    /// The shell command that builds a commit. It runs at the top of a worktree.
     pub build_cmd: &'a str,
-    /// Where the build is then, from the top of the worktree.
+    /// The path of the built executable, relative to the top of the worktree.
     pub artifact: &'a Path,
-    /// A build command that takes longer makes the commit untestable.
+    /// The time limit of a build command. A commit that takes longer is untestable.
     pub build_time_limit: Duration,
-    /// How many commits are built at the same time, in a worktree each.
+    /// The number of commits that are built at the same time, each in its own worktree.
     pub jobs: usize,
-    /// Where worktrees, traces and answers are kept until the search has come to its end.
+    /// The folder for worktrees, traces and answers. They are removed when the search ends.
     pub folder: &'a Path,
-    /// Forget what an earlier run of this search had found.
+    /// Discard the saved answers of an earlier run of this search.
     pub restart: bool,
-    /// What is being looked for, in words that tell one search from another.
+    /// A text that identifies what this search looks for, and distinguishes it from other searches.
     pub sought: &'a str,
 }
 
 impl GitSearch<'_> {
-    /// Searches, and tells `steps` of each commit that was judged.
+    /// Runs the search, and calls `steps` after each judged commit.
     ///
     /// # Errors
-    /// When git, the folder or the judge's command is in trouble, or it was stopped. What does not build is no error.
+    /// Fails if git, the folder or the judge's command fails, or the job was stopped. A commit that does not build is
+    /// not an error.
     pub fn run(&self, judge: &Judge<'_>, steps: &Steps<'_>) -> Result<Found, EngineError> {
         if self.artifact.is_absolute() {
             return Err(EngineError::AbsoluteArtifact);
@@ -71,7 +72,7 @@ impl GitSearch<'_> {
             let (workshop, state, jobs) = (&workshop, &mut state, self.jobs);
             Bisection { workshop, state, ahead, jobs, asked: 0, good, bad, reference: None, steps, most }.run()
         });
-        // Whatever git or a build said after it was stopped, it said because of that.
+        // An error of git or a build after a stop is a consequence of the stop.
         check(judge.stop()).map_err(|_| EngineError::Stopped { resumes: true })?;
         let mut found = found?;
         let ends = found.first_bad.iter().chain(&found.last_good);
@@ -102,14 +103,14 @@ struct Bisection<'a, 'scope, 'env> {
     state: &'a mut State,
     ahead: Ahead<'scope, 'env, String, Result<Probed, EngineError>>,
     jobs: usize,
-    /// How many commits the search has asked for.
+    /// The number of commits that the search asked for.
     asked: usize,
     good: String,
     bad: String,
-    /// The good end's trace.
+    /// The trace of the good end.
     reference: Option<Trace>,
     steps: &'a Steps<'a>,
-    /// About how many steps it takes.
+    /// The estimated number of steps.
     most: u64,
 }
 
@@ -138,7 +139,7 @@ impl Bisection<'_, '_, '_> {
             (self.steps)(tried, self.most);
         };
         if bad == self.bad {
-            // An end that nobody has looked at is no answer.
+            // An end that was only assumed must be tried before it becomes part of the answer.
             match self.answer(&bad, &[])? {
                 Answer::Bad => {}
                 Answer::Good => return Ok(Found { last_good: Some(bad), ..self.so_far(Verdict::NoneIsBad) }),
@@ -150,7 +151,7 @@ impl Bisection<'_, '_, '_> {
         self.found(&bad, candidates)
     }
 
-    /// The commit to try next, then those that may be tried after it, as many as can run at the same time.
+    /// The commit to try next, then speculative ones, up to the number of free slots.
     fn next(&self, bad: &str) -> Result<Vec<String>, EngineError> {
         let most = self.jobs + self.ahead.waiting();
         let mut next: Vec<String> = Vec::new();
@@ -185,7 +186,7 @@ impl Bisection<'_, '_, '_> {
         let repository = self.workshop.repository;
         let parent = repository.parent(bad)?;
         let goods = self.goods();
-        // Where what leads to the first bad commit could not be judged, the last of the others is the last good one.
+        // If the parent of the first bad commit could not be judged, report the newest good commit.
         let good = match parent.filter(|parent| goods.contains(parent)) {
             Some(parent) => parent,
             None => repository.newest(&goods)?.unwrap_or_else(|| self.good.clone()),
@@ -196,7 +197,7 @@ impl Bisection<'_, '_, '_> {
             candidates: skipped.into_iter().chain([bad.to_owned()]).collect(),
             ..self.so_far(verdict)
         };
-        // Nothing that still runs ahead may be in the way.
+        // Stop speculative builds before the traces are made.
         self.ahead.end();
         if let (Ok(good), Ok(bad)) = (self.workshop.trace_of(&good)?, self.workshop.trace_of(bad)?) {
             found.compare(&good, &bad);
@@ -218,11 +219,11 @@ impl Bisection<'_, '_, '_> {
         Ok(answer)
     }
 
-    /// Waits for one commit, while others that may be needed next are built beside it.
+    /// Waits for the probe of one commit, while speculative builds run beside it.
     fn probe(&mut self, commit: &str, next: &[String]) -> Result<Probed, EngineError> {
         let probed = self.ahead.get(&commit.to_owned(), next);
         self.asked += 1;
-        // What was cut off says nothing, and is not to be remembered.
+        // The result of a stopped probe is invalid and must not be saved.
         check(self.workshop.judge.stop())?;
         probed
     }

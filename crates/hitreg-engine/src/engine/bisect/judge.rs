@@ -1,4 +1,4 @@
-//! What makes a build a bad one: it plays the log otherwise than the good one does, or a command says so.
+//! Judges builds: a build is bad if it plays the log differently from the good one, or if a command says so.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use crate::engine::EngineError;
 use hitreg_analysis::diff::{DiffOptions, Verdict, diff};
 use hitreg_log::trace::{Digest, Trace};
 
-/// What a build is.
+/// The judgement of a build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It plays as the good one does.
+    /// It plays as the good build does, or the command answers that the problem is gone.
     Good,
-    /// It does not.
+    /// It plays differently, or the command answers that the problem shows.
     Bad,
     /// It cannot be judged.
     Untestable(Untestable),
 }
 
-/// Judges builds.
+/// Judges builds by one log.
 #[derive(Clone, Debug)]
 pub struct Judge<'a> {
     condition: Option<Condition>,
@@ -32,10 +32,10 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// A judge of how builds play a log: by a command if there is one, else by comparing traces.
+    /// Creates a judge. It runs the command if there is one, and compares traces otherwise.
     ///
     /// # Errors
-    /// When the command never names the build.
+    /// Fails if the command does not contain the placeholder for the build.
     pub fn new(
         condition: Option<Condition>,
         options: DiffOptions,
@@ -50,17 +50,17 @@ impl<'a> Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What ends everything that judges run.
+    /// Stops everything that this judge runs.
     pub(super) fn stop(&self) -> &Stop {
         &self.runner.stop
     }
 
-    /// Identifies the log that builds are judged by.
+    /// The digest of the log that builds replay.
     pub(super) fn log_digest(&self) -> Digest {
         self.request.log_digest
     }
 
-    /// A judge like this one, whom another hand stops.
+    /// A copy of this judge that `stop` stops.
     pub(super) fn under(&self, stop: &Stop) -> Self {
         Judge {
             condition: self.condition.as_ref().map(|condition| condition.under(stop.clone())),
@@ -69,7 +69,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether builds are compared with the good one, so that its trace is needed.
+    /// Whether this judge compares traces, and so needs the trace of the good build.
     pub(super) fn compares(&self) -> bool {
         self.condition.is_none()
     }
@@ -82,7 +82,7 @@ impl Judge<'_> {
         Ok(made)
     }
 
-    /// What a build is, when its trace is compared with the good one's.
+    /// Judges a build by comparing its trace with the good one.
     pub(super) fn compare(&self, good: &Trace, trace: &Trace) -> Result<Answer, EngineError> {
         let found = diff(good, trace, &self.options)?;
         Ok(match found.verdict {
@@ -95,7 +95,7 @@ impl Judge<'_> {
         })
     }
 
-    /// What a build is, when a command says it. `None` when there is no command.
+    /// Judges a build by running the command; `None` if there is no command.
     pub(super) fn ask(&self, build: &Path) -> Result<Option<Answer>, EngineError> {
         let Some(condition) = &self.condition else { return Ok(None) };
         let answer = condition.ask(self.request.log, Some(build));

@@ -1,19 +1,18 @@
-//! Which candidate to try next. Candidates that cannot be judged are stepped over, as `git bisect skip` does.
+//! Chooses the candidate to try next. Candidates that cannot be judged are skipped, as in `git bisect skip`.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// The candidate to try among those that are left, which come best first, when so many others among them could not be
-/// judged.
+/// Chooses from the remaining candidates, which are sorted best first. `skipped` candidates could not be judged.
 ///
-/// What cannot be judged tends to stand together (a broken stretch of history), so that the next best is a bad choice:
-/// the more were skipped, the more widely the choice wanders over the better half of the list. It steps on by the golden
-/// ratio, which comes near no place twice.
+/// Untestable candidates tend to be neighbours, for example a range of commits that does not build. So the next best
+/// candidate is a bad choice. The more were skipped, the further the choice moves into the better half of the list. Its
+/// step is the golden ratio, which spreads the choices evenly.
 pub(super) fn choose<T>(best_first: &[T], skipped: usize) -> Option<&T> {
     let away = (skipped * 618 % 1000) * best_first.len() / 2000;
     best_first.get(away)
 }
 
-/// A search in a line of things of which the first is good and the last is bad.
+/// A search in a list whose first item is good and whose last item is bad.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     last_good: usize,
@@ -22,12 +21,12 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line of so many things, at least two. Its ends are taken for what they are said to be.
+    /// Creates a search over `things` items, at least two. The ends are assumed to be good and bad.
     pub(super) fn new(things: usize) -> Line {
         Line { last_good: 0, first_bad: things.saturating_sub(1), skipped: BTreeSet::new() }
     }
 
-    /// The next to try; `None` when nothing is left that could be judged.
+    /// The next item to try; `None` if no testable item is left.
     pub(super) fn next(&self) -> Option<usize> {
         let middle = self.last_good + (self.first_bad - self.last_good) / 2;
         let mut left: Vec<usize> = self.between().filter(|at| !self.skipped.contains(at)).collect();
@@ -35,7 +34,7 @@ impl Line {
         choose(&left, self.between().count() - left.len()).copied()
     }
 
-    /// What may be tried next, at most so many: what is tried now, then what is tried when that is bad, or good, and so on.
+    /// Up to `most` items: the one to try now, then the next choice if it is bad, the next if it is good, and so on.
     pub(super) fn ahead(&self, most: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let mut lines = VecDeque::from([self.clone()]);
@@ -72,7 +71,7 @@ impl Line {
         self.first_bad
     }
 
-    /// All that may be the first bad one: one when it is found, more when those before it could not be judged.
+    /// All items that may be the first bad one. There are several if the items before it could not be judged.
     pub(super) fn candidates(&self) -> impl Iterator<Item = usize> + use<> {
         self.last_good + 1..=self.first_bad
     }
@@ -86,7 +85,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// Searches a line in which `bad` is the first bad one and some cannot be judged.
+    /// Searches a list in which `bad` is the first bad item and some items cannot be judged.
     fn search(things: usize, bad: usize, untestable: &[usize]) -> (Vec<usize>, usize) {
         let mut line = Line::new(things);
         let mut probes = 0;

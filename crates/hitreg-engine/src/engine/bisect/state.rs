@@ -1,4 +1,4 @@
-//! What a bisection of a history remembers, so that a run that was killed goes on where it was.
+//! The saved state of a commit search. An interrupted search resumes from it.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::engine::EngineError;
 use hitreg_log::store::{self, FolderError, LockedFolder, OwnFolder};
 use hitreg_log::trace::Digest;
 
-/// The folder of one search: what was answered, the traces, the worktrees.
+/// The folder of one search: answers, traces and worktrees.
 pub(super) struct State {
     folder: LockedFolder,
     file: Remembered,
@@ -17,14 +17,14 @@ pub(super) struct State {
 
 #[derive(Serialize, Deserialize)]
 struct Remembered {
-    /// What is being searched, in words, for whoever opens the file.
+    /// A description of the search, for people who open the file.
     search: String,
-    /// Commits in the order in which they were tried.
+    /// The answers by commit, in the order of the trials.
     answers: Vec<(String, Answer)>,
 }
 
 impl State {
-    /// The state of a search, by the words that say what is searched; that of an earlier run if there is one.
+    /// Opens the state of the search with this description. Loads the saved answers of an earlier run if there are any.
     pub(super) fn open(cache: &Path, search: &str, restart: bool) -> Result<State, EngineError> {
         let folder = cache.join("bisect").join(Digest::of_bytes(search.as_bytes()).to_string());
         let folder = LockedFolder::open(&folder)?;
@@ -32,7 +32,7 @@ impl State {
             folder.remove_ending_in("hittrace")?;
         }
         let fresh = || Remembered { search: search.to_owned(), answers: Vec::new() };
-        // What cannot be read any more is no help: the search starts anew.
+        // A state file that cannot be read is ignored, and the search starts from the beginning.
         let before = store::read_bytes(folder.folder().file("state.json").path()).ok();
         let before = before.and_then(|bytes| serde_json::from_slice::<Remembered>(&bytes).ok());
         let file = before.filter(|file| !restart && file.search == search).unwrap_or_else(fresh);
@@ -55,12 +55,12 @@ impl State {
         Ok(store::save_bytes(&self.folder().file("state.json"), &text)?)
     }
 
-    /// Where traces and worktrees are kept beside the answers.
+    /// The folder for traces and worktrees.
     pub(super) fn folder(&self) -> &OwnFolder {
         self.folder.folder()
     }
 
-    /// Forgets the search, which has come to its end.
+    /// Deletes the state of a finished search.
     pub(super) fn forget(self) -> Result<(), EngineError> {
         Ok(self.folder.remove()?)
     }

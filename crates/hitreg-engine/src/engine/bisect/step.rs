@@ -1,5 +1,5 @@
-//! One usercmd of a log on one body, in this build or another: how a bisection of ticks asks two builds what they make of the
-//! same input and state. `BUILD step LOG OPTIONS -o FILE` is what another build is asked.
+//! Runs one usercmd of a log on one body, in this or another build. A tick bisection runs it in two builds and compares
+//! the resulting bodies. Another build is called as `BUILD step LOG OPTIONS -o FILE`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,17 +9,17 @@ use hitreg_log::record::Session;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 use hitreg_netcode::game::{CellKind, Field};
 
-/// The body after a usercmd.
+/// The body after the usercmd.
 #[derive(Serialize, Deserialize)]
 struct After {
     cells: Vec<u32>,
 }
 
-/// Runs one usercmd of a log on its player's body among `entities`, and gives what a build answers: the body after it, as
-/// JSON.
+/// Runs one usercmd of a log on its player's body among `entities`. Returns the answer of a build: the resulting body
+/// as JSON.
 ///
 /// # Errors
-/// As [`Playable::step`].
+/// Fails as [`Playable::step`] does.
 pub fn step(
     game: &dyn Playable,
     session: &Session,
@@ -30,7 +30,7 @@ pub fn step(
     Ok(serde_json::json!(After { cells }).to_string())
 }
 
-/// The arguments that ask a build for one usercmd.
+/// The arguments of `BUILD step` for one usercmd.
 pub(super) fn arguments(player: u32, command: u32, entities: &Bodies) -> Vec<String> {
     let body = |(entity, cells): (&EntityId, &Vec<u32>)| {
         let cells: Vec<String> = cells.iter().map(u32::to_string).collect();
@@ -40,10 +40,10 @@ pub(super) fn arguments(player: u32, command: u32, entities: &Bodies) -> Vec<Str
     which.into_iter().chain(entities.iter().map(body)).collect()
 }
 
-/// Reads `ENTITY=CELL,CELL`, the body of an entity as [`step`]'s arguments have it.
+/// Parses `ENTITY=CELL,CELL`, the body of an entity in the arguments of [`step`].
 ///
 /// # Errors
-/// Says how it should be written.
+/// Returns a message that shows the expected form.
 pub fn body_argument(text: &str) -> Result<(EntityId, Vec<u32>), String> {
     let (entity, cells) = text.split_once('=').ok_or("write ENTITY=CELL,CELL and so on")?;
     let cells: Result<Vec<u32>, _> = cells.split(',').map(str::parse).collect();
@@ -53,13 +53,13 @@ pub fn body_argument(text: &str) -> Result<(EntityId, Vec<u32>), String> {
     }
 }
 
-/// What a build answered.
+/// Parses the answer of a build.
 pub(super) fn answer(bytes: &[u8]) -> Result<Vec<u32>, String> {
     let after: Result<After, _> = serde_json::from_slice(bytes);
     after.map(|after| after.cells).map_err(|error| format!("it did not say how the body is then: {error}"))
 }
 
-/// A body's cells in the order of the log's fields.
+/// Converts named values to the cells of a body, in the order of the log's fields.
 pub(super) fn cells(fields: &[Field], body: &[Named]) -> Result<Vec<u32>, String> {
     let cell = |field: &Field| {
         let named = body.iter().find(|named| named.name == field.name);
@@ -76,7 +76,7 @@ pub(super) fn cells(fields: &[Field], body: &[Named]) -> Result<Vec<u32>, String
     fields.iter().map(cell).collect()
 }
 
-/// Cells with the names of the log's fields.
+/// Converts the cells of a body to named values, in the order of the log's fields.
 pub(super) fn named(fields: &[Field], cells: &[u32]) -> Result<Vec<Named>, String> {
     if cells.len() != fields.len() {
         return Err(format!("it gave {} cells for the log's {} fields", cells.len(), fields.len()));

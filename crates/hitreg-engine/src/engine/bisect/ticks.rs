@@ -1,4 +1,4 @@
-//! The first tick, entity and field in which two runs part, and why.
+//! Finds the first tick, entity and field where two runs differ, and the cause.
 
 use std::path::Path;
 
@@ -11,23 +11,25 @@ use hitreg_analysis::bisect::{self, Rerun, Step, TickBisection};
 use hitreg_analysis::diff::{DiffOptions, Named, Side};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 
-/// What a bisection of ticks found, and in what.
+/// The result of a tick bisection, with the names of both sides.
 #[derive(Debug, Serialize)]
 pub struct Bisected {
-    /// What side A is, for people.
+    /// A readable name for side A.
     pub a: String,
-    /// What side B is.
+    /// A readable name for side B.
     pub b: String,
-    /// What was found.
+    /// The divergence and its cause.
     #[serde(flatten)]
     pub found: TickBisection,
 }
 
-/// Bisects the ticks of both sides' traces; `None` in place of the result where a side has none. Where both sides replay one
-/// log, the usercmds of the first tick that differs are run again in both builds from the last common state.
+/// Bisects the ticks of both sides' traces. Returns [`Missing`] if a side has no trace.
+///
+/// If both sides replay one log, both builds run the usercmds of the first differing tick again. They start from the
+/// last common state.
 ///
 /// # Errors
-/// As [`Sides::traces`], and when the traces cannot be compared as asked.
+/// Fails as [`Sides::traces`] does, and if the traces cannot be compared with these options.
 pub fn bisect_ticks(
     engine: &Engine<'_>,
     sides: &Sides,
@@ -54,7 +56,7 @@ pub fn bisect_ticks(
     Ok(Ok(Bisected { a: name_a, b: name_b, found }))
 }
 
-/// Runs single usercmds of a log again, in the builds of both sides.
+/// Runs single usercmds of a log again in the builds of both sides.
 struct Again<'a> {
     engine: &'a Engine<'a>,
     runner: &'a Runner,

@@ -1,4 +1,4 @@
-//! Where commits are built: worktrees beside the user's own, and the traces of what came out of them.
+//! Builds commits in worktrees beside the user's own, and keeps the resulting traces.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -11,29 +11,29 @@ use crate::engine::EngineError;
 use hitreg_log::store::{self, OwnFolder, Target};
 use hitreg_log::trace::Trace;
 
-/// Builds commits and judges what they build, several at a time in a worktree each.
+/// Builds and judges commits, several at a time, each in its own worktree.
 pub(super) struct Workshop<'a> {
     pub(super) repository: &'a Repository,
     pub(super) judge: &'a Judge<'a>,
-    /// Where worktrees and traces are kept until the search has come to its end.
+    /// The folder for worktrees and traces. They are removed when the search ends.
     pub(super) folder: OwnFolder,
     pub(super) build_cmd: &'a str,
     pub(super) artifact: &'a Path,
     pub(super) time_limit: Duration,
-    /// Git changes one worktree at a time.
+    /// Serializes git's changes to worktrees.
     pub(super) git: Mutex<()>,
 }
 
-/// What is known of one commit.
+/// The result of building and judging one commit.
 pub(super) enum Probed {
-    /// What it makes of the log; the search compares it.
+    /// The trace of the log, or why there is none. The search compares it.
     Trace(Result<Trace, Untestable>),
-    /// What a command says of it.
+    /// The answer of the judge's command.
     Answer(Answer),
 }
 
 impl Workshop<'_> {
-    /// Builds a commit in the worktree of this number, and finds out about it.
+    /// Builds a commit in the worktree of this number, and judges it.
     pub(super) fn probe(&self, commit: &str, stop: &Stop, worktree: usize) -> Result<Probed, EngineError> {
         let judge = self.judge.under(stop);
         if judge.compares() {
@@ -44,7 +44,7 @@ impl Workshop<'_> {
             Err(untestable) => return Ok(Probed::Answer(Answer::Untestable(untestable))),
         };
         let answer = judge.ask(build.path())?;
-        // Its trace shows in the end what changed; a build that gives none may still be asked.
+        // The trace shows what changed in the final result. A build without a trace can still be judged by the command.
         if let Ok(trace) = judge.trace(&build)? {
             self.keep_trace(commit, &trace)?;
         }
@@ -52,7 +52,7 @@ impl Workshop<'_> {
         Ok(Probed::Answer(answer.unwrap_or_else(nothing)))
     }
 
-    /// A commit's trace: an earlier one, or by building it when nothing else is being built.
+    /// The trace of a commit: the saved one, or a new one if no other build is running.
     pub(super) fn trace_of(&self, commit: &str) -> Result<Result<Trace, Untestable>, EngineError> {
         self.trace(self.judge, commit, 0)
     }

@@ -1,4 +1,4 @@
-//! What a build does with a game that can play itself: sessions in virtual time, over sockets, served and joined.
+//! Recording with a game that has bots: sessions in virtual time, over sockets, as a server, or as a client.
 
 use core::net::SocketAddr;
 use std::sync::Arc;
@@ -15,33 +15,33 @@ use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::{RecordSink, Recorder, SynthError, record_synthetic_while};
 use hitreg_netcode::settings::Settings;
 
-/// A synthetic session that is ready to be run.
+/// A synthetic session that is ready to run.
 pub trait ReadySession {
-    /// What its log begins with.
+    /// The header of its log.
     fn header(&self) -> &Header;
 
-    /// Runs it, record by record.
+    /// Runs it in virtual time, and writes each record to `sink`. It ends early when `goes_on` returns false.
     ///
     /// # Errors
-    /// When the scenario is out of bounds.
+    /// Fails if the scenario is out of bounds.
     fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError>;
 
-    /// What its log begins with when it is run live.
+    /// The header of its log for a live run.
     ///
     /// # Errors
-    /// When the scenario is out of bounds.
+    /// Fails if the scenario is out of bounds.
     fn live_header(&self) -> Result<Header, LiveError>;
 
-    /// Runs it live, over UDP.
+    /// Runs its server and bots live, over UDP.
     ///
     /// # Errors
-    /// When there are no sockets, or the log cannot be kept.
+    /// Fails if sockets are not available or the log cannot be written.
     fn run_live(&self, port: u16, stop: &AtomicBool, sink: &mut dyn LiveSink) -> Result<LiveReport, LiveError>;
 
-    /// Serves it, for clients elsewhere.
+    /// Runs only its server, for remote clients.
     ///
     /// # Errors
-    /// When nothing can listen there, or the log cannot be kept.
+    /// Fails if the address is not available or the log cannot be written.
     fn serve(
         &self,
         at: SocketAddr,
@@ -51,30 +51,30 @@ pub trait ReadySession {
     ) -> Result<LiveReport, LiveError>;
 }
 
-/// What a game can do that has bots.
+/// The operations of a game that has bots.
 pub trait PlaysItself: Send + Sync {
-    /// A map of the game's own.
+    /// Returns a built-in map of the game.
     ///
     /// # Errors
-    /// When it has none of that name.
+    /// Fails if it has no map of that name.
     fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
 
-    /// Gets a synthetic session ready to be run.
+    /// Prepares a synthetic session.
     ///
     /// # Errors
-    /// When the scenario is out of bounds, or the map gives no rules.
+    /// Fails if the scenario is out of bounds, or if no rules can be made from the map.
     fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError>;
 
-    /// Bots play a recorded session anew: [`replay::play_anew`].
+    /// Plays a recorded session again with bots in place of its players, as [`replay::play_anew`] does.
     ///
     /// # Errors
-    /// When the log is not one that this build can replay closed loop.
+    /// Fails if this build cannot replay the log closed loop.
     fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError>;
 
-    /// Plays as a bot on a server.
+    /// Joins a server as a bot.
     ///
     /// # Errors
-    /// When the map gives no rules, or the session ends otherwise than it should.
+    /// Fails if no rules can be made from the map, or if the session ends with an error.
     fn join(
         &self,
         map: Option<&MapFile<'_>>,
@@ -83,7 +83,7 @@ pub trait PlaysItself: Send + Sync {
     ) -> Result<Joined, JoinError>;
 }
 
-/// A game with bots, and how its rules are made.
+/// A game with bots, and the function that makes its rules.
 pub(super) struct WithBots<G: Game> {
     pub(super) rules: MakeRules<G>,
 }
@@ -124,21 +124,21 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
     }
 }
 
-/// Why a synthetic session could not be set up.
+/// Why a synthetic session could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// There is no such map.
     #[error("{name}: there is no such file, and {}", built_in(known))]
     NoMap {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Those that are built in.
+        /// The names of the built-in maps.
         known: Vec<&'static str>,
     },
-    /// The map file gives no rules.
+    /// The map file does not define valid rules.
     #[error("no rules can be made from this map: {0}")]
     Rules(RulesError),
-    /// The scenario cannot be run.
+    /// The scenario is out of bounds.
     #[error(transparent)]
     Scenario(#[from] SynthError),
 }
@@ -153,15 +153,15 @@ fn built_in(known: &[&str]) -> String {
 /// Why a client could not join, or had to leave.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// The game cannot be played here.
+    /// The game cannot be prepared.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The session.
+    /// The session failed.
     #[error(transparent)]
     Live(#[from] LiveError),
 }
 
-/// A session of one game that is ready to be run.
+/// A session of one game that is ready to run.
 struct Ready<G: Game> {
     scenario: Scenario,
     rules: Arc<G::Rules>,
@@ -197,7 +197,7 @@ impl<G: Bots + Netcode> ReadySession for Ready<G> {
     }
 }
 
-/// A sink that is known by its face alone.
+/// Adapts a `dyn RecordSink` for functions that need a sized type.
 struct Passed<'a>(&'a mut dyn RecordSink);
 
 impl RecordSink for Passed<'_> {

@@ -1,10 +1,10 @@
-//! Why nothing can be done with a game.
+//! Errors of operations on games.
 
 use hitreg_log::units::{CommandSeq, PlayerId};
 use hitreg_netcode::game::BadCells;
 use hitreg_netcode::score;
 
-/// A log of a game that this build does not play.
+/// The log belongs to a game that this build does not play.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the log is of the game `{log}`, and this build plays {build}: replay it with the build that recorded it \
@@ -15,7 +15,7 @@ pub struct UnknownGame {
     pub(super) build: String,
 }
 
-/// A game that has no bots.
+/// The game has no bots.
 #[derive(Debug, thiserror::Error)]
 #[error("no synthetic session of `{name}` can be recorded: this build has bots for {able}")]
 pub struct NotRecordable {
@@ -23,16 +23,16 @@ pub struct NotRecordable {
     pub(super) able: String,
 }
 
-/// Why drawing could not be scored.
+/// Why the interpolation modes could not be scored.
 #[derive(Debug, thiserror::Error)]
 pub enum ScoreError {
-    /// The rules in the log are not this build's.
+    /// This build cannot read the rules in the log.
     #[error("the rules in the log cannot be read: {0}")]
     Rules(#[from] hitreg_log::serial::ReadError),
-    /// A recorded body is not one.
+    /// A recorded body is invalid.
     #[error(transparent)]
     State(#[from] score::ScoreError),
-    /// The same.
+    /// The cells of a recorded body are invalid.
     #[error(transparent)]
     Cells(#[from] BadCells),
 }
@@ -40,16 +40,16 @@ pub enum ScoreError {
 /// Why a usercmd could not be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
-    /// The rules in the log are not this build's.
+    /// This build cannot read the rules in the log.
     #[error("the rules in the log cannot be read: {0}")]
     Rules(#[from] hitreg_log::serial::ReadError),
-    /// A body is not one of this game.
+    /// A body does not belong to this game.
     #[error(transparent)]
     State(#[from] BadCells),
-    /// The player's own body is not among the entities.
+    /// The entities do not include the player's own body.
     #[error("there is no body of player {0}")]
     NoBody(PlayerId),
-    /// It was never made, or is not in the log.
+    /// The log does not contain the usercmd.
     #[error("the log has no usercmd {0} of player {1}")]
     NoUsercmd(CommandSeq, PlayerId),
 }

@@ -1,4 +1,4 @@
-//! A log alone: what it says happened, against this build's replay of it.
+//! Compares the contents of a log with this build's replay of it.
 
 use super::{Held, Kept, Source, Traces, Way};
 use crate::build::Runner;
@@ -7,7 +7,7 @@ use hitreg_analysis::bisect::{Predicted, predicted};
 use hitreg_log::record::Holds;
 use hitreg_log::recorded::recorded;
 
-/// The server's states of a whole session, or, of what clients recorded, the server's word on their usercmds.
+/// Compares a log with its replay. A server's log is compared by its states, a client's log by the server's acks.
 pub(super) fn against_itself(
     engine: &Engine<'_>,
     runner: &Runner,

@@ -1,4 +1,4 @@
-//! Whether a build did what it was asked for, by what its trace says of itself.
+//! Checks from a build's trace whether the build applied the requested options.
 
 use super::{Held, Way};
 use crate::build::Untestable;
@@ -8,7 +8,7 @@ use hitreg_netcode::replay::{WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
 
 impl Way {
-    /// What a build is asked for: nothing beyond the contract unless something was.
+    /// The options to pass to a build. Empty unless this side changes something.
     pub(super) fn options(&self) -> Vec<String> {
         let mut options = Vec::new();
         if let Some(name) = &self.preset {
@@ -24,7 +24,7 @@ impl Way {
         options
     }
 
-    /// A build's trace, if it is what the build was asked for: one that passes an option over has answered another question.
+    /// Accepts the trace of a build if it applied the requested options. A build that ignores an option is untestable.
     pub(super) fn as_asked(
         &self,
         engine: &Engine<'_>,
@@ -52,7 +52,7 @@ impl Way {
         Ok(Ok(trace))
     }
 
-    /// The settings that are to be others than the log's, as a trace says them.
+    /// The settings that this side changes, as a trace lists them.
     fn changed(&self, engine: &Engine<'_>, log: &Header) -> Result<Vec<(String, String)>, EngineError> {
         let Some(settings) = self.settings(engine, log)? else { return Ok(Vec::new()) };
         let recorded = own_settings(log)?.to_pairs();
@@ -64,8 +64,8 @@ impl Way {
         Ok(changed)
     }
 
-    /// Whether a setting is for the build alone to know: the log has it, or its game is none of this program's. What is named
-    /// like one of hitreg's own is mistyped.
+    /// Whether only the build can know this setting. That holds if the log has it, or if this program does not know the
+    /// game. A name that resembles one of hitreg's own settings counts as a typing error.
     pub(super) fn is_builds_own(&self, engine: &Engine<'_>, log: &Header, key: &str) -> bool {
         let recorded = &log.settings;
         self.build.is_some()

@@ -1,4 +1,4 @@
-//! A side's trace: in memory, or in a file where it is long.
+//! The trace of one side, in memory or in a file.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,20 +13,20 @@ use hitreg_log::store::{self, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Table, Trace, TraceSource};
 use hitreg_netcode::replay::Replayed;
 
-/// Two traces take so many times their size while they are compared in memory.
+/// The memory that comparing two traces takes, as a multiple of their size.
 const COMPARED: usize = 2;
 
-/// A side's trace.
+/// The trace of one side.
 #[derive(Debug)]
 pub enum Held {
-    /// In memory.
+    /// A trace in memory.
     Memory(Trace),
-    /// In a file, and the folder that goes with it when it is no longer needed.
+    /// A trace in a file. Dropping the folder deletes the file.
     File(TraceFile, Option<TemporaryFolder>),
 }
 
 impl Held {
-    /// Its rows, wherever they are.
+    /// The rows of the trace.
     pub fn source(&self) -> &dyn TraceSource {
         match self {
             Held::Memory(trace) => trace,
@@ -34,7 +34,7 @@ impl Held {
         }
     }
 
-    /// How many bytes of memory it takes as a whole.
+    /// The memory that the whole trace needs, in bytes.
     fn memory(&self) -> usize {
         match self {
             Held::Memory(trace) => trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add),
@@ -42,10 +42,10 @@ impl Held {
         }
     }
 
-    /// All of it in memory.
+    /// Loads the whole trace into memory.
     ///
     /// # Errors
-    /// When it cannot be read any more.
+    /// Fails if the file cannot be read.
     pub fn trace(&self) -> Result<Cow<'_, Trace>, EngineError> {
         Ok(match self {
             Held::Memory(trace) => Cow::Borrowed(trace),
@@ -55,10 +55,11 @@ impl Held {
 }
 
 impl Traces<Held> {
-    /// The same with all of it in memory.
+    /// Loads both traces into memory.
     ///
     /// # Errors
-    /// When that needs more memory than the limit, as traces of this log or file, or they cannot be read any more.
+    /// Fails if both need more memory than the limit, or if a file cannot be read. The memory error names the file
+    /// `of`.
     pub(super) fn in_memory(self, of: &Path) -> Result<Traces, EngineError> {
         let Traces { names, made, overlap_only } = self;
         if let Ok(traces) = &made {
@@ -76,7 +77,7 @@ impl Traces<Held> {
 }
 
 impl Way {
-    /// The replay of a log that is in memory.
+    /// Replays a log that is in memory.
     pub(super) fn in_process(
         &self,
         engine: &Engine<'_>,
@@ -94,7 +95,7 @@ impl Way {
         }))
     }
 
-    /// Replays a log as it is read into a file.
+    /// Replays a log while reading it, and writes the trace to a temporary file.
     pub(super) fn in_file(
         &self,
         engine: &Engine<'_>,

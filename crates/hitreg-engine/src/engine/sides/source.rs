@@ -1,4 +1,4 @@
-//! A file that a side begins with: all of it in memory, or of what is long how to go through it.
+//! The input file of one side: loaded into memory if it is short, surveyed if it is long.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ use hitreg_log::store::{self, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
 use hitreg_netcode::replay::Part;
 
-/// A trace that takes up to so many bytes in memory is read as a whole.
+/// A trace that needs at most this many bytes of memory is loaded as a whole.
 const SHORT_BYTES: usize = 64 << 20;
 
-/// A file that one side begins with.
+/// The input file of one side.
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
     pub(super) holds: Kept,
 }
 
-/// What is in it: all of it, or of what is long how to go through it.
+/// The contents of an input file.
 pub(super) enum Kept {
     Trace(Trace),
     Log(Box<LogFile>),
@@ -30,7 +30,7 @@ pub(super) enum Kept {
 }
 
 impl<'a> Source<'a> {
-    /// Reads all of it.
+    /// Loads the whole file.
     pub(super) fn read(engine: &Engine<'_>, path: &'a Path, _: &[&Way]) -> Result<Source<'a>, EngineError> {
         let holds = match engine.read_either(path)? {
             LogOrTrace::Trace(trace) => Kept::Trace(trace),
@@ -39,8 +39,7 @@ impl<'a> Source<'a> {
         Ok(Source { path, holds })
     }
 
-    /// Looks through what is long. `None` of what is short, and of a log that cannot be replayed as it is read in one of these
-    /// ways.
+    /// Surveys a long file. Returns `None` for a short file, and for a log that cannot be streamed in one of `ways`.
     pub(super) fn long(engine: &Engine<'_>, path: &'a Path, ways: &[&Way]) -> Result<Option<Source<'a>>, EngineError> {
         let holds = match store::kind_of_regular(path) {
             Some(FileKind::Trace) => {
@@ -73,7 +72,7 @@ impl<'a> Source<'a> {
         Ok(Some(Source { path, holds }))
     }
 
-    /// Of a trace that is not of the whole session the part.
+    /// The part of the session that a trace covers; `None` for a log or the trace of a whole session.
     pub(super) fn part(&self) -> Option<Part> {
         let header = match &self.holds {
             Kept::Trace(trace) => &trace.header,
@@ -83,12 +82,12 @@ impl<'a> Source<'a> {
         header.part.map(|[from, to]| Part { from, to })
     }
 
-    /// Of a log its header and its digest.
+    /// The header and the digest of a log; `None` for a trace.
     pub(super) fn log(&self) -> Option<(&Header, Digest)> {
         match &self.holds {
             Kept::Trace(_) | Kept::LongTrace(_) => None,
             Kept::Log(log) => Some((&log.session.header, log.digest)),
-            // It was looked through from its beginning, so that it has a digest.
+            // The survey started at the beginning of the file, so the digest exists.
             Kept::LongLog(log) => log.digest.map(|digest| (&log.header, digest)),
         }
     }

@@ -1,4 +1,5 @@
-//! Logs with keyframes: where a replay begins, when a tick was, and whether each keyframe is what the replay of its log has there.
+//! Logs with keyframes: finds the start of a replay and the time of a tick, and compares keyframes with the replayed
+//! state.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{Due, Options, Ran, Source, Start};
 
-/// A keyframe as it stands in a log, or as a replay has it.
+/// The identity of a keyframe, from a log or from a replay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StandsThere {
     pub(super) tick: Tick,
@@ -32,19 +33,20 @@ impl StandsThere {
         StandsThere { tick: *tick, at: *at, stretch: *stretch, content: xxh3_128(content) }
     }
 
-    /// Whether it says what a replay has there, and nothing that is needed to go on from it stands before it.
+    /// Whether this keyframe equals the replayed one, and skips no records that a replay from it needs.
     fn is_like(&self, made: &StandsThere) -> bool {
         (self.tick, self.at, self.content) == (made.tick, made.at, made.content) && self.stretch <= made.stretch
     }
 }
 
 impl Engine<'_> {
-    /// What must be known of a log that is to be replayed from some time on. Where it has keyframes, nothing is read but what
-    /// leads to the last one at or before that time; where that is the beginning, the first keyframe tells what a pass over the
-    /// log would.
+    /// Surveys a log for a replay from a given time on.
+    ///
+    /// With keyframes, it reads only as far as the last keyframe at or before that time. If there is no such keyframe,
+    /// the log's first keyframe replaces the survey pass.
     ///
     /// # Errors
-    /// When it cannot be read, is not one, or its keyframe is damaged.
+    /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
     pub fn survey_from(&self, path: &Path, at: Micros) -> Result<Option<SurveyedLog>, EngineError> {
         let find = |sought| find(path, sought);
         let found = match find(Sought::At(at))? {
@@ -67,10 +69,10 @@ impl Engine<'_> {
         if begins_there { Ok(Some(log)) } else { log.from_its_beginning().map(Some) }
     }
 
-    /// When a tick of a log was; `None` where it has no such tick, and of what cannot be read twice.
+    /// The time of a tick in a log; `None` if the log has no such tick or cannot be read twice.
     ///
     /// # Errors
-    /// When it cannot be read, or is not a log.
+    /// Fails if the file cannot be read or is not a log.
     pub fn time_of(&self, path: &Path, tick: Tick) -> Result<Option<Micros>, EngineError> {
         if !can_be_read_twice(path) {
             return Ok(None);
@@ -88,11 +90,11 @@ impl Engine<'_> {
         Ok(None)
     }
 
-    /// Keyframes of a log, as its replay has them; none where its state cannot be written down. `progress` is called now and then with
-    /// the session time reached.
+    /// Computes the keyframes of a log by replaying it. Returns none if the game's state cannot be serialized, or if
+    /// datagrams may affect the replay. `progress` is called regularly with the session time reached.
     ///
     /// # Errors
-    /// When it cannot be read again, or replayed.
+    /// Fails if the log cannot be read again or replayed.
     pub fn keyframes(
         &self,
         log: &SurveyedLog,
@@ -110,7 +112,7 @@ impl Engine<'_> {
     }
 }
 
-/// `None` of what cannot be read twice, too.
+/// Finds a keyframe in a log. Returns `None` if there is none or if the file cannot be read twice.
 pub(super) fn find(path: &Path, sought: Sought) -> Result<Option<Found<impl Read + Seek>>, EngineError> {
     if !can_be_read_twice(path) {
         return Ok(None);
@@ -119,15 +121,15 @@ pub(super) fn find(path: &Path, sought: Sought) -> Result<Option<Found<impl Read
 }
 
 impl SurveyedLog {
-    /// The same log, to be replayed from its beginning.
+    /// Resets the log to be replayed from its beginning.
     ///
     /// # Errors
-    /// When that cannot be read.
+    /// Fails if the beginning of the log cannot be read.
     pub fn from_its_beginning(self) -> Result<SurveyedLog, EngineError> {
         let fail = |source| EngineError::content(&self.path, source);
         let mut survey = self.survey;
         let mut reader = LogReader::new(store::open(&self.path)?).map_err(fail)?;
-        // The states that a log begins with stand before its first tick, or beside it.
+        // The initial states come before the first tick, or in the same chunk.
         while let Some(chunk) = reader.next_chunk().map_err(fail)? {
             survey.begin_with(&chunk);
             if !chunk.ticks.is_empty() {
@@ -138,8 +140,8 @@ impl SurveyedLog {
         Ok(SurveyedLog { survey, start: None, ..self })
     }
 
-    /// The same as [`SurveyedLog::attempt`], and the first tick after which a keyframe of the log is not the state that this replay
-    /// has there. It costs next to nothing where there are none.
+    /// As [`SurveyedLog::attempt`]. Also returns the first tick whose recorded keyframe differs from the replayed
+    /// state. A log without keyframes costs almost nothing extra.
     pub(in crate::engine) fn attempt_beside_keyframes(
         &self,
         game: &dyn Playable,
@@ -149,7 +151,7 @@ impl SurveyedLog {
         self.run_beside(&self.keyframes, game, &self.source(), options, &mut |_| {}, to)
     }
 
-    /// Replays from a source, and says the first tick after which one of these keyframes is not the state that this replay has there.
+    /// Replays from a source, and returns the first tick whose keyframe in `said` differs from the replayed state.
     pub(super) fn run_beside(
         &self,
         said: &[StandsThere],

@@ -1,5 +1,6 @@
-//! A log with keyframes in legs, each replayed by itself: it begins in the state of a keyframe, and is held against those that it
-//! comes to. So where each leg comes to what the log has there, the next begins where this one ends.
+//! Splits a log with keyframes into legs that are replayed independently. A leg starts from the state of a keyframe and
+//! is compared with the later keyframes that it reaches. If all of them match, each leg starts where the one before it
+//! ends.
 
 use std::ops::Range;
 
@@ -13,33 +14,33 @@ use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{Options, Part, Ran, ReplayError, Source, Start};
 
-/// From one keyframe of a log to a later one.
+/// A part of a log from one keyframe to a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct Leg {
-    /// The keyframe that its replay begins with; `None` for the beginning of the log.
+    /// The keyframe that the replay starts from; `None` for the beginning of the log.
     from: Option<usize>,
-    /// The keyframes that it comes to.
+    /// The keyframes that the leg reaches.
     to: Range<usize>,
-    /// Whose rows it puts out; what comes before them its rows may ask for.
+    /// The part whose rows the leg writes. The replay starts earlier, because its rows may depend on earlier records.
     part: Part,
 }
 
 impl Leg {
-    /// How many keyframes it comes to.
+    /// The number of keyframes that the leg reaches.
     pub(in crate::engine) fn keyframes(&self) -> usize {
         self.to.len()
     }
 }
 
-/// How many legs there are to be at least, where a log has keyframes for as many.
+/// The minimum number of legs in a log with enough keyframes.
 const LEGS: usize = 8;
-/// How many keyframes a leg comes to. It runs what is before its own part, too, so it is not to be short.
+/// The number of keyframes per leg. Each leg also replays some time before its own part, so short legs are wasteful.
 const KEYFRAMES: std::ops::RangeInclusive<usize> = 4..=12;
-/// The tables of what a log says itself, and those by which it is told what was exercised.
+/// The tables that a log records itself, and the tables that show which features were exercised.
 const TABLES: [&str; 6] = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME, corrections::NAME, shots::NAME];
 
 impl SurveyedLog {
-    /// Its legs, in order; none where it has no keyframes, or they are not in order.
+    /// The legs of the log, in order. Empty if it has no keyframes or they are out of order.
     pub(in crate::engine) fn legs(&self) -> Vec<Leg> {
         let in_order = |pair: &[StandsThere]| pair[0].tick < pair[1].tick && pair[0].at < pair[1].at;
         if self.keyframes.is_empty() || !self.keyframes.windows(2).all(in_order) {
@@ -49,11 +50,11 @@ impl SurveyedLog {
         legs(&self.keyframes.iter().map(|keyframe| keyframe.at).collect::<Vec<_>>(), last)
     }
 
-    /// Replays a leg as it is read, and says the first tick after which a keyframe of the log is not the state that
-    /// this replay has there. `None` where datagrams may have made a difference.
+    /// Replays a leg while reading it, and returns the first tick whose recorded keyframe differs from the replayed
+    /// state. Returns `None` if datagrams may have affected the outcome.
     ///
     /// # Errors
-    /// When it cannot be read again, or its first keyframe is none that this build can go on from.
+    /// Fails if the log cannot be read again, or if this build cannot continue from the leg's first keyframe.
     pub(in crate::engine) fn run_leg(
         &self,
         game: &dyn Playable,
@@ -68,7 +69,7 @@ impl SurveyedLog {
         self.run_beside(said, game, &source, (&options, false), seen, to)
     }
 
-    /// The keyframe that stands there, to be gone on from.
+    /// Reads a keyframe from the log to start a replay from it.
     fn start_at(&self, there: &StandsThere) -> Result<Start, StreamError> {
         let found = find(&self.path, Sought::At(there.at))?;
         let found = found.filter(|found| (found.keyframe.tick, found.keyframe.at) == (there.tick, there.at));
@@ -77,7 +78,7 @@ impl SurveyedLog {
     }
 }
 
-/// The legs of a log with keyframes at these times that ends at `last`.
+/// Plans the legs of a log that has keyframes at these times and ends at `last`.
 fn legs(keyframes: &[Micros], last: Micros) -> Vec<Leg> {
     let each = (keyframes.len() / LEGS).clamp(*KEYFRAMES.start(), *KEYFRAMES.end());
     let ends = (0..keyframes.len()).skip(each - 1).step_by(each).filter(|end| keyframes[*end] < last);
@@ -85,7 +86,7 @@ fn legs(keyframes: &[Micros], last: Micros) -> Vec<Leg> {
     let leg = |bounds: &[Option<usize>]| {
         let [begin, end] = [bounds[0], bounds[1]];
         let from = begin.map_or(Part::WHOLE.from, |begin| keyframes[begin]);
-        // Its rows ask for what came before them.
+        // The rows of a part depend on earlier records.
         let since = Part::needs_from(from);
         Leg {
             from: begin.and_then(|_| keyframes.partition_point(|at| *at <= since).checked_sub(1)),

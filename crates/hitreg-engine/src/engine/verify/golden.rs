@@ -1,4 +1,4 @@
-//! The golden beside a log: read, held against, written anew, or proposed to be reviewed.
+//! The golden beside a log: read, compared, accepted, or proposed for review.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use hitreg_log::log::Options as LogOptions;
 use hitreg_log::record::Session;
 use hitreg_log::store::{self, Kind, Target, Targets};
 
-/// What is done where something else comes out than the golden has.
+/// What to do if the outcome differs from the golden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// It is said.
+    /// Only report it.
     #[default]
     Nothing,
-    /// It becomes the golden. With `rerecord` a log whose recorded states are of the old behaviour is recorded anew, too.
+    /// Replace the golden. With `rerecord`, also replace a log whose recorded states come from an older behaviour.
     Accept {
-        /// Whether logs may be recorded anew.
+        /// Whether logs may be recorded again.
         rerecord: bool,
     },
-    /// It is put beside the golden, for a review.
+    /// Write a proposal beside the golden, for review.
     Propose {
-        /// Whether logs may be recorded anew.
+        /// Whether logs may be recorded again.
         rerecord: bool,
     },
 }
@@ -34,19 +34,19 @@ pub enum Keep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Golden {
-    /// There is none.
+    /// The log has no golden.
     None,
     /// The replay was compared with it.
     Compared,
-    /// It was written.
+    /// The golden was written.
     Accepted,
-    /// It was written, and the log with it.
+    /// The golden and the log were written.
     Rerecorded,
-    /// What came out stands beside it, for a review.
+    /// A proposal was written beside it, for review.
     Proposed,
 }
 
-/// A log's golden, and where a new one may go.
+/// The golden of a log, and where new files may go.
 pub(super) struct Goldens {
     path: PathBuf,
     keep: Keep,
@@ -54,23 +54,23 @@ pub(super) struct Goldens {
     log: Option<Target>,
 }
 
-/// A log that was recorded anew, and what verifying it comes to.
+/// A log that was recorded again, and the result of verifying it.
 pub(super) struct Anew {
-    /// `None` where it could not be recorded.
+    /// The new session; `None` if it could not be recorded.
     pub(super) session: Option<Session>,
     pub(super) verified: Verified,
 }
 
-/// What stands beside a golden to be reviewed.
+/// A proposed golden that waits for review.
 #[derive(Clone, Debug, Serialize)]
 pub struct Proposal {
-    /// The golden that it would become.
+    /// The golden to replace.
     #[serde(serialize_with = "hitreg_log::store::shown::path")]
     pub golden: PathBuf,
-    /// The log that would be replaced along with it, where that has to be recorded anew.
+    /// The log to replace together with the golden; `None` if the log stays.
     #[serde(serialize_with = "hitreg_log::store::shown::path_if")]
     pub log: Option<PathBuf>,
-    /// How it differs from the golden; `None` where there is no golden yet, or nothing differs.
+    /// The differences from the golden; `None` if there is no golden or nothing differs.
     pub difference: Option<TextDiff>,
 }
 
@@ -85,7 +85,7 @@ impl Keep {
 }
 
 impl Goldens {
-    /// Finds the places of what may be written.
+    /// Determines the files to write, and checks that they may be written.
     pub(super) fn of(log: &Path, keep: Keep, targets: &Targets) -> Result<Goldens, EngineError> {
         let path = log.with_extension("golden");
         let (golden, recorded) = match keep {
@@ -106,17 +106,17 @@ impl Goldens {
         &self.path
     }
 
-    /// The golden's text, where there is one.
+    /// The text of the golden, if there is one.
     pub(super) fn accepted(&self) -> Result<Option<String>, EngineError> {
         read(&self.path)
     }
 
-    /// Writes what is to be written, and says what was done.
+    /// Writes the golden, proposal or log as `keep` asks, and returns what was done.
     pub(super) fn settle(&self, verified: Verified, anew: Option<Anew>) -> Result<(Verified, Golden), EngineError> {
         let as_before = if verified.golden_compared { Golden::Compared } else { Golden::None };
         let Some(target) = &self.golden else { return Ok((verified, as_before)) };
         match (&verified.golden, verified.why) {
-            // Nothing that differs from its own log, or exercised nothing, is worth accepting.
+            // A replay that contradicts its own log or exercised nothing must not become a golden.
             (Some(text), None | Some(Why::Golden | Why::NeedsGolden))
                 if verified.why.is_some() || !verified.golden_compared =>
             {
@@ -150,8 +150,8 @@ impl Goldens {
             let detail = format!("{before}. Recorded anew, it cannot be accepted: {why}");
             return Ok((verified.but(Verdict::Differs, Why::RecordedState, detail), as_before));
         };
-        // Both are whole before either is put in place. Whichever is there alone after a crash is whole, too, and the same
-        // command goes on from it.
+        // Both files are complete before either is renamed. After a crash between the renames, running the command
+        // again completes it.
         let log =
             store::prepare(log, |out| hitreg_log::log::write_session(out, session, LogOptions::whole()).map(drop))?;
         let golden = store::prepare(target, |out| Ok(out.write_all(text.as_bytes())?))?;
@@ -168,7 +168,7 @@ impl Goldens {
                 (verified.but(Verdict::Differs, Why::Golden, detail), Golden::Proposed)
             }
             Keep::Accept { .. } | Keep::Nothing => {
-                // Only a golden was missing.
+                // Only the missing golden was wrong.
                 let held = verified.why == Some(Why::NeedsGolden);
                 let (why, detail) = if held { (None, None) } else { (verified.why, verified.detail) };
                 (Verified { verdict: Verdict::Accepted, why, detail, ..verified }, done)
@@ -177,10 +177,10 @@ impl Goldens {
     }
 }
 
-/// The goldens below a folder, or beside a log, that wait to be reviewed.
+/// The proposed goldens in folders or beside logs.
 ///
 /// # Errors
-/// When a folder or golden cannot be read.
+/// Fails if a folder or a golden cannot be read.
 pub fn proposals_below(paths: &[PathBuf]) -> Result<Vec<Proposal>, EngineError> {
     let mut waiting = Vec::new();
     for path in paths {
@@ -201,10 +201,10 @@ impl Proposal {
         Ok(Proposal { log: new(&log).exists().then_some(log), golden, difference })
     }
 
-    /// Makes it the golden, and the log that was recorded anew the log.
+    /// Replaces the golden, and the log if a new one was proposed.
     ///
     /// # Errors
-    /// When one of them cannot be written.
+    /// Fails if a file cannot be written.
     pub fn accept(&self) -> Result<(), EngineError> {
         let targets = Targets::default();
         if let Some(log) = &self.log {
@@ -213,10 +213,10 @@ impl Proposal {
         Ok(store::move_to(&new(&self.golden), &targets.file(&self.golden, Kind::Golden)?)?)
     }
 
-    /// Takes it away, so that the golden stays as it is.
+    /// Deletes the proposal. The golden stays unchanged.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// Fails if a file cannot be removed.
     pub fn reject(&self) -> Result<(), EngineError> {
         let targets = Targets::default();
         if let Some(log) = &self.log {
@@ -226,14 +226,14 @@ impl Proposal {
     }
 }
 
-/// `duel.golden.new`, beside `duel.golden`.
+/// The path of the proposal for a golden: `duel.golden.new` for `duel.golden`.
 fn new(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     name.into()
 }
 
-/// A golden's text; git may have given its lines other ends.
+/// The text of a golden. Line ends that git converted are accepted.
 fn read(path: &Path) -> Result<Option<String>, EngineError> {
     if !path.exists() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Verifying a log with keyframes: its legs are replayed each by itself, and two at once.
+//! Verifies a log with keyframes: replays its legs independently, up to two at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,25 +14,26 @@ use hitreg_log::record::Stretch;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Tick;
 
-/// So many legs are replayed at once at most, on however many cores: each has its pipelines and its rows in memory, some 65 MB.
+/// The maximum number of legs to replay at once. Each takes about 65 MB for its pipelines and rows.
 const AT_ONCE: usize = 2;
 
-/// One leg's replay.
+/// The replay of one leg.
 struct LegPlayed {
     played: PlayedLeg,
     contradicts: Option<Contradicts>,
-    /// The tick that a keyframe follows which is another than this replay has there.
+    /// The first tick whose keyframe differs from the replayed state.
     keyframe: Option<Tick>,
 }
 
-/// How many legs and keyframes a log was verified by.
+/// The number of legs and keyframes by which a log was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Legs {
     pub(super) legs: usize,
     pub(super) keyframes: usize,
 }
 
-/// What came of a log's legs; `None` where it has no keyframes, or where datagrams may matter, of which those say nothing.
+/// Verifies a log leg by leg. Returns `None` if it has no keyframes, or if datagrams may have affected the outcome.
+/// Keyframes hold no datagram state.
 pub(super) fn verify(
     engine: &Engine<'_>,
     log: &SurveyedLog,
@@ -52,7 +53,7 @@ pub(super) fn verify(
                 unlike = unlike.or(leg.keyframe);
                 let is_off = unlike.is_some() || leg.played.ran.first_difference.is_some();
                 played.push(leg);
-                // What begins behind that says nothing.
+                // Legs after the first difference start from invalid states.
                 if is_off {
                     break;
                 }
@@ -71,14 +72,14 @@ pub(super) fn verify(
     let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
     let keyframe = unlike.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
     let is_same = verified.verdict == Verdict::Same && verified.hashes_compared > 0;
-    // Where a keyframe is not what the replay has there, all else that is found follows from it or comes later.
+    // After a keyframe that differs, every other finding follows from it or comes later.
     let contradicts = contradicts.filter(|_| is_same && keyframe.is_none());
     Ok(Some((Unlike { contradicts, keyframe }.judge(verified), how_many)))
 }
 
 type Attempt = Result<Option<LegPlayed>, StreamError>;
 
-/// All legs in their order, two at once where there are threads.
+/// Replays all legs, two at a time if there are enough threads. Returns them in order.
 fn all(game: &dyn Playable, log: &SurveyedLog, legs: &[Leg]) -> Vec<(usize, Attempt)> {
     let at_once = AT_ONCE.min(rayon::current_num_threads());
     let next = AtomicUsize::new(0);

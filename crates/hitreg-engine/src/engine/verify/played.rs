@@ -1,4 +1,4 @@
-//! Who plays a log that is verified: this build, or any other.
+//! Replays for verification, by this build or another.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -20,18 +20,18 @@ use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
 use hitreg_netcode::replay::{Options, ReplayError, Replayed, held_against};
 
-/// Who plays a log.
+/// The build that replays a log.
 pub enum Player<'a> {
-    /// This build's games.
+    /// The games of this build.
     Own,
-    /// Any program that understands `replay LOG -o TRACE`.
+    /// Another executable that supports `replay LOG -o TRACE`.
     Build(&'a Build, &'a Runner),
 }
 
 type Replays = Result<Vec<Replayed>, String>;
 
 impl Player<'_> {
-    /// All replays of a log; or why there are none.
+    /// All replays of a log, or the reason why there are none.
     pub(super) fn replays(
         &self,
         engine: &Engine<'_>,
@@ -45,7 +45,7 @@ impl Player<'_> {
         }
     }
 
-    /// The same for a session that is no file yet.
+    /// All replays of a session that is not in a file.
     pub(super) fn replays_of(
         &self,
         engine: &Engine<'_>,
@@ -61,7 +61,7 @@ impl Player<'_> {
         built(build, runner, target.path(), digest, session)
     }
 
-    /// The log's input and links run again, as a new session; or why that cannot be.
+    /// Records the log's input and links again as a new session, or returns the reason why that is impossible.
     pub(super) fn rerecord(
         &self,
         engine: &Engine<'_>,
@@ -108,7 +108,7 @@ fn own(
     }
 }
 
-/// A build's traces; it is run as often as this one replays, and never out of the cache.
+/// The traces of another build. It runs as often as this build replays, and without the cache.
 fn built(
     build: &Build,
     runner: &Runner,
@@ -134,7 +134,7 @@ fn in_words(untestable: &Untestable) -> String {
     }
 }
 
-/// Where a log whose state hashes are those of the replay says something else about the same ticks: one of the two is made up.
+/// Finds where a log contradicts its replay although their state hashes agree.
 pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<Contradicts> {
     if replayed.hashes_compared == 0 {
         return None;
@@ -142,12 +142,13 @@ pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<Co
     contradicts(&recorded(session).ok()?, &replayed.trace)
 }
 
-/// Where a log and its replay differ although their state hashes agree: `` in `ticks`, first in tick 5: at_us``.
+/// The first difference between a log and its replay although their state hashes agree, as text such as
+/// `` in `ticks`, first in tick 5: at_us``.
 pub(super) struct Contradicts(String);
 
 impl Contradicts {
-    /// The verdict on a log that `player` replayed. This program replays by the log's own rules, so the log is broken. Another
-    /// build makes its rows itself, so the build differs.
+    /// The verdict on a log with a contradiction. This program replays by the log's own rules, so the log is invalid.
+    /// Another build writes its rows itself, so that build differs.
     pub(super) fn judge(&self, player: &Player<'_>, verified: Verified) -> Verified {
         let Contradicts(place) = self;
         match player {
@@ -168,7 +169,7 @@ impl Contradicts {
     }
 }
 
-/// The first difference of what a log says and what its replay has of the same.
+/// The first difference between a log's records and the same rows of its replay.
 pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
     let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let found = diff(says, played, &options).ok()?;
@@ -178,20 +179,20 @@ pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
     Some(Contradicts(format!("in `{}`, first{at}: {field}", first.table)))
 }
 
-/// What came of replays, and what in the log is not as they have it; or why there are none.
+/// The replays and the records that differ from them, or the reason why there are no replays.
 type Streamed = Result<(Vec<Played>, Unlike), String>;
 
-/// What in a log is not as its replays have it.
+/// Records of a log that differ from its replays.
 #[derive(Default)]
 pub(super) struct Unlike {
-    /// What contradicts the first of them although the state hashes are its.
+    /// A record that differs from the first replay although the state hashes agree.
     pub(super) contradicts: Option<Contradicts>,
-    /// The tick that a keyframe follows which is another than the last of them has there.
+    /// The first tick whose keyframe differs from the state of the last replay.
     pub(super) keyframe: Option<Tick>,
 }
 
 impl Unlike {
-    /// What is found about a log that is the same otherwise.
+    /// The verdict on a log whose other checks passed.
     pub(super) fn judge(self, verified: Verified) -> Verified {
         match self {
             Unlike { contradicts: Some(contradicts), .. } => contradicts.judge(&Player::Own, verified),
@@ -204,8 +205,7 @@ impl Unlike {
     }
 }
 
-/// Replays of this build of a log that is read meanwhile, and what in the log is not as they have it; or why there are none.
-/// All run at once where `at_once`.
+/// Streams this build's replays of a log, in parallel if `at_once`, and compares them with the log's records.
 pub(super) fn streamed(
     engine: &Engine<'_>,
     log: &SurveyedLog,
@@ -218,9 +218,9 @@ pub(super) fn streamed(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let options = Options { rollback_every, ..Options::default() };
-    // What one replay found out about datagrams is so in the others.
+    // The replays share this flag: if one needs encoded datagrams, all do.
     let encoded = AtomicBool::new(false);
-    // A log without a server says nothing that its clients' replay could contradict.
+    // A log without a server has no records that the replay of its clients could contradict.
     let has_server = log.streams_closed(&options);
     let play = |(number, threads): (usize, usize)| {
         let attempt = |encoded| match number {
@@ -251,7 +251,7 @@ pub(super) fn streamed(
 
 type Attempt = Result<Option<(Played, Unlike)>, StreamError>;
 
-/// A replay that the log's records are held against, and a golden may be.
+/// Replays a log and compares the rows with the log's records. `golden` collects the figures for the golden.
 fn beside_records(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
     let mut gist: Option<Gist> = None;
     let said = Said::new(&log.header, &log.survey.hidden);
@@ -266,7 +266,7 @@ fn beside_records(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bo
     Ok(ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, Unlike { contradicts, keyframe: None })))
 }
 
-/// A replay that the log's keyframes are held against, and a golden may be.
+/// Replays a log and compares the states with the log's keyframes. `golden` collects the figures for the golden.
 fn beside_keyframes(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
     let mut gist: Option<Gist> = None;
     let mut rows = |header: &TraceHeader, rows: Table| {

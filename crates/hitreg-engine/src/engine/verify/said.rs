@@ -1,5 +1,5 @@
-//! What a log says of its ticks, held against the replay of it while both go on: where the state hashes are those of the replay,
-//! but not the rest, one of the two is made up.
+//! Compares a log's records with the replay of the log while both are read. If the state hashes agree but other records
+//! differ, the log contradicts itself.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -12,27 +12,27 @@ use hitreg_log::trace::schema::{bodies, executed, frames, ticks};
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{Micros, Tick};
 
-/// The chunks of a log that have not been compared, and the rows that they are compared with.
+/// The chunks of a log that were not compared yet, and the replayed rows to compare them with.
 pub(super) struct Said<'a> {
     header: &'a Header,
     hidden: &'a BTreeSet<String>,
     chunks: VecDeque<Stretch>,
-    /// The rows between the last ticks but one and the last, and those since.
+    /// The rows between the last two finished ticks, and the rows since the last one.
     before: Vec<Table>,
     rows: Vec<Table>,
-    /// The last tick of which all rows are there.
+    /// The last tick whose rows are complete.
     reached: Option<(Tick, Micros)>,
     /// The first contradiction.
     found: Option<Contradicts>,
 }
 
-/// A chunk of the log, before the replay uses it, or rows of the replay.
+/// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
 enum Heard {
     Chunk(Box<Stretch>),
     Rows(Table),
 }
 
-/// Whoever replays a log tells of it here.
+/// The sending end of the channel to the comparing thread.
 pub(super) struct Telling(SyncSender<Heard>);
 
 impl Telling {
@@ -47,15 +47,15 @@ impl Telling {
     }
 
     fn tell(&self, heard: Heard) {
-        // A listener that has stopped has panicked, which goes on where it is waited for.
+        // Sending fails only if the comparing thread panicked. The join then resumes that panic.
         let _ = self.0.send(heard);
     }
 }
 
-/// How many chunks and rows may wait to be compared.
+/// The number of chunks and row groups that may wait to be compared.
 const WAITING: usize = 16;
 
-/// Replays, and compares on another thread meanwhile; what came of both.
+/// Replays a log and compares its records on another thread. Returns the replay's result and the first contradiction.
 pub(super) fn meanwhile<T, E: From<EngineError>>(
     mut said: Said<'_>,
     replay: impl FnOnce(&Telling) -> Result<T, E>,
@@ -94,7 +94,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// Rows of the replay. With those of `ticks` all is there that was before them.
+    /// Adds rows of the replay. Rows of `ticks` complete all earlier rows.
     fn rows(&mut self, rows: Table) {
         if rows.name == ticks::NAME {
             if let Some((tick, at)) = self.reached {
@@ -109,20 +109,20 @@ impl<'a> Said<'a> {
         self.rows.push(rows);
     }
 
-    /// What contradicts the replay, when all chunks and rows are there.
+    /// Compares the remaining chunks and returns the first contradiction.
     fn end(mut self) -> Option<Contradicts> {
         self.compare(self.chunks.len());
         self.found
     }
 
-    /// Compares the first chunks.
+    /// Compares the first `chunks` chunks.
     fn compare(&mut self, chunks: usize) {
         let mut session = Session::new(self.header.clone());
         self.chunks.drain(..chunks).for_each(|chunk| session.append(chunk));
         session.put_in_order();
         let mut played = Trace::default();
         for rows in self.before.iter().chain(&self.rows) {
-            // Rows of one replay have the same columns.
+            // All rows of one replay have the same columns.
             played.append(rows.clone()).unwrap_or_default();
         }
         self.found = self.found.take().or_else(|| contradicts(&said_but(&session, self.hidden), &played));
@@ -130,7 +130,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Whether all of a chunk is of what was up to a tick and its time.
+/// Whether all records of a chunk belong to this tick and time or earlier ones.
 fn is_before(chunk: &Stretch, tick: Tick, at: Micros) -> bool {
     let is_early = |when: Option<When>| match when {
         Some(When::At(then)) => then <= at,
