@@ -336,6 +336,7 @@ fn of_several_settings_those_without_effect_are_named() {
     let expected = serde_json::json!([{ "key": "teleport.distance_units", "a": "128", "b": "9000" }]);
     assert_eq!(found["settings_without_effect"], expected);
     let notes = [
+        "each usercmd carries the changed setting: lerp_msec is 100 in A, 50 in B",
         "interpolation.lerp_ms is 100 in A, 50 in B",
         "teleport.distance_units 128 → 9000 changed nothing in this log",
     ];

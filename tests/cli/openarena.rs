@@ -33,7 +33,8 @@ fn shots_of_a_real_game_are_in_everything_that_shows_shots() {
         assert!(said.contains(&shot), "{shot}\n{said}");
         let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
         assert!(why.contains("machinegun") && why.contains(hit["target"].as_str().expect("a name")), "{why}");
-        assert!(why.contains("when it arrived is not known"), "nobody between them knows: {why}");
+        let words: Vec<&str> = why.split_whitespace().collect();
+        assert!(words.join(" ").contains("when it arrived is not known"), "nobody between them knows: {why}");
     }
     // No further back than it may: not at all, by 20 ms, and as far as the server remembers.
     let limits = |most: u32| -> (usize, i64) {
@@ -99,7 +100,7 @@ fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
     // What is not judged again says so in JSON, too; and who is not predicted is not thrown about by it.
     let replay = folder.json("replay duel.hitlog");
     assert!(replay["hits_again"].as_array().expect("a list").iter().all(|hit| hit["judged"].is_null()), "{replay:#}");
-    assert_eq!(replay["jumps"], serde_json::json!([]));
+    assert!(replay["jumps"].is_null(), "{replay:#}");
 }
 
 /// A map of another name is another level, unless somebody says that it is the same.

@@ -295,7 +295,7 @@ fn the_first_difference_is_an_effect_of_a_changed_setting() {
 #[test]
 fn a_scenario_names_a_map_file_by_its_own_folder() {
     let folder = Folder::empty();
-    let map = Path::new(env!("CARGO_MANIFEST_DIR")).join("maps/courtyard.map");
+    let map = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/hitreg-arena/maps/courtyard.map");
     fs::create_dir_all(folder.path("scenarios/maps")).expect("a folder");
     fs::copy(&map, folder.path("scenarios/maps/ok.map")).expect("a map");
     fs::write(folder.path("scenarios/a.toml"), "map = \"maps/ok.map\"\nseconds = 1.0\n").expect("a scenario");

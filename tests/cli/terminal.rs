@@ -81,7 +81,7 @@ fn texts_that_a_person_compares_are_shown_as_lines_with_their_words() {
     let page = coloured(settings);
     assert_eq!((words(&page, REMOVED), words(&page, ADDED)), (vec!["100".to_owned()], vec!["50".to_owned()]), "{page}");
     let notes = serde_json::from_str::<serde_json::Value>(&plain(&format!("{settings} --format json"))).expect("JSON");
-    assert_eq!(notes["notes"][0], "interpolation.lerp_ms is 100 in A, 50 in B");
+    assert_eq!(notes["notes"][1], "interpolation.lerp_ms is 100 in A, 50 in B");
 
     folder.done("verify a.hitlog --accept");
     let golden = fs::read_to_string(folder.path("a.golden")).expect("UTF-8");
