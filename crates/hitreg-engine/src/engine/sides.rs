@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::log_file::LogFile;
 use super::{Engine, EngineError, check};
 use crate::build::{Build, Request, Runner, Untestable};
+use held::Goal;
 pub use held::Held;
 use hitreg_analysis::diff::Side;
 use hitreg_log::log::Options as LogOptions;
@@ -103,7 +104,13 @@ impl Sides {
     /// # Errors
     /// When a file, a setting or a build is not available, or it was stopped. What a build cannot play is no error.
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
-        self.held(engine, runner)?.in_memory(&self.first)
+        let mut beside = 0;
+        let traces = self.made(engine, runner, Goal::Memory, |engine, path, ways| {
+            let source = Source::of(engine, path, ways)?;
+            beside += source.session_bytes();
+            Ok(source)
+        })?;
+        traces.in_memory(&self.first, beside)
     }
 
     /// The same, without what is long in memory: it stays in files, or goes into some as it is replayed.
@@ -111,20 +118,18 @@ impl Sides {
     /// # Errors
     /// As [`Sides::traces`].
     pub fn held(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
-        self.made(engine, runner, |engine, path, ways| match Source::long(engine, path, ways)? {
-            Some(source) => Ok(source),
-            None => Source::read(engine, path, ways),
-        })
+        self.made(engine, runner, Goal::Files, Source::of)
     }
 
     fn made<'a>(
         &'a self,
         engine: &Engine<'_>,
         runner: &Runner,
-        read: impl Fn(&Engine<'_>, &'a Path, &[&Way]) -> Result<Source<'a>, EngineError>,
+        goal: Goal,
+        mut read: impl FnMut(&Engine<'_>, &'a Path, &[&Way]) -> Result<Source<'a>, EngineError>,
     ) -> Result<Traces<Held>, EngineError> {
         if let Some(across) = &self.across {
-            return self.across(across, engine, runner);
+            return self.across(across, engine, runner, goal);
         }
         let Ways { a: way_a, b: way_b } = &self.ways;
         if self.is_single() {
@@ -149,11 +154,17 @@ impl Sides {
                 }
             }
         }
-        ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
+        ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)], goal)
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
-    fn across(&self, across: &Across, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
+    fn across(
+        &self,
+        across: &Across,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        goal: Goal,
+    ) -> Result<Traces<Held>, EngineError> {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
         }
@@ -184,7 +195,7 @@ impl Sides {
             format!("the client of {client} on the server of {server}, {}", self.first.display())
         };
         let names = [name(&a), name(&b)];
-        Ok(Traces { names, ..Ways { a, b }.both(engine, runner, [&sent, &sent])? })
+        Ok(Traces { names, ..Ways { a, b }.both(engine, runner, [&sent, &sent], goal)? })
     }
 
     /// One side's trace of the log that both sides replay, with one setting changed; `None` when it has none then.
@@ -247,10 +258,17 @@ impl Ways {
         let source = Source::read(engine, path, &[])?;
         self.a.check(engine, &source)?;
         self.b.check(engine, &source)?;
-        self.both(engine, runner, [&source, &source])?.in_memory(path)
+        self.both(engine, runner, [&source, &source], Goal::Memory)?.in_memory(path, source.held_bytes())
     }
 
-    fn both(&self, engine: &Engine<'_>, runner: &Runner, of: [&Source<'_>; 2]) -> Result<Traces<Held>, EngineError> {
+    fn both(
+        &self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        of: [&Source<'_>; 2],
+        goal: Goal,
+    ) -> Result<Traces<Held>, EngineError> {
+        self.check_memory(engine, of, goal)?;
         let (a, b) =
             rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
         check(&runner.stop)?;

@@ -16,6 +16,7 @@ use super::{Engine, EngineError, Playable, games};
 use hitreg_log::log::{LogError, LogReader, Sought, find_keyframe, write_trace_meanwhile};
 use hitreg_log::record::{Header, Stretch};
 use hitreg_log::store::{self, Target, is_standard_stream};
+use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, TraceHeader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{Options, Ran, ReplayError, Source, Start, Survey};
@@ -117,9 +118,14 @@ impl SurveyedLog {
         Source { header, survey, start, keyframes: None }
     }
 
+    /// How many bytes its records take in memory as a whole.
+    pub fn session_bytes(&self) -> usize {
+        self.session_bytes
+    }
+
     /// Whether it takes little enough memory, with its trace, to be read as a whole.
     pub fn is_short(&self) -> bool {
-        self.session_bytes.saturating_add(self.survey.trace_bytes()) <= SHORT_BYTES
+        self.session_bytes.saturating_add(self.survey.trace_bytes(TableSet::ALL)) <= SHORT_BYTES
     }
 
     /// Whether it can be replayed as it is read; what cannot is replayed as a whole.

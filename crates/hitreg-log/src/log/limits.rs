@@ -10,11 +10,11 @@ pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
 /// is decoded, so that what a writer may write can always be read.
 pub(crate) const MAX_CHUNK_MEMORY: usize = 64 << 20;
 
-/// The most players that a session may have.
-pub const MAX_PLAYERS: usize = 1024;
+/// The most players that a session may have. Games of today have up to 128, and what a server sends grows with its square.
+pub const MAX_PLAYERS: usize = 256;
 
-/// The most values in MessagePack that a file's header may hold. A hundred classes of thirty fields and a thousand players
-/// come to half of that.
+/// The most values in MessagePack that a file's header may hold. A hundred classes of thirty fields and all players
+/// come to less than half of that.
 pub(crate) const MAX_HEADER_VALUES: u64 = 1 << 17;
 
 /// The most columns that a table of a trace may have in a file.
