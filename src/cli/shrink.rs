@@ -116,7 +116,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let mut progress = |step: &Step| {
         bar.set_message(format!("shrinking: {} to go, {} tried", step.kind.name(), step.probes));
     };
-    let shrunk = shrink(&quiet, recorder, &log.session, &property, &mut progress);
+    let shrunk = shrink(&quiet, recorder, (&args.log, &log.session), &property, &mut progress);
     bar.finish_and_clear();
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,

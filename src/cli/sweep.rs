@@ -8,7 +8,8 @@ use super::progress::Progress;
 use super::trouble::Trouble;
 use super::what_if::one_of;
 use super::{Outcome, files};
-use crate::engine::Games;
+use crate::engine::{Engine, Games};
+use crate::memory::MemoryLimit;
 use crate::page::{Swept, sweep_html};
 use crate::record::Session;
 use crate::replay::WhatIf;
@@ -63,6 +64,17 @@ pub(super) struct Args {
     report: Option<OutPath>,
 }
 
+/// Checks that all logs together fit into memory, before the first is read. Pipes cannot be read twice, and are not counted.
+fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), Trouble> {
+    let (quiet, mut held) = (Engine::new(games), 0_usize);
+    for path in logs {
+        let log = quiet.survey(path)?;
+        held = held.saturating_add(log.map_or(0, |log| log.session_bytes()));
+        MemoryLimit::current().check(held).map_err(|needs| Trouble::file(path, needs))?;
+    }
+    Ok(())
+}
+
 const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord];
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -80,6 +92,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let csv = args.csv.as_ref().map(|path| output.files.target(path, Kind::Table(figure_names())));
     let csv = csv.transpose()?;
     let report = args.report.as_ref().map(|path| output.files.target(path, Kind::Page)).transpose()?;
+    check_memory(games, &args.logs)?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
         let log = files::read_log(path)?;

@@ -14,6 +14,7 @@ mod holes;
 mod interrupt;
 mod join;
 mod keyframes;
+mod memory;
 mod merged;
 mod netcode;
 #[path = "../skipped/note.rs"]

@@ -27,15 +27,21 @@ pub(crate) struct Ran {
     pub(crate) said: String,
 }
 
-/// Runs `hitreg LINE` in a folder.
+/// Runs `hitreg LINE` in a folder, under the low memory limit.
 pub(crate) fn run(folder: &Path, line: &str) -> Ran {
+    run_within(Some(LIMIT_MIB), folder, line)
+}
+
+/// The same under a memory limit in MiB; `None` for that of the machine.
+pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> Ran {
     let program = std::env::current_exe().expect("this program");
     // Beside the folder: a command may look at all that is in its own.
     let mut said = tempfile::NamedTempFile::new().expect("a file");
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command.env_remove("HITREG_MEMORY_MIB").envs(limit_mib.map(|mib| ("HITREG_MEMORY_MIB", mib)));
+    let mut child = command
         .args(["--exact", "child::counts", "--ignored", "--nocapture", "--test-threads=1"])
         .env(LINE, line)
-        .env("HITREG_MEMORY_MIB", LIMIT_MIB)
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

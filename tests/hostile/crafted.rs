@@ -9,7 +9,7 @@ use hitreg::units::{Micros, PlayerId, Tick};
 use rmpv::Value;
 use tempfile::TempDir;
 
-use super::child::run;
+use super::child::{run, run_within};
 use super::container::{apart, get, set, together};
 use super::sides;
 
@@ -167,7 +167,7 @@ fn rules_of_millions_are_refused() {
 
 /// As many players as may be, and as little of each as can be.
 #[test]
-fn a_thousand_players_of_whom_nothing_is_known() {
+fn as_many_players_as_may_be_of_whom_nothing_is_known() {
     let mut session = session();
     let player = session.header.players[1].clone();
     session.header.players.resize(log::MAX_PLAYERS, player);
@@ -181,6 +181,31 @@ fn a_thousand_players_of_whom_nothing_is_known() {
         }));
     }
     all_bounded(&written(&session), false, None);
+}
+
+/// A trace of terabytes is refused under the limit of any machine, before it is made.
+#[test]
+fn what_no_machine_holds_is_refused_by_its_own_limit() {
+    let mut session = session();
+    let player = session.header.players[1].clone();
+    session.header.players.resize(log::MAX_PLAYERS, player);
+    session.players.resize_with(log::MAX_PLAYERS, Default::default);
+    let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
+    session.ticks = (0..1_500_000).map(tick).collect();
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("f.hitlog"), written(&session)).expect("written");
+    for line in ["bisect ticks f.hitlog --b-set interpolation.lerp_ms=50", "shrink f.hitlog --while true -o out.hitlog"]
+    {
+        let ran = run_within(None, folder.path(), line);
+        assert!(
+            ran.code == 128 && ran.said.contains("f.hitlog: this needs about"),
+            "{line}: {}: {}",
+            ran.code,
+            ran.said
+        );
+        assert!(ran.peak < MOST_MEMORY, "{line}: {} MiB", ran.peak >> 20);
+        assert!(!folder.path().join("out.hitlog").exists(), "{line} leaves something behind");
+    }
 }
 
 /// Ticks without hashes cost next to nothing in a file, and each becomes a row for each player.

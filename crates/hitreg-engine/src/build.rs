@@ -267,7 +267,10 @@ fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result
 
 /// A file of a build that cannot be read.
 fn unreadable(what: &str, error: &StoreError) -> Untestable {
-    Untestable { needs_memory: error.needs_memory(), ..Untestable::because(format!("{what}: {error}")) }
+    match error.needs_memory() {
+        Some(needs) => Untestable { needs_memory: Some(needs), ..Untestable::because(needs.to_string()) },
+        None => Untestable::because(format!("{what}: {error}")),
+    }
 }
 
 /// Rejects a trace that names another log. Builds in other languages may leave the log's digest empty.

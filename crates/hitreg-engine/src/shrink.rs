@@ -143,7 +143,8 @@ pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     still: &Still<'_, E>,
     progress: &mut dyn FnMut(&Step),
 ) -> Result<Shrunk, ShrinkError<E>> {
-    shrink_by(session, &|session| Ok(Some(replay::rerecord::<G>(session, None)?)), still, progress)
+    let at_once = rayon::current_num_threads();
+    shrink_by(session, &|session| Ok(Some(replay::rerecord::<G>(session, None)?)), (still, at_once), progress)
 }
 
 /// Records a candidate's input and links again; `None` if the candidate cannot be replayed.
@@ -152,14 +153,15 @@ pub type Record<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError
 /// Whether a session still shows the property.
 pub type Still<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 
-/// Shrinks like [`shrink()`], with the caller's `record` in place of a game type.
+/// Shrinks like [`shrink()`], with the caller's `record` in place of a game type. Tests `at_once` candidates at a time; the
+/// result does not depend on that number.
 ///
 /// # Errors
 /// Under the conditions of [`shrink()`].
 pub fn shrink_by<E: std::error::Error + Send + 'static>(
     session: &Session,
     record: &Record<'_, E>,
-    still: &Still<'_, E>,
+    (still, at_once): (&Still<'_, E>, usize),
     progress: &mut dyn FnMut(&Step),
 ) -> Result<Shrunk, ShrinkError<E>> {
     if !still(session).map_err(ShrinkError::Property)? {
@@ -170,7 +172,7 @@ pub fn shrink_by<E: std::error::Error + Send + 'static>(
         return Err(ShrinkError::NotReproduced);
     }
     let before = Counts::of(&again);
-    let mut search = Search::new(again, record, still, progress);
+    let mut search = Search::new(again, record, (still, at_once), progress);
     search.run()?;
     let (session, probes) = search.finish();
     let after = Counts::of(&session);

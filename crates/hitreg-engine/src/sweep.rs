@@ -153,7 +153,7 @@ impl Plan {
     }
 
     /// A session's settings at one point: the preset's settings if presets are swept, else its own settings.
-    fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
+    pub(crate) fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
         let mut settings = own_settings(&session.header)?;
         for (axis, value) in self.axes.iter().zip(point) {
             match axis.key() {

@@ -95,11 +95,24 @@ pub enum Mode {
     Open,
 }
 
-/// Estimates how many bytes of memory a session and the trace of its replay need together.
-pub fn needed_memory<G: Game>(session: &Session) -> usize {
-    budget::needed_bytes(session, session.ticks.len(), <G::Body as Body>::CELLS)
+/// An estimate by counts of the bytes of memory that the trace of a session's replay takes.
+///
+/// # Errors
+/// When the log's settings are none of this build's, or its ticks are too far apart for these settings.
+pub fn trace_memory<G: Game>(session: &Session, options: &Options) -> Result<usize, ReplayError> {
+    let own = own_settings(&session.header)?;
+    let ticks = closed::tick_times(session, options.settings.as_ref().unwrap_or(&own))?.count();
+    let wanted = tables::Wanted::of(options.tables);
+    Ok(budget::trace_bytes_of(session, ticks, <G::Body as Body>::CELLS, wanted))
 }
 
+/// The same of a session of a game that this build does not play, and under its own settings.
+pub fn foreign_trace_memory(session: &Session) -> usize {
+    budget::trace_bytes_of(session, session.ticks.len(), SOME_CELLS, tables::Wanted::of(TableSet::ALL))
+}
+
+/// About as many cells as the bodies of the built-in games have.
+const SOME_CELLS: usize = 40;
 /// Replays a session through this build's pipelines. `progress` gets the session time reached, from time to time.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ use crate::cli::progress::Progress;
 use crate::cli::trouble::Trouble;
 use crate::cli::{Outcome, files};
 use crate::engine::bisect::BuildSearch;
+use crate::replay::foreign_trace_memory;
 
 /// Find the first of a line of builds that plays a log otherwise than the first build
 ///
@@ -47,8 +48,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let log = files::read_log(&args.log)?;
-    let request = Request { log: &args.log, log_digest: log.digest, options: &[] };
-    let judge = args.sought.judge(&args.running, request)?;
+    let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
+    drop(log);
+    let request = Request { log: &args.log, log_digest, options: &[] };
+    let judge = args.sought.judge(&args.running, request, trace_bytes)?;
     let jobs = args.jobs.map_or_else(rayon::current_num_threads, NonZero::get);
     let search = BuildSearch { builds: &args.builds, verify_ends: args.verify_ends, jobs };
     let progress = Progress::of_things("bisecting", 0);

@@ -13,6 +13,7 @@ use crate::cli::progress::Progress;
 use crate::cli::trouble::Trouble;
 use crate::cli::{Outcome, files};
 use crate::engine::bisect::GitSearch;
+use crate::replay::foreign_trace_memory;
 
 /// The default time limit of a build command.
 const BUILD_TIME_LIMIT: Duration = Duration::from_secs(3600);
@@ -70,8 +71,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let log = files::read_log(&args.log)?;
-    let request = Request { log: &args.log, log_digest: log.digest, options: &[] };
-    let judge = args.sought.judge(&args.running, request)?;
+    let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
+    drop(log);
+    let request = Request { log: &args.log, log_digest, options: &[] };
+    let judge = args.sought.judge(&args.running, request, trace_bytes)?;
     let search = GitSearch {
         repository: &args.repo,
         range: &args.range,

@@ -20,10 +20,15 @@ pub(super) struct Sought {
 }
 
 impl Sought {
-    pub(super) fn judge<'a>(&self, running: &Running, request: Request<'a>) -> Result<Judge<'a>, Trouble> {
+    pub(super) fn judge<'a>(
+        &self,
+        running: &Running,
+        request: Request<'a>,
+        trace_bytes: usize,
+    ) -> Result<Judge<'a>, Trouble> {
         let stop = interrupt::stop()?;
         let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
-        Ok(Judge::new(condition, self.looking.options(), running.runner()?, request)?)
+        Ok(Judge::new(condition, self.looking.options(), running.runner()?, request, trace_bytes)?)
     }
 
     /// A text of these options that distinguishes one search from another.

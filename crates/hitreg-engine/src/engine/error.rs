@@ -166,7 +166,21 @@ impl EngineError {
         }
     }
 
+    /// The error of a file's content. A need for memory says nothing against the content.
     pub(super) fn content(path: &Path, source: LogError) -> EngineError {
-        EngineError::Content { path: path.to_owned(), source }
+        let path = path.to_owned();
+        match source {
+            LogError::NeedsMemory(source) => EngineError::NeedsMemory { path, source },
+            source => EngineError::Content { path, source },
+        }
+    }
+
+    /// Whether a file is refused because of its size in memory, and for no fault of its own.
+    pub(super) fn is_for_memory(&self) -> bool {
+        match self {
+            EngineError::NeedsMemory { .. } => true,
+            EngineError::Store(error) => error.needs_memory().is_some(),
+            _ => false,
+        }
     }
 }

@@ -146,6 +146,11 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Replayed, ReplayError>;
 
+    /// An estimate by counts of the bytes of memory that the trace of [`Playable::replay`] takes.
+    ///
+    /// # Errors
+    /// When the session's settings are none of this build's, or its ticks are too far apart for those asked for.
+    fn trace_memory(&self, session: &Session, options: &Options) -> Result<usize, ReplayError>;
     /// Streams a replay of a log of this game, as [`replay::stream`] does.
     ///
     /// # Errors
@@ -194,14 +199,14 @@ pub trait Playable: Send + Sync {
         entities: &Bodies,
     ) -> Result<Vec<u32>, StepError>;
 
-    /// Finds a small session for which `still` returns true.
+    /// The smallest session that `still` says shows it; so many candidates are tested at once.
     ///
     /// # Errors
     /// Fails if `still` is false for `session`, the session cannot be replayed, or `still` fails.
     fn shrink(
         &self,
         session: &Session,
-        still: &(dyn Fn(&Session) -> Result<bool, EngineError> + Sync),
+        still: (&(dyn Fn(&Session) -> Result<bool, EngineError> + Sync), usize),
         progress: &mut dyn FnMut(&shrink::Step),
     ) -> Result<Shrunk, ShrinkError<EngineError>>;
 
@@ -274,6 +279,10 @@ impl<G: Netcode> Playable for Of<G> {
         replay::replay::<G>(session, options, progress)
     }
 
+    fn trace_memory(&self, session: &Session, options: &Options) -> Result<usize, ReplayError> {
+        replay::trace_memory::<G>(session, options)
+    }
+
     fn stream(
         &self,
         source: &Source<'_>,
@@ -329,10 +338,15 @@ impl<G: Netcode> Playable for Of<G> {
     fn shrink(
         &self,
         session: &Session,
-        still: &(dyn Fn(&Session) -> Result<bool, EngineError> + Sync),
+        (still, at_once): (&(dyn Fn(&Session) -> Result<bool, EngineError> + Sync), usize),
         progress: &mut dyn FnMut(&shrink::Step),
     ) -> Result<Shrunk, ShrinkError<EngineError>> {
-        shrink::shrink::<G, EngineError>(session, still, progress)
+        shrink::shrink_by(
+            session,
+            &|session| Ok(Some(replay::rerecord::<G>(session, None)?)),
+            (still, at_once),
+            progress,
+        )
     }
 
     fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
@@ -347,13 +361,18 @@ impl<G: Netcode> Playable for Of<G> {
             replay::replay::<G>(session, &options, &mut |_| {})
         };
         let held = sessions.iter().map(Session::bytes).fold(0, usize::saturating_add);
+        let left = MemoryLimit::of_bytes(MemoryLimit::current().bytes().saturating_sub(held));
         let mut at_once = rayon::current_num_threads();
         for (log, session) in sessions.iter().enumerate() {
-            let of_replay = replay::needed_memory::<G>(session).saturating_sub(session.bytes());
-            let checked = MemoryLimit::current().check(held.saturating_add(of_replay));
-            checked.map_err(|needs| SweepError::Run { log, source: needs.into() })?;
-            let left = MemoryLimit::of_bytes(MemoryLimit::current().bytes().saturating_sub(held));
-            at_once = left.tasks_at_once(of_replay, at_once);
+            for point in plan.points() {
+                let settings = plan.settings(session, &point).map_err(|source| SweepError::Settings { log, source })?;
+                let options = Options::default().under(Some(settings), plan.what_if() == WhatIf::Rejudge);
+                let of_replay = replay::trace_memory::<G>(session, &options);
+                let of_replay = of_replay.map_err(|source| SweepError::Run { log, source })?;
+                let checked = MemoryLimit::current().check(held.saturating_add(of_replay));
+                checked.map_err(|needs| SweepError::Run { log, source: needs.into() })?;
+                at_once = left.tasks_at_once(of_replay, at_once);
+            }
         }
         sweep::sweep(sessions, plan, (&run, at_once), done)
     }

@@ -8,9 +8,11 @@ use crate::build::{Build, Request, Runner, Stop};
 use crate::shrink::{ShrinkError, Shrunk, Step, shrink_by};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, Verdict, diff};
 use hitreg_log::log::Options as LogOptions;
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::store;
 use hitreg_log::trace::Digest;
+use hitreg_netcode::replay::Options;
 
 /// The property that a shrunk session must still have.
 #[derive(Debug)]
@@ -124,27 +126,28 @@ fn unrecorded(session: &Session) -> Session {
     session
 }
 
-/// Finds a small session with this property. `progress` is called after each step.
+/// The smallest session that still shows it, of a log at this path. `progress` is told of each step.
 ///
 /// # Errors
 /// Fails if `session` lacks the property, cannot be replayed, or cannot be tested.
 pub fn shrink(
     engine: &Engine<'_>,
     recorder: Recorder<'_>,
-    session: &Session,
+    (path, session): (&Path, &Session),
     property: &Property<'_>,
     progress: &mut dyn FnMut(&Step),
 ) -> Result<Shrunk, ShrinkError<EngineError>> {
     let still = |session: &Session| property.shows(engine, session);
+    let at_once = candidates_at_once(engine, recorder, (path, session), property).map_err(ShrinkError::Property)?;
     let shrunk = match recorder {
-        Recorder::Game(game) => game.shrink(session, &still, progress),
+        Recorder::Game(game) => game.shrink(session, (&still, at_once), progress),
         Recorder::Build(build, runner) => {
             let records = recorded_by(engine, build, runner, session).map_err(ShrinkError::Property)?.is_some();
             let record = |session: &Session| match records {
                 true => recorded_by(engine, build, runner, session).map_err(ShrinkError::Property),
                 false => Ok(Some(unrecorded(session))),
             };
-            shrink_by(session, &record, &still, progress)
+            shrink_by(session, &record, (&still, at_once), progress)
         }
     };
     match shrunk {
@@ -154,6 +157,35 @@ pub fn shrink(
     }
 }
 
+/// How many candidates the memory limit lets be tested at once, none of which is larger than the session.
+///
+/// # Errors
+/// When it does not suffice for one.
+fn candidates_at_once(
+    engine: &Engine<'_>,
+    recorder: Recorder<'_>,
+    (path, session): (&Path, &Session),
+    property: &Property<'_>,
+) -> Result<usize, EngineError> {
+    // The whole session, and the smallest one so far.
+    const HELD: usize = 2;
+    // A candidate, what is recorded of it, and what a comparison reads of that.
+    const EACH: usize = 3;
+    let (session_bytes, limit) = (session.bytes(), MemoryLimit::current());
+    let of_property = match property {
+        Property::Asked(..) => match recorder {
+            Recorder::Game(game) => game.trace_memory(session, &Options::default()).unwrap_or_default(),
+            Recorder::Build(..) => 0,
+        },
+        Property::Differs { ways, .. } => ways.compared_bytes(engine, session)?,
+    };
+    let held = session_bytes.saturating_mul(HELD);
+    let each = session_bytes.saturating_mul(EACH).saturating_add(of_property);
+    let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
+    limit.check(held.saturating_add(each)).map_err(needs)?;
+    let left = MemoryLimit::of_bytes(limit.bytes().saturating_sub(held));
+    Ok(left.tasks_at_once(each, rayon::current_num_threads()))
+}
 /// Compares both sides' traces of a log; `None` if one side has none.
 fn compare(
     engine: &Engine<'_>,

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::log_file::LogFile;
 use super::{Engine, EngineError, check};
 use crate::build::{Build, Request, Runner, Untestable};
+use held::Goal;
 pub use held::Held;
 use hitreg_analysis::diff::Side;
 use hitreg_log::log::Options as LogOptions;
@@ -105,7 +106,13 @@ impl Sides {
     /// Fails if a file, a setting or a build is not available, or if the job was stopped. A log that a build cannot
     /// play is not an error; the result is then [`Missing`].
     pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
-        self.held(engine, runner)?.in_memory(&self.first)
+        let mut beside = 0;
+        let traces = self.made(engine, runner, Goal::Memory, |engine, path, ways| {
+            let source = Source::of(engine, path, ways)?;
+            beside += source.session_bytes();
+            Ok(source)
+        })?;
+        traces.in_memory(&self.first, beside)
     }
 
     /// Makes the traces of both sides, and keeps long traces in files instead of memory.
@@ -113,20 +120,18 @@ impl Sides {
     /// # Errors
     /// Fails as [`Sides::traces`] does.
     pub fn held(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
-        self.made(engine, runner, |engine, path, ways| match Source::long(engine, path, ways)? {
-            Some(source) => Ok(source),
-            None => Source::read(engine, path, ways),
-        })
+        self.made(engine, runner, Goal::Files, Source::of)
     }
 
     fn made<'a>(
         &'a self,
         engine: &Engine<'_>,
         runner: &Runner,
-        read: impl Fn(&Engine<'_>, &'a Path, &[&Way]) -> Result<Source<'a>, EngineError>,
+        goal: Goal,
+        mut read: impl FnMut(&Engine<'_>, &'a Path, &[&Way]) -> Result<Source<'a>, EngineError>,
     ) -> Result<Traces<Held>, EngineError> {
         if let Some(across) = &self.across {
-            return self.across(across, engine, runner);
+            return self.across(across, engine, runner, goal);
         }
         let Ways { a: way_a, b: way_b } = &self.ways;
         if self.is_single() {
@@ -151,11 +156,17 @@ impl Sides {
                 }
             }
         }
-        ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)])
+        ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)], goal)
     }
 
-    /// Records a session with the server build, then replays its snapshots with each client.
-    fn across(&self, across: &Across, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
+    /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
+    fn across(
+        &self,
+        across: &Across,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        goal: Goal,
+    ) -> Result<Traces<Held>, EngineError> {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
         }
@@ -186,7 +197,7 @@ impl Sides {
             format!("the client of {client} on the server of {server}, {}", self.first.display())
         };
         let names = [name(&a), name(&b)];
-        Ok(Traces { names, ..Ways { a, b }.both(engine, runner, [&sent, &sent])? })
+        Ok(Traces { names, ..Ways { a, b }.both(engine, runner, [&sent, &sent], goal)? })
     }
 
     /// Replays the common log on one side with one more setting; `None` if that side then has no trace.
@@ -249,10 +260,17 @@ impl Ways {
         let source = Source::read(engine, path, &[])?;
         self.a.check(engine, &source)?;
         self.b.check(engine, &source)?;
-        self.both(engine, runner, [&source, &source])?.in_memory(path)
+        self.both(engine, runner, [&source, &source], Goal::Memory)?.in_memory(path, source.held_bytes())
     }
 
-    fn both(&self, engine: &Engine<'_>, runner: &Runner, of: [&Source<'_>; 2]) -> Result<Traces<Held>, EngineError> {
+    fn both(
+        &self,
+        engine: &Engine<'_>,
+        runner: &Runner,
+        of: [&Source<'_>; 2],
+        goal: Goal,
+    ) -> Result<Traces<Held>, EngineError> {
+        self.check_memory(engine, of, goal)?;
         let (a, b) =
             rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
         check(&runner.stop)?;

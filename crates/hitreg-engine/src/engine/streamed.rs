@@ -15,6 +15,7 @@ use super::{Engine, EngineError, Playable, games};
 use hitreg_log::log::{LogError, LogReader, Sought, find_keyframe, write_trace_meanwhile};
 use hitreg_log::record::{Header, Stretch};
 use hitreg_log::store::{self, Target, is_standard_stream};
+use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, TraceHeader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{Options, Ran, ReplayError, Source, Start, Survey};
@@ -116,9 +117,13 @@ impl SurveyedLog {
         Source { header, survey, start, keyframes: None }
     }
 
+    /// How many bytes its records take in memory as a whole.
+    pub fn session_bytes(&self) -> usize {
+        self.session_bytes
+    }
     /// Whether the log and its trace need little enough memory to load the log as a whole.
     pub fn is_short(&self) -> bool {
-        self.session_bytes.saturating_add(self.survey.trace_bytes()) <= SHORT_BYTES
+        self.session_bytes.saturating_add(self.survey.trace_bytes(TableSet::ALL)) <= SHORT_BYTES
     }
 
     /// Whether the log can be streamed. A log that cannot be streamed must be loaded as a whole.

@@ -120,9 +120,12 @@ impl Verify<'_> {
         goldens: &Goldens,
         at_once: bool,
     ) -> Result<LogReport, EngineError> {
-        let broken = |error: EngineError| {
-            let broken = Verified::without_replay(Verdict::Broken, Why::Unreadable, error.what());
-            LogReport::new(path, broken, Golden::None)
+        let broken = |error: EngineError| match error.is_for_memory() {
+            true => Err(error),
+            false => {
+                let broken = Verified::without_replay(Verdict::Broken, Why::Unreadable, error.what());
+                Ok(LogReport::new(path, broken, Golden::None))
+            }
         };
         // An error in the log takes precedence over one in its golden.
         let surveyed = match self.player {
@@ -131,11 +134,11 @@ impl Verify<'_> {
         };
         let surveyed = match surveyed {
             Ok(surveyed) => surveyed,
-            Err(error) => return Ok(broken(error)),
+            Err(error) => return broken(error),
         };
         let accepted = match goldens.accepted() {
             Ok(accepted) => accepted,
-            Err(error) => return Ok(broken(error)),
+            Err(error) => return broken(error),
         };
         let against = Against { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
         let of_first_version = accepted.as_deref().is_some_and(golden_is_of_first_version);
@@ -168,7 +171,7 @@ impl Verify<'_> {
             (None, None) => {
                 let log = match engine.read_log_quietly(path, surveyed.is_some()) {
                     Ok(log) => log,
-                    Err(error) => return Ok(broken(error)),
+                    Err(error) => return broken(error),
                 };
                 let replays = self.player.replays(engine, path, &log, self.rollback_every)?;
                 let verified = judge(&log.session, replays.as_deref().map_err(Clone::clone), against);

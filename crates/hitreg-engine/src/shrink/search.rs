@@ -31,6 +31,8 @@ const SHORTEST_WINDOW: usize = 32;
 pub(super) struct Search<'a, E: std::error::Error + 'static> {
     record: &'a Record<'a, E>,
     still: &'a Still<'a, E>,
+    /// How many candidates are tested at once.
+    at_once: usize,
     progress: &'a mut dyn FnMut(&Step),
     /// The smallest session so far that shows the property.
     current: Session,
@@ -46,13 +48,13 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     pub(super) fn new(
         session: Session,
         record: &'a Record<'a, E>,
-        still: &'a Still<'a, E>,
+        (still, at_once): (&'a Still<'a, E>, usize),
         progress: &'a mut dyn FnMut(&Step),
     ) -> Search<'a, E> {
         let counts = Counts::of(&session);
         let can_begin = can_begin(&session, record);
         let failed = BTreeSet::new();
-        Search { record, still, progress, current: session, counts, failed, probes: 0, can_begin }
+        Search { record, still, at_once, progress, current: session, counts, failed, probes: 0, can_begin }
     }
 
     /// Shrinks until no single thing can be removed.

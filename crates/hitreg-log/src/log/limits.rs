@@ -10,11 +10,11 @@ pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
 /// a reader can decode every chunk that a writer makes.
 pub(crate) const MAX_CHUNK_MEMORY: usize = 64 << 20;
 
-/// The most players of a session.
-pub const MAX_PLAYERS: usize = 1024;
+/// The most players that a session may have. Games of today have up to 128, and what a server sends grows with its square.
+pub const MAX_PLAYERS: usize = 256;
 
-/// The most MessagePack values in a file's header. A header with a hundred classes of thirty fields and a thousand
-/// players needs half as many.
+/// The most values in MessagePack that a file's header may hold. A hundred classes of thirty fields and all players
+/// come to less than half of that.
 pub(crate) const MAX_HEADER_VALUES: u64 = 1 << 17;
 
 /// The most columns of a trace table in a file.

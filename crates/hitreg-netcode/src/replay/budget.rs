@@ -4,12 +4,14 @@
 use std::cell::Cell;
 
 use super::ReplayError;
+use super::tables::Wanted;
 use crate::game::{Body, Game, Verdict};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
 use crate::session::{InputSource, Observer, Packed, Screen, Shown};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence, Session};
+use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{ClockTime, CommandSeq, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Input;
 
@@ -18,6 +20,26 @@ pub(super) const MAX_FRAMES_PER_SECOND: u32 = 20_000;
 /// The most unacked usercmds that a replay keeps, beyond the first [`UNACKED_FEW`] of each player.
 pub(super) const MAX_UNACKED: usize = 1 << 18;
 
+/// The most ticks of a streamed replay, times the players: 36 hours of 64 players at 128 ticks a second.
+pub(super) const MAX_PLAYER_TICKS: u64 = 1 << 30;
+/// The most usercmds of a streamed replay, times the players, all of whom each usercmd draws: nine hours of 64 players at 128
+/// usercmds a second.
+pub(super) const MAX_VIEWS: u64 = 1 << 34;
+
+/// Checks the work of a replay that streams, which has no memory limit, by its counts.
+///
+/// # Errors
+/// When a limit is exceeded.
+pub(super) fn check_work(players: usize, frames: u64, ticks: u64) -> Result<(), ReplayError> {
+    let players = players as u64;
+    if ticks.saturating_mul(players) > MAX_PLAYER_TICKS {
+        return Err(ReplayError::TooManyTicks { ticks, players });
+    }
+    if frames.saturating_mul(players) > MAX_VIEWS {
+        return Err(ReplayError::TooManyUsercmds { usercmds: frames, players });
+    }
+    Ok(())
+}
 /// The approximate size of a row of each kind, in bytes. Rows with bodies also have cells.
 const FRAME: usize = 128;
 const VIEW: usize = 48;
@@ -48,17 +70,21 @@ pub(super) struct ReplayBudget {
     crowded: Cell<Option<(PlayerId, Micros)>>,
     /// The most bytes; `None` for a streamed replay.
     most: Option<MemoryLimit>,
+    /// The tables whose rows are kept.
+    wanted: Wanted,
 }
 
 impl ReplayBudget {
     /// Returns the budget of a streamed replay.
     pub(super) fn streaming() -> ReplayBudget {
-        ReplayBudget { bytes: Cell::new(0), unacked: Cell::new(0), crowded: Cell::new(None), most: None }
+        let (bytes, unacked, crowded) = (Cell::new(0), Cell::new(0), Cell::new(None));
+        ReplayBudget { bytes, unacked, crowded, most: None, wanted: Wanted::of(TableSet::ALL) }
     }
 
-    /// Returns the budget of a replay that keeps the session and all rows in memory.
-    pub(super) fn holding(session: &Session, limit: MemoryLimit) -> ReplayBudget {
-        ReplayBudget { bytes: Cell::new(session.bytes()), most: Some(limit), ..ReplayBudget::streaming() }
+    /// Of a replay of a session in memory, whose rows of these tables stay in memory beside it.
+    pub(super) fn holding(session: &Session, tables: TableSet, limit: MemoryLimit) -> ReplayBudget {
+        let (bytes, wanted) = (Cell::new(session.bytes()), Wanted::of(tables));
+        ReplayBudget { bytes, most: Some(limit), wanted, ..ReplayBudget::streaming() }
     }
 
     /// Checks an estimate before the replay begins. `ticks` is the number of ticks to run.
@@ -67,13 +93,20 @@ impl ReplayBudget {
     /// When the estimate exceeds the limit.
     pub(super) fn begin<G: Game>(&self, session: &Session, ticks: usize) -> Result<(), ReplayError> {
         let Some(limit) = self.most else { return Ok(()) };
-        Ok(limit.check(needed_bytes(session, ticks, G::Body::CELLS))?)
+        let trace = trace_bytes_of(session, ticks, G::Body::CELLS, self.wanted);
+        Ok(limit.check(session.bytes().saturating_add(trace))?)
     }
 
     fn add(&self, bytes: usize) {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
     }
 
+    /// Adds what rows of a table take where they are kept.
+    fn add_if(&self, is_wanted: bool, bytes: usize) {
+        if is_wanted {
+            self.add(bytes);
+        }
+    }
     /// Whether the replay exceeded a limit and must stop.
     pub(super) fn is_exceeded(&self) -> bool {
         self.most.is_some_and(|most| self.bytes.get() > most.bytes())
@@ -101,20 +134,23 @@ impl ReplayBudget {
     }
 }
 
-/// Estimates from counts how many bytes of memory a session and the trace of its replay need together.
-pub(super) fn needed_bytes(session: &Session, ticks: usize, cells: usize) -> usize {
+/// An estimate by counts of what the trace of a session takes in memory, replayed with so many ticks.
+pub(super) fn trace_bytes_of(session: &Session, ticks: usize, cells: usize, wanted: Wanted) -> usize {
     let frames = session.players.iter().map(|player| player.frames.len().max(player.heard.len())).sum();
-    session.bytes().saturating_add(trace_bytes(session.players.len(), frames, ticks, cells))
+    trace_bytes(session.players.len(), frames, ticks, cells, wanted)
 }
 
-/// Estimates from counts how many bytes of memory a trace needs: `frames` of all players together, `cells` of one
-/// body.
-pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: usize) -> usize {
-    // Each frame draws all others. About one snapshot or packet belongs to each frame.
-    let of_frames =
-        frames.saturating_mul(FRAME + CELL * cells + EXECUTED + players.saturating_sub(1) * VIEW + SNAPSHOT);
-    let of_ticks = ticks.saturating_mul(TICK + players * (BODY + CELL * cells));
-    of_frames.saturating_add(of_ticks).saturating_add(players * players * REMEMBERED)
+/// An estimate by counts of what a trace takes in memory: `frames` of all players, `cells` of each body.
+pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: usize, wanted: Wanted) -> usize {
+    let of = |is_wanted: bool, bytes: usize| if is_wanted { bytes } else { 0 };
+    // Each frame draws all others, and is acked by a snapshot or carried by a packet about once.
+    let of_frame = of(wanted.frames, FRAME + CELL * cells)
+        + of(wanted.executed, EXECUTED)
+        + of(wanted.views, players.saturating_sub(1) * VIEW)
+        + of(wanted.corrections, SNAPSHOT);
+    let of_tick = of(wanted.ticks, TICK) + of(wanted.bodies, players * (BODY + CELL * cells));
+    let of_rows = frames.saturating_mul(of_frame).saturating_add(ticks.saturating_mul(of_tick));
+    of_rows.saturating_add(players * players * REMEMBERED)
 }
 
 /// An input that ends when its budget is exceeded.
@@ -212,8 +248,11 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
 
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
         let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
+        let Wanted { frames, views, .. } = self.budget.wanted;
         self.count_frame(player, at);
-        self.budget.add(FRAME + CELL * G::Body::CELLS + shown.drawn.len() * VIEW + shots);
+        self.budget.add(shots);
+        self.budget.add_if(frames, FRAME + CELL * G::Body::CELLS);
+        self.budget.add_if(views, shown.drawn.len() * VIEW);
         self.observer.frame(player, at, commanded, shown);
     }
 
@@ -231,7 +270,7 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.budget.add(EXECUTED);
+        self.budget.add_if(self.budget.wanted.executed, EXECUTED);
         self.observer.executed(player, command, tick, how);
     }
 
@@ -250,7 +289,8 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
     }
 
     fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
-        self.budget.add(TICK + G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
+        self.budget.add_if(self.budget.wanted.ticks, TICK);
+        self.budget.add_if(self.budget.wanted.bodies, G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
         self.observer.ticked(at, ticked, world);
     }
 
@@ -267,7 +307,8 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         reconciled: Option<&Reconciled>,
     ) {
         self.count_ack(player);
-        self.budget.add(SNAPSHOT + snapshot.effects.len() * EFFECT);
+        self.budget.add(snapshot.effects.len() * EFFECT);
+        self.budget.add_if(self.budget.wanted.corrections, SNAPSHOT);
         self.observer.snapshot_received(player, at, snapshot, reconciled);
     }
 }
@@ -386,6 +427,18 @@ mod tests {
     }
 
     #[test]
+    fn refuses_ticks_and_usercmds_of_all_players_over_the_limit() {
+        let (second, hours) = (128_u64, 3600_u64);
+        assert!(check_work(64, 64 * second * 9 * hours, second * 24 * hours).is_ok(), "hours of 64 players");
+        assert!(check_work(64, 64 * 1_000 * 600, 1_000 * 600).is_ok(), "ten minutes at 1,000 Hz");
+        assert!(check_work(256, MAX_VIEWS / 256, MAX_PLAYER_TICKS / 256).is_ok());
+        let ticks = check_work(256, 0, MAX_PLAYER_TICKS / 256 + 1);
+        assert!(matches!(ticks, Err(ReplayError::TooManyTicks { players: 256, .. })), "{ticks:?}");
+        let usercmds = check_work(256, MAX_VIEWS / 256 + 1, 0);
+        assert!(matches!(usercmds, Err(ReplayError::TooManyUsercmds { players: 256, .. })), "{usercmds:?}");
+    }
+
+    #[test]
     fn refuses_usercmds_without_an_ack_over_the_limit() {
         let frames = |count: usize| (0..count as i64).map(|n| Micros(n * 1_000));
         let budget = ReplayBudget::streaming();
@@ -409,7 +462,7 @@ mod tests {
     fn rows_in_memory_have_the_memory_limit_and_rows_that_go_on_have_none() {
         let header = Scenario::default().header::<Arena>(&ArenaRules::default()).expect("a header");
         let session = Session::new(header);
-        let budget = ReplayBudget::holding(&session, MemoryLimit::of_bytes(1_000));
+        let budget = ReplayBudget::holding(&session, TableSet::ALL, MemoryLimit::of_bytes(1_000));
         budget.add(1_000);
         assert!(!budget.is_exceeded() && budget.check().is_ok());
         budget.add(1);
@@ -425,8 +478,11 @@ mod tests {
         let rules = Arc::new(ArenaRules::default());
         let session = Session::new(scenario.header::<Arena>(&rules).expect("a header"));
         let limit = MemoryLimit::of_bytes(32 << 20);
-        let begin = |ticks: usize| ReplayBudget::holding(&session, limit).begin::<Arena>(&session, ticks);
-        assert!(begin(4 * 64).is_ok());
-        assert!(matches!(begin(1_500_000), Err(ReplayError::NeedsMemory(_))));
+        let begin = |ticks: usize, tables: TableSet| {
+            ReplayBudget::holding(&session, tables, limit).begin::<Arena>(&session, ticks)
+        };
+        assert!(begin(4 * 64, TableSet::ALL).is_ok());
+        assert!(matches!(begin(1_500_000, TableSet::ALL), Err(ReplayError::NeedsMemory(_))));
+        assert!(begin(1_500_000, TableSet::named(["executed"])).is_ok(), "rows that are not kept take nothing");
     }
 }

@@ -20,6 +20,7 @@ use crate::settings::Settings;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Header, Keyframe, Session, StateKey, States};
 use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{EntityId, Micros, Tick};
 use input::{FedInput, RecordedInput};
 use watch::{Hashes, Watch};
@@ -66,7 +67,7 @@ fn watched<G: Netcode>(
         tables.watch_network(options.sizes, None);
     }
     let mut watch = Watch::new(tables, Hashes::Of(session), (Part::WHOLE, None), progress);
-    run_by(machine, session, setup, input, &mut watch)?;
+    run_by(machine, (session, options.tables), setup, input, &mut watch)?;
     let ran = watch.ran::<G>(machine);
     Ok(Replayed {
         trace: watch.tables.finish::<G>(),
@@ -220,18 +221,18 @@ pub(super) fn run<G: Netcode>(
     setup: &Setup<G>,
     observer: &mut impl Observer<G>,
 ) -> Result<(), ReplayError> {
-    run_by(machine, session, setup, &mut RecordedInput::of(session), observer)
+    run_by(machine, (session, TableSet::ALL), setup, &mut RecordedInput::of(session), observer)
 }
 
-/// Runs `input` on a machine until the last tick, or until the replay exceeds its budget.
+/// Some input through a machine, until all ticks are over or too much has been made of them. The observer keeps these tables.
 fn run_by<G: Netcode>(
     machine: &mut Machine<G, Recorded<'_>>,
-    session: &Session,
+    (session, tables): (&Session, TableSet),
     setup: &Setup<G>,
     input: &mut impl InputSource<G>,
     observer: &mut impl Observer<G>,
 ) -> Result<(), ReplayError> {
-    let budget = ReplayBudget::holding(session, MemoryLimit::current());
+    let budget = ReplayBudget::holding(session, tables, MemoryLimit::current());
     budget.begin::<G>(session, tick_times(session, &setup.settings)?.count())?;
     let ticks = tick_times(session, &setup.settings)?.take_while(|_| !budget.is_exceeded());
     machine.run(ticks, &mut budget.bound(input), &mut Counted::new(&budget, observer));
@@ -324,7 +325,7 @@ const LEFT_OUT_MOST: i64 = 16;
 const TICKS_FEW: i64 = 4096;
 
 /// Returns the recorded tick times; under another tick rate, times at that rate over the same span.
-fn tick_times<'a>(
+pub(super) fn tick_times<'a>(
     session: &'a Session,
     settings: &'a Settings,
 ) -> Result<impl Iterator<Item = Micros> + 'a, ReplayError> {

@@ -109,6 +109,28 @@ pub enum ReplayError {
         super::budget::MAX_UNACKED
     )]
     TooManyUnacked,
+    /// More ticks of more players than a replay goes through.
+    #[error(
+        "{ticks} ticks of {players} players are more than a replay goes through (the limit on ticks times players is {}): the program that wrote this log is at fault",
+        super::budget::MAX_PLAYER_TICKS
+    )]
+    TooManyTicks {
+        /// How many ticks.
+        ticks: u64,
+        /// How many players.
+        players: u64,
+    },
+    /// More usercmds, each of which draws all players, than a replay goes through.
+    #[error(
+        "{usercmds} usercmds in a session of {players} players are more than a replay goes through (the limit on usercmds times players is {}): the program that wrote this log is at fault",
+        super::budget::MAX_VIEWS
+    )]
+    TooManyUsercmds {
+        /// How many usercmds.
+        usercmds: u64,
+        /// How many players.
+        players: u64,
+    },
     /// The requested tick rate gives too many ticks for the recorded ones.
     #[error(
         "its {ticks} ticks are so far apart that there would be {wanted} of them at the tick rate asked for; replay it at its own"

@@ -17,6 +17,7 @@ use crate::pipeline::{ClientPipeline, Setup};
 use client::Client;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{PlayerRecords, Session};
+use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{Micros, PlayerId, Tick};
 
 pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
@@ -29,7 +30,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     // The delay comes from the recorded settings, even if the replay runs under others.
     let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
     let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
-    let budget = ReplayBudget::holding(session, MemoryLimit::current());
+    let budget = ReplayBudget::holding(session, TableSet::ALL, MemoryLimit::current());
     budget.begin::<G>(session, 0)?;
     let mut counted = Counted::new(&budget, &mut tables);
     let mut jumps = Vec::new();

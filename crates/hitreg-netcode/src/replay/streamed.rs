@@ -5,6 +5,7 @@
 //! longest flight time. The replay reads ahead by the longest flight time. It keeps only what pipelines and incomplete
 //! rows still need: a packet until it arrives, a shot until the frames of its time are known.
 
+use super::budget::check_work;
 use super::feed::Feed;
 use super::{
     Due, HashDifference, Jumped, Mode, Options, ReplayError, Start, Survey, Traffic, check_server, closed,
@@ -51,6 +52,14 @@ pub struct Ran {
 pub type Pass<'a, E = ReplayError> = &'a mut dyn FnMut(&mut dyn FnMut(Stretch) -> Result<(), E>) -> Result<(), E>;
 
 impl Source<'_> {
+    /// Checks that its replay does not go through more than a session can hold. What begins in the middle was checked when its
+    /// keyframes were made.
+    fn check_work(&self) -> Result<(), ReplayError> {
+        match self.start {
+            None => check_work(self.header.players.len(), self.survey.frames(), self.survey.ticks.count),
+            Some(_) => Ok(()),
+        }
+    }
     /// Whether a closed loop can replay the log while reading it. Any other log must be in memory as a whole.
     pub fn streams(&self, options: &Options) -> bool {
         let same_rate = |recorded: &str| match &options.settings {
@@ -95,6 +104,7 @@ pub fn stream<G: Netcode>(
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Option<Ran>, ReplayError> {
+    source.check_work()?;
     let setup = setup_of::<G>(source.header, options.settings.as_ref())?;
     may_be_judged(&setup.settings, options)?;
     if !source.survey.has_input() {
@@ -131,6 +141,7 @@ pub fn stream_clients<G: Netcode>(
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Ran, ReplayError> {
+    source.check_work()?;
     let setup = setup_of::<G>(source.header, options.settings.as_ref())?;
     let imported = matches!(source.header.origin, Origin::Imported { .. });
     if !(source.survey.has_input() || (imported && source.survey.was_shown())) {

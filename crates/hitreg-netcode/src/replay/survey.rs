@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use hitreg_log::record::{
     CellKind, Header, Holds, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently,
 };
+use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 pub(crate) use near::Near;
 use near::{Bounds, LONGEST_FLIGHT, Ways};
@@ -237,13 +238,17 @@ impl Survey {
         playing.saturating_mul(chunk_bytes).saturating_mul(self.bounds.chunks().into())
     }
 
-    /// Estimates from counts how many bytes of memory the trace of a replay needs.
-    pub fn trace_bytes(&self) -> usize {
-        /// About the number of cells in a body of the built-in games.
-        const CELLS: usize = 40;
-        let frames = self.players.iter().map(|player| player.frames.max(player.heard)).sum::<u64>();
+    /// An estimate by counts of what the trace of a replay with these tables takes in memory.
+    pub fn trace_bytes(&self, tables: TableSet) -> usize {
+        let wanted = super::tables::Wanted::of(tables);
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        super::budget::trace_bytes(self.players.len(), count(frames), count(self.ticks.count), CELLS)
+        super::budget::trace_bytes(
+            self.players.len(),
+            count(self.frames()),
+            count(self.ticks.count),
+            super::SOME_CELLS,
+            wanted,
+        )
     }
 
     /// Returns the longest flight time of any packet or snapshot.
@@ -261,6 +266,10 @@ impl Survey {
         self.players.iter().any(|player| player.was_shown)
     }
 
+    /// Frames of all players; of those who were only heard, packets.
+    pub(super) fn frames(&self) -> u64 {
+        self.players.iter().map(|player| player.frames.max(player.heard)).sum()
+    }
     /// Returns the number of usercmds of all players.
     pub fn usercmds(&self) -> u64 {
         self.players.iter().map(|player| player.usercmds).sum()

@@ -50,21 +50,21 @@ pub struct Tables {
 
 /// The rows to make for the requested tables.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+pub(super) struct Wanted {
     tables: TableSet,
-    ticks: bool,
-    bodies: bool,
-    executed: bool,
-    frames: bool,
-    corrections: bool,
-    views: bool,
+    pub(super) ticks: bool,
+    pub(super) bodies: bool,
+    pub(super) executed: bool,
+    pub(super) frames: bool,
+    pub(super) corrections: bool,
+    pub(super) views: bool,
     variables: bool,
     shots: bool,
     effects: bool,
 }
 
 impl Wanted {
-    fn of(tables: TableSet) -> Wanted {
+    pub(super) fn of(tables: TableSet) -> Wanted {
         let shots = tables.has(&shots::SCHEMA);
         Wanted {
             tables,

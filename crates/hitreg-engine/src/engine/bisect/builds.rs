@@ -34,7 +34,7 @@ impl BuildSearch<'_> {
         let builds: Vec<Build> = self.builds.iter().map(|path| Build::at(path)).collect::<Result<_, _>>()?;
         let probe = |at: &usize, stop: &Stop, _| probe(&judge.under(stop), &builds[*at]);
         std::thread::scope(|scope| {
-            let ahead = Ahead::new(scope, &probe, judge.stop(), self.jobs);
+            let ahead = Ahead::new(scope, &probe, judge.stop(), judge.room(self.jobs));
             let (line, traces) = (Line::new(builds.len()), BTreeMap::new());
             let tried = Vec::new();
             Bisection { search: self, builds: &builds, judge, ahead, line, traces, tried, asked: 0, steps }.run()
@@ -134,7 +134,7 @@ impl Bisection<'_, '_, '_> {
             return Ok(None);
         }
         // Finished probes need no slot.
-        let next = self.line.ahead(self.search.jobs + self.ahead.waiting());
+        let next = self.line.ahead(self.judge.room(self.search.jobs + self.ahead.waiting()));
         let probed = self.ahead.get(&at, &next);
         self.asked += 1;
         check(self.judge.stop())?;

@@ -68,7 +68,7 @@ impl GitSearch<'_> {
         };
         let probe = |commit: &String, stop: &Stop, place: usize| workshop.probe(commit, stop, place);
         let found = std::thread::scope(|scope| {
-            let ahead = Ahead::new(scope, &probe, judge.stop(), self.jobs);
+            let ahead = Ahead::new(scope, &probe, judge.stop(), judge.room(self.jobs));
             let (workshop, state, jobs) = (&workshop, &mut state, self.jobs);
             Bisection { workshop, state, ahead, jobs, asked: 0, good, bad, reference: None, steps, most }.run()
         });
@@ -153,7 +153,7 @@ impl Bisection<'_, '_, '_> {
 
     /// The commit to try next, then speculative ones, up to the number of free slots.
     fn next(&self, bad: &str) -> Result<Vec<String>, EngineError> {
-        let most = self.jobs + self.ahead.waiting();
+        let most = self.workshop.judge.room(self.jobs + self.ahead.waiting());
         let mut next: Vec<String> = Vec::new();
         let mut ranges = VecDeque::from([(bad.to_owned(), self.goods())]);
         while next.len() < most {

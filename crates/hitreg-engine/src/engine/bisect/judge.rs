@@ -8,6 +8,7 @@ use crate::build::condition::{self, Condition};
 use crate::build::{Build, Request, Runner, Stop, Untestable};
 use crate::engine::EngineError;
 use hitreg_analysis::diff::{DiffOptions, Verdict, diff};
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::trace::{Digest, Trace};
 
 /// The judgement of a build.
@@ -29,23 +30,33 @@ pub struct Judge<'a> {
     options: DiffOptions,
     runner: Runner,
     request: Request<'a>,
+    /// An estimate of what the log's trace takes in memory.
+    trace_bytes: usize,
 }
 
+/// A search holds so many traces that its answers rest on: the first build's, the ends', and the one that is judged.
+const HELD: usize = 4;
+
 impl<'a> Judge<'a> {
-    /// Creates a judge. It runs the command if there is one, and compares traces otherwise.
+    /// A judge of how builds play a log: by a command if there is one, else by comparing traces of about so many bytes.
     ///
     /// # Errors
-    /// Fails if the command does not contain the placeholder for the build.
+    /// When the command never names the build, or the memory limit does not suffice for the traces of a search.
     pub fn new(
         condition: Option<Condition>,
         options: DiffOptions,
         runner: Runner,
         request: Request<'a>,
+        trace_bytes: usize,
     ) -> Result<Judge<'a>, EngineError> {
-        match condition.as_ref().is_some_and(|condition| !condition.names_build()) {
-            true => Err(EngineError::NamesNoBuild),
-            false => Ok(Judge { condition, options, runner, request }),
+        if condition.as_ref().is_some_and(|condition| !condition.names_build()) {
+            return Err(EngineError::NamesNoBuild);
         }
+        if condition.is_none() {
+            let needs = |source| EngineError::NeedsMemory { path: request.log.to_owned(), source };
+            MemoryLimit::current().check(trace_bytes.saturating_mul(HELD)).map_err(needs)?;
+        }
+        Ok(Judge { condition, options, runner, request, trace_bytes })
     }
 }
 
@@ -55,6 +66,15 @@ impl Judge<'_> {
         &self.runner.stop
     }
 
+    /// How many of so many builds the memory limit lets be known ahead of the one that is judged, that one among them.
+    pub(super) fn room(&self, wanted: usize) -> usize {
+        match self.compares() {
+            true => (MemoryLimit::current().bytes() / self.trace_bytes.max(1))
+                .saturating_sub(HELD - 1)
+                .clamp(1, wanted.max(1)),
+            false => wanted,
+        }
+    }
     /// The digest of the log that builds replay.
     pub(super) fn log_digest(&self) -> Digest {
         self.request.log_digest
@@ -77,7 +97,7 @@ impl Judge<'_> {
     pub(super) fn trace(&self, build: &Build) -> Result<Result<Trace, Untestable>, EngineError> {
         let made = self.runner.trace(build, &self.request);
         if let Err(untestable) = &made {
-            EngineError::check_memory(build.path(), untestable)?;
+            EngineError::check_memory(self.request.log, untestable)?;
         }
         Ok(made)
     }

@@ -1,5 +1,6 @@
 //! Compares the contents of a log with this build's replay of it.
 
+use super::held::check_memory;
 use super::{Held, Kept, Source, Traces, Way};
 use crate::build::Runner;
 use crate::engine::{Engine, EngineError};
@@ -16,6 +17,9 @@ pub(super) fn against_itself(
     let Kept::Log(log) = &source.holds else { return Err(EngineError::SingleTrace) };
     let (path, plain) = (source.path, Way::default());
     let of_build = plain.name(source);
+    // What the log says takes about as much as the log.
+    let (session_bytes, replayed) = (log.session.bytes(), plain.trace_bytes_of(engine, &log.session)?);
+    check_memory(path, session_bytes.saturating_mul(2).saturating_add(replayed))?;
     if log.session.header.holds() == Holds::Clients {
         let replayed = plain.trace(engine, runner, source, "b")?;
         let made = match replayed {

@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::{Missing, Traces, Way};
+use super::source::{Kept, Source};
+use super::{Missing, Traces, Way, Ways};
 use crate::build::Untestable;
 use crate::engine::log_file::LogFile;
 use crate::engine::streamed::{StreamError, SurveyedLog};
 use crate::engine::{Engine, EngineError};
 use hitreg_log::memory::MemoryLimit;
+use hitreg_log::record::Session;
 use hitreg_log::store::{self, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Table, Trace, TraceSource};
-use hitreg_netcode::replay::Replayed;
+use hitreg_netcode::replay::{Replayed, foreign_trace_memory};
 
 /// The memory that comparing two traces takes, as a multiple of their size.
 const COMPARED: usize = 2;
@@ -52,31 +54,102 @@ impl Held {
             Held::File(trace, _) => Cow::Owned(store::read_trace(trace.path())?),
         })
     }
+
+    fn into_trace(self) -> Result<Trace, EngineError> {
+        match self {
+            Held::Memory(trace) => Ok(trace),
+            Held::File(trace, _) => Ok(store::read_trace(trace.path())?),
+        }
+    }
 }
 
 impl Traces<Held> {
-    /// Loads both traces into memory.
+    /// The same with all of it in memory, beside so many bytes.
     ///
     /// # Errors
     /// Fails if both need more memory than the limit, or if a file cannot be read. The memory error names the file
     /// `of`.
-    pub(super) fn in_memory(self, of: &Path) -> Result<Traces, EngineError> {
+    pub(super) fn in_memory(self, of: &Path, beside: usize) -> Result<Traces, EngineError> {
         let Traces { names, made, overlap_only } = self;
         if let Ok(traces) = &made {
             let both = traces.iter().map(Held::memory).fold(0, usize::saturating_add);
-            let needed = both.saturating_mul(COMPARED);
-            let needs = |source| EngineError::NeedsMemory { path: of.to_owned(), source };
-            MemoryLimit::current().check(needed).map_err(needs)?;
+            check_memory(of, both.saturating_mul(COMPARED).saturating_add(beside))?;
         }
         let made = match made {
-            Ok([a, b]) => Ok([a.trace()?.into_owned(), b.trace()?.into_owned()]),
+            Ok([a, b]) => Ok([a.into_trace()?, b.into_trace()?]),
             Err(missing) => Err::<_, Missing>(missing),
         };
         Ok(Traces { names, made, overlap_only })
     }
 }
 
+/// Checks what is about to be done with a log or file against the memory limit.
+pub(super) fn check_memory(of: &Path, needed: usize) -> Result<(), EngineError> {
+    let needs = |source| EngineError::NeedsMemory { path: of.to_owned(), source };
+    MemoryLimit::current().check(needed).map_err(needs)
+}
+
+/// Where both sides' traces go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Those of what is long go into files, whose rows are compared as they are read.
+    Files,
+    /// All of them are compared in memory.
+    Memory,
+}
+
+impl Ways {
+    /// Checks an estimate by counts before either side is replayed.
+    ///
+    /// # Errors
+    /// When the memory limit does not suffice for both.
+    pub(super) fn check_memory(
+        &self,
+        engine: &Engine<'_>,
+        [a, b]: [&Source<'_>; 2],
+        goal: Goal,
+    ) -> Result<(), EngineError> {
+        let held = a.held_bytes().saturating_add(if std::ptr::eq(a, b) { 0 } else { b.held_bytes() });
+        let mut traces = 0_usize;
+        for (way, source) in [(&self.a, a), (&self.b, b)] {
+            traces = traces.saturating_add(way.trace_bytes(engine, source, goal)?);
+        }
+        let times = if goal == Goal::Memory { COMPARED } else { 1 };
+        check_memory(a.path, traces.saturating_mul(times).saturating_add(held))
+    }
+
+    /// An estimate by counts of what both sides' traces of a session take while they are compared in memory.
+    pub(in crate::engine) fn compared_bytes(
+        &self,
+        engine: &Engine<'_>,
+        session: &Session,
+    ) -> Result<usize, EngineError> {
+        let [a, b] = [&self.a, &self.b].map(|way| way.trace_bytes_of(engine, session));
+        Ok(a?.saturating_add(b?).saturating_mul(COMPARED))
+    }
+}
+
 impl Way {
+    /// An estimate of what this side's trace takes in memory; 0 of one that goes into a file.
+    fn trace_bytes(&self, engine: &Engine<'_>, source: &Source<'_>, goal: Goal) -> Result<usize, EngineError> {
+        Ok(match (&source.holds, goal) {
+            (Kept::Trace(trace), _) => trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add),
+            (Kept::Log(log), _) => self.trace_bytes_of(engine, &log.session)?,
+            (Kept::LongTrace(_) | Kept::LongLog(_), Goal::Files) => 0,
+            (Kept::LongTrace(trace), Goal::Memory) => trace.memory(),
+            (Kept::LongLog(log), Goal::Memory) => log.survey.trace_bytes(self.tables),
+        })
+    }
+
+    pub(super) fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
+        if self.build.is_some() {
+            return Ok(foreign_trace_memory(session));
+        }
+        let options = self.replay_options(engine, &session.header)?;
+        // Whoever replays it says what is wrong with it.
+        let game = engine.games.of(session).ok();
+        Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
+    }
     /// Replays a log that is in memory.
     pub(super) fn in_process(
         &self,

@@ -30,6 +30,30 @@ pub(super) enum Kept {
 }
 
 impl<'a> Source<'a> {
+    /// Looks through what is long, and reads the rest as a whole.
+    pub(super) fn of(engine: &Engine<'_>, path: &'a Path, ways: &[&Way]) -> Result<Source<'a>, EngineError> {
+        match Source::long(engine, path, ways)? {
+            Some(source) => Ok(source),
+            None => Source::read(engine, path, ways),
+        }
+    }
+
+    /// How many bytes of it are in memory beside the traces that are made of it.
+    pub(super) fn held_bytes(&self) -> usize {
+        match &self.holds {
+            Kept::Log(log) => log.session.bytes(),
+            Kept::Trace(_) | Kept::LongTrace(_) | Kept::LongLog(_) => 0,
+        }
+    }
+
+    /// How many bytes its session takes in memory as a whole; 0 of a trace.
+    pub(super) fn session_bytes(&self) -> usize {
+        match &self.holds {
+            Kept::Log(log) => log.session.bytes(),
+            Kept::LongLog(log) => log.session_bytes(),
+            Kept::Trace(_) | Kept::LongTrace(_) => 0,
+        }
+    }
     /// Loads the whole file.
     pub(super) fn read(engine: &Engine<'_>, path: &'a Path, _: &[&Way]) -> Result<Source<'a>, EngineError> {
         let holds = match engine.read_either(path)? {

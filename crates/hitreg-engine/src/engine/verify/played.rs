@@ -13,6 +13,7 @@ use crate::verify::{Played, THREADS, Verdict, Verified, Why};
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::Gist;
 use hitreg_log::log::Options as LogOptions;
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, Stretch};
 use hitreg_log::recorded::recorded;
 use hitreg_log::store;
@@ -70,7 +71,13 @@ impl Player<'_> {
     ) -> Result<Result<Session, String>, EngineError> {
         let Player::Build(build, runner) = self else {
             let game = engine.games.of(&log.session).map_err(|error| error.to_string());
-            return Ok(game.and_then(|game| game.rerecord(&log.session, None).map_err(|error| error.to_string())));
+            return match game.map(|game| game.rerecord(&log.session, None)) {
+                Ok(Err(ReplayError::NeedsMemory(source))) => {
+                    Err(EngineError::NeedsMemory { path: path.to_owned(), source })
+                }
+                Ok(rerecorded) => Ok(rerecorded.map_err(|error| error.to_string())),
+                Err(unknown) => Ok(Err(unknown)),
+            };
         };
         let folder = store::temporary_folder()?;
         let target = folder.file("anew.hitlog");
@@ -98,6 +105,9 @@ fn own(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let options = Options { rollback_every, ..Options::default() };
+    // All replays are in memory at the end. What is wrong with the log they say themselves.
+    let each = game.trace_memory(session, &options).unwrap_or_default();
+    check_memory(path, session.bytes().saturating_add(each.saturating_mul(THREADS.len())))?;
     let mut replays = Vec::with_capacity(THREADS.len());
     for threads in THREADS {
         replays.push(thread_pool(threads)?.install(|| game.replay(session, &options, &mut |_| {})));
@@ -108,6 +118,10 @@ fn own(
     }
 }
 
+fn check_memory(path: &Path, needed: usize) -> Result<(), EngineError> {
+    let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
+    MemoryLimit::current().check(needed).map_err(needs)
+}
 /// The traces of another build. It runs as often as this build replays, and without the cache.
 fn built(
     build: &Build,
@@ -118,13 +132,23 @@ fn built(
 ) -> Result<Replays, EngineError> {
     let runner = Runner { cache: None, ..runner.clone() };
     let request = Request { log: path, log_digest: digest, options: &[] };
-    let made: Result<Vec<Trace>, Untestable> = THREADS.iter().map(|_| runner.trace(build, &request)).collect();
-    check(&runner.stop)?;
-    if let Err(untestable) = &made {
-        EngineError::check_memory(path, untestable)?;
+    let mut replays = Vec::with_capacity(THREADS.len());
+    for _ in THREADS {
+        let made = runner.trace(build, &request);
+        check(&runner.stop)?;
+        let trace = match made {
+            Ok(trace) => trace,
+            Err(untestable) => {
+                EngineError::check_memory(path, &untestable)?;
+                return Ok(Err(in_words(&untestable)));
+            }
+        };
+        // The other ones take about as much.
+        let each = trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add);
+        check_memory(path, session.bytes().saturating_add(each.saturating_mul(THREADS.len())))?;
+        replays.push(held_against(session, trace));
     }
-    let held = |trace| held_against(session, trace);
-    Ok(made.map(|traces| traces.into_iter().map(held).collect()).map_err(|untestable| in_words(&untestable)))
+    Ok(Ok(replays))
 }
 
 fn in_words(untestable: &Untestable) -> String {

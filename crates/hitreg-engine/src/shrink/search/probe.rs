@@ -25,7 +25,7 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
     /// Takes the first of `count` candidates that is smaller and still shows the property, and returns its index.
     /// `make` creates each candidate's input from the current session.
     ///
-    /// Tests as many candidates at once as there are threads. Results after the first success are dropped, so that the
+    /// Tests `at_once` candidates at a time. Results after the first success are dropped, so that the
     /// outcome does not depend on the number of threads.
     pub(super) fn take_first(
         &mut self,
@@ -33,7 +33,7 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
         count: usize,
         make: &(dyn Fn(&Session, usize) -> Session + Sync),
     ) -> Result<Option<usize>, ShrinkError<E>> {
-        let at_once = rayon::current_num_threads().max(1);
+        let at_once = self.at_once.max(1);
         for begin in (0..count).step_by(at_once) {
             let batch = begin..count.min(begin + at_once);
             let (record, still, failed, counts) = (self.record, self.still, &self.failed, self.counts);

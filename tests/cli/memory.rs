@@ -1,0 +1,122 @@
+//! Memory: no honest recording is refused, and what needs more than the limit is refused with exit code 128, before it starts.
+#![cfg(unix)]
+
+use std::path::Path;
+
+use crate::folder::{Folder, code, text};
+use crate::pucks::script;
+
+/// Another setting, under which shots and predictions come out differently.
+const CHANGED: &str = "--b-set lag_compensation.enabled=false";
+
+/// The variable that sets the limit of commands that hold a session or trace, in MiB.
+const LIMIT: &str = "HITREG_MEMORY_MIB";
+
+/// Names a build of this program in the folder: one that replays as it does, or under other settings.
+fn build(folder: &Folder, name: &str, options: &str) {
+    let program = Path::new(env!("CARGO_BIN_EXE_hitreg"));
+    script(&folder.path(name), &format!("exec {} \"$@\" {options}", program.display()));
+}
+
+#[test]
+fn every_command_takes_a_minute_of_sixteen_players() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 16 --seconds 60 -o L.hitlog");
+    folder.done("replay L.hitlog -o T.hittrace");
+    build(&folder, "same", "");
+    build(&folder, "other", "--set lag_compensation.enabled=false");
+    let (diff, hits) = (format!("diff L.hitlog {CHANGED}"), format!("bisect ticks L.hitlog {CHANGED} --on hits"));
+    let lines = [
+        (0, "info L.hitlog"),
+        (0, "verify L.hitlog --build ./same"),
+        (0, "diff L.hitlog --b ./same"),
+        (1, &diff),
+        (0, "diff T.hittrace L.hitlog"),
+        (0, "bisect ticks L.hitlog"),
+        (0, "bisect ticks T.hittrace L.hitlog"),
+        (1, &hits),
+        (1, "bisect builds L.hitlog ./same ./other --no-cache"),
+        (0, "report L.hitlog -o L.html"),
+        (0, "report T.hittrace -o T.html"),
+        (0, "why L.hitlog --at 30s"),
+        (0, "sweep L.hitlog --set interpolation.lerp_ms=50"),
+        (0, "sweep L.hitlog --set lag_compensation.enabled=false --what-if rejudge"),
+    ];
+    for (expected, line) in lines {
+        let output = folder.run(line);
+        assert_eq!(code(&output), expected, "{line}: {}{}", text(&output.stdout), text(&output.stderr));
+    }
+}
+
+#[test]
+fn what_needs_more_memory_than_the_limit_is_trouble_and_names_the_need() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
+    folder.done("replay L.hitlog -o T.hittrace");
+    build(&folder, "same", "");
+    let good = text(&folder.run("verify L.hitlog").stdout);
+    assert!(!good.contains("broken"), "{good}");
+    let changed = |line: &str| format!("{line} {CHANGED}");
+    let lines = [
+        "verify L.hitlog --build ./same".to_owned(),
+        changed("bisect ticks L.hitlog"),
+        "bisect ticks T.hittrace L.hitlog".to_owned(),
+        "bisect builds L.hitlog ./same ./same --no-cache".to_owned(),
+        "report L.hitlog -o page.html".to_owned(),
+        changed("report L.hitlog -o page.html"),
+        "report T.hittrace -o page.html".to_owned(),
+        changed("shrink L.hitlog -o small.hitlog"),
+        "shrink L.hitlog -o small.hitlog --while true".to_owned(),
+        "sweep L.hitlog --set interpolation.lerp_ms=50".to_owned(),
+        "sweep L.hitlog L.hitlog --set lag_compensation.enabled=false --what-if rejudge".to_owned(),
+    ];
+    for line in lines {
+        let before = folder.names();
+        let output = folder.command(&line).env(LIMIT, "2").output().expect("hitreg starts");
+        let said = text(&output.stderr);
+        assert_eq!(code(&output), 128, "{line}: {}{said}", text(&output.stdout));
+        let names_the_need =
+            said.contains(".hitlog: this needs about ") || said.contains(".hittrace: this needs about ");
+        assert!(names_the_need && said.contains("the limit is 2 MiB: set HITREG_MEMORY_MIB="), "{line}: {said}");
+        assert!(!said.contains("panicked") && !said.contains("broken") && !said.contains("no trace"), "{line}: {said}");
+        assert_eq!(text(&output.stdout), "", "{line}");
+        assert_eq!(folder.names(), before, "{line} left something behind");
+    }
+}
+
+/// The amount that a refusal names suffices.
+#[test]
+fn the_need_that_a_refusal_names_suffices() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
+    for line in
+        [&format!("bisect ticks L.hitlog {CHANGED}")[..], "report L.hitlog -o page.html", "why L.hitlog --at 10s"]
+    {
+        let mut limit = "2".to_owned();
+        // What is known from a first estimate by counts may be less than what is known later.
+        for _ in 0..4 {
+            let output = folder.command(line).env(LIMIT, &limit).output().expect("hitreg starts");
+            if code(&output) != 128 {
+                break;
+            }
+            let said = text(&output.stderr);
+            let (_, named) = said.split_once("HITREG_MEMORY_MIB=").expect("a need");
+            limit = named.split_whitespace().next().expect("a number").to_owned();
+        }
+        let output = folder.command(line).env(LIMIT, &limit).output().expect("hitreg starts");
+        assert!([0, 1].contains(&code(&output)), "{line} with {limit} MiB: {}", text(&output.stderr));
+    }
+}
+
+/// Commands that read a log as they go need no limit.
+#[test]
+fn commands_that_stream_ignore_the_limit() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 8 --seconds 60 -o L.hitlog");
+    for line in ["info L.hitlog", "replay L.hitlog -o T.hittrace", "verify L.hitlog", "info T.hittrace"] {
+        let output = folder.command(line).env(LIMIT, "1").output().expect("hitreg starts");
+        assert_eq!(code(&output), 0, "{line}: {}{}", text(&output.stdout), text(&output.stderr));
+    }
+    let wrong = folder.command("info L.hitlog").env(LIMIT, "much").output().expect("hitreg starts");
+    assert!(code(&wrong) == 128 && text(&wrong.stderr).contains("HITREG_MEMORY_MIB is \"much\""));
+}
