@@ -23,7 +23,7 @@ impl Sought {
     pub(super) fn judge<'a>(&self, running: &Running, request: Request<'a>) -> Result<Judge<'a>, Trouble> {
         let stop = interrupt::stop()?;
         let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
-        Ok(Judge::new(condition, self.looking.options(), running.runner()?, request)?)
+        Ok(Judge::new(condition, self.looking.options(), running.build_runner()?, request)?)
     }
 
     /// The words of these options, to tell one search from another.

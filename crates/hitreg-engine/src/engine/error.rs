@@ -11,6 +11,7 @@ use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
 use hitreg_log::recorded::NoStates;
 use hitreg_log::store::StoreError;
+use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
 
 /// Why the engine could not do something. What a build cannot play is no such error, but untestable.
@@ -41,7 +42,7 @@ pub enum EngineError {
         /// The log.
         path: PathBuf,
         /// What is wrong with it.
-        source: hitreg_netcode::replay::ReplayError,
+        source: ReplayError,
     },
     /// A log of a game that is not played here.
     #[error("{}: {source}", path.display())]
@@ -58,6 +59,14 @@ pub enum EngineError {
         path: PathBuf,
         /// What it lacks.
         source: NoStates,
+    },
+    /// Shots of a game that does not judge recorded shots again, without a server that does.
+    #[error("{}: {source}", path.display())]
+    NoJudge {
+        /// The log.
+        path: PathBuf,
+        /// The reason.
+        source: ReplayError,
     },
     /// A trace, where something is to be replayed.
     #[error("{}: this is a trace, which has been replayed already: builds, presets, settings and modes need a log", path.display())]
