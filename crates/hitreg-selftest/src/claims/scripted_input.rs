@@ -73,7 +73,7 @@ impl InputSource<Arena> for Scripted {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let player = self.players.get_mut(usize::from(player.0))?;
         if player.frames > 0 {
-            player.phase += player.late.next();
+            player.phase += player.late.next_delay();
         }
         let late = player.rng.below(player.jitter.0.unsigned_abs() + 1);
         let at = player.phase + player.cmd_hz.turn(player.frames) + Micros(late as i64);
