@@ -142,7 +142,7 @@ struct Cli {
     /// Defaults for options [default: hitreg.toml in this folder or the nearest above it]; `none` is no file
     #[arg(long, global = true, value_name = "FILE", display_order = 902)]
     config: Option<PathBuf>,
-    /// Replace a log or trace that is where an output goes
+    /// Replace a log or trace that is where an output goes; compare files of different sessions
     #[arg(long, global = true, display_order = 900)]
     force: bool,
     #[command(subcommand)]
@@ -239,7 +239,10 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
         }
     };
     cli.color.take_effect();
-    let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force));
+    let mut output = Output::stdout(
+        cli.format,
+        Outputs::of(&command, &matches, cli.force, added.map(|(_, options)| options).unwrap_or_default()),
+    );
     let ready = interrupt::leave_nothing().and_then(|()| set_memory_limit());
     let done = ready.and_then(|()| run_command(build, games, cli.command, &program, &mut output));
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {

@@ -91,8 +91,11 @@ struct Explained {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+    output.check_text_option("summary", args.summary)?;
+    output.check_text_option("verbose", args.verbose)?;
     let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
-    let (engine, mut sides, runner) = (files::engine(games), args.sides.sides()?, args.running.runner()?);
+    let (engine, mut sides) = (files::engine(games), args.sides.sides(output.files.force())?);
+    let runner = args.running.runner(sides.run_builds(), output)?;
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     if !args.verbose && args.why.is_none() && output.format() == Format::Text {
@@ -191,11 +194,14 @@ pub(super) fn outcome(verdict: Verdict) -> Outcome {
     }
 }
 
-/// Prints the reason why a side has no trace.
+/// A side without a trace, or two sides of different sessions, in words.
 pub(super) fn print_missing(page: &mut Page, missing: &Missing) {
     page.styled(UNSURE, "untestable");
     page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());
+    if missing.is_unrelated() {
+        page.faint(4, "To compare them all the same, give the command again with --force.");
+    }
 }
 
 /// Prints the last lines of a process's stderr.

@@ -135,11 +135,11 @@ impl Log {
 fn show_log(games: &Games, args: &Args, mut log: Log, output: &mut Output) -> Result<Outcome, Trouble> {
     let path = &args.file;
     let warning = log.torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
-    let (shots, shots_unknown) = match count_shots(games, path, &log, args.replay) {
+    let info = log.figures.info(&log.header);
+    let (shots, shots_unknown) = match count_shots(games, path, &log, (&info, args.replay)) {
         Ok(shots) => (Some(shots), None),
         Err(why) => (None, Some(why)),
     };
-    let info = log.figures.info(&log.header);
     let header = &log.header;
     let shown = LogInfo {
         path,
@@ -167,10 +167,13 @@ fn show_log(games: &Games, args: &Args, mut log: Log, output: &mut Output) -> Re
     Ok(Outcome::Done)
 }
 
-/// Counts shots and hits by a replay that matches the recorded session.
-fn count_shots(games: &Games, path: &Path, log: &Log, replay: bool) -> Result<(u64, u64), String> {
+/// Shots and hits, from a replay that is the recorded session.
+fn count_shots(games: &Games, path: &Path, log: &Log, (info, replay): (&Info, bool)) -> Result<(u64, u64), String> {
+    let hears = info.records.get("heard").is_some_and(|heard| *heard > 0);
     match (log.header.holds(), log.header.side) {
         (Holds::Whole, _) => {}
+        // The server runs again on what it heard.
+        (Holds::Server, _) if hears => {}
         (Holds::Clients, None) => return Err("the recording does not say what became of them".to_owned()),
         (Holds::Clients | Holds::Server, _) => return Err("this is one side of a session".to_owned()),
     }
@@ -285,10 +288,10 @@ fn print_connections(page: &mut Page, info: &Info) {
     ];
     let row = |name: &str, usercmds: usize, down: &Packets, up: &Packets, rtt: &Percentiles| {
         let ms = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
-        let known = |packets: &Packets, value: u64| if packets.sent == 0 { "-".to_owned() } else { count(value) };
+        let known = |value: Option<u64>| value.map_or("-".to_owned(), count);
         let mut cells: Vec<Cell> = vec![name.into(), count(usercmds as u64).into()];
-        cells.extend([down.sent, down.lost, down.choked].map(|value| Cell::from(known(down, value))));
-        cells.extend([up.sent, up.lost].map(|value| Cell::from(known(up, value))));
+        cells.extend([down.sent, down.lost, down.choked].map(|value| Cell::from(known(value))));
+        cells.extend([up.sent, up.lost].map(|value| Cell::from(known(value))));
         cells.extend([rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(|p| Cell::from(ms(p))));
         cells
     };

@@ -70,19 +70,40 @@ const LONG: Micros = Micros::from_s(60);
 const USUAL_EVERY_S: u32 = 10;
 
 impl OfRecording {
-    /// Adds keyframes to a completed log of this length, and returns their number. The number is 0 if the log cannot
-    /// have any.
+    /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot have.
+    pub(super) fn check(&self, log: &Target, length: Micros) -> Result<(), Trouble> {
+        let Some(every) = self.keyframes else { return Ok(()) };
+        if log.is_stream() {
+            return Err(Trouble::Request("--keyframes reads the log again: give a file, not a stream".to_owned()));
+        }
+        match length < Micros::from_s(every.into()) {
+            true => Err(Trouble::Request(format!("--keyframes {every}: {}", too_short(length, every)))),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives a log that is finished and of such a length its keyframes, and says how many. Usual ones are left out where the
+    /// log cannot have any.
+    ///
+    /// # Errors
+    /// When the log cannot have the keyframes that were asked for. It stays, without them.
     pub(super) fn add(&self, games: &Games, log: &Target, length: Micros) -> Result<usize, Trouble> {
         let usual = (!self.no_keyframes && length >= LONG).then_some(USUAL_EVERY_S);
         let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
         let engine = files::engine(games);
-        let surveyed = engine.survey(log.path())?.filter(|surveyed| surveyed.streams_closed(&ReplayOptions::default()));
-        let Some(surveyed) = surveyed else { return Ok(0) };
-        let keyframes = made(&engine, &surveyed, log.path(), every)?;
-        if !keyframes.is_empty() {
-            write(log.path(), &keyframes, &log.made_again())?;
+        let surveyed = engine.survey(log.path())?.ok_or(READ_TWICE);
+        let keyframes = match surveyed {
+            Ok(surveyed) => made(&engine, &surveyed, log.path(), every)?,
+            Err(why) => Err(why.to_owned()),
+        };
+        match keyframes {
+            Ok(keyframes) => {
+                write(log.path(), &keyframes, &log.made_again())?;
+                Ok(keyframes.len())
+            }
+            Err(_) if self.keyframes.is_none() => Ok(0),
+            Err(why) => Err(Trouble::file(log.path(), format!("the session is recorded, but has no keyframes: {why}"))),
         }
-        Ok(keyframes.len())
     }
 }
 
@@ -90,21 +111,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let target = output.files.target(&args.output, Kind::Log)?;
     let engine = files::engine(games);
     let cannot = |why: &str| Trouble::file(&args.log, why);
-    let log = engine.survey(&args.log)?.ok_or_else(|| cannot("it is read twice: give a file"))?;
-    if !log.streams_closed(&ReplayOptions::default()) {
-        return Err(cannot("it cannot be replayed as it is read (docs/format.md), so that no keyframes can be made"));
-    }
-    let length = log.survey.duration();
-    if length < Micros::from_s(args.every.into()) {
-        let what = format!("it is {} long, and the first keyframe would be after {} s", duration(length), args.every);
-        return Err(cannot(&what));
-    }
-    let keyframes = made(&engine, &log, &args.log, args.every)?;
-    if keyframes.is_empty() {
-        return Err(cannot(
-            "its state cannot be written down: it adapts its redundancy, or depends on the bytes of its datagrams",
-        ));
-    }
+    let log = engine.survey(&args.log)?.ok_or_else(|| cannot(READ_TWICE))?;
+    let keyframes = made(&engine, &log, &args.log, args.every)?.map_err(|why| cannot(&why))?;
     write(&args.log, &keyframes, &target)?;
     let (before, after) = (Size::of(&args.log).known(), Size::of(&args.output));
     let report = Report {
@@ -124,16 +132,41 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// Computes the keyframes of a log; none if the game's state cannot be serialized.
-fn made(engine: &Engine<'_>, log: &SurveyedLog, path: &Path, every_s: u32) -> Result<Vec<Keyframe>, Trouble> {
-    let progress = Progress::of_session("writing keyframes", log.survey.duration());
+const READ_TWICE: &str = "it is read twice: give a file";
+
+/// The keyframes of a log, or why it has none.
+fn made(
+    engine: &Engine<'_>,
+    log: &SurveyedLog,
+    path: &Path,
+    every_s: u32,
+) -> Result<Result<Vec<Keyframe>, String>, Trouble> {
+    if !log.streams_closed(&ReplayOptions::default()) {
+        let what = "it cannot be replayed as it is read (docs/format.md), so that no keyframes can be made";
+        return Ok(Err(what.to_owned()));
+    }
+    let length = log.survey.duration();
+    if length < Micros::from_s(every_s.into()) {
+        return Ok(Err(too_short(length, every_s)));
+    }
+    let progress = Progress::of_session("writing keyframes", length);
     let due = Due::Every(Micros::from_s(every_s.into()));
-    engine.keyframes(log, &due, &mut |at| progress.reached(at)).map_err(|error| match error {
+    let keyframes = engine.keyframes(log, &due, &mut |at| progress.reached(at)).map_err(|error| match error {
         StreamError::Read(error) => error.into(),
         StreamError::Replay(error) => Trouble::file(path, error),
+    })?;
+    Ok(match keyframes.is_empty() {
+        true => {
+            Err("its state cannot be written down: it adapts its redundancy, or depends on the bytes of its datagrams"
+                .to_owned())
+        }
+        false => Ok(keyframes),
     })
 }
 
+fn too_short(length: Micros, every_s: u32) -> String {
+    format!("it is {} long, and the first keyframe would be after {every_s} s", duration(length))
+}
 /// Writes a copy of a log with these keyframes.
 fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Trouble> {
     let (mut wrong, from) = (None, store::open(log)?);

@@ -1,5 +1,7 @@
 //! `hitreg record live`: records a server and bots over real UDP, in real time, to a log.
 
+use std::sync::atomic::Ordering;
+
 use super::Outcome;
 use super::figures::{count, share};
 use super::interrupt::stop_when_told;
@@ -55,6 +57,7 @@ pub(super) struct LiveArgs {
 pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = output.files.target(&args.session.output, Kind::Log)?;
     let scenario = args.scenario()?;
+    args.session.keyframes.check(&target, scenario.length())?;
     let ready = args.session.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
     let stop = stop_when_told()?;
@@ -64,7 +67,11 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
     let ran = ready.run_live(args.port, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     if let (true, Some((first, last))) = (ran.is_ok(), span) {
-        args.session.keyframes.add(games, &again, last - first)?;
+        match args.session.keyframes.add(games, &again, last - first) {
+            // A session that was ended early may be too short for those that were asked for.
+            Err(_) if stop.load(Ordering::Relaxed) => {}
+            added => drop(added?),
+        }
     }
     let hosted = Hosted::new(path, header, Kept::new(path, span, &stop, ran?));
     output.show(&hosted, |page| print(page, &hosted))?;

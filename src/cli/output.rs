@@ -35,6 +35,14 @@ impl Output {
         self.format
     }
 
+    /// Refuses an option that changes only the text, where the output is JSON. The config file may give either.
+    pub(super) fn check_text_option(&self, name: &str, is_given: bool) -> Result<(), Trouble> {
+        let by_default = |name| self.files.is_by_default(name);
+        if !is_given || self.format == Format::Text || by_default(name) || by_default("format") {
+            return Ok(());
+        }
+        Err(Trouble::Request(format!("--{name} changes the text alone, and --format json prints all: leave one out")))
+    }
     /// Prints one result: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.
     pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), Trouble> {

@@ -32,16 +32,31 @@ impl Deref for OutPath {
 /// The outputs of a command, checked against its input files.
 pub(super) struct Outputs {
     targets: Targets,
+    /// Whether `--force` was given.
+    force: bool,
+    /// The options that the config file added, as `--name=value`.
+    defaults: Vec<String>,
     /// Whether an output goes to stdout, so that nothing else may be printed there.
     take_stdout: Cell<bool>,
 }
 
 impl Outputs {
     /// The outputs of the called command. Every path argument that is not an [`OutPath`] is an input.
-    pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool) -> Outputs {
+    pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool, defaults: Vec<String>) -> Outputs {
         let mut inputs = Vec::new();
         add_inputs(command, matches, &mut inputs);
-        Outputs { targets: Targets::new(inputs, force), take_stdout: Cell::new(false) }
+        Outputs { targets: Targets::new(inputs, force), force, defaults, take_stdout: Cell::new(false) }
+    }
+
+    /// Whether `--force` was given, which also lets files of different sessions be compared.
+    pub(super) fn force(&self) -> bool {
+        self.force
+    }
+
+    /// Whether an option comes from the config file. It applies where it can, and is ignored elsewhere.
+    pub(super) fn is_by_default(&self, name: &str) -> bool {
+        let names = self.defaults.iter().filter_map(|option| option.strip_prefix("--"));
+        names.map(|option| option.split('=').next().unwrap_or(option)).any(|default| default == name)
     }
 
     /// Returns the target for a file of this kind, or the reason for a refusal. Call it before the work begins.

@@ -155,7 +155,7 @@ impl Report<'_> {
         let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
         let packets = info.packets;
-        let lost = share(packets.lost, packets.sent);
+        let lost = share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
         page.pair("connections", &format!("round trip p50 {p50} ms, p99 {p99} ms; {lost} of the snapshots lost"));
         page.pair("file", &format!("{}, {}", self.log.display(), self.recorded.size()));
 

@@ -110,6 +110,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     let target = output.files.target(&args.output, Kind::Log)?;
     let scenario = args.scenario()?;
+    args.keyframes.check(&target, scenario.length())?;
     let mut recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
     if !recorded.interrupted {
         recorded.keyframes = args.keyframes.add(games, &target, Micros(recorded.duration_us))?;

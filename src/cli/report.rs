@@ -88,7 +88,8 @@ struct Besides {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = output.files.target(&args.output, Kind::Page)?;
-    let sides = args.sides.sides()?;
+    let sides = args.sides.sides(output.files.force())?;
+    args.running.check(sides.run_builds(), output)?;
     if !args.part.is_whole() || (sides.is_single() && is_long_log(games, &sides.first)?) {
         return of_part(games, args, &sides, &target, output);
     }
@@ -101,7 +102,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             if let Some(pipe) = [&sides.first].into_iter().chain(&sides.second).find(|path| !can_be_read_twice(path)) {
                 return Err(Trouble::file(pipe, "what two sides are made of is read more than once: give a file"));
             }
-            let (engine, runner) = (files::engine(games), args.running.runner()?);
+            let (engine, runner) = (files::engine(games), args.running.runner(sides.run_builds(), output)?);
             let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
             let [a, b] = match made {
                 Ok(traces) => traces,
@@ -234,7 +235,7 @@ fn single(games: &Games, path: &Path) -> Result<(Trace, Besides), Trouble> {
         Looked::Trace(_) | Looked::Unknown(..) => (None, Ok(Vec::new())),
         Looked::Log(log, _) => {
             let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
-            let options = Options::default();
+            let options = Options { network: true, ..Options::default() };
             let trace = replay::replay(game, path, &log.session, &options)?.0.trace;
             let rejudged = rejudged(game, &log.session, &options, &trace);
             (Some(trace), rejudged)

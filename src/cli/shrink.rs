@@ -50,7 +50,8 @@ pub(super) struct Args {
         long = "while",
         value_name = "CMD",
         conflicts_with_all = [
-            "a", "b", "a_set", "b_set", "a_preset", "b_preset", "what_if", "open", "on", "tolerance", "overlap"
+            "a", "b", "a_set", "b_set", "a_preset", "b_preset", "what_if", "open", "on", "tolerance", "overlap", "cache",
+            "no_cache"
         ]
     )]
     condition: Option<String>,
@@ -88,6 +89,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
         return Err(Trouble::Request(what.to_owned()));
     }
+    args.running.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
     let target = output.files.target(&args.output, Kind::Log)?;
     let engine = files::engine(games);
     let log = engine.read_log(&args.log)?;
@@ -107,7 +109,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             Property::Asked(Condition::new(command, args.running.time_limit(), stop.clone()), stop)
         }
         None => {
-            let (runner, options) = (args.running.runner()?, args.looking.options());
+            let (runner, options) = (args.running.runner(ways.run_builds(), output)?, args.looking.options());
             Property::first_difference(&quiet, &args.log, &ways, runner, options)?
         }
     };

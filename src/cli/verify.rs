@@ -100,6 +100,8 @@ struct Report {
 }
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
+    output.check_text_option("quiet", args.quiet)?;
+    output.check_text_option("verbose", args.verbose)?;
     let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
     let keep = match (args.accept, args.propose, args.rerecord) {
         (true, _, rerecord) => Keep::Accept { rerecord },

@@ -48,7 +48,10 @@ fn browser() -> Option<(PathBuf, PathBuf)> {
 
 /// Runs the program; what it printed.
 fn hitreg(folder: &Path, line: &str) -> Vec<u8> {
-    let output = Command::new(env!("CARGO_BIN_EXE_hitreg")).args(line.split_whitespace()).current_dir(folder).output();
+    let output = Command::new(env!("CARGO_BIN_EXE_hitreg"))
+        .args(shlex::split(line).expect("words"))
+        .current_dir(folder)
+        .output();
     let output = output.expect("hitreg");
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout

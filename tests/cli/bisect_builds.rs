@@ -10,6 +10,8 @@ use crate::pucks::{example, hitreg, json, lines, script, session, version};
 use crate::repository::{Commit, git};
 use serde_json::Value;
 
+use super::folder::word;
+
 /// `build-01` to `build-64`, of which the 37th brings the bug.
 fn line_of_builds(folder: &Path) -> Vec<PathBuf> {
     let builds: Vec<PathBuf> = (1..=64).map(|n| folder.join(format!("build-{n:02}"))).collect();
@@ -62,12 +64,12 @@ fn builds_that_may_be_needed_next_run_beside_the_one_that_is() {
     let (builds, count) = (line_of_builds(folder), folder.join("at-once"));
     for (number, path) in (1..).zip(&builds) {
         // Each says how many are alive when it begins, itself among them.
-        let (pids, count) = (folder.join("pids"), count.display());
+        let (pids, count) = (word(folder.join("pids")), word(&count));
         let alive = format!(
             "echo $$ >> {0}\nn=0\nfor p in $(cat {0}); do kill -0 $p 2> /dev/null && n=$((n + 1)); done\necho $n >> {count}",
-            pids.display()
+            pids
         );
-        let run = format!("PUCKS_VERSION={number} exec {} \"$@\"", example("pucks_bug").display());
+        let run = format!("PUCKS_VERSION={number} exec {} \"$@\"", word(example("pucks_bug")));
         script(path, &format!("{alive}\nsleep 0.1\n{run}"));
     }
     let mut took = Vec::new();
@@ -159,7 +161,7 @@ fn history(folder: &Path, bad: usize, broken: &[usize]) -> PathBuf {
     let repository = folder.join("repository");
     crate::repository::history(&repository, 100, |commit| {
         let number = if commit < bad { 1 } else { 99 };
-        let build = format!("#!/bin/sh\nPUCKS_VERSION={number} exec {} \"$@\"\n", example("pucks_bug").display());
+        let build = format!("#!/bin/sh\nPUCKS_VERSION={number} exec {} \"$@\"\n", word(example("pucks_bug")));
         Commit::with(if broken.contains(&commit) { "moved.sh" } else { "game.sh" }, &build)
     });
     std::fs::write(repository.join("ready"), "ready").unwrap();
@@ -193,7 +195,7 @@ fn a_commit_of_a_hundred_is_named_and_the_checkout_untouched() {
     let log = session(folder);
     let repository = history(folder, 58, &[]);
     let before = checkout(&repository);
-    let build = format!("echo x >> {}; mkdir -p out && cp game.sh out/game", folder.join("count").display());
+    let build = format!("echo x >> {}; mkdir -p out && cp game.sh out/game", word(folder.join("count")));
     let (found, code) = json(&mut bisect_git(folder, &repository, &log, &build));
     assert_eq!((found["subject"].as_str(), code), (Some("Change number 58"), 1));
     assert_eq!(found["first_bad"], git(&repository, &["rev-parse", "main~42"]).as_str());
@@ -234,7 +236,7 @@ fn killed_and_resumed(jobs: &str) {
     let repository = history(folder, 23, &[30, 31, 50]);
     let before = checkout(&repository);
     let count = folder.join("count");
-    let build = format!("echo x >> {}; mkdir -p out && cp game.sh out/game", count.display());
+    let build = format!("echo x >> {}; mkdir -p out && cp game.sh out/game", word(&count));
     let mut first = bisect_git(folder, &repository, &log, &build);
     let mut first = first.args(["--jobs", jobs]).stdout(Stdio::null()).spawn().expect("hitreg");
     let started = Instant::now();

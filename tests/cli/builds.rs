@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use crate::pucks::{example, hitreg, json, lines, script, session};
 
+use super::folder::word;
+
 /// `hitreg diff` with a cache of its own.
 fn diff(folder: &Path) -> Command {
     let mut command = hitreg();
@@ -28,7 +30,7 @@ fn a_trace_that_is_not_what_was_asked_for_is_untestable() {
     let log = session(folder);
     let pucks = example("pucks");
     let deaf = path(folder, "deaf");
-    script(&deaf, &format!("exec {} replay $2 -o $4", pucks.display()));
+    script(&deaf, &format!("exec {} replay $2 -o $4", word(&pucks)));
     let cases = [
         (["--open", "--open"], "it was asked for --mode open, and its trace says mode closed: it passes that over"),
         (["--b-set", "interpolation.lerp_ms=33"], "it was asked for interpolation.lerp_ms=33, and its trace says"),
@@ -71,7 +73,7 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
     other.header.log_digest = "0".repeat(32);
     let target = Targets::default().file(&path(folder, "other"), Kind::Trace).unwrap();
     hitreg::store::save_trace(&target, &other).unwrap();
-    let folder_name = folder.display();
+    let folder_name = word(folder);
     let cases = [
         ("echo out of cheese >&2; exit 3".to_owned(), "it failed (exit code 3)", "out of cheese"),
         ("echo no such game >&2; exit 125".to_owned(), "it cannot play this log (exit code 125)", "no such game"),
@@ -84,7 +86,7 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
         (format!("cp {folder_name}/other $4; echo done >&2"), "is the trace of another log", "done"),
         ("mkfifo $4; echo done >&2".to_owned(), "this is no regular file", "done"),
         (format!("cp {folder_name}/newer $4; echo done >&2"), "use a newer hitreg", "done"),
-        (format!("cp {} $4; echo done >&2", log.display()), "what it wrote is no trace", "done"),
+        (format!("cp {} $4; echo done >&2", word(&log)), "what it wrote is no trace", "done"),
     ];
     for (text, reason, last_words) in &cases {
         let build = path(folder, "build");
@@ -178,7 +180,7 @@ fn presets_and_settings_are_two_sides_too() {
     let pucks = example("pucks");
     for side in [&["--b-preset", "quake3"][..], &["--b-set", "interpolation.lerp_ms=50"]] {
         let mut own = Command::new(&pucks);
-        let (own, code) = json(own.arg("diff").arg(&log).args(side).arg("--no-cache"));
+        let (own, code) = json(own.arg("diff").arg(&log).args(side));
         assert_eq!((own["verdict"].as_str(), code), (Some("differs"), 1));
         let mut child = diff(folder);
         let (child, _) = json(child.arg(&log).arg("--a").arg(&pucks).arg("--b").arg(&pucks).args(side));
@@ -216,7 +218,7 @@ fn a_log_alone_is_held_against_what_it_says() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
-    let ticks = |build: &str| json(Command::new(example(build)).args(["bisect", "ticks"]).arg(&log).arg("--no-cache"));
+    let ticks = |build: &str| json(Command::new(example(build)).args(["bisect", "ticks"]).arg(&log));
     let (same, code) = ticks("pucks");
     assert_eq!((same["verdict"].as_str(), code), (Some("same"), 0));
     let (found, code) = ticks("pucks_bug");
@@ -286,7 +288,7 @@ fn a_build_in_python_plays_the_same_game() {
     let folder = folder.path();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/pucks.py");
     let build = path(folder, "pucks-in-python");
-    script(&build, &format!("exec {python} {} \"$@\"", source.display()));
+    script(&build, &format!("exec {python} {} \"$@\"", word(&source)));
     for (name, impairments) in [("clean", &[][..]), ("lossy", &["--loss", "5%", "--jitter-ms", "20"])] {
         let log = path(folder, &format!("{name}.hitlog"));
         let mut record = Command::new(example("pucks"));
@@ -306,7 +308,7 @@ fn a_build_in_python_plays_the_same_game() {
         let text = std::fs::read_to_string(&source).unwrap();
         std::fs::write(path(folder, "pucks.py"), text.replace("REFIRE_MS = 250", "REFIRE_MS = 300")).unwrap();
         let changed = path(folder, "changed");
-        script(&changed, &format!("exec {python} {} \"$@\"", path(folder, "pucks.py").display()));
+        script(&changed, &format!("exec {python} {} \"$@\"", word(path(folder, "pucks.py"))));
         let (found, code) = compare(&changed);
         assert_eq!((found["first"]["table"].as_str(), code), (Some("bodies"), 1));
         assert_eq!(found["first"]["field"], "refire_ms");
@@ -328,7 +330,7 @@ fn of_several_settings_those_without_effect_are_named() {
     let log = session(folder);
     let diff = |more: &[&str]| {
         let mut pucks = Command::new(example("pucks"));
-        json(pucks.arg("diff").arg(&log).arg("--no-cache").args(more))
+        json(pucks.arg("diff").arg(&log).args(more))
     };
     let (lerp, far) = ("interpolation.lerp_ms=50", "teleport.distance_units=9000");
     let (found, code) = diff(&["--b-set", lerp, "--b-set", far]);
@@ -370,7 +372,7 @@ fn verify_says_that_a_build_differs_from_a_good_log() {
     let target = Targets::new([], true).file(&trace, Kind::Trace).unwrap();
     hitreg::store::save_trace(&target, &moved).unwrap();
     let build = path(folder, "build");
-    script(&build, &format!("cp {} $4", trace.display()));
+    script(&build, &format!("cp {} $4", word(&trace)));
     let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&build));
     assert_eq!((code, found["logs"][0]["verdict"].as_str()), (1, Some("differs")), "{found:#}");
     let detail = found["logs"][0]["detail"].as_str().unwrap();

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use hitreg::log::Options;
@@ -36,7 +36,7 @@ impl Folder {
         #[cfg(unix)]
         crate::signals::hangups_end_programs();
         let mut command = Command::new(env!("CARGO_BIN_EXE_hitreg"));
-        command.args(line.split_whitespace()).current_dir(&self.dir).stdin(Stdio::null());
+        command.args(words(line)).current_dir(&self.dir).stdin(Stdio::null());
         command
     }
 
@@ -82,12 +82,34 @@ impl Folder {
     }
 }
 
+/// The words of a command line, which may be quoted as in a shell.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    shlex::split(line).unwrap_or_else(|| panic!("a quotation is open: {line}"))
+}
+
+/// A path as one word of a command line or of a script.
+pub(crate) fn word(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref().to_str().expect("a path in UTF-8");
+    shlex::try_quote(path).expect("no zero byte").into_owned()
+}
+
 pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().expect("it ends by itself")
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+#[test]
+fn a_path_with_spaces_and_quotes_is_one_word() {
+    for path in ["/a folder/with 'quotes'/hitreg", "C:\\a folder\\hitreg.exe", "plain"] {
+        assert_eq!(words(&format!("diff a.hitlog --b {} --on hits", word(path)))[3], path);
+    }
+    let folder = Folder::empty();
+    fs::create_dir(folder.path("a folder")).expect("a folder");
+    folder.done("record synth -o 'a folder/a.hitlog' --seconds 1");
+    folder.done(&format!("info {}", word(folder.path("a folder/a.hitlog"))));
 }
 
 pub(crate) fn exit_of(folder: &Folder, line: &str) -> i32 {

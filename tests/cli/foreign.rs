@@ -5,7 +5,7 @@ use hitreg::recorder::{Description, Options, Recorder};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::Usercmd;
 
-use super::folder::{Folder, text};
+use super::folder::{Folder, text, word};
 
 /// A second of one player, with a setting, a field of usercmds and a kind of records that only the game knows.
 fn recorded() -> Folder {
@@ -64,7 +64,7 @@ fn a_setting_of_its_own_goes_to_its_build() {
     let folder = recorded();
     let build = folder.path("build");
     crate::pucks::script(&build, "echo \"$@\" >&2; exit 3");
-    let line = |pair: &str| format!("diff a.hitlog --no-cache --a {0} --b {0} --b-set {pair}", build.display());
+    let line = |pair: &str| format!("diff a.hitlog --no-cache --a {0} --b {0} --b-set {pair}", word(&build));
     for pair in ["sv_gravity=600", "sv_friction=3", "world.friction=3"] {
         let output = folder.run(&line(pair));
         assert_eq!(output.status.code(), Some(125), "{pair}: {}", text(&output.stderr));

@@ -9,6 +9,8 @@ use std::process::Command;
 use crate::pucks::{example, hitreg, session};
 use crate::repository::{Commit, git, history};
 
+use super::folder::word;
+
 /// From this commit on the build has the bug.
 const FIRST_BAD: usize = 13;
 const COMMITS: usize = 20;
@@ -75,7 +77,7 @@ fn git_names_the_commit_by_any_of_the_commands() {
         "cp game.sh game || exit 125\nexec ./game verify match.hitlog",
     ];
     for script in scripts {
-        let script = script.replace("\"$PUCKS_GOOD\"", example("pucks").to_str().unwrap());
+        let script = script.replace("\"$PUCKS_GOOD\"", &word(example("pucks")));
         let found = git_bisect_run(folder, &script);
         assert!(found.said.contains(" is the first bad commit"), "{script}\n{}", found.said);
         assert!(found.log.contains("# first bad commit: ["), "{}", found.log);

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 
 use hitreg::log::{read_session, read_trace};
 
-use super::folder::{Folder, code, exit_of, text};
+use super::folder::{Folder, code, exit_of, text, word};
 use super::pucks::example;
 
 /// Runs it with a file as standard input.
@@ -80,7 +80,7 @@ fn what_no_command_takes_is_refused_with_the_nearest_name() {
 fn builds_do_not_see_the_file() {
     let folder = Folder::with_session();
     config(&folder, "[replay]\nset = [\"lag_compensation.enabled=false\"]\n");
-    let build = env!("CARGO_BIN_EXE_hitreg");
+    let build = word(env!("CARGO_BIN_EXE_hitreg"));
     assert_eq!(exit_of(&folder, &format!("diff a.hittrace a.hitlog --b {build} --no-cache")), 0);
     assert_eq!(exit_of(&folder, "replay a.hitlog -o other.hittrace"), 0);
     assert_eq!(exit_of(&folder, "diff a.hittrace other.hittrace"), 1, "by hand the file counts");

@@ -11,6 +11,8 @@ use crate::pucks::{example, hitreg, json, lines, script, session};
 use crate::repository::{Commit, git, history};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
+use super::folder::word;
+
 /// A folder with a log in it, and one for whatever is temporary.
 struct Place {
     folder: tempfile::TempDir,
@@ -38,7 +40,7 @@ impl Place {
 
     fn hang(&self) -> String {
         let pids = self.path("pids");
-        format!("sleep 300 &\necho $! >> {0}\necho $$ >> {0}\nwait", pids.display())
+        format!("sleep 300 &\necho $! >> {0}\necho $$ >> {0}\nwait", word(pids))
     }
 
     fn interrupted(&self, command: &mut Command, hanging: usize) -> (Option<i32>, String) {
@@ -119,8 +121,8 @@ fn bisect_git_goes_on_where_it_was_interrupted() {
     let repository = place.path("repository");
     history(&repository, 30, |n| {
         let number = if n < 21 { 1 } else { 99 };
-        let build = example("pucks_bug");
-        Commit::with("game.sh", &format!("#!/bin/sh\nPUCKS_VERSION={number} exec {} \"$@\"\n", build.display()))
+        let build = word(example("pucks_bug"));
+        Commit::with("game.sh", &format!("#!/bin/sh\nPUCKS_VERSION={number} exec {build} \"$@\"\n"))
     });
     let before = [git(&repository, &["status", "--porcelain=v2"]), git(&repository, &["rev-parse", "HEAD"])];
     // While there is a file `hang`, the third build takes its time.
@@ -129,8 +131,8 @@ fn bisect_git_goes_on_where_it_was_interrupted() {
     let build = format!(
         "echo x >> {count}\nif test -e {hang} && test $(wc -l < {count}) -ge 3; then\n{}\nfi\ncp game.sh game",
         place.hang(),
-        count = count.display(),
-        hang = hang.display(),
+        count = word(&count),
+        hang = word(&hang),
     );
     let bisect = || {
         let mut bisect = hitreg();

@@ -17,6 +17,8 @@ use hitreg::units::Micros;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::folder::{word, words};
+
 /// What the issue asks for: 80 ms, 15 ms jitter, 3 % loss, reordering.
 const FAR: &str = "--delay-ms 80 --jitter-ms 15 --loss 3% --reorder 2% --duplicate 1%";
 /// How much of a session may be lost to a kill: a second, and what it takes to write it down on a busy machine.
@@ -45,7 +47,7 @@ impl Place {
 
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hitreg"));
-        command.args(line.split_whitespace()).current_dir(&self.dir).stdin(Stdio::null());
+        command.args(words(line)).current_dir(&self.dir).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -394,7 +396,7 @@ fn ctrl_c_ends_either_side_with_a_whole_log() {
 fn what_keeps_a_client_out_is_told_in_a_sentence() {
     let Some(place) = Place::new() else { return };
     let address = format!("127.0.0.1:{}", place.port);
-    let map = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-arena/maps/courtyard.map");
+    let map = word(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-arena/maps/courtyard.map"));
     let server = place.serve("--players 1 --seconds 6");
     std::thread::sleep(Duration::from_millis(700));
     let said = place.refused(&format!("serve -o second.hitlog --bind 127.0.0.1 --port {}", place.port));

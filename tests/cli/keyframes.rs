@@ -53,6 +53,21 @@ fn a_part_is_replayed_from_a_keyframe_and_keyframes_are_verified() {
     assert!(said.contains(&format!("cut.hitlog: the keyframe after tick {tick}")), "{said}");
 }
 
+/// Keyframes that were asked for and cannot be written are no silent omission; the recording itself stays.
+#[test]
+fn keyframes_that_cannot_be_written_are_told_when_a_session_is_recorded() {
+    let folder = Folder::empty();
+    let line = "record synth -o n.hitlog --players 2 --seconds 3 --set wire.sizes=nominal";
+    let output = folder.run(&format!("{line} --keyframes 1"));
+    let said = text(&output.stderr);
+    assert_eq!(code(&output), 128, "{said}");
+    assert!(said.contains("the session is recorded, but has no keyframes: its state cannot be written down"), "{said}");
+    assert_eq!(code(&folder.run("verify n.hitlog")), 0);
+    assert!(folder.refused("keyframes n.hitlog -o k.hitlog --every 1").contains("its state cannot be written down"));
+    // Usual keyframes are only for recordings that can have them.
+    folder.done("record synth -o long.hitlog --players 1 --seconds 61 --set wire.sizes=nominal");
+}
+
 /// A recording of a minute has keyframes by itself, and a shorter one where they are asked for; the records are the same.
 #[test]
 fn a_long_recording_has_keyframes_by_itself() {

@@ -28,6 +28,7 @@ mod report;
 mod repository;
 mod results;
 mod search_text;
+mod sessions;
 #[path = "../../examples/sides/write.rs"]
 mod sides;
 mod signals;

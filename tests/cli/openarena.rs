@@ -1,12 +1,12 @@
 //! A session of OpenArena from outside: imported, its shots compared, explained, reported and exported.
 
-use super::folder::{Folder, code, text};
+use super::folder::{Folder, code, text, word};
 use super::report::page;
 
 /// The log of the session in fixtures/openarena.
 fn folder() -> Folder {
     let folder = Folder::empty();
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena");
+    let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     let said = folder.done(&format!(
         "import quake3-udp {fixtures}/duel.trace.zst --map {fixtures}/hitreg_room.bsp --server-log {fixtures}/duel.server.log \
          -o duel.hitlog"
@@ -66,7 +66,7 @@ fn shots_of_a_real_game_are_in_everything_that_shows_shots() {
 #[test]
 fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
     let folder = Folder::empty();
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena");
+    let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     folder.done(&format!(
         "import quake3-udp {fixtures}/duel.trace.zst --server-log {fixtures}/duel.server.log -o duel.hitlog"
     ));
@@ -107,8 +107,9 @@ fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
 #[test]
 fn another_map_than_that_of_the_session_is_refused() {
     let folder = Folder::empty();
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena");
-    std::fs::copy(format!("{fixtures}/hitreg_room.bsp"), folder.path("q3dm6.bsp")).expect("a copy");
+    let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena/hitreg_room.bsp"), folder.path("q3dm6.bsp"))
+        .expect("a copy");
     let import = format!("import quake3-udp {fixtures}/duel.trace.zst -o duel.hitlog --map q3dm6.bsp");
     let why = folder.refused(&import);
     assert!(why.contains("q3dm6.bsp: the session was played on `hitreg_room`") && why.contains("--force-map"), "{why}");
@@ -119,7 +120,7 @@ fn another_map_than_that_of_the_session_is_refused() {
 #[test]
 fn a_server_log_of_another_session_is_noticed() {
     let folder = Folder::empty();
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena");
+    let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     let import = format!("import quake3-udp {fixtures}/duel.trace.zst -o duel.hitlog --force --server-log");
     let said = folder.done(&format!("{import} {fixtures}/duel.server.log"));
     assert!(said.contains("lines of damage, 21 of them told to a shooter"), "{said}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::folder::{Folder, exit_of, text};
+use super::folder::{Folder, exit_of, text, word};
 
 /// Every command that writes, up to its output, with its inputs.
 const COMMANDS: &[(&str, &[&str])] = &[
@@ -61,7 +61,7 @@ fn other_names(folder: &Folder, name: &str) -> Vec<String> {
         name.to_owned(),
         format!("./{name}"),
         format!("../{folder_name}/{name}"),
-        folder.path(name).display().to_string(),
+        word(folder.path(name)),
         link("hard", |to, link| fs::hard_link(to, link)),
     ];
     #[cfg(unix)]

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+use super::folder::word;
+
 /// The command line under test.
 pub(crate) fn hitreg() -> Command {
     #[cfg(unix)]
@@ -45,8 +47,8 @@ pub(crate) fn script(path: &Path, text: &str) {
 
 /// A script that is the N-th version of the example with the bug, and says in `count` that it ran.
 pub(crate) fn version(path: &Path, number: usize, count: &Path) {
-    let (build, count) = (example("pucks_bug"), count.display());
-    script(path, &format!("echo {number} >> {count}\nPUCKS_VERSION={number} exec {} \"$@\"", build.display()));
+    let (build, count) = (word(example("pucks_bug")), word(count));
+    script(path, &format!("echo {number} >> {count}\nPUCKS_VERSION={number} exec {build} \"$@\""));
 }
 
 /// The JSON that a command printed, and its exit code.

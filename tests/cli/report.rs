@@ -72,6 +72,8 @@ fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
     let corrected = trace.table("corrections").expect("corrections").u32s("fields").iter().filter(|n| **n > 0).count();
     assert_eq!(side["corrections"].as_array().map(Vec::len), Some(corrected));
     assert_eq!(side["notes"], Value::Array(vec![]), "of a whole log all is known");
+    let (_, of_trace) = page(&folder, "a.hittrace");
+    assert_eq!(of_trace["sides"][0]["tables"], side["tables"], "a log and its trace have the same tables");
     assert!(contents["walls"]["of"]["rows"].as_u64().is_some_and(|walls| walls > 50));
     assert!(!side["packets"].as_array().expect("packets").is_empty());
 
@@ -140,7 +142,7 @@ fn two_sides_have_the_difference_that_diff_finds() {
     let folder = Folder::with_session();
     let sides = "a.hitlog --b-set lag_compensation.enabled=false";
     let (_, contents) = page(&folder, sides);
-    let output = folder.run(&format!("diff {sides} --no-cache --format json"));
+    let output = folder.run(&format!("diff {sides} --format json"));
     let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(contents["sides"].as_array().map(Vec::len), Some(2));
     assert_eq!(contents["difference"]["hits"], diff["hits"]);

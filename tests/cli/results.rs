@@ -6,7 +6,7 @@ use std::path::Path;
 use hitreg::store;
 use serde_json::Value;
 
-use super::folder::{Folder, code, exit_of, text};
+use super::folder::{Folder, code, exit_of, text, word};
 
 #[test]
 fn a_real_demo_is_imported_and_replayed() {
@@ -19,7 +19,7 @@ fn a_real_demo_is_imported_and_replayed() {
     let demo = data.join("matches/demo22.qwd.xz");
     let import = |map: &str| {
         let map = data.join("maps").join(map);
-        format!("import qwd {} --map {} -o a.hitlog", demo.display(), map.display())
+        format!("import qwd {} --map {} -o a.hitlog", word(&demo), word(map))
     };
     let said = folder.refused(&import("e1m2.bsp.gz"));
     assert!(said.contains("e1m2.bsp.gz: the demo was played on `dm4`"), "{said}");
@@ -28,6 +28,11 @@ fn a_real_demo_is_imported_and_replayed() {
     let packets = &info["packets"];
     let figures = [&info["usercmds"], &packets["received"], &packets["lost"], &packets["choked"]];
     assert_eq!(figures.map(Value::as_u64), [43_904, 42_713, 170, 1_021].map(Some));
+    // A page and a time line count the same.
+    let log = hitreg::store::read_log(&folder.path("a.hitlog")).expect("a log");
+    let packets = hitreg::traffic::of_session(&log);
+    let lost = packets.iter().filter(|packet| !packet.is_up && packet.took_us.is_none()).count();
+    assert_eq!((packets.iter().filter(|packet| !packet.is_up).count(), lost), (42_713 + 170, 170));
     let rtt = &info["rtt_ms"];
     let measured = [&rtt["p5"], &rtt["p50"], &rtt["p95"], &rtt["p99"]].map(|p| p.as_f64().unwrap_or(f64::NAN));
     for (measured, expected) in measured.into_iter().zip([42.0, 42.0, 42.0, 46.0]) {
@@ -56,8 +61,8 @@ fn a_folder_of_demos_is_imported_in_one_go() {
     }
     let folder = Folder::empty();
     fs::create_dir(folder.path("logs")).expect("a folder");
-    let line = |demos: &str| format!("import qwd {demos} --maps {} -o logs", data.join("maps").display());
-    let drills = data.join("drills").display().to_string();
+    let line = |demos: &str| format!("import qwd {demos} --maps {} -o logs", word(data.join("maps")));
+    let drills = word(data.join("drills"));
     let imported = folder.json(&line(&drills));
     let logs = imported["logs"].as_array().expect("a list");
     assert_eq!((logs.len(), imported["refused"].as_array().map(Vec::len)), (12, Some(0)));
@@ -75,7 +80,7 @@ fn a_folder_of_demos_is_imported_in_one_go() {
 
     // What cannot be imported is named, and the rest is there.
     fs::write(folder.path("junk.qwd"), "no demo").expect("written");
-    let demo = data.join("matches/demo09.qwd.xz").display().to_string();
+    let demo = word(data.join("matches/demo09.qwd.xz"));
     // So is the second of the same name. What is cut off is imported up to there, packed or not.
     let packed = fs::read(data.join("matches/demo22.qwd.xz")).expect("the demo");
     fs::write(folder.path("cut.qwd.xz"), &packed[..packed.len() / 3]).expect("written");
@@ -269,7 +274,7 @@ fn scenarios_and_options_make_the_same_log() {
 #[test]
 fn hits_that_were_not_judged_are_untestable() {
     let folder = Folder::with_session();
-    let build = env!("CARGO_BIN_EXE_hitreg");
+    let build = word(env!("CARGO_BIN_EXE_hitreg"));
     for command in ["diff", "bisect ticks"] {
         let line = format!("{command} a.hitlog --b {build} --on hits");
         assert_eq!(exit_of(&folder, &line), 0, "{line}");

@@ -8,6 +8,8 @@ use std::process::Command;
 use crate::pucks::{example, hitreg, script, session};
 use crate::repository::{Commit, history};
 
+use super::folder::word;
+
 /// A folder with a log and with a build `good` and a build `bug` in it.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -18,7 +20,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn build(folder: &Path, name: &str, version: usize) {
-    script(&folder.join(name), &format!("PUCKS_VERSION={version} exec {} \"$@\"", example("pucks_bug").display()));
+    script(&folder.join(name), &format!("PUCKS_VERSION={version} exec {} \"$@\"", word(example("pucks_bug"))));
 }
 
 /// What a command prints, which fits the page, and how it ends.
@@ -45,7 +47,8 @@ fn bisect_ticks() {
     let folder = folder();
     let ticks = |args: &[&str]| {
         let mut pucks = Command::new(example("pucks"));
-        pucks.args(["bisect", "ticks", "game.hitlog", "--no-cache"]).args(args);
+        let runs_builds = args.iter().any(|arg| ["--a", "--b"].contains(arg));
+        pucks.args(["bisect", "ticks", "game.hitlog"]).args(args).args(runs_builds.then_some("--no-cache"));
         printed(folder.path(), &mut pucks)
     };
     let (text, code) = ticks(&["--a", "./good", "--b", "./bug"]);

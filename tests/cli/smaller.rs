@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use crate::pucks::{example, json, session};
 
+use super::folder::word;
+
 #[test]
 fn a_changed_hit_is_shrunk_to_those_it_is_about() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,8 +80,7 @@ fn a_command_says_what_a_log_must_still_show() {
         assert!(stderr.contains(said) && !small.exists(), "{condition}: {stderr}");
     }
     // Any log with a shot in it.
-    let condition =
-        format!("{} info {{}} --format json | grep -q '\"players\": 0' ; exit 1", example("pucks").display());
+    let condition = format!("{} info {{}} --format json | grep -q '\"players\": 0' ; exit 1", word(example("pucks")));
     let (report, code) = json(&mut shrink(&condition));
     assert_eq!((report["players"].as_u64(), code), (Some(1), 0), "{report}");
 }

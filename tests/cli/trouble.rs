@@ -6,7 +6,7 @@ use std::path::Path;
 use hitreg::store::{Kind, Targets};
 use hitreg::trace::{Table, Trace};
 
-use super::folder::{Folder, code, exit_of, text};
+use super::folder::{Folder, code, exit_of, text, word};
 
 #[test]
 fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
@@ -208,7 +208,7 @@ fn endless_input_is_refused() {
 #[test]
 fn no_option_is_ignored_beside_another() {
     let folder = Folder::with_session();
-    let build = env!("CARGO_BIN_EXE_hitreg");
+    let build = word(env!("CARGO_BIN_EXE_hitreg"));
     let cases = [
         ("diff a.hitlog --a BUILD --b BUILD --what-if rejudge", "--what-if rejudge judges shots under other settings"),
         ("bisect ticks a.hitlog --b BUILD --what-if rejudge", "--what-if rejudge judges shots under other settings"),
@@ -227,9 +227,57 @@ fn no_option_is_ignored_beside_another() {
         ("shrink a.hitlog --while true --on hits -o new.hitlog", "cannot be used with"),
         ("shrink a.hitlog --while true --open -o new.hitlog", "cannot be used with"),
         ("replay a.hitlog --tables shots", "required"),
+        ("diff a.hitlog --b-preset quake3 --time-limit 9", "--time-limit is about running builds, and no build runs"),
+        ("diff a.hitlog --b-preset quake3 --cache c", "--cache is about running builds, and no build runs"),
+        ("diff a.hittrace a.hitlog --no-cache", "--no-cache is about running builds, and no build runs"),
+        ("bisect ticks a.hitlog --no-cache", "--no-cache is about running builds, and no build runs"),
+        ("report a.hitlog --no-cache -o new.html", "--no-cache is about running builds, and no build runs"),
+        ("report a.hitlog --from 1 --time-limit 9 -o new.html", "--time-limit is about running builds"),
+        ("shrink a.hitlog --b-preset quake3 --cache c -o new.hitlog", "--cache is about running builds"),
+        ("shrink a.hitlog --while true --no-cache -o new.hitlog", "cannot be used with"),
+        ("verify a.hitlog --time-limit 9", "required"),
+        ("diff a.hitlog --b-preset quake3 --on hits --tolerance yaw=1", "a comparison of hits does not look at that"),
+        ("diff a.hitlog --b-preset quake3 --on hits --tolerance rewind_us=1", "a comparison of hits does not look at"),
+        ("diff a.hitlog --b-preset quake3 --on views --tolerance error_units=1", "a comparison of views does not look"),
+        (
+            "bisect ticks a.hitlog --b-preset quake3 --on state --tolerance drawn=1",
+            "a comparison of state does not look",
+        ),
+        ("diff a.hitlog --b-preset quake3 --summary --format json", "--summary changes the text alone"),
+        ("diff a.hitlog --b-preset quake3 -v --format json", "--verbose changes the text alone"),
+        ("verify a.hitlog -v --format json", "--verbose changes the text alone"),
+        ("verify a.hitlog -q --format json", "--quiet changes the text alone"),
+        (
+            "replay a.hitlog --mode open --what-if rejudge --set lag_compensation.enabled=false",
+            "in open loop no server judges shots again",
+        ),
+        (
+            "export a.hitlog --table shots --mode open --what-if rejudge --set lag_compensation.enabled=false",
+            "in open loop no server judges shots again",
+        ),
+        (
+            "diff a.hitlog --open --what-if rejudge --b-set lag_compensation.enabled=false",
+            "in open loop no server judges shots again",
+        ),
+        ("record synth -o n.hitlog --seconds 3 --keyframes 5", "the first keyframe would be after 5 s"),
+        ("record synth -o /dev/stdout --seconds 3 --keyframes 1", "--keyframes reads the log again"),
     ];
     for (line, reason) in cases {
-        let said = folder.refused(&line.replace("BUILD", build));
+        let said = folder.refused(&line.replace("BUILD", &build));
         assert!(said.contains(reason), "{line}: {said}");
+    }
+    // Where they have an effect, they are taken.
+    for line in [
+        "diff a.hitlog --b BUILD --no-cache --time-limit 60 --on state --tolerance origin=1",
+        "diff a.hitlog --a BUILD --cache kept --on views --tolerance origin=1",
+        "diff a.hittrace a.hitlog --summary",
+        "verify a.hitlog --build BUILD --time-limit 60",
+    ] {
+        assert!([0, 125].contains(&exit_of(&folder, &line.replace("BUILD", &build))), "{line}");
+    }
+    // A config file's defaults apply where they can.
+    fs::write(folder.path("hitreg.toml"), "[diff]\nno-cache = true\nsummary = true\ntime-limit = 60\n").unwrap();
+    for line in ["diff a.hittrace a.hittrace", "diff a.hittrace a.hittrace --format json"] {
+        assert_eq!(exit_of(&folder, line), 0, "{line}");
     }
 }

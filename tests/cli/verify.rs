@@ -7,7 +7,7 @@ use hitreg::record::{Execution, Session};
 use hitreg::store;
 use serde_json::Value;
 
-use super::folder::{Folder, code, exit_of, text};
+use super::folder::{Folder, code, exit_of, text, word};
 use super::pucks::{example, script, session};
 
 fn log(folder: &Folder, name: &str) -> Session {
@@ -233,8 +233,8 @@ fn any_build_is_verified() {
     let folder = Folder::empty();
     session(folder.dir.path());
     let build = |name: &str, number: usize| {
-        let build = example("pucks_bug");
-        script(&folder.path(name), &format!("PUCKS_VERSION={number} exec {} \"$@\"", build.display()));
+        let build = word(example("pucks_bug"));
+        script(&folder.path(name), &format!("PUCKS_VERSION={number} exec {build} \"$@\""));
     };
     build("good", 1);
     build("bug", 99);
@@ -308,7 +308,7 @@ fn a_golden_that_is_no_file_keeps_nobody_waiting() {
 fn a_log_has_one_golden_by_every_route() {
     let folder = Folder::with_session();
     folder.done("record synth -o keyed.hitlog --seconds 6 --keyframes 2");
-    let build = env!("CARGO_BIN_EXE_hitreg");
+    let build = word(env!("CARGO_BIN_EXE_hitreg"));
     for log in ["a", "keyed"] {
         folder.done(&format!("verify {log}.hitlog --accept"));
         let accepted = read(&folder, &format!("{log}.golden"));
@@ -362,7 +362,7 @@ fn the_next_command_of_a_foreign_game_can_run() {
     let folder = Folder::empty();
     let log = session(folder.dir.path());
     let build = example("pucks");
-    let line = format!("verify {} --build {}", log.display(), build.display());
+    let line = format!("verify {} --build {}", word(&log), word(&build));
     folder.done(&format!("{line} --accept"));
     let golden = log.with_extension("golden");
     let accepted = fs::read_to_string(&golden).unwrap();

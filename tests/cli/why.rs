@@ -293,7 +293,7 @@ fn a_target_was_drawn_from_the_snapshots_that_are_named() {
 fn a_changed_shot_is_explained_on_both_sides() {
     let folder = Folder::empty();
     folder.done("quickstart");
-    let line = "diff quickstart.hitlog --no-cache --b-set lag_compensation.enabled=false --what-if rejudge";
+    let line = "diff quickstart.hitlog --b-set lag_compensation.enabled=false --what-if rejudge";
     let output = folder.run(&format!("{line} --why 2 --format json"));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let changed = &found["hits"]["changed"][1];
@@ -313,7 +313,7 @@ fn a_player_who_is_asked_about_is_named_in_either_way_and_a_diff_says_first_how_
     folder.done("quickstart");
     let by_option = folder.done("why quickstart.hitlog --correction 2 --player p3");
     assert_eq!(folder.done("why quickstart.hitlog p3 --correction 2"), by_option);
-    let line = "diff quickstart.hitlog --no-cache --b-set lag_compensation.enabled=false --what-if rejudge";
+    let line = "diff quickstart.hitlog --b-set lag_compensation.enabled=false --what-if rejudge";
     let page = text(&folder.run(line).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let story = "(2 more shots missed in both for another reason or in one run alone), the first at 1.406 s, with \
          lag_compensation.enabled=false differs at";

@@ -128,7 +128,7 @@ fn small_trace() -> Trace {
         mode: "closed".into(),
         log_digest: "00".into(),
         settings: vec![("server.tick_hz".into(), "64".into())],
-        part: None,
+        ..TraceHeader::default()
     };
     Trace { header, tables: vec![Table::new("views", columns), Table::new("shots", vec![])] }
 }

@@ -305,7 +305,7 @@ fn trace() -> impl Strategy<Value = Trace> {
         columns
     };
     (".*", ".*", proptest::collection::vec(columns, 0..4)).prop_map(move |(game, mode, tables)| Trace {
-        header: TraceHeader { game, mode, log_digest: "00".into(), settings: Vec::new(), part: None },
+        header: TraceHeader { game, mode, log_digest: "00".into(), settings: Vec::new(), ..TraceHeader::default() },
         tables: tables
             .into_iter()
             .enumerate()

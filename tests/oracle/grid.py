@@ -263,7 +263,7 @@ def report_log(s: Session) -> None:
     told = s.json("info a.hitlog", (0,))
     for way, key in (("up", "packets_up"), ("down", "packets")):
         counted = page.packets(way)
-        if (told.get(key) or {}).get("sent") and counted["shown"]:
+        if (told.get(key) or {}).get("lost") is not None and counted["shown"]:
             same(f"packets {way} that were lost, page and info", counted["lost"], told[key]["lost"])
 
 
@@ -504,7 +504,7 @@ def counts(s: Session) -> None:
     """`info --replay` and `replay` count the same shots, hits, usercmds, losses and choked updates."""
     s.require_replay()
     told = s.json("info a.hitlog --replay", (0,))
-    # `info` does not replay the log of one side.
+    # `info` does not replay the log of a client.
     for key, part in (("shots", "fired"), ("hits", "hit")):
         if told.get(key) is not None or s.recording.kind == "synth":
             same(f"{key}, info and replay", told.get(key), s.replay["shots"][part])

@@ -74,7 +74,7 @@ fn a_comparison_of_some_tables_asks_for_no_others_and_comes_out_as_one_of_all() 
         let b = Way { set: vec!["interpolation.lerp_ms=50".to_owned()], ..Way::default() };
         let mut ways = Ways { a: Way::default(), b };
         ways.ask_for(tables);
-        let sides = Sides { first: log.clone(), second: None, ways, across: None };
+        let sides = Sides { first: log.clone(), second: None, ways, across: None, compare_unrelated: false };
         let [a, b] = sides.held(&engine, &runner).expect("it is there").made.expect("both can be replayed");
         let traces = [a.source(), b.source()];
         let names: Vec<String> = traces[0].tables().iter().map(|(table, _)| table.name.clone()).collect();

@@ -100,7 +100,7 @@ pub enum Verdict {
 /// Compares two traces.
 ///
 /// # Errors
-/// When neither trace has a column that a tolerance names.
+/// When no compared column has the name of a tolerance.
 pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
     diff_sources(a, b, options)
 }
@@ -110,11 +110,11 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, Di
 /// memory.
 ///
 /// # Errors
-/// When neither trace has a column that a tolerance names, or a trace cannot be read.
+/// When no compared column has the name of a tolerance, or a trace cannot be read.
 pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
     let (left, right) = (a.tables(), b.tables());
     let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
-    options.tolerances.check(&shapes)?;
+    options.tolerances.check(&shapes, options.on)?;
     let clocks = [Clock::of(a).map_err(DiffError::Unread)?, Clock::of(b).map_err(DiffError::Unread)?];
     let clocks = [&clocks[0], &clocks[1]];
     let mut compared = compare_tables([a, b], [&left, &right], clocks, options)?;

@@ -209,13 +209,18 @@ fn counts(summary: &Summary) -> Vec<(String, u64)> {
 /// `tick 210 p1 #197 rifle at p0: hit p0 chest 24; screen: hit p0; rewound 151.2 ms, view error 0.000`.
 fn shot(shots: &Table, row: usize) -> String {
     let get = |name: &str| value(shots, name, row);
-    let mut text = format!("tick {} p{} #{} {}", get("tick"), get("shooter"), get("command"), get("weapon"));
+    let mut text = format!("tick {} p{} #{}", get("tick"), get("shooter"), get("command"));
+    // A game without names of weapons or hitgroups leaves no gaps.
+    let words = |words: &[String]| -> String {
+        words.iter().filter(|word| !word.is_empty()).map(|word| format!(" {word}")).collect()
+    };
+    text.push_str(&words(&[get("weapon")]));
     if get("impact") == "1" {
         text.push_str(" impact");
     }
-    let _ = write!(text, ": {}", get("reason"));
+    let _ = write!(text, ":{}", words(&[get("reason")]));
     if get("target") != "none" {
-        let _ = write!(text, " {} {} {}", get("target"), get("hitgroup"), get("damage"));
+        text.push_str(&words(&[get("target"), get("hitgroup"), get("damage")]));
     }
     if get("predicted_reason") != "not predicted" {
         let _ = write!(text, "; on screen: {}", get("predicted_reason"));
@@ -249,7 +254,28 @@ fn value(table: &Table, name: &str, row: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::difference;
+    use super::*;
+    use hitreg_log::trace::Column;
+
+    #[test]
+    fn a_shot_without_names_of_weapon_and_hitgroup_has_single_spaces() {
+        let number = |name: &str, value| Column::new(name, Data::U32(vec![value]));
+        let word = |name: &str, word: &str| Column::new(name, Data::Name { names: vec![word.into()], codes: vec![0] });
+        let table = |weapon: &str, hitgroup: &str| {
+            let numbers = [("tick", 3), ("shooter", 2), ("command", 787), ("impact", 0), ("damage", 24)];
+            let words = [
+                ("weapon", weapon),
+                ("hitgroup", hitgroup),
+                ("reason", "hit"),
+                ("target", "p0"),
+                ("predicted_reason", "not predicted"),
+            ];
+            let columns = numbers.map(|(name, value)| number(name, value)).into_iter();
+            Table::new(shots::NAME, columns.chain(words.map(|(name, value)| word(name, value))).collect())
+        };
+        assert_eq!(shot(&table("", ""), 0), "tick 3 p2 #787: hit p0 24");
+        assert_eq!(shot(&table("rifle", "chest"), 0), "tick 3 p2 #787 rifle: hit p0 chest 24");
+    }
 
     fn golden(digest: &str, hits: u32, shots: &[&str]) -> String {
         let shots: String = shots.iter().map(|shot| format!("{shot}\n")).collect();

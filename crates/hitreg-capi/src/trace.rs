@@ -7,7 +7,7 @@ use super::guard::hitreg_code::{self, HITREG_MISFIT, HITREG_VALUE};
 use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
 use super::hitreg_log;
 use ::hitreg_log::store::{self, Kind, Targets};
-use ::hitreg_log::trace::{Column, Data, Table, Trace, TraceHeader};
+use ::hitreg_log::trace::{Column, Data, SessionSource, Table, Trace, TraceHeader};
 
 /// A trace under construction: a sequence of tables with their columns. One thread at a time.
 pub struct hitreg_trace {
@@ -38,6 +38,7 @@ pub unsafe extern "C" fn hitreg_trace_new(
             log_digest: log.digest.to_string(),
             settings: log.session.header.settings.clone(),
             part: None,
+            session: Some(SessionSource::of(&log.session.header)),
         };
         answer(trace, Box::into_raw(Box::new(hitreg_trace { trace: Trace { header, tables: Vec::new() } })))
     })

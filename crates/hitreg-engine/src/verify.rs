@@ -227,14 +227,7 @@ fn judge_figures(
     (whole, replays): (Option<(Digest, Option<String>)>, Option<Finding>),
     (against, difference): (Against<'_>, Option<TextDiff>),
 ) -> Verified {
-    // A server's log has no client frames, and another build's trace may lack their table.
-    let exercised = match figures.exercised.active_usercmds {
-        0 => {
-            let Facts { usercmds, active_usercmds, .. } = *facts;
-            Exercised { usercmds, active_usercmds, ..figures.exercised }
-        }
-        _ => figures.exercised,
-    };
+    let exercised = facts.completed(figures.exercised);
     let broken = |detail: &String| (Verdict::Broken, Why::Contradiction, detail.clone());
     let found = facts
         .contradiction

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::record::{CellKind, Class, Field, Holds, Scope, Session, StateKey, sent_differently};
 use crate::trace::schema::{Role, bodies, executed, frames, ticks};
-use crate::trace::{Column, Data, Table, Trace, TraceHeader};
+use crate::trace::{Column, Data, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
 
 /// The error for a log that does not hold the server's state.
@@ -43,6 +43,7 @@ pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
         log_digest: String::new(),
         settings: session.header.settings.clone(),
         part: None,
+        session: Some(SessionSource::of(&session.header)),
     };
     Trace { header, tables: vec![ticks(session), bodies(session, hidden), executed(session), frames(session)] }
 }

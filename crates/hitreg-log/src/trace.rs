@@ -41,7 +41,8 @@ pub use source::{each_part, gathered};
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{ClockTime, Micros};
+use crate::record::{Header, Origin, SessionId};
+use crate::units::{ClockTime, Micros, Seed};
 
 /// The tables of one replay of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,6 +67,35 @@ pub struct TraceHeader {
     /// Start and end (exclusive) of the replayed part; `None` for the whole session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<[Micros; 2]>,
+    /// The recorded session; `None` if the build did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionSource>,
+}
+
+/// What a log and its traces say about the identity of the recorded session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSource {
+    /// Name of the map; empty if unknown.
+    pub map: String,
+    /// Random seed of the session.
+    pub seed: Seed,
+    /// Whether the session was simulated in virtual time, so that seed and settings determine it.
+    pub synthetic: bool,
+    /// The session that both sides recorded; only if the log holds one side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<SessionId>,
+}
+
+impl SessionSource {
+    /// Returns the identity of a log's session.
+    pub fn of(header: &Header) -> SessionSource {
+        SessionSource {
+            map: header.map.clone(),
+            seed: header.seed,
+            synthetic: header.origin == Origin::Synthetic,
+            id: header.side.map(|side| side.session),
+        }
+    }
 }
 
 impl Trace {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::{ArrivalRecord, Fates, PacketRecord, PlayerRecords, Session, SnapshotRecord, Stretch};
+use crate::record::{
+    ArrivalRecord, Fates, Header, Origin, PacketRecord, PlayerRecords, Session, SnapshotRecord, Stretch,
+};
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, Data, Table, Trace, TraceSource, each_part, gathered};
 use crate::units::{Micros, SnapshotSeq};
@@ -26,25 +28,67 @@ pub struct Packet {
 
 /// Returns the packets of a log, by player and direction, in the order of their numbers. It omits packets after the
 /// last known arrival, because they may have been in transit at the end. It also omits a direction without arrivals.
+///
+/// A receiver's recording holds only the snapshots that arrived. Its lost snapshots are the gaps between their numbers,
+/// without the updates that the server held back and numbered too.
 pub fn of_session(session: &Session) -> Vec<Packet> {
     let mut all = Vec::new();
     for (player, records) in (0..).zip(&session.players) {
-        of_player(&mut all, player, records);
+        of_player(&mut all, player, records, is_received(&session.header));
     }
     all
 }
 
-fn of_player(all: &mut Vec<Packet>, player: u32, records: &PlayerRecords) {
+/// Returns whether a log's snapshots are only those that its recorder received.
+pub fn is_received(header: &Header) -> bool {
+    matches!(header.origin, Origin::Imported { .. })
+}
+
+/// Number, send time in µs, bytes, and the number of updates held back before it.
+type SentRow = (u32, i64, u16, u8);
+
+fn of_player(all: &mut Vec<Packet>, player: u32, records: &PlayerRecords, is_received: bool) {
     let up = records.sent.iter().map(|sent| (sent.number, sent.at.0, sent.bytes, 0));
     add(all, (player, true), up, &records.reached);
     let down = records.snapshots.iter().map(|sent| (sent.seq.0, sent.at.0, sent.bytes, sent.choked));
-    add(all, (player, false), down, &records.received);
+    match is_received {
+        true => add(all, (player, false), with_lost(down).into_iter(), &records.received),
+        false => add(all, (player, false), down, &records.received),
+    }
 }
+
+/// Adds the lost snapshots to received ones: as many as each gap has numbers beyond the updates that were held back.
+/// Their send times are spread over the gap.
+fn with_lost(received: impl Iterator<Item = SentRow>) -> Vec<SentRow> {
+    let (mut all, mut held_back): (Vec<SentRow>, u64) = (Vec::new(), 0);
+    // A crafted file may claim any gap.
+    let mut most = MOST_LOST_BESIDE;
+    for row @ (number, sent_us, _, choked) in received {
+        most = most.saturating_add(1);
+        held_back += u64::from(choked);
+        if let Some(&(before, before_us, ..)) = all.last() {
+            let missing = u64::from(number.saturating_sub(before).saturating_sub(1));
+            let lost = missing.saturating_sub(held_back);
+            held_back -= missing - lost;
+            let lost = u32::try_from(lost).unwrap_or(u32::MAX).min(most);
+            most -= lost;
+            for n in 1..=lost {
+                let share = i64::from(n) * sent_us.saturating_sub(before_us) / i64::from(lost + 1);
+                all.push((before + n, before_us.saturating_add(share), 0, 0));
+            }
+        }
+        all.push(row);
+    }
+    all
+}
+
+/// The limit on a player's lost snapshots beyond the number of received ones.
+const MOST_LOST_BESIDE: u32 = 1 << 12;
 
 fn add(
     all: &mut Vec<Packet>,
     (player, is_up): (u32, bool),
-    sent: impl Iterator<Item = (u32, i64, u16, u8)>,
+    sent: impl Iterator<Item = SentRow>,
     arrivals: &[ArrivalRecord],
 ) {
     let fates = Fates::new(arrivals);
@@ -130,13 +174,16 @@ pub fn put_by(stretch: &Stretch) -> [Table; 2] {
     ]
 }
 
-/// Returns the log's packets from the tables that [`put_by`] stored in a trace, as [`of_session`] does. A read error
-/// takes the place of packets.
+/// Returns the log's packets from the tables that [`put_by`] stored in a trace, as [`of_session`] does; `is_received` is
+/// what [`is_received()`] says of the log. A read error takes the place of packets.
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
-pub fn of_log_beside(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
-    by_player(trace, [SENT, ARRIVED], |player, [sent, arrived]| of_rows(player, &sent, &arrived))
+pub fn of_log_beside(
+    trace: &dyn TraceSource,
+    is_received: bool,
+) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
+    by_player(trace, [SENT, ARRIVED], move |player, [sent, arrived]| of_rows(player, &sent, &arrived, is_received))
 }
 
 /// Returns the packets of a trace, as [`of_trace`] does.
@@ -186,7 +233,7 @@ fn rows_of(rows: &Table, players: &[u32]) -> Vec<u32> {
     (0..).zip(rows.u32s("player")).filter(|(_, player)| players.contains(player)).map(|(row, _)| row).collect()
 }
 
-fn of_rows(player: u32, sent: &Table, arrived: &Table) -> Vec<Packet> {
+fn of_rows(player: u32, sent: &Table, arrived: &Table, is_received: bool) -> Vec<Packet> {
     let mut records = PlayerRecords::default();
     let cells = |table: &Table, row: usize| {
         let number = |name: &str| table.u32s(name).get(row).copied().unwrap_or_default();
@@ -213,7 +260,7 @@ fn of_rows(player: u32, sent: &Table, arrived: &Table) -> Vec<Packet> {
         to.push(ArrivalRecord { number, at });
     }
     let mut all = Vec::new();
-    of_player(&mut all, player, &records);
+    of_player(&mut all, player, &records, is_received);
     all
 }
 
@@ -221,6 +268,22 @@ fn of_rows(player: u32, sent: &Table, arrived: &Table) -> Vec<Packet> {
 mod tests {
     use super::*;
     use crate::trace::schema::packets::{Row, Writer};
+
+    #[test]
+    fn gaps_in_a_receivers_recording_are_lost_snapshots() {
+        let received =
+            [(10, 1_000, 50, 3), (11, 2_000, 50, 0), (14, 8_000, 50, 0), (18, 9_000, 50, 2), (19, 9_500, 50, 0)];
+        let all = with_lost(received.into_iter());
+        let lost: Vec<_> = all.iter().filter(|(_, _, bytes, _)| *bytes == 0).map(|row| (row.0, row.1)).collect();
+        // The first row's three were held back before the recording began, and cover the first gap's two and one more.
+        assert_eq!(lost, []);
+        let lost: Vec<_> = with_lost(received[1..].iter().copied())
+            .iter()
+            .filter(|row| row.2 == 0)
+            .map(|row| (row.0, row.1))
+            .collect();
+        assert_eq!(lost, [(12, 4_000), (13, 6_000), (15, 8_500)]);
+    }
 
     #[test]
     fn what_may_be_on_its_way_is_not_lost() {

@@ -70,11 +70,11 @@ pub struct Info {
     pub usercmds_firing: usize,
     /// Packets from the server to all recorded players.
     pub packets: Packets,
-    /// Packets to the server; none in an imported recording, which does not record arrivals.
+    /// Packets to the server; unknown in an imported recording, which does not record arrivals.
     pub packets_up: Packets,
     /// Time from making a usercmd to receiving its ack, over all recorded players.
     pub rtt_ms: Percentiles,
-    /// The figures of each recorded player.
+    /// The figures of each player with records: the client's own, or the server's about it.
     pub by_player: Vec<PlayerFigures>,
     /// The number of records of each kind, by the kind's name in the format.
     pub records: BTreeMap<String, usize>,
@@ -101,7 +101,7 @@ pub struct GapFigures {
 pub struct PlayerFigures {
     /// The player's name in the log.
     pub name: String,
-    /// The number of client frames.
+    /// The number of client frames, or of usercmds that the server received if the log holds only the server.
     pub usercmds: usize,
     /// Packets from the server.
     pub packets: Packets,
@@ -111,18 +111,19 @@ pub struct PlayerFigures {
     pub rtt_ms: Percentiles,
 }
 
-/// Counts of the packets of one direction.
+/// Counts of the packets of one direction; each is `None` if the log does not hold it. A log of one side holds what that
+/// side sent or received, and not both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Packets {
     /// Packets that the sender numbered.
-    pub sent: u64,
+    pub sent: Option<u64>,
     /// Packets that arrived, each counted once.
-    pub received: u64,
+    pub received: Option<u64>,
     /// Packets that never arrived although a later one did. Choked updates do not count.
-    pub lost: u64,
+    pub lost: Option<u64>,
     /// Updates that the server held back because the client's rate was used up. A QuakeWorld server gives them numbers
     /// too.
-    pub choked: u64,
+    pub choked: Option<u64>,
 }
 
 /// Nearest-rank percentiles; each is `None` if there is no measurement.
@@ -231,11 +232,13 @@ impl GapFigures {
 
 impl Packets {
     fn plus(self, other: Packets) -> Packets {
+        // A player without any is no reason not to count the others'.
+        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b).or(a).or(b);
         Packets {
-            sent: self.sent + other.sent,
-            received: self.received + other.received,
-            lost: self.lost + other.lost,
-            choked: self.choked + other.choked,
+            sent: sum(self.sent, other.sent),
+            received: sum(self.received, other.received),
+            lost: sum(self.lost, other.lost),
+            choked: sum(self.choked, other.choked),
         }
     }
 }
@@ -243,7 +246,7 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_log::record::{ArrivalRecord, FrameRecord, Header, PlayerInfo, Record, SnapshotRecord};
+    use hitreg_log::record::{ArrivalRecord, FrameRecord, Header, HeardRecord, PlayerInfo, Record, SnapshotRecord};
     use hitreg_log::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
     use hitreg_log::usercmd::{Usercmd, buttons};
 
@@ -299,10 +302,35 @@ mod tests {
         session
     }
 
+    fn counted(sent: u64, received: u64, lost: u64, choked: u64) -> Packets {
+        Packets { sent: Some(sent), received: Some(received), lost: Some(lost), choked: Some(choked) }
+    }
+
+    #[test]
+    fn a_log_of_the_server_counts_what_the_server_sent_and_heard() {
+        let mut session = session();
+        let frames = std::mem::take(&mut session.players[0].frames);
+        session.players[0].received.clear();
+        for (number, frame) in (1..).zip(&frames[..8]) {
+            let (at, commands) = (frame.at, vec![frame.command]);
+            session.players[0].heard.push(HeardRecord {
+                number,
+                at,
+                ack: SnapshotSeq(0),
+                received_before: 0,
+                commands,
+            });
+        }
+        let info = Info::of(&session);
+        assert_eq!(info.packets, Packets { sent: Some(10), choked: Some(1), ..Packets::default() });
+        assert_eq!(info.packets_up, Packets { received: Some(8), ..Packets::default() });
+        assert_eq!((info.by_player.len(), info.by_player[0].usercmds), (1, 8));
+    }
+
     #[test]
     fn packets_are_sent_received_lost_or_on_their_way() {
         let info = Info::of(&session());
-        assert_eq!(info.packets, Packets { sent: 10, received: 8, lost: 1, choked: 1 });
+        assert_eq!(info.packets, counted(10, 8, 1, 1));
         assert_eq!(info.packets_up, Packets::default());
         assert_eq!((info.players, info.by_player.len()), (2, 1));
         assert_eq!((info.usercmds, info.usercmds_firing), (10, 1));
@@ -312,7 +340,7 @@ mod tests {
     fn what_a_quakeworld_server_held_back_is_not_lost() {
         let mut session = session();
         session.header.origin = Origin::Imported { format: "qwd".to_owned() };
-        assert_eq!(Info::of(&session).packets, Packets { sent: 10, received: 8, lost: 0, choked: 1 });
+        assert_eq!(Info::of(&session).packets, counted(10, 8, 0, 1));
     }
 
     #[test]

@@ -43,7 +43,7 @@ use crate::session::Recorder;
 use crate::settings::{SettingError, Settings};
 use hitreg_log::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
-use hitreg_log::trace::{Table, Trace};
+use hitreg_log::trace::{SessionSource, Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 
 /// Options of one replay.
@@ -144,8 +144,8 @@ pub fn replay<G: Netcode>(
         (true, judged_under) => {
             let replayed = closed::replay::<G>(session, &setup, options, progress)?;
             match judged_under {
-                Some(other) => labelled::<G>(replayed, "closed, rejudged", other),
-                None => labelled::<G>(replayed, "closed", &setup.settings),
+                Some(other) => labelled(replayed, "closed, rejudged", &session.header, other),
+                None => labelled(replayed, "closed", &session.header, &setup.settings),
             }
         }
     };
@@ -185,11 +185,12 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     let furthest = unlag.enabled.then(|| Micros::from_ms(unlag.max_unlag_ms));
     let replayed = open::replay::<G, C>(session, setup, furthest, progress)?;
     let mode = if judged_under.is_some() { "open, rejudged" } else { "open" };
-    Ok(labelled::<G>(replayed, mode, judged))
+    Ok(labelled(replayed, mode, &session.header, judged))
 }
 
-fn labelled<G: Game>(mut replayed: Replayed, mode: &str, settings: &Settings) -> Replayed {
-    replayed.trace.header.game = G::NAME.to_owned();
+fn labelled(mut replayed: Replayed, mode: &str, header: &Header, settings: &Settings) -> Replayed {
+    replayed.trace.header.game.clone_from(&header.game);
+    replayed.trace.header.session = Some(SessionSource::of(header));
     replayed.trace.header.mode = mode.to_owned();
     replayed.trace.header.settings = settings.to_pairs();
     replayed
@@ -311,7 +312,8 @@ pub fn play_anew<G: Bots + Netcode>(
     let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
     check_session(session)?;
     let replayed = closed::play_anew::<G>(session, &setup)?;
-    Ok(labelled::<G>(replayed, "closed", &setup.settings))
+    let header = Header { seed, ..session.header.clone() };
+    Ok(labelled(replayed, "closed", &header, &setup.settings))
 }
 
 /// Refuses sessions that do not hold a server and its clients.

@@ -28,7 +28,7 @@ impl Sought {
     ) -> Result<Judge<'a>, Trouble> {
         let stop = interrupt::stop()?;
         let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
-        Ok(Judge::new(condition, self.looking.options(), running.runner()?, request, trace_bytes)?)
+        Ok(Judge::new(condition, self.looking.options(), running.build_runner()?, request, trace_bytes)?)
     }
 
     /// A text of these options that distinguishes one search from another.

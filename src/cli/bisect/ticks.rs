@@ -37,7 +37,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let (sides, runner) = (args.sides.sides()?, args.running.runner()?);
+    let sides = args.sides.sides(output.files.force())?;
+    let runner = args.running.runner(sides.run_builds(), output)?;
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
         Err(missing) => {
             output.show(&missing, |page| print_missing(page, &missing))?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::build::{Cache, Runner, TIME_LIMIT};
 use crate::cli::interrupt;
+use crate::cli::output::Output;
 use crate::cli::trouble::Trouble;
 
 /// How builds are run.
@@ -24,7 +25,29 @@ pub(in crate::cli) struct Running {
 }
 
 impl Running {
-    pub(in crate::cli) fn runner(&self) -> Result<Runner, Trouble> {
+    /// Refuses options about builds that were typed where no build runs.
+    pub(in crate::cli) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), Trouble> {
+        let given =
+            [("time-limit", self.time_limit.is_some()), ("cache", self.cache.is_some()), ("no-cache", self.no_cache)];
+        match given.iter().find(|(name, is_given)| *is_given && !output.files.is_by_default(name)) {
+            Some((name, _)) if !runs_builds => {
+                Err(Trouble::Request(format!("--{name} is about running builds, and no build runs here: leave it out")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs builds, if `runs_builds` says that there are any.
+    pub(in crate::cli) fn runner(&self, runs_builds: bool, output: &Output) -> Result<Runner, Trouble> {
+        self.check(runs_builds, output)?;
+        match runs_builds {
+            true => self.build_runner(),
+            false => Ok(Runner { time_limit: self.time_limit(), cache: None, stop: interrupt::stop()? }),
+        }
+    }
+
+    /// Runs builds.
+    pub(in crate::cli) fn build_runner(&self) -> Result<Runner, Trouble> {
         let cache = match self.no_cache {
             true => None,
             false => Some(Cache::open(&self.folder()).map_err(|error| Trouble::Request(error.to_string()))?),

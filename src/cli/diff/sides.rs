@@ -66,10 +66,17 @@ pub(in crate::cli) struct WayArgs {
 }
 
 impl SideArgs {
-    pub(in crate::cli) fn sides(&self) -> Result<Sides, Trouble> {
+    /// Both sides; with `force`, also those of different sessions.
+    pub(in crate::cli) fn sides(&self, force: bool) -> Result<Sides, Trouble> {
         let across = (self.server_build.is_some() || self.client_build.is_some())
             .then(|| Across { server: self.server_build.clone(), client: self.client_build.clone() });
-        Ok(Sides { first: self.first.clone(), second: self.second.clone(), ways: self.ways.ways()?, across })
+        Ok(Sides {
+            first: self.first.clone(),
+            second: self.second.clone(),
+            ways: self.ways.ways()?,
+            across,
+            compare_unrelated: force,
+        })
     }
 }
 

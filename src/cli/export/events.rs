@@ -21,8 +21,8 @@ enum Events {
     Whole(Trace, Vec<Packet>),
     /// A trace in a file.
     File(TraceFile),
-    /// A replay in a temporary file. `has_packets` says whether the file also contains the packets of its log.
-    Replay { trace: TraceFile, has_packets: bool, _folder: TemporaryFolder },
+    /// A replay in a temporary file; whether its log's packets are beside it, and hold only received snapshots.
+    Replay { trace: TraceFile, has_packets: bool, is_received: bool, _folder: TemporaryFolder },
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
@@ -54,7 +54,8 @@ impl Events {
         match log.as_ref().map(|log| Replayed::of(games, args, log, &wanted, of_its_own)).transpose()?.flatten() {
             Some(Replayed { folder, .. }) => {
                 let trace = TraceFile::open(folder.file(Replayed::NAME).path())?;
-                Ok(Events::Replay { trace, has_packets: of_its_own, _folder: folder })
+                let is_received = log.as_ref().is_some_and(|log| traffic::is_received(&log.header));
+                Ok(Events::Replay { trace, has_packets: of_its_own, is_received, _folder: folder })
             }
             None => whole(log.is_some()),
         }
@@ -63,7 +64,7 @@ impl Events {
     fn write(&self, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
         let written = match self {
             Events::Whole(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
-            Events::Replay { trace, has_packets: true, .. } => traffic::of_log_beside(trace)
+            Events::Replay { trace, has_packets: true, is_received, .. } => traffic::of_log_beside(trace, *is_received)
                 .map_err(Unwritten::Unread)
                 .and_then(|packets| perfetto::write(trace, packets, out)),
             Events::File(trace) | Events::Replay { trace, .. } => traffic::of_source(trace)

@@ -245,11 +245,10 @@ impl Report {
             &format!("{}, {} of them firing", count(info.usercmds as u64), count(info.usercmds_firing as u64)),
         );
         let packets = info.packets;
-        let lost = format!("{} lost ({})", count(packets.lost), share(packets.lost, packets.sent));
-        page.pair(
-            "packets",
-            &format!("{} received, {lost}, {} choked", count(packets.received), count(packets.choked)),
-        );
+        let [sent, received, lost, choked] =
+            [packets.sent, packets.received, packets.lost, packets.choked].map(Option::unwrap_or_default);
+        let lost = format!("{} lost ({})", count(lost), share(lost, sent));
+        page.pair("packets", &format!("{} received, {lost}, {} choked", count(received), count(choked)));
         let demo = bytes(self.demo_bytes as u64);
         let size = self.size_bytes.per_usercmd(info.usercmds as u64);
         page.pair("size", &format!("{size}; the demo has {demo}"));

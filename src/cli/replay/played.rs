@@ -22,6 +22,7 @@ use crate::store::{self, Target};
 use crate::summary::Summary;
 use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
+use crate::verify::Facts;
 
 /// The results of a replay.
 pub(super) struct Played {
@@ -109,12 +110,16 @@ pub(super) fn play(
         false => Vec::new(),
     };
     let length = part.map_or(log.survey.duration(), length_of);
+    let mut summary = gathered.gist.summary();
+    if part.is_none() {
+        summary.exercised = Facts::of_log(&log.header, &log.survey).completed(summary.exercised);
+    }
     let SurveyedLog { header, .. } = log;
     Ok(Played {
         header,
         part,
         digest: part.is_none().then(|| gathered.gist.digest().to_string()),
-        summary: gathered.gist.summary(),
+        summary,
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,
@@ -247,13 +252,17 @@ fn whole(
         true => score(game, &args.log, &log.session, &options)?,
         false => Vec::new(),
     };
+    let mut summary = gathered.gist.summary();
+    if part.is_none() {
+        summary.exercised = Facts::of(&log.session).completed(summary.exercised);
+    }
     Ok(Played {
         hole: log.session.first_hole().copied(),
         length: part.map_or(log.session.duration(), length_of),
         header: log.session.header,
         part,
         digest: part.is_none().then(|| gathered.gist.digest().to_string()),
-        summary: gathered.gist.summary(),
+        summary,
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,

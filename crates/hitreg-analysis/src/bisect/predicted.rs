@@ -106,7 +106,8 @@ mod tests {
             }
         }
         let (game, mode) = ("discs".to_owned(), "open".to_owned());
-        let header = TraceHeader { game, mode, log_digest: String::new(), settings: Vec::new(), part: None };
+        let header =
+            TraceHeader { game, mode, log_digest: String::new(), settings: Vec::new(), ..TraceHeader::default() };
         Trace { header, tables: vec![corrections.finish(Vec::new()), errors.finish(Vec::new())] }
     }
 

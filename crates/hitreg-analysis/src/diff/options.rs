@@ -112,6 +112,14 @@ pub enum DiffError {
         /// The most similar column name.
         nearest: Option<String>,
     },
+    /// The column exists, but the comparison does not cover it.
+    #[error("a tolerance of `{column}` has no effect: a comparison of {on} does not look at that column")]
+    NotCompared {
+        /// The name.
+        column: String,
+        /// The compared part.
+        on: &'static str,
+    },
     /// A trace cannot be read again, or its rows are too far out of order. Holds the reason.
     #[error("{0}")]
     Unread(String),
@@ -152,14 +160,29 @@ impl Tolerances {
         self.0.iter().rev().find(|t| t.covers(column)).map(|t| t.within)
     }
 
-    /// Checks that each tolerance covers a column of at least one trace.
-    pub(crate) fn check(&self, tables: &[&Table]) -> Result<(), DiffError> {
+    /// Checks that each tolerance covers a compared column of at least one trace.
+    pub(crate) fn check(&self, tables: &[&Table], on: On) -> Result<(), DiffError> {
         let names = || tables.iter().flat_map(|table| &table.columns).map(|column| column.name.as_str());
+        let compared = || {
+            let tables = tables.iter().filter(|table| on.has_table(&table.name));
+            tables
+                .flat_map(|table| &table.columns)
+                .map(|column| column.name.as_str())
+                .filter(|name| on.has_column(name))
+        };
+        // A replay for such a comparison may have made only the tables that it needs.
+        let declared = || TABLES.iter().flat_map(|table| table.columns).map(|column| column.name);
         for tolerance in &self.0 {
-            if !names().any(|name| tolerance.covers(name)) {
-                let nearest = nearest(&tolerance.column, names());
-                return Err(DiffError::NoSuchColumn { column: tolerance.column.clone(), nearest });
+            let column = || tolerance.column.clone();
+            if compared().any(|name| tolerance.covers(name)) {
+                continue;
             }
+            let is_known = names().any(|name| tolerance.covers(name))
+                || (on != On::Any && declared().any(|name| tolerance.covers(name)));
+            return Err(match is_known {
+                true => DiffError::NotCompared { column: column(), on: on.into() },
+                false => DiffError::NoSuchColumn { column: column(), nearest: nearest(&tolerance.column, names()) },
+            });
         }
         Ok(())
     }

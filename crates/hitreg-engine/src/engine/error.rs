@@ -11,6 +11,7 @@ use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
 use hitreg_log::recorded::NoStates;
 use hitreg_log::store::StoreError;
+use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
 
 /// An error of the engine. A log that a build cannot play is untestable, not an error.
@@ -41,7 +42,7 @@ pub enum EngineError {
         /// The log.
         path: PathBuf,
         /// The problem with the keyframe.
-        source: hitreg_netcode::replay::ReplayError,
+        source: ReplayError,
     },
     /// This build does not play the game of the log.
     #[error("{}: {source}", path.display())]
@@ -58,6 +59,14 @@ pub enum EngineError {
         path: PathBuf,
         /// What the log lacks.
         source: NoStates,
+    },
+    /// Shots of a game that does not judge recorded shots again, without a server that does.
+    #[error("{}: {source}", path.display())]
+    NoJudge {
+        /// The log.
+        path: PathBuf,
+        /// The reason.
+        source: ReplayError,
     },
     /// The file is a trace, but a log is needed to replay.
     #[error("{}: this is a trace, which has been replayed already: builds, presets, settings and modes need a log", path.display())]

@@ -89,7 +89,7 @@ impl Engine<'_> {
         };
         let log = log.ok_or(ExcerptError::Pipe)?;
         let game = self.games.of_header(&log.header)?;
-        let options = Options { part: Some(part), ..Options::default() };
+        let options = Options { part: Some(part), network: true, ..Options::default() };
         let length = log.survey.duration();
         let progress = &mut |at| progress(at, length);
         if !log.streams(game, &options) {

@@ -4,6 +4,7 @@ mod alone;
 mod asked;
 mod held;
 mod source;
+mod unrelated;
 
 use std::path::{Path, PathBuf};
 
@@ -16,11 +17,11 @@ use held::Goal;
 pub use held::Held;
 use hitreg_analysis::diff::Side;
 use hitreg_log::log::Options as LogOptions;
-use hitreg_log::record::Header;
+use hitreg_log::record::{Header, Holds};
 use hitreg_log::store::{self, Target, TraceFile};
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{TableSet, packets, snapshots};
-use hitreg_netcode::replay::{Mode, Options, Part, WhatIf, own_settings};
+use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
+use hitreg_netcode::replay::{Mode, Options, Part, ReplayError, WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
 use source::{Kept, Source};
 
@@ -35,6 +36,8 @@ pub struct Sides {
     pub ways: Ways,
     /// Runs both clients on the server of another build; `None` if each side replays its own log.
     pub across: Option<Across>,
+    /// Whether to compare two files of different sessions, which are untestable otherwise.
+    pub compare_unrelated: bool,
 }
 
 /// A client that runs against the server of another build, as when a patched client meets an old server.
@@ -86,14 +89,16 @@ pub struct Traces<T = Trace> {
     pub overlap_only: bool,
 }
 
-/// A side that has no trace, and the reason.
+/// A side without a trace, or two sides of different sessions.
 #[derive(Debug, Serialize)]
 pub struct Missing {
     verdict: &'static str,
-    /// `a` or `b`.
-    side: &'static str,
-    /// The build that could not replay the log.
-    build: String,
+    /// `a` or `b`; `None` if both traces exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side: Option<&'static str>,
+    /// The build of that side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build: Option<String>,
     #[serde(rename = "untestable")]
     reason: String,
     last_words: Vec<String>,
@@ -156,7 +161,28 @@ impl Sides {
                 }
             }
         }
-        ways.both(engine, runner, [&a, b.as_ref().unwrap_or(&a)], goal)
+        let Some(b) = b else { return ways.both(engine, runner, [&a, &a], goal) };
+        if self.compare_unrelated {
+            return ways.both(engine, runner, [&a, &b], goal);
+        }
+        let names = || [ways.a.name(&a), ways.b.name(&b)];
+        let sources = [&a, &b].map(Source::recorded);
+        if let Some(difference) = unrelated::by_source(&sources) {
+            return Ok(Traces { names: names(), made: Err(Missing::unrelated(difference)), overlap_only: false });
+        }
+        if unrelated::is_one_session(&sources) {
+            return ways.both(engine, runner, [&a, &b], goal);
+        }
+        for way in [&mut ways.a, &mut ways.b] {
+            way.tables = way.tables.with(&frames::SCHEMA);
+        }
+        let traces = ways.both(engine, runner, [&a, &b], goal)?;
+        if let Ok([a, b]) = &traces.made
+            && let Some(difference) = unrelated::by_usercmds([a.source(), b.source()])?
+        {
+            return Ok(Traces { made: Err(Missing::unrelated(difference)), ..traces });
+        }
+        Ok(traces)
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
@@ -226,6 +252,10 @@ impl Sides {
         self.across.is_none() && self.second.is_none() && self.ways.are_plain()
     }
 
+    /// Whether a build runs on one of the sides.
+    pub fn run_builds(&self) -> bool {
+        self.across.is_some() || self.ways.run_builds()
+    }
     /// How changed settings are applied: by replay or by rejudging. `None` if no side changes a setting.
     pub fn what_if(&self) -> Option<WhatIf> {
         let sides = [&self.ways.a, &self.ways.b];
@@ -252,6 +282,10 @@ impl Ways {
         self.a.is_plain() && self.b.is_plain()
     }
 
+    /// Whether a build runs on one of the sides.
+    pub fn run_builds(&self) -> bool {
+        self.a.build.is_some() || self.b.build.is_some()
+    }
     /// Makes the traces of both sides from one log.
     ///
     /// # Errors
@@ -292,11 +326,23 @@ impl Way {
             None => Ok(()),
             Some((header, _)) => {
                 self.settings(engine, header)?;
-                if let Some(build) = &self.build {
-                    Build::at(build)?;
+                match &self.build {
+                    Some(build) => drop(Build::at(build)?),
+                    None => self.check_judge(engine, source.path, header)?,
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Refuses to judge shots again without a server, in a game that cannot do that.
+    fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &Header) -> Result<(), EngineError> {
+        let is_asked = self.rejudge && !(self.preset.is_none() && self.set.is_empty());
+        let is_open = self.open || log.holds() == Holds::Clients;
+        let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
+        match is_asked && is_open && !judges {
+            true => Err(EngineError::NoJudge { path: path.to_owned(), source: ReplayError::NoJudge }),
+            false => Ok(()),
         }
     }
 
@@ -399,7 +445,17 @@ impl Way {
 impl Missing {
     fn new(side: &'static str, build: String, untestable: Untestable) -> Missing {
         let Untestable { reason, last_words, .. } = untestable;
-        Missing { verdict: "untestable", side, build, reason, last_words }
+        Missing { verdict: "untestable", side: Some(side), build: Some(build), reason, last_words }
+    }
+
+    fn unrelated(difference: String) -> Missing {
+        let reason = format!("the two files are of different sessions: {difference}");
+        Missing { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
+    }
+
+    /// Whether the two sides are of different sessions. [`Sides::compare_unrelated`] compares them.
+    pub fn is_unrelated(&self) -> bool {
+        self.side.is_none()
     }
 
     /// The verdict and its reason in one line.
@@ -407,9 +463,12 @@ impl Missing {
         format!("untestable: {}", self.who_and_why())
     }
 
-    /// The build and the reason, as `BUILD: REASON`.
+    /// The build, if one has no trace, and the reason.
     pub fn who_and_why(&self) -> String {
-        format!("{}: {}", self.build, self.reason)
+        match &self.build {
+            Some(build) => format!("{build}: {}", self.reason),
+            None => self.reason.clone(),
+        }
     }
 
     /// The last lines that the build wrote to stderr.

@@ -1,5 +1,6 @@
 //! The facts of a log against which its replays are judged.
 
+use hitreg_analysis::summary::Exercised;
 use hitreg_log::record::{CellKind, Header, Holds, PlayerRecords, Session};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{Survey, Ticks};
@@ -64,6 +65,16 @@ impl Facts {
             contradiction,
             hole: None,
             has_server: header.holds() == Holds::Whole,
+        }
+    }
+
+    /// The counts of a replay of the whole log. Usercmds are counted in the log if the replay has no active one: a
+    /// server's own log has no client frames, and another build's trace may lack their table.
+    #[must_use]
+    pub fn completed(&self, exercised: Exercised) -> Exercised {
+        match exercised.active_usercmds {
+            0 => Exercised { usercmds: self.usercmds, active_usercmds: self.active_usercmds, ..exercised },
+            _ => exercised,
         }
     }
 }

@@ -84,12 +84,13 @@ impl Outline {
 impl OutlineOfPlayer {
     fn of(records: &PlayerRecords) -> OutlineOfPlayer {
         let heard = records.heard.iter().flat_map(|heard| &heard.commands);
+        let reached = records.reached.iter().map(|arrival| arrival.number);
         OutlineOfPlayer {
             frames: records.frames.iter().map(|frame| (frame.command.seq.0, frame.at)).collect(),
             firing: records.frames.iter().filter(|frame| is_firing(&frame.command)).count(),
             heard: heard.map(|command| (command.seq.0, is_firing(command))).collect(),
             sent: lowest_and_highest(records.sent.iter().map(|packet| packet.number)),
-            reached: records.reached.iter().map(|arrival| arrival.number).collect(),
+            reached: reached.chain(records.heard.iter().map(|heard| heard.number)).collect(),
             snapshots: records.snapshots.iter().map(|s| (s.seq.0, s.at, s.ack.0)).collect(),
             choked: records.snapshots.iter().map(|snapshot| u64::from(snapshot.choked)).sum(),
             received: records.received.iter().map(|arrival| (arrival.number, arrival.at)).collect(),

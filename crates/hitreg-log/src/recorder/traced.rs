@@ -6,7 +6,7 @@ use super::output::{Output, Told};
 use crate::record::{Header, Session, Stretch};
 use crate::recorded;
 use crate::store::{self, Target};
-use crate::trace::{Digest, Trace, TraceHeader};
+use crate::trace::{Digest, SessionSource, Trace, TraceHeader};
 
 /// Collects all records in memory and writes the trace at the end.
 pub(super) struct Traced {
@@ -37,6 +37,7 @@ impl Output for Traced {
             log_digest: self.log.to_string(),
             settings: session.header.settings.clone(),
             part: None,
+            session: Some(SessionSource::of(&session.header)),
         };
         Ok(store::save_trace(&self.target, &Trace { header, tables: recorded::played(&session) })?)
     }

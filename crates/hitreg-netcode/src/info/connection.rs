@@ -99,7 +99,7 @@ impl Connection {
     }
 
     pub(super) fn is_recorded(&self) -> bool {
-        self.frames > 0 || self.down.came.count() > 0
+        self.frames > 0 || self.down.came.count() > 0 || self.down.sent.is_some() || self.heard.count() > 0
     }
 
     /// How many usercmds the player made, and how many with the attack button pressed.
@@ -111,12 +111,13 @@ impl Connection {
         // A QuakeWorld server also numbers the updates that it holds back, so each leaves a gap like a lost packet. The
         // next update says how many they were.
         let down = self.down.packets();
-        let lost = down.lost.saturating_sub(if choked_are_numbered { self.choked } else { 0 });
+        let numbered = if choked_are_numbered { self.choked } else { 0 };
+        let lost = down.lost.map(|lost| lost.saturating_sub(numbered));
         PlayerFigures {
             name: name.to_owned(),
-            usercmds: self.frames,
-            packets: Packets { choked: self.choked, lost, ..down },
-            packets_up: if self.up.came.count() == 0 { Packets::default() } else { self.up.packets() },
+            usercmds: self.usercmds().0,
+            packets: Packets { choked: down.sent.map(|_| self.choked), lost, ..down },
+            packets_up: self.up.packets(),
             rtt_ms: self.round_trips.percentiles(),
         }
     }
@@ -133,11 +134,13 @@ impl Way {
     /// Counts the packets. A receiver's recording shows losses only as gaps in the numbers, so missing numbers count as
     /// sent.
     fn packets(&self) -> Packets {
-        let (first, last) = self.sent.unwrap_or((u32::MAX, 0));
-        let sent = if first > last { 0 } else { u64::from(last - first) + 1 };
-        let received = self.came.count() as u64;
-        let due = self.came.highest().map_or(0, |newest| u64::from(newest.saturating_sub(first)) + 1);
-        Packets { sent, received, lost: Delivery { sent, settled: due, received }.lost(), choked: 0 }
+        let sent = self.sent.map(|(first, last)| u64::from(last.saturating_sub(first)) + 1);
+        let received = (self.came.count() > 0).then_some(self.came.count() as u64);
+        let lost = self.sent.zip(self.came.highest()).zip(sent.zip(received));
+        let lost = lost.map(|(((first, _), newest), (sent, received))| {
+            Delivery { sent, settled: u64::from(newest.saturating_sub(first)) + 1, received }.lost()
+        });
+        Packets { sent, received, lost, choked: None }
     }
 }
 
@@ -157,6 +160,6 @@ mod tests {
     fn gaps_in_a_receivers_recording_are_losses() {
         let mut way = Way { sent: Some((11, 15)), ..Way::default() };
         assert_eq!([11, 12, 15, 12].map(|number| way.came.insert(number)), [true, true, true, false]);
-        assert_eq!(way.packets(), Packets { sent: 5, received: 3, lost: 2, choked: 0 });
+        assert_eq!(way.packets(), Packets { sent: Some(5), received: Some(3), lost: Some(2), choked: None });
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::pipeline::{Netcode, RollbackError};
 use hitreg_log::record::{Header, Keyframe, Origin, Stretch};
-use hitreg_log::trace::{Table, TraceHeader};
+use hitreg_log::trace::{SessionSource, Table, TraceHeader};
 use hitreg_log::units::Micros;
 
 /// A log to replay.
@@ -124,6 +124,7 @@ pub fn stream<G: Netcode>(
         log_digest: String::new(),
         settings: settings.to_pairs(),
         part: options.part.and_then(|part| part.told(source.survey.played())),
+        session: Some(SessionSource::of(source.header)),
     };
     let feed = Feed::new(chunks, source.survey);
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
@@ -154,6 +155,7 @@ pub fn stream_clients<G: Netcode>(
         log_digest: String::new(),
         settings: setup.settings.to_pairs(),
         part: None,
+        session: Some(SessionSource::of(source.header)),
     };
     open::stream::<G, G::Client>(source, &setup, (options, near), pass, &mut |table| to(&header, table), progress)
 }

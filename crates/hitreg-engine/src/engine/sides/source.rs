@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use super::Way;
+use super::unrelated::Recorded;
 use crate::engine::log_file::{LogFile, LogOrTrace};
 use crate::engine::streamed::SurveyedLog;
 use crate::engine::{Engine, EngineError};
 use hitreg_log::log::FileKind;
 use hitreg_log::record::Header;
 use hitreg_log::store::{self, TraceFile};
-use hitreg_log::trace::{Digest, Trace, TraceSource};
+use hitreg_log::trace::{Digest, SessionSource, Trace, TraceHeader, TraceSource};
 use hitreg_netcode::replay::Part;
 
 /// A trace that needs at most this many bytes of memory is loaded as a whole.
@@ -106,6 +107,24 @@ impl<'a> Source<'a> {
         header.part.map(|[from, to]| Part { from, to })
     }
 
+    /// What the file says about the session that it was made from.
+    pub(super) fn recorded(&self) -> Recorded {
+        let of_trace = |header: &TraceHeader| Recorded {
+            game: header.game.clone(),
+            log_digest: header.log_digest.clone(),
+            session: header.session.clone(),
+        };
+        match (&self.holds, self.log()) {
+            (Kept::Trace(trace), _) => of_trace(&trace.header),
+            (Kept::LongTrace(trace), _) => of_trace(trace.header()),
+            (_, Some((header, digest))) => Recorded {
+                game: header.game.clone(),
+                log_digest: digest.to_string(),
+                session: Some(SessionSource::of(header)),
+            },
+            (Kept::Log(_) | Kept::LongLog(_), None) => Recorded::default(),
+        }
+    }
     /// The header and the digest of a log; `None` for a trace.
     pub(super) fn log(&self) -> Option<(&Header, Digest)> {
         match &self.holds {

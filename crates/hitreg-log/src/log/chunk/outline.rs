@@ -80,6 +80,7 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
     {
         let records = decode_kind::<HeardRecord>(&mut heard, &context, &mut budget, &nothing)?;
         for (player, rows) in each(&heard, &mut outline.players)? {
+            player.reached.extend(records[rows.clone()].iter().map(|heard| heard.number));
             let commands = records[rows].iter().flat_map(|heard| &heard.commands);
             let fires = |held: u16| held & buttons::ATTACK != 0;
             player.heard = commands.map(|command| (command.seq.0, fires(command.input.buttons))).collect();

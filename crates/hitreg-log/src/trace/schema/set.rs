@@ -20,6 +20,12 @@ impl TableSet {
         TableSet(bits.fold(0, |set, bit| set | 1 << bit))
     }
 
+    /// Returns the set with a table added; ignores custom tables.
+    #[must_use]
+    pub fn with(self, table: &TableSchema) -> TableSet {
+        TableSet(self.0 | TableSet::named([table.name]).0)
+    }
+
     /// Returns whether the set contains a table.
     pub fn has(self, table: &TableSchema) -> bool {
         TABLES.iter().position(|known| known.name == table.name).is_some_and(|bit| self.0 & 1 << bit != 0)
@@ -41,6 +47,7 @@ mod tests {
         let some = TableSet::named(["shots", "ticks", "a build's own"]);
         let has: Vec<&str> = TABLES.iter().filter(|table| some.has(table)).map(|table| table.name).collect();
         assert_eq!(has, ["ticks", "shots"]);
+        assert_eq!(TableSet::named(["ticks"]).with(&crate::trace::schema::shots::SCHEMA), some);
         assert!(TABLES.iter().all(|table| TableSet::ALL.has(table) && !TableSet::NONE.has(table)));
         assert_eq!(TableSet::named(TABLES.map(|table| table.name)), TableSet::ALL);
     }

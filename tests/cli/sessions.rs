@@ -1,0 +1,144 @@
+//! Two files are compared if they are of one session: others are untestable, unless `--force` says otherwise.
+
+use std::fs;
+
+use hitreg::record::Origin;
+use hitreg::units::Seed;
+
+use super::folder::{Folder, code, exit_of, text};
+use super::sides;
+
+/// What both files of a comparison are, in words, where they are not of one session.
+fn refusal(folder: &Folder, line: &str) -> String {
+    let output = folder.run(line);
+    let page = text(&output.stdout);
+    assert_eq!(code(&output), 125, "{line}: {page}{}", text(&output.stderr));
+    assert!(page.contains("give the command again with --force"), "{line}: {page}");
+    assert!(page.contains("different sessions: ") && !page.contains("cause"), "{line}: {page}");
+    page.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_comparable(folder: &Folder, files: &str) {
+    for command in ["diff", "bisect ticks"] {
+        let output = folder.run(&format!("{command} {files}"));
+        assert!([0, 1].contains(&code(&output)), "{command} {files}: {}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn sessions_of_two_seeds_are_untestable() {
+    let folder = Folder::empty();
+    for seed in [1, 2] {
+        folder.done(&format!("record synth -o {seed}.hitlog --players 2 --seconds 3 --seed {seed}"));
+        folder.done(&format!("replay {seed}.hitlog -o {seed}.hittrace"));
+    }
+    for files in ["1.hitlog 2.hitlog", "1.hittrace 2.hittrace", "1.hittrace 2.hitlog", "1.hitlog 2.hittrace"] {
+        for command in ["diff", "bisect ticks", "report -o page.html", "diff --on hits", "diff --summary"] {
+            let said = refusal(&folder, &format!("{command} {files}"));
+            assert!(said.contains("different sessions: seed 1 / seed 2"), "{said}");
+        }
+        assert!(!folder.path("page.html").exists());
+        for command in ["diff", "bisect ticks"] {
+            assert_eq!(exit_of(&folder, &format!("{command} {files} --force")), 1, "{command} {files}");
+        }
+    }
+    let output = folder.run("diff 1.hitlog 2.hitlog --format json");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&found["verdict"], found.get("side")), (&"untestable".into(), None), "{found:#}");
+    let said = refusal(&folder, "diff 1.hitlog 2.hitlog --junit out.xml");
+    assert!(said.contains("seed 1 / seed 2") && fs::read_to_string(folder.path("out.xml")).unwrap().contains("seed 1"));
+    // Another map is another session.
+    folder.done("record synth -o map.hitlog --players 2 --seconds 3 --seed 1 --map courtyard");
+    let [one, other] = ["1", "map"].map(|name| folder.json(&format!("info {name}.hitlog"))["map"].clone());
+    if one != other {
+        assert!(refusal(&folder, "diff 1.hitlog map.hitlog").contains("different sessions: map "));
+    }
+}
+
+#[test]
+fn copies_parts_and_other_settings_of_one_scenario_are_comparable() {
+    let folder = Folder::empty();
+    let scenario = "record synth --players 2 --seconds 4 --seed 7";
+    folder.done(&format!("{scenario} -o a.hitlog"));
+    folder.done("replay a.hitlog -o a.hittrace");
+    folder.done(&format!("{scenario} --set interpolation.lerp_ms=50 --delay-ms 90 -o set.hitlog"));
+    folder.done("replay a.hitlog --from 1 --to 2 -o part.hittrace");
+    folder.done("keyframes a.hitlog --every 1 -o keyed.hitlog");
+    folder.done("shrink a.hitlog --while 'exit 1' -o small.hitlog");
+    let log = fs::read(folder.path("a.hitlog")).unwrap();
+    fs::write(folder.path("cut.hitlog"), &log[..log.len() * 3 / 4]).unwrap();
+    folder.run("recover cut.hitlog -o recovered.hitlog");
+    for other in ["a.hittrace", "set.hitlog", "part.hittrace", "keyed.hitlog", "recovered.hitlog", "small.hitlog"] {
+        is_comparable(&folder, &format!("a.hitlog {other}"));
+        is_comparable(&folder, &format!("{other} a.hittrace"));
+    }
+}
+
+/// Logs that people played have no seed that makes the session: their usercmds tell.
+#[test]
+fn live_sessions_are_told_apart_by_their_usercmds() {
+    let folder = Folder::empty();
+    let live = |name: &str, seed: u32| {
+        folder.done(&format!("record synth -o {name}.hitlog --players 2 --seconds 4 --seed {seed}"));
+        let mut log = hitreg::store::read_log(&folder.path(&format!("{name}.hitlog"))).unwrap();
+        (log.header.origin, log.header.seed) = (Origin::Live, Seed(0));
+        folder.save_log(&format!("{name}.hitlog"), &log);
+        folder.done(&format!("replay {name}.hitlog -o {name}.hittrace"));
+        log
+    };
+    let a = live("a", 1);
+    live("b", 2);
+    for files in ["a.hitlog b.hitlog", "a.hittrace b.hittrace", "a.hittrace b.hitlog"] {
+        for command in ["diff", "bisect ticks", "diff --on hits"] {
+            let said = refusal(&folder, &format!("{command} {files}"));
+            assert!(said.contains("% of the usercmds of one are in the other"), "{said}");
+        }
+    }
+    // The same usercmds under other settings, and a part of them.
+    let mut set = a.clone();
+    for (key, value) in &mut set.header.settings {
+        if key == "interpolation.lerp_ms" {
+            *value = "50".to_owned();
+        }
+    }
+    folder.save_log("set.hitlog", &set);
+    folder.done("replay b.hitlog --from 1 --to 2 -o part.hittrace");
+    is_comparable(&folder, "a.hitlog set.hitlog");
+    is_comparable(&folder, "b.hitlog part.hittrace");
+    refusal(&folder, "diff a.hitlog part.hittrace");
+}
+
+#[test]
+fn the_sides_of_a_session_and_their_merged_log_are_comparable() {
+    let folder = Folder::empty();
+    sides::write(5.0, 2, folder.dir.path()).expect("a session");
+    folder.done("merge server.hitlog client0.hitlog client1.hitlog -o merged.hitlog");
+    folder.done("merge client1.hitlog client0.hitlog server.hitlog -o again.hitlog");
+    is_comparable(&folder, "merged.hitlog again.hitlog");
+    is_comparable(&folder, "merged.hitlog server.hitlog");
+}
+
+/// What is counted of a server's own log is the same by every command; what only clients know is unknown.
+#[test]
+fn a_servers_own_log_has_one_count_of_everything() {
+    let folder = Folder::empty();
+    sides::write(5.0, 3, folder.dir.path()).expect("a session");
+    let (replay, info) = (folder.json("replay server.hitlog"), folder.json("info server.hitlog --replay"));
+    let verify: serde_json::Value =
+        serde_json::from_slice(&folder.run("verify server.hitlog --format json").stdout).expect("JSON");
+    assert_eq!(replay["exercised"], verify["logs"][0]["exercised"]);
+    assert!(replay["exercised"]["active_usercmds"].as_u64().is_some_and(|active| active > 100), "{replay:#}");
+    assert_eq!(info["usercmds"], replay["exercised"]["usercmds"]);
+    assert_eq!(info["shots"], replay["shots"]["fired"]);
+    assert_eq!(info["hits"], replay["shots"]["hit"]);
+
+    let log = hitreg::store::read_log(&folder.path("server.hitlog")).unwrap();
+    let sent: usize = log.players.iter().map(|player| player.snapshots.len()).sum();
+    assert_eq!(info["packets"]["sent"], sent, "{info:#}");
+    let unknown = [&info["packets"]["received"], &info["packets"]["lost"], &info["packets_up"]["sent"]];
+    assert!(unknown.iter().all(|value| value.is_null()), "{info:#}");
+    assert!(info["packets_up"]["received"].as_u64().is_some_and(|received| received > 100), "{info:#}");
+    assert_eq!(info["by_player"].as_array().map(Vec::len), Some(3));
+    let page = folder.done("info server.hitlog");
+    assert!(!page.contains(" 0 ") && page.contains("`--replay` counts them"), "{page}");
+}
