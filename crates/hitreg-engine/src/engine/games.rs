@@ -206,7 +206,7 @@ pub trait Playable: Send + Sync {
     fn shrink(
         &self,
         session: &Session,
-        still: (&(dyn Fn(&Session) -> Result<bool, EngineError> + Sync), usize),
+        still: (&shrink::Still<'_, EngineError>, usize),
         progress: &mut dyn FnMut(&shrink::Step),
     ) -> Result<Shrunk, ShrinkError<EngineError>>;
 
