@@ -46,6 +46,10 @@ fn every_command_takes_a_minute_of_sixteen_players() {
         let output = folder.run(line);
         assert_eq!(code(&output), expected, "{line}: {}{}", text(&output.stdout), text(&output.stderr));
     }
+    // A page of a long log is made as the log is read, and holds all of it.
+    let output = folder.command("report L.hitlog -o low.html").env(LIMIT, "20").output().expect("hitreg starts");
+    assert!(code(&output) == 128 && text(&output.stderr).contains("L.hitlog: this needs about "), "{output:?}");
+    assert!(!folder.path("low.html").exists());
 }
 
 #[test]

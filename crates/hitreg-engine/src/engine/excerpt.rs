@@ -9,8 +9,9 @@ use super::rejudged::rejudged_by;
 use super::streamed::{StreamError, SurveyedLog, until_whole};
 use super::{Engine, EngineError, Playable};
 use hitreg_analysis::why::Rejudged;
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, Stretch};
-use hitreg_log::trace::schema::views;
+use hitreg_log::trace::schema::{TableSet, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::{ClockTime, Micros};
 use hitreg_netcode::game::Wall;
@@ -90,6 +91,11 @@ impl Engine<'_> {
         let log = log.ok_or(ExcerptError::Pipe)?;
         let game = self.games.of_header(&log.header)?;
         let options = Options { part: Some(part), network: true, ..Options::default() };
+        if part == Part::WHOLE {
+            let needed = log.session_bytes().saturating_add(log.survey.trace_bytes(TableSet::ALL));
+            let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
+            MemoryLimit::current().check(needed).map_err(needs)?;
+        }
         let length = log.survey.duration();
         let progress = &mut |at| progress(at, length);
         if !log.streams(game, &options) {

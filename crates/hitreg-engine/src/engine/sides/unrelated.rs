@@ -35,14 +35,14 @@ pub(super) struct Recorded {
 /// Returns the difference that makes two files ones of different sessions, by what the files say.
 pub(super) fn by_source([a, b]: &[Recorded; 2]) -> Option<String> {
     if !a.game.is_empty() && !b.game.is_empty() && a.game != b.game {
-        return Some(format!("game {} / {}", a.game, b.game));
+        return Some(format!("the game is {} in A, {} in B", a.game, b.game));
     }
     let (Some(a), Some(b)) = (&a.session, &b.session) else { return None };
     if a.seed != b.seed {
-        return Some(format!("seed {} / {}", a.seed.0, b.seed.0));
+        return Some(format!("the seed is {} in A, {} in B", a.seed.0, b.seed.0));
     }
     if !a.map.is_empty() && !b.map.is_empty() && a.map != b.map {
-        return Some(format!("map {} / {}", a.map, b.map));
+        return Some(format!("the map is {} in A, {} in B", a.map, b.map));
     }
     None
 }
