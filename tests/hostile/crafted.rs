@@ -173,7 +173,7 @@ fn as_many_players_as_may_be_of_whom_nothing_is_known() {
     session.header.players.resize(log::MAX_PLAYERS, player);
     session.players.resize_with(log::MAX_PLAYERS, Default::default);
     let ticks = session.ticks.clone();
-    for n in 0..200 {
+    for n in 0..20 {
         session.ticks.extend(ticks.iter().map(|tick| TickRecord {
             tick: Tick(tick.tick.0 + 128 * (n + 1)),
             at: tick.at + Micros::from_s(2 * i64::from(n + 1)),
@@ -191,7 +191,7 @@ fn what_no_machine_holds_is_refused_by_its_own_limit() {
     session.header.players.resize(log::MAX_PLAYERS, player);
     session.players.resize_with(log::MAX_PLAYERS, Default::default);
     let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
-    session.ticks = (0..1_500_000).map(tick).collect();
+    session.ticks = (0..1_000_000).map(tick).collect();
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("f.hitlog"), written(&session)).expect("written");
     for line in ["bisect ticks f.hitlog --b-set interpolation.lerp_ms=50", "shrink f.hitlog --while true -o out.hitlog"]
@@ -317,7 +317,8 @@ fn many_chunks_of_nothing() {
     let (code, said) = bounded(folder.path(), "merge f.hitlog -o out.hitlog");
     assert!(code == 128 && said.contains("memory"), "merge of a side: exit {code}: {said}");
     session.header.side = None;
-    all_bounded(&many(&session), false, Some("memory"));
+    // Commands that stream answer; those that hold the session refuse it under the limit of these tests.
+    all_bounded(&many(&session), false, None);
 }
 
 /// Rows of no length cost nothing, and tables and columns only their names.

@@ -205,9 +205,13 @@ def make_synth(recording: Recording, runner: Runner, folder: Path, hitreg: Path)
     if program is None:
         return None, "target/debug/examples/pucks is not built (cargo build --examples)"
     (folder / "scenario.toml").write_text(scenario(recording))
-    keyframes = ["--keyframes", str(recording.keyframes)] if recording.keyframes else ["--no-keyframes"]
-    argv = [program, "record", "synth", "--scenario", "scenario.toml", "-o", "a.hitlog", "--force", *keyframes]
-    return runner.run(argv, folder), ""
+    record = [program, "record", "synth", "--scenario", "scenario.toml", "-o", "a.hitlog", "--force"]
+    if recording.keyframes:
+        run = runner.run([*record, "--keyframes", str(recording.keyframes)], folder)
+        # Sessions that depend on the bytes of their datagrams have no keyframes, and say so.
+        if run.code != 128 or "its state cannot be written down" not in run.last_words:
+            return run, ""
+    return runner.run([*record, "--no-keyframes"], folder), ""
 
 
 def make_merged(recording: Recording, runner: Runner, folder: Path, hitreg: Path) -> tuple[Run | None, str]:

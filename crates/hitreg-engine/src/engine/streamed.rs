@@ -26,7 +26,7 @@ use hitreg_netcode::settings::Settings;
 /// player. A log above this limit is loaded into memory instead.
 const MAX_PASS_BYTES: u64 = 4 << 30;
 /// A log that needs at most this many bytes of memory, with its trace, is loaded as a whole.
-const SHORT_BYTES: usize = 64 << 20;
+const SHORT_BYTES: usize = 16 << 20;
 
 /// A log after its survey pass.
 #[derive(Debug)]

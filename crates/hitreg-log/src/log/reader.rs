@@ -18,7 +18,6 @@ use super::version::Version;
 use crate::memory::MemoryLimit;
 use crate::record::Keyframe;
 use crate::record::{Header, Outline, Session, Stretch};
-use crate::units::Micros;
 
 /// Reads a log of any length chunk by chunk.
 ///
@@ -158,11 +157,10 @@ impl<R: Read + Send> LogReader<R> {
     /// decoding. Another thread reads and unpacks the file.
     ///
     /// # Errors
-    /// When the log is damaged, or its outlines need more memory than the limit.
+    /// When the log is damaged.
     pub fn outlines(self, to: &mut dyn FnMut(Outline)) -> Result<Option<Torn>, LogError> {
         const AHEAD: usize = 16;
         let LogReader { mut chunks, header, schema } = self;
-        let each = schema.empty_chunk_bytes(&header);
         let (sender, waiting) = std::sync::mpsc::sync_channel(AHEAD);
         let read = move || -> Result<(), LogError> {
             while let Some(content) = chunks.next()? {
@@ -175,11 +173,8 @@ impl<R: Read + Send> LogReader<R> {
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("log reader".into()).spawn_scoped(scope, read)?;
-            let mut used = 0usize;
             for content in waiting {
                 let outline = chunk::outline(&content.bytes, &header, &schema).map_err(|what| content.corrupt(what))?;
-                used = used.saturating_add(each + size_of::<[Micros; 2]>() * outline.len());
-                MemoryLimit::current().check(used)?;
                 to(outline);
             }
             match thread.join() {

@@ -71,14 +71,6 @@ impl Outline {
             None => {}
         }
     }
-
-    /// Returns the number of entries of all players, a measure of the size in memory.
-    pub(crate) fn len(&self) -> usize {
-        let of = |p: &OutlineOfPlayer| {
-            p.frames.len() + p.heard.len() + p.reached.len() + p.snapshots.len() + p.received.len()
-        };
-        self.players.iter().map(of).sum()
-    }
 }
 
 impl OutlineOfPlayer {

@@ -14,7 +14,7 @@ use hitreg_log::trace::{Digest, SessionSource, Trace, TraceHeader, TraceSource};
 use hitreg_netcode::replay::Part;
 
 /// A trace that needs at most this many bytes of memory is loaded as a whole.
-const SHORT_BYTES: usize = 64 << 20;
+const SHORT_BYTES: usize = 8 << 20;
 
 /// The input file of one side.
 pub(super) struct Source<'a> {
