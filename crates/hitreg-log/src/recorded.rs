@@ -20,7 +20,7 @@ pub struct NoStates;
 
 /// Returns the tables of a log's own records: `ticks` with the recorded hashes, `bodies` with the sent states,
 /// `executed`, and `frames` with the players' input. They lack everything that the server did not send. Compare them
-/// with [`DiffOptions::overlap_only`](hitreg_analysis::diff::DiffOptions::overlap_only).
+/// with `DiffOptions::overlap_only`.
 ///
 /// # Errors
 /// When the log is an imported client recording, which has no server ticks, or holds one side of a session.

@@ -16,7 +16,7 @@ const MOST_VALUES: u64 = 1 << 20;
 /// Reads a value from MessagePack and ignores bytes after it.
 ///
 /// # Errors
-/// When the bytes are not MessagePack, hold another type, or hold more than [`MOST_VALUES`].
+/// When the bytes are not MessagePack, hold another type, or hold more than `MOST_VALUES`.
 pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
     count_values(MOST_VALUES, bytes)?;
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);

@@ -137,7 +137,7 @@ named!(GapCause {
 /// A one-shot sound or visual effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// Number of the effect in the game's numbering; [`Simulate::effect_name`](hitreg_netcode::game::Simulate::effect_name)
+    /// Number of the effect in the game's numbering; `Simulate::effect_name`
     /// names it.
     pub kind: u8,
     /// The entity that causes it. The server does not send a client that predicts effects the

@@ -8,7 +8,7 @@ use crate::units::Seed;
 /// The header of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// Name of the game; [`Simulate::NAME`](hitreg_netcode::game::Simulate::NAME).
+    /// Name of the game; `Simulate::NAME`.
     pub game: String,
     /// The game's rules in MessagePack, maps included, so that a log replays without other files.
     pub rules: StoredRules,

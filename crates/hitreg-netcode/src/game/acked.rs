@@ -36,7 +36,7 @@ impl Grade {
     }
 }
 
-/// The evidence for a [`Cause`], as tables name it:
+/// The evidence for a [`Cause`](hitreg_log::record::Cause), as tables name it:
 /// - `told`: the snapshot says so.
 /// - `touched`: the body met it during the prediction.
 /// - `reproduced`: running the usercmds under this cause gives the server's state to the bit.

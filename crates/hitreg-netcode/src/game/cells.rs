@@ -218,7 +218,7 @@ impl<T: Spatial> Spatial for Option<T> {
     }
 }
 
-/// Declares a type that is stored in cells: a struct whose fields are [`Cells`](crate::game::Cells), or an enum without
+/// Declares a type that is stored in cells: a struct whose fields are `Cells`, or an enum without
 /// data. The meaning after `as` says what a field measures, with a unit if it is not the usual one.
 ///
 /// ```

@@ -37,7 +37,10 @@ pub(super) struct Telling(SyncSender<Heard>);
 
 impl Telling {
     pub(super) fn chunk(&self, chunk: &Stretch) {
-        self.tell(Heard::Chunk(Box::new(chunk.clone())));
+        // Chunks wait for the next tick. An empty chunk has nothing to compare.
+        if !chunk.is_empty() {
+            self.tell(Heard::Chunk(Box::new(chunk.clone())));
+        }
     }
 
     pub(super) fn rows(&self, rows: Table) {
