@@ -11,7 +11,7 @@ pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
 pub(crate) const MAX_CHUNK_MEMORY: usize = 64 << 20;
 
 /// The most players that a session may have. Games of today have up to 128, and what a server sends grows with its square.
-pub const MAX_PLAYERS: usize = 128;
+pub const MAX_PLAYERS: usize = 100;
 
 /// The most values in MessagePack that a file's header may hold. A hundred classes of thirty fields and all players
 /// come to less than half of that.
