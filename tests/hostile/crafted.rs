@@ -191,7 +191,7 @@ fn what_no_machine_holds_is_refused_by_its_own_limit() {
     session.header.players.resize(log::MAX_PLAYERS, player);
     session.players.resize_with(log::MAX_PLAYERS, Default::default);
     let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
-    session.ticks = (0..1_000_000).map(tick).collect();
+    session.ticks = (0..1_500_000).map(tick).collect();
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("f.hitlog"), written(&session)).expect("written");
     for line in ["bisect ticks f.hitlog --b-set interpolation.lerp_ms=50", "shrink f.hitlog --while true -o out.hitlog"]
@@ -208,12 +208,13 @@ fn what_no_machine_holds_is_refused_by_its_own_limit() {
     }
 }
 
-/// Ticks without hashes cost next to nothing in a file, and each becomes a row for each player.
+/// Ticks without hashes cost next to nothing in a file, and each becomes a row for each player. A quiet session of
+/// hours is honest, so it is replayed: the work grows with its length, and 400,000 ticks stay below the bound.
 #[test]
 fn many_ticks() {
     let mut session = session();
     let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
-    session.ticks = (0..1_500_000).map(tick).collect();
+    session.ticks = (0..400_000).map(tick).collect();
     let file = written(&session);
     all_bounded(&file, false, None);
 }
