@@ -468,9 +468,7 @@ hitreg_code hitreg_about_usercmds_as_received(hitreg_about *about);
 //
 // # Safety
 // `about` is null or a description.
-hitreg_code hitreg_about_side(hitreg_about *about,
-                              uint64_t session,
-                              int32_t player);
+hitreg_code hitreg_about_side(hitreg_about *about, uint64_t session, int32_t player);
 
 // Starts a log at `path`, which is called `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
 //
@@ -497,8 +495,7 @@ hitreg_code hitreg_recorder_keep_last(uint32_t seconds,
 //
 // # Safety
 // `recorder` is null or a recorder, `path` null or a C string.
-hitreg_code hitreg_recorder_save(const hitreg_recorder *recorder,
-                                 const char *path);
+hitreg_code hitreg_recorder_save(const hitreg_recorder *recorder, const char *path);
 
 // Starts a trace. A build that replays a log pushes the same records as when it records a session.
 // `hitreg_recorder_finish` writes the tables. It replaces an existing trace.
@@ -515,8 +512,7 @@ hitreg_code hitreg_recorder_trace(const char *path,
 //
 // # Safety
 // `recorder` is null or a recorder, `written` null or a struct of its `size`.
-hitreg_code hitreg_recorder_finish(hitreg_recorder *recorder,
-                                   hitreg_written *written);
+hitreg_code hitreg_recorder_finish(hitreg_recorder *recorder, hitreg_written *written);
 
 // Returns the recorder's counters so far.
 //
@@ -535,8 +531,7 @@ void hitreg_recorder_free(hitreg_recorder *recorder);
 //
 // # Safety
 // `recorder` is null or a recorder, `stream` null or writable.
-hitreg_code hitreg_stream_new(const hitreg_recorder *recorder,
-                              hitreg_stream **stream);
+hitreg_code hitreg_stream_new(const hitreg_recorder *recorder, hitreg_stream **stream);
 
 // Gives up ownership of the stream, so that another thread can push. Only the owner may call it.
 //
@@ -754,10 +749,7 @@ hitreg_code hitreg_log_tick(const hitreg_log *log, size_t index, hitreg_tick_end
 //
 // # Safety
 // `log` is null or a log, `state` null or a struct of its `size`, `cells` null or writable.
-hitreg_code hitreg_log_state(const hitreg_log *log,
-                             size_t index,
-                             hitreg_state *state,
-                             const uint32_t **cells);
+hitreg_code hitreg_log_state(const hitreg_log *log, size_t index, hitreg_state *state, const uint32_t **cells);
 
 // Returns a snapshot that the server sent to a player, by its index in the log. `entities` is valid until the log is
 // freed. `effects` returns the number of effects for `hitreg_log_effect`.

@@ -78,7 +78,7 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
 ///
 /// ```
 /// use hitreg_netcode::game::{Body, body};
-/// use hitreg::glam::{Vec2, Vec3};
+/// use hitreg_netcode::glam::{Vec2, Vec3};
 ///
 /// body! {
 ///     /// A disc that glides.

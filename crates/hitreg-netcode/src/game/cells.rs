@@ -223,7 +223,7 @@ impl<T: Spatial> Spatial for Option<T> {
 ///
 /// ```
 /// use hitreg_netcode::game::{Cells, Scope, cells};
-/// use hitreg::glam::Vec2;
+/// use hitreg_netcode::glam::Vec2;
 ///
 /// cells! {
 ///     /// Keeps off what hits it, for a while.

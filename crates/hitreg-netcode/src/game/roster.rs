@@ -9,7 +9,7 @@
 //! use hitreg_netcode::game::{
 //!     Categorize, EntityWorld, Judge, Reconcile, Roster, Scene, Simulate, Sink, WorldSink, body,
 //! };
-//! use hitreg::glam::Vec2;
+//! use hitreg_netcode::glam::Vec2;
 //! use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 //! use hitreg_log::usercmd::Usercmd;
 //!
