@@ -122,7 +122,10 @@ impl Sources {
             return is_setting(setting);
         }
         match self.named.is_empty() || name.contains("::") {
-            true => name.split("::").all(|word| has_word(&files_in(&root("src")), word)),
+            true => {
+                let files: Vec<PathBuf> = source_folders().iter().flat_map(|folder| files_in(folder)).collect();
+                name.split("::").all(|word| has_word(&files, word))
+            }
             false => has_word(&self.named, name),
         }
     }
@@ -158,18 +161,23 @@ fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The files of a name: one of the source or of the tests, or all of a folder.
+/// The source folders of the workspace's packages.
+fn source_folders() -> Vec<PathBuf> {
+    let crates = std::fs::read_dir(root("crates")).expect("the crates").map(|entry| entry.expect("a crate").path());
+    crates.chain([root("")]).map(|package| package.join("src")).collect()
+}
+
+/// The files that a name stands for: a source or test file, or all files of a folder. `arena/pmove` is in the crate
+/// `hitreg-arena`.
 fn files_of(name: &str) -> Vec<PathBuf> {
     let name = name.trim_end_matches('/');
-    ["src", "tests"]
-        .iter()
-        .flat_map(|room| {
-            [
-                root(room).join(name),
-                root(room).join(format!("{name}.rs")),
-                root(room).join(format!("pipelines/{name}.rs")),
-            ]
-        })
+    let in_crate = name.split_once('/').map(|(first, rest)| (root(&format!("crates/hitreg-{first}/src")), rest));
+    let in_source = source_folders().into_iter().map(|folder| (folder, name));
+    let in_tests = [root("tests"), root("tests/pipelines")].map(|folder| (folder, name));
+    in_source
+        .chain(in_tests)
+        .chain(in_crate)
+        .flat_map(|(folder, name)| [folder.join(name), folder.join(format!("{name}.rs"))])
         .flat_map(|path| files_in(&path))
         .collect()
 }

@@ -29,7 +29,7 @@ fn the_format_page_has_every_table_and_column() {
     let page = std::fs::read_to_string(path).unwrap();
     assert!(
         page == current,
-        "the tables in docs/format.md are not those of src/trace/schema/tables.rs: write them anew with HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema"
+        "docs/format.md lists other tables than crates/hitreg-log/src/trace/schema/tables.rs: run HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema"
     );
 }
 

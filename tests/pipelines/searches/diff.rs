@@ -261,7 +261,8 @@ fn settings_without_any_effect_are_named() {
     assert_eq!(teleport.notes, ["teleport.distance_units 128 → 9000 changed nothing in this log"]);
     let lerp = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
     assert_eq!((lerp.verdict, changed(&lerp).len()), (Verdict::Differs, 0));
-    assert_eq!(lerp.notes, ["interpolation.lerp_ms is 100 in A, 50 in B"]);
+    let echo = "each usercmd carries the changed setting: lerp_msec is 100 in A, 50 in B";
+    assert_eq!(lerp.notes, [echo, "interpolation.lerp_ms is 100 in A, 50 in B"]);
     // It draws the others elsewhere, and corrects nothing else by it.
     let options = DiffOptions { on: On::Corrections, ..DiffOptions::default() };
     let (a, b) = (replayed(&log, &[]), replayed(&log, &["interpolation.lerp_ms=50"]));

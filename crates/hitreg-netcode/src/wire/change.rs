@@ -99,7 +99,7 @@ impl Change {
                 put_kind(out, kind::ENTITY_DEFINITION, self.id);
                 out.put(u64::from(self.controller), 16);
                 put_kind(out, kind::ENTITY_UPDATE, self.id);
-                layout.put_update(out, &vec![0; cells.len()], cells, values);
+                layout.put_update(out, &layout.zeros, cells, values);
             }
         }
     }

@@ -19,6 +19,8 @@ pub(crate) struct Layout<B> {
     pub(crate) groups: [Vec<usize>; GROUPS],
     pub(crate) ground: Option<usize>,
     pub(crate) turn: Option<Turn>,
+    /// The cells of an entity that the receiver does not have: all 0.
+    pub(crate) zeros: Vec<u32>,
     body: PhantomData<fn() -> B>,
 }
 
@@ -49,6 +51,7 @@ impl<B: Body> Layout<B> {
             groups,
             ground: with(Role::Ground),
             turn,
+            zeros: vec![0; fields.len()],
             body: PhantomData,
         }
     }

@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use super::change::Change;
 use super::fragment::MESSAGE_BYTES_MAX;
@@ -244,17 +243,22 @@ impl<B: Body> Sender<B> {
         });
         let viewer = frame.get(self.avatar).map(Body::origin);
         let mut changes = Vec::new();
+        let mut cells = vec![0; B::CELLS];
         for (id, track) in &self.tracks {
-            let truth = frame.get(*id).map(|body| (body, cells_of(body)));
-            if !track.needs(truth.as_ref().map(|(_, cells)| &**cells)) {
+            let body = frame.get(*id);
+            let truth = body.map(|body| {
+                body.write(&mut cells);
+                &cells[..]
+            });
+            if !track.needs(truth) {
                 continue;
             }
-            let distance = match (&truth, viewer) {
-                (Some((body, _)), Some(viewer)) => body.origin().distance(viewer),
+            let distance = match (body, viewer) {
+                (Some(body), Some(viewer)) => body.origin().distance(viewer),
                 _ => 0.0,
             };
             let controller = if id.0 < self.players { id.0 + 1 } else { 0 };
-            let cells = truth.map(|(_, cells)| cells);
+            let cells = truth.map(|cells| track.to_shared(cells));
             changes.push(Change::new(&self.layout, *id, controller, track, cells, distance, snapshot.seq));
         }
         changes
@@ -306,10 +310,4 @@ impl<B: Body> Sender<B> {
             self.sent.pop_front();
         }
     }
-}
-
-fn cells_of<B: Body>(body: &B) -> Arc<[u32]> {
-    let mut cells = vec![0; B::CELLS];
-    body.write(&mut cells);
-    Arc::from(cells)
 }

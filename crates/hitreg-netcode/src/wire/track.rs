@@ -69,6 +69,13 @@ impl Track {
         self.sent.back().is_some_and(|held| held.cells.as_deref() == truth)
     }
 
+    /// Returns `cells` in shared memory: that of the last state sent when the two are equal, so that an entity at rest
+    /// takes the memory of one state however many snapshots carry it.
+    pub(crate) fn to_shared(&self, cells: &[u32]) -> Arc<[u32]> {
+        let last = self.sent.back().and_then(|held| held.cells.as_ref());
+        last.filter(|last| last[..] == *cells).map_or_else(|| Arc::from(cells), Arc::clone)
+    }
+
     /// Returns the base for snapshot `now`: the acked state, if the client still keeps it. A client drops a state once
     /// it has a newer one that is itself outside the window.
     pub(crate) fn base(&self, now: SnapshotSeq) -> Option<(SnapshotSeq, &Arc<[u32]>)> {
@@ -134,6 +141,15 @@ mod tests {
         track.remember_sent(SnapshotSeq(3), cells(1));
         track.handle_ack(&ack(3, 0));
         assert!(!track.needs(Some(&[1])));
+    }
+
+    #[test]
+    fn an_entity_at_rest_shares_the_memory_of_its_last_state() {
+        let mut track = Track::new();
+        let first = track.to_shared(&[1]);
+        track.remember_sent(SnapshotSeq(1), Some(Arc::clone(&first)));
+        assert!(Arc::ptr_eq(&first, &track.to_shared(&[1])));
+        assert_eq!(*track.to_shared(&[2]), [2]);
     }
 
     #[test]
