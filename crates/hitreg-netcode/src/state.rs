@@ -1,19 +1,19 @@
 //! Serialisation of pipeline state, so that a replay can start from a keyframe.
 //!
 //! `fields!` destructures a structure completely, so that a missing field is a compile error. Sent frames and usercmds
-//! that the log holds near the keyframe are stored as references ([`Known`]).
+//! that the log holds near the keyframe are stored as references ([`KnownFrames`]).
 
 mod known;
 mod restorer;
 mod saver;
 mod values;
 
-pub use known::Known;
+pub use known::KnownFrames;
 pub use restorer::{BadState, Restorer};
 pub use saver::Saver;
 
 /// A value that can be restored from bytes alone.
-pub trait Value<B>: Sized {
+pub trait StateValue<B>: Sized {
     /// Writes the value.
     fn put(&self, to: &mut Saver<'_, B>);
     /// Reads the value.
@@ -46,7 +46,7 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Implements [`Value`] for a structure from the names of all its fields.
+/// Implements [`StateValue`] for a structure from the names of all its fields.
 macro_rules! value {
     ($type:ident { $($field:ident),* $(,)? }) => {
         impl<B: $crate::game::Body> $crate::state::Value<B> for $type {

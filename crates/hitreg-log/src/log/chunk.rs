@@ -12,22 +12,22 @@ mod table;
 mod unknown;
 
 pub(crate) use bucket::Bucket;
-pub(super) use context::Context;
+pub(super) use context::ChunkContext;
 pub(super) use heard::{put_lists as put_lists_of_heard, take_lists as take_lists_of_heard};
-pub(crate) use map::{Place, encode_end, to_messagepack};
+pub(crate) use map::{ChunkPosition, encode_end, to_messagepack};
 pub(crate) use outline::outline;
-pub(crate) use part::Part;
+pub(crate) use part::SessionSlice;
 pub(super) use snapshots::{put_lists as put_lists_of_snapshots, take_lists as take_lists_of_snapshots};
-pub(super) use table::{Columns, Rows};
+pub(super) use table::{ColumnReader, TableWriter};
 
 use serde_bytes::ByteBuf;
 
-use map::Tables;
-use table::{LookUp, Table};
+use map::ChunkTables;
+use table::{PackedTable, RecordLookup};
 
 use super::container::Chain;
 use super::error::WriteError;
-use super::kinds::{Layout, named_by};
+use super::kinds::{RecordLayout, named_by};
 use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
@@ -50,7 +50,7 @@ impl Kinds {
 }
 
 /// The records of one kind, as series by player number, or one series for the session.
-pub(super) type Parts<'a, T> = Vec<(u32, &'a [T])>;
+pub(super) type RecordSeries<'a, T> = Vec<(u32, &'a [T])>;
 
 macro_rules! code {
     (
@@ -134,14 +134,14 @@ pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result
     decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
 }
 
-fn encode_kind<T: Layout, H>(
+fn encode_kind<T: RecordLayout, H>(
     name: &'static str,
-    parts: Parts<'_, T>,
-    part: &Part<'_, H>,
-    context: &Context,
+    parts: RecordSeries<'_, T>,
+    part: &SessionSlice<'_, H>,
+    context: &ChunkContext,
     header: &Header,
-) -> Option<Table<ByteBuf>> {
-    let mut rows = Rows::new(parts);
+) -> Option<PackedTable<ByteBuf>> {
+    let mut rows = TableWriter::new(parts);
     if rows.is_empty() {
         return None;
     }
@@ -160,15 +160,15 @@ fn encode_kind<T: Layout, H>(
     Some(rows.finish())
 }
 
-fn decode_kind<T: Layout>(
-    columns: &mut Columns<'_>,
-    context: &Context,
+fn decode_kind<T: RecordLayout>(
+    columns: &mut ColumnReader<'_>,
+    context: &ChunkContext,
     budget: &mut Budget,
     so_far: &Stretch,
 ) -> Result<Vec<T>, String> {
     budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
     let base = named_by(columns.name).unwrap_or_default();
-    let whole = Part::whole(so_far);
+    let whole = SessionSlice::whole(so_far);
     let mut records = columns.take::<T>(|keys, row_counts| {
         let mut times = Vec::with_capacity(keys.len());
         let mut keys = keys.iter();

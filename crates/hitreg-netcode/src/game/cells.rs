@@ -6,14 +6,14 @@ use glam::{EulerRot, Quat, Vec2, Vec3, Vec4};
 use super::{CellKind, Field, Meaning, Scope};
 
 /// A declaration's `as` clause: a meaning, and a unit if it is not the usual one.
-pub type Said = Option<(Meaning, Option<&'static str>)>;
+pub type CellMeaning = Option<(Meaning, Option<&'static str>)>;
 
 /// A type that is stored in one or more cells.
 pub trait Cells: Sized {
     /// The number of cells.
     const COUNT: usize;
     /// Describes the cells as parts of a field called `name`. `said` overrides the type's own meaning.
-    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field>;
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field>;
     /// Writes exactly [`Cells::COUNT`] words.
     fn put(&self, cells: &mut [u32]);
     /// Reads exactly [`Cells::COUNT`] words; `Err` holds the invalid word.
@@ -24,7 +24,7 @@ pub trait Cells: Sized {
 }
 
 /// Describes one cell. Its meaning is `usual`, unless `said` overrides it.
-pub fn cell(name: &str, kind: CellKind, scope: Scope, said: Said, usual: Meaning) -> Field {
+pub fn cell(name: &str, kind: CellKind, scope: Scope, said: CellMeaning, usual: Meaning) -> Field {
     let (meaning, unit) = said.unwrap_or((usual, None));
     let field = Field::new(name, kind, scope).meaning(meaning);
     match unit {
@@ -121,7 +121,7 @@ floats!(Quat: x y z w);
 /// The cells of the elements, named `name.0`, `name.1` and so on.
 impl<T: Cells, const N: usize> Cells for [T; N] {
     const COUNT: usize = N * T::COUNT;
-    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
         (0..N).flat_map(|place| T::fields(&format!("{name}.{place}"), scope, said)).collect()
     }
     fn put(&self, cells: &mut [u32]) {
@@ -140,7 +140,7 @@ impl<T: Cells, const N: usize> Cells for [T; N] {
 /// cells are 0 if the value is absent.
 impl<T: Cells> Cells for Option<T> {
     const COUNT: usize = 1 + T::COUNT;
-    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
         let mut fields = bool::fields(name, scope, None);
         let values = T::fields(name, scope, said);
         // A value whose cell has the flag's name gets the name `NAME.is`.
