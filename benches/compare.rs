@@ -8,9 +8,9 @@ use std::io::Cursor;
 use std::time::{Duration, Instant};
 
 use hitreg::bisect::bisect_ticks;
-use hitreg::diff::{DiffOptions, Verdict, diff};
+use hitreg::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg::log::{read_trace, write_trace};
-use hitreg::trace::{Column, Data, Table, Trace};
+use hitreg::trace::{Column, ColumnData, Table, Trace};
 use tickwise::compare::first_divergence_from;
 use tickwise::format::RecReader;
 use tickwise::{DeterminismProbe, Recorder, RecorderConfig, StateDump};
@@ -63,7 +63,7 @@ fn main() {
 
 fn last_tick(a: &Trace, b: &Trace) {
     let found = diff(a, b, &DiffOptions::default()).expect("no tolerance");
-    assert_eq!(found.verdict, Verdict::Differs);
+    assert_eq!(found.verdict, TraceVerdict::Differs);
     assert_eq!(found.first.and_then(|first| first.place.tick), Some(TICKS));
 }
 
@@ -87,16 +87,16 @@ fn trace(bodies: bool, diverges: bool) -> Trace {
     let mut tables = vec![Table::new(
         "ticks",
         vec![
-            column("tick", Data::U32(ticks().collect())),
-            column("at_us", Data::I64(ticks().map(|tick| i64::from(tick) * 15_625).collect())),
-            column("hash", Data::U64(ticks().map(|tick| hash(tick) ^ last(tick)).collect())),
+            column("tick", ColumnData::U32(ticks().collect())),
+            column("at_us", ColumnData::I64(ticks().map(|tick| i64::from(tick) * 15_625).collect())),
+            column("hash", ColumnData::U64(ticks().map(|tick| hash(tick) ^ last(tick)).collect())),
         ],
     )];
     if bodies {
         let rows = || ticks().flat_map(|tick| (0..ENTITIES).map(move |entity| (tick, entity)));
         let mut columns = vec![
-            column("tick", Data::U32(rows().map(|(tick, _)| tick).collect())),
-            column("entity", Data::U32(rows().map(|(_, entity)| entity).collect())),
+            column("tick", ColumnData::U32(rows().map(|(tick, _)| tick).collect())),
+            column("entity", ColumnData::U32(rows().map(|(_, entity)| entity).collect())),
         ];
         for field in 0..FIELDS {
             let value = |(tick, entity): (u32, u32)| {
@@ -104,14 +104,14 @@ fn trace(bodies: bool, diverges: bool) -> Trace {
                 let differs = last(tick) == 1 && entity == 2 && field == 7;
                 if differs { moved.next_up() } else { moved }
             };
-            columns.push(column(&format!("field_{field}"), Data::F32(rows().map(value).collect())));
+            columns.push(column(&format!("field_{field}"), ColumnData::F32(rows().map(value).collect())));
         }
         tables.push(Table::new("bodies", columns));
     }
     Trace { tables, ..Trace::default() }
 }
 
-fn column(name: &str, data: Data) -> Column {
+fn column(name: &str, data: ColumnData) -> Column {
     Column::new(name, data)
 }
 

@@ -17,19 +17,19 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::diff::{DiffOptions, Verdict, diff};
+use hitreg::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg::drawing::Drawing;
-use hitreg::fairness::Weighing;
-use hitreg::golden::Gist;
+use hitreg::fairness::FairnessBuilder;
+use hitreg::golden::ReplaySummary;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
-    LogReader, LogWriter, Options as LogOptions, read_session, read_trace, write_session, write_trace_meanwhile,
+    LogReader, LogWriter, WriterOptions as LogOptions, read_session, read_trace, write_session, write_trace_meanwhile,
 };
 use hitreg::record::{Header, Record, Session};
-use hitreg::replay::{Options, Source, Survey, replay, stream};
+use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, replay, stream};
 use hitreg::report::Spreads;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Batches, RecordSink, Recorder, record_synthetic};
+use hitreg::session::{Batches, RecordSink, SessionRecorder, record_synthetic};
 use hitreg::trace::schema::TableSet;
 use hitreg::trace::{Table, TraceHeader};
 
@@ -170,13 +170,13 @@ fn differences(job: &str, before: Cost, now: Cost) -> Vec<String> {
 fn prepare(folder: &Path) -> usize {
     let (scenario, rules) = scenario();
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session.put_in_order();
     write_session(create(folder, "log"), &session, LogOptions::live()).expect("a folder that can be written");
     for (name, key) in [("a", "false"), ("b", "true")] {
         let mut settings = hitreg::replay::own_settings(&session.header).expect("settings of this build");
         settings.set("lag_compensation.enabled", key).expect("a setting of this build");
-        let options = Options { settings: Some(settings), ..Options::default() };
+        let options = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
         let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
         hitreg::log::write_trace(create(folder, name), &replayed.trace).expect("a folder that can be written");
     }
@@ -258,7 +258,7 @@ fn closed(folder: &Path) -> Job {
 fn with_tables(folder: &Path, tables: TableSet) -> Job {
     let session = session(folder);
     Box::new(move || {
-        let options = Options { tables, ..Options::default() };
+        let options = ReplayOptions { tables, ..ReplayOptions::default() };
         let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
         assert_eq!(replayed.first_difference, None);
         black_box(replayed);
@@ -275,8 +275,9 @@ fn rows(folder: &Path) -> Job {
 fn replayed(folder: &Path) -> Job {
     let log = bytes(folder, "log");
     Box::new(move || {
-        let mut gist = Gist::new(TraceHeader::default(), false);
-        let (mut weighing, mut drawing, mut spreads) = (Weighing::default(), Drawing::default(), Spreads::default());
+        let mut gist = ReplaySummary::new(TraceHeader::default(), false);
+        let (mut weighing, mut drawing, mut spreads) =
+            (FairnessBuilder::default(), Drawing::default(), Spreads::default());
         streamed(&log, &mut |_, rows| {
             gist.add(&rows);
             weighing.add(&rows);
@@ -296,15 +297,15 @@ fn traced(folder: &Path) -> Job {
 fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {
     let mut reader = LogReader::new(Cursor::new(log)).expect("a log of this build");
     let header = reader.header().clone();
-    let mut survey = Survey::new(&header);
+    let mut survey = LogSurvey::new(&header);
     while let Some(mut chunk) = reader.next_chunk().expect("a whole log") {
         survey.add(&header, &mut chunk);
     }
     survey.end();
     let mut again = LogReader::new(Cursor::new(log)).expect("a log of this build");
     let mut chunks = std::iter::from_fn(|| again.next_chunk().expect("a whole log"));
-    let source = Source { header: &header, survey: &survey, start: None, keyframes: None };
-    let ran = stream::<Arena>(&source, &mut chunks, (&Options::default(), false), to, &mut |_| {});
+    let source = ReplaySource { header: &header, survey: &survey, start: None, keyframes: None };
+    let ran = stream::<Arena>(&source, &mut chunks, (&ReplayOptions::default(), false), to, &mut |_| {});
     let ran = ran.expect("a log of this build").expect("no datagram matters here");
     assert_eq!(ran.first_difference, None);
 }
@@ -313,7 +314,8 @@ fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {
 fn played(_folder: &Path) -> Job {
     Box::new(|| {
         let (scenario, rules) = scenario();
-        record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut NoRecord)).expect("a good scenario");
+        record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut NoRecord))
+            .expect("a good scenario");
     })
 }
 
@@ -323,7 +325,7 @@ fn recorded(_folder: &Path) -> Job {
         let (scenario, rules) = scenario();
         let header = scenario.header::<Arena>(&rules).expect("a good scenario");
         let (mut batches, writing) = written(header);
-        record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut batches)).expect("a good scenario");
+        record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut batches)).expect("a good scenario");
         drop(batches);
         writing.join().expect("it does not panic");
     })
@@ -333,7 +335,7 @@ fn recorded(_folder: &Path) -> Job {
 fn pushed(_folder: &Path) -> Job {
     let (scenario, rules) = scenario();
     let mut kept = Kept(Vec::new());
-    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut kept)).expect("a good scenario");
+    record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut kept)).expect("a good scenario");
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
     Box::new(move || {
         let (mut batches, writing) = written(header);
@@ -365,7 +367,7 @@ fn compared(folder: &Path) -> Job {
     Box::new(move || {
         let [a, b] = [a, b].map(|trace| read_trace(Cursor::new(trace)).expect("a trace of this build"));
         let found = diff(&a, &b, &DiffOptions::default()).expect("no tolerance");
-        assert_eq!(found.verdict, Verdict::Differs);
+        assert_eq!(found.verdict, TraceVerdict::Differs);
     })
 }
 

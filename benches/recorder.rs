@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use hitreg::recorder::{Description, Options, Recorder, Stream};
+use hitreg::recorder::{Description, Recorder, RecorderOptions, Stream};
 use hitreg::units::{CommandSeq, Micros, PlayerId};
 use hitreg::usercmd::{Input, Usercmd};
 
@@ -32,7 +32,7 @@ fn main() {
 /// The median and the 99th percentile of a burst, in ns a usercmd.
 fn measure(threads: u16) -> (f64, f64) {
     let about = (0..PLAYERS).fold(Description::new("bench"), |about, player| about.player(format!("p{player}")));
-    let recorder = Recorder::to(std::io::sink(), about, Options::default()).expect("a sink takes everything");
+    let recorder = Recorder::to(std::io::sink(), about, RecorderOptions::default()).expect("a sink takes everything");
     let each = PLAYERS / threads;
     let mut bursts: Vec<f64> = std::thread::scope(|scope| {
         let run = |thread| {

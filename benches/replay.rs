@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::log::{LogWriter, Options as LogOptions};
+use hitreg::log::{LogWriter, WriterOptions as LogOptions};
 use hitreg::record::{Record, Session};
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Batches, RecordSink, Recorder, record_synthetic};
+use hitreg::session::{Batches, RecordSink, SessionRecorder, record_synthetic};
 use hitreg::trace::schema::TableSet;
 
 const RUNS: usize = 9;
@@ -48,7 +48,7 @@ fn main() {
     let scenario = Scenario { players: PLAYERS, seconds: SECONDS, link, ..Scenario::default() };
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     let usercmds: usize = session.players.iter().map(|p| p.frames.len()).sum();
     println!("{PLAYERS} players, {SECONDS} s, {usercmds} usercmds; medians of {RUNS} runs of one thread\n");
     replaying(&session, &rules, usercmds);
@@ -60,7 +60,7 @@ fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
     let (mut alone, mut closed, mut encoded, mut bare) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         for (sizes, tables) in [(false, TableSet::NONE), (false, TableSet::ALL), (true, TableSet::ALL)] {
-            let options = Options { sizes, tables, ..Options::default() };
+            let options = ReplayOptions { sizes, tables, ..ReplayOptions::default() };
             let once = || replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
             let (time, replayed) = one_thread.install(|| timed(once));
             assert_eq!(replayed.first_difference, None);
@@ -96,7 +96,8 @@ fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
 fn recording(scenario: &Scenario, session: &Session, usercmds: usize) {
     let mut kept = Keep(Vec::new());
     let rules: ArenaRules = rmp_serde::from_slice(&session.header.rules).expect("rules that were just written");
-    record_synthetic::<Arena>(scenario, &Arc::new(rules), &mut Recorder::new(&mut kept)).expect("a good scenario");
+    record_synthetic::<Arena>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut kept))
+        .expect("a good scenario");
     let (mut here, mut elsewhere, mut nowhere) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let mut writer = LogWriter::new(io::sink(), &session.header, LogOptions::live()).expect("a sink takes all");

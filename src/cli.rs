@@ -56,14 +56,14 @@ use crate::memory::MemoryLimit;
 use crate::pipeline::Netcode;
 use crate::report::{figures, page};
 use crate::store;
-use config::Added;
-use output::{Format, Output};
+use config::ConfigOptions;
+use output::{Output, OutputFormat};
 use outputs::Outputs;
 use trouble::Trouble;
 
 /// The outcome of a command, with its exit code. `git bisect run` skips 125 and stops at 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum CommandOutcome {
     /// The command succeeded, or the compared runs are the same.
     Done = 0,
     /// The compared runs differ.
@@ -127,7 +127,7 @@ struct Cli {
         value_name = "text|json",
         hide_possible_values = true
     )]
-    format: Format,
+    format: OutputFormat,
     /// When output is coloured; `auto` is for terminals, unless NO_COLOR is set
     #[arg(
         long,
@@ -146,7 +146,7 @@ struct Cli {
     #[arg(long, global = true, display_order = 900)]
     force: bool,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 const LONG_ABOUT: &str = "\
@@ -161,7 +161,7 @@ Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
 128 trouble (bad usage, unreadable input). `git bisect run` skips 125 and stops at 128.";
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     Quickstart(quickstart::Args),
     Record(record::Args),
     Serve(serve::Args),
@@ -212,10 +212,10 @@ impl Color {
     }
 }
 
-fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
+fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutcome {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
-    let Added { args, added } = match config::with_defaults(&command, args) {
+    let ConfigOptions { args, added } = match config::with_defaults(&command, args) {
         Ok(added) => added,
         Err(trouble) => {
             trouble.print();
@@ -230,12 +230,12 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
         Err(usage) => {
             if let Err(error) = usage.print() {
                 Trouble::from(error).print();
-                return Outcome::Trouble;
+                return CommandOutcome::Trouble;
             }
             if let (true, Some((path, options))) = (usage.use_stderr(), &added) {
                 Trouble::file(path, format!("it adds {}", options.join(" "))).print_note();
             }
-            return if usage.use_stderr() { Outcome::Trouble } else { Outcome::Done };
+            return if usage.use_stderr() { CommandOutcome::Trouble } else { CommandOutcome::Done };
         }
     };
     cli.color.take_effect();
@@ -276,35 +276,35 @@ fn set_memory_limit() -> Result<(), Trouble> {
 fn run_command(
     build: Program,
     games: &Games,
-    command: Command,
+    command: CliCommand,
     program: &str,
     output: &mut Output,
-) -> Result<Outcome, Trouble> {
+) -> Result<CommandOutcome, Trouble> {
     match command {
-        Command::Quickstart(args) => quickstart::run(games, &args, program, output),
-        Command::Record(args) => record::run(games, &args, output),
-        Command::Serve(args) => serve::run(games, &args, output),
-        Command::Join(args) => join::run(games, &args, output),
-        Command::Merge(args) => merge::run(games, &args, output),
-        Command::Import(args) => import::run(&args, output),
-        Command::Info(args) => info::run(games, &args, output),
-        Command::Replay(args) => replay::run(games, &args, output),
-        Command::Verify(args) => verify::run(games, &args, program, output),
-        Command::Review(args) => review::run(&args, output),
-        Command::Diff(args) => diff::run(games, &args, output),
-        Command::Bisect(args) => bisect::run(games, &args, output),
-        Command::Shrink(args) => shrink::run(games, &args, output),
-        Command::Sweep(args) => sweep::run(games, &args, output),
-        Command::Why(args) => why::run(games, &args, output),
-        Command::Report(args) => report::run(games, &args, output),
-        Command::Soak(args) => soak::run(&args, output),
-        Command::Claims(args) => claims::run(&args, output),
-        Command::Step(args) => bisect::step::run(games, &args, output),
-        Command::Export(args) => export::run(games, &args, output),
-        Command::Recover(args) => recover::run(&args, output),
-        Command::Keyframes(args) => keyframes::run(games, &args, output),
-        Command::Settings(args) => settings::run(&args, output),
-        Command::Completions(args) => completions::run(build, &args, output),
-        Command::Man(args) => man::run(build, &args, output),
+        CliCommand::Quickstart(args) => quickstart::run(games, &args, program, output),
+        CliCommand::Record(args) => record::run(games, &args, output),
+        CliCommand::Serve(args) => serve::run(games, &args, output),
+        CliCommand::Join(args) => join::run(games, &args, output),
+        CliCommand::Merge(args) => merge::run(games, &args, output),
+        CliCommand::Import(args) => import::run(&args, output),
+        CliCommand::Info(args) => info::run(games, &args, output),
+        CliCommand::Replay(args) => replay::run(games, &args, output),
+        CliCommand::Verify(args) => verify::run(games, &args, program, output),
+        CliCommand::Review(args) => review::run(&args, output),
+        CliCommand::Diff(args) => diff::run(games, &args, output),
+        CliCommand::Bisect(args) => bisect::run(games, &args, output),
+        CliCommand::Shrink(args) => shrink::run(games, &args, output),
+        CliCommand::Sweep(args) => sweep::run(games, &args, output),
+        CliCommand::Why(args) => why::run(games, &args, output),
+        CliCommand::Report(args) => report::run(games, &args, output),
+        CliCommand::Soak(args) => soak::run(&args, output),
+        CliCommand::Claims(args) => claims::run(&args, output),
+        CliCommand::Step(args) => bisect::step::run(games, &args, output),
+        CliCommand::Export(args) => export::run(games, &args, output),
+        CliCommand::Recover(args) => recover::run(&args, output),
+        CliCommand::Keyframes(args) => keyframes::run(games, &args, output),
+        CliCommand::Settings(args) => settings::run(&args, output),
+        CliCommand::Completions(args) => completions::run(build, &args, output),
+        CliCommand::Man(args) => man::run(build, &args, output),
     }
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Categorize, Effect, Judge, Reason, Reconcile, Scene, Simulate, Sink, Verdict, WorldSink, Wound, body,
+    BadCells, Categorize, Effect, Judge, Reason, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink, Wound, body,
 };
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Usercmd, buttons};
@@ -150,7 +150,7 @@ impl<V: Version> Simulate for Pucks<V> {
 }
 
 impl<V: Version> Judge for Pucks<V> {
-    fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Puck)]) -> Verdict {
+    fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Puck)]) -> ShotVerdict {
         let met = |(id, puck): &&(EntityId, Puck)| {
             let to = puck.origin - fire.from;
             let ahead = V::shoots_backwards() || to.dot(fire.direction) > 0.0;
@@ -159,11 +159,11 @@ impl<V: Version> Judge for Pucks<V> {
         let distance = |(_, puck): &&(EntityId, Puck)| puck.origin.distance(fire.from);
         let nearest = targets.iter().filter(met).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         match nearest {
-            Some((target, _)) => Verdict {
+            Some((target, _)) => ShotVerdict {
                 reason: Reason::Hit,
                 wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => Verdict::miss(Reason::Missed),
+            None => ShotVerdict::miss(Reason::Missed),
         }
     }
 
@@ -177,7 +177,7 @@ impl<V: Version> Judge for Pucks<V> {
         shooter: PlayerId,
         _: &Usercmd,
         _: &Line,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
         for wound in &verdict.wounds {

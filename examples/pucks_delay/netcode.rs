@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use hitreg::game::{Effect, Game, How, Placed, Scene, Sink, Touch, Verdict, WorldSink};
+use hitreg::game::{Effect, Game, Placed, PlacementKind, Scene, ShotVerdict, Sink, Touch, WorldSink};
 use hitreg::hash::hash_words;
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
 use hitreg::pipeline::{
-    ClientPipeline, Commanded, Event, Judged, Limit, Reconciled, Rewind, Rollbacks, ServerPipeline, Setup, Ticked,
+    ClientFrameOutput, ClientPipeline, Event, JudgedShot, Limit, ReconcileOutcome, Rewind, Rollbacks, ServerPipeline,
+    Setup, TickOutcome,
 };
 use hitreg::record::Execution;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
@@ -41,7 +42,7 @@ struct Seat {
 struct GivenOff<F> {
     effects: Vec<Effect>,
     fires: Vec<F>,
-    impacts: Vec<(PlayerId, CommandSeq, &'static str, Verdict)>,
+    impacts: Vec<(PlayerId, CommandSeq, &'static str, ShotVerdict)>,
 }
 
 impl<G: Game> ServerPipeline<G> for DelayServer<G> {
@@ -68,7 +69,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
         seat.waiting.extend(news.map(|command| (command.seq, command)));
     }
 
-    fn tick(&mut self, now: Micros) -> Ticked {
+    fn tick(&mut self, now: Micros) -> TickOutcome {
         let usual = self.setup.settings.server.tick_hz.interval();
         let dt = if self.tick == Tick(0) { usual } else { now - self.now };
         (self.tick, self.now) = (self.tick.next(), now);
@@ -82,7 +83,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
         self.tell_everybody();
         let mut words = Vec::new();
         G::save(&self.world, &mut words);
-        Ticked { tick: self.tick, hash: hash_words(&words) }
+        TickOutcome { tick: self.tick, hash: hash_words(&words) }
     }
 
     fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)> {
@@ -141,7 +142,7 @@ impl<G: Game> DelayServer<G> {
             G::apply(rules, &mut self.world, player, command, &fire, &verdict, &mut self.given_off);
             let rewind = Rewind { by: Micros::ZERO, limit: Limit::Off, targets, left_in_present: Vec::new() };
             let (shooter, command, index) = (player, command.seq, index as u8);
-            self.events.push_back(Event::Judged(Judged { shooter, command, index, fire, verdict, rewind }));
+            self.events.push_back(Event::Judged(JudgedShot { shooter, command, index, fire, verdict, rewind }));
         }
     }
 
@@ -180,7 +181,7 @@ impl<F> WorldSink for GivenOff<F> {
     fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
-    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict) {
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: ShotVerdict) {
         self.impacts.push((shooter, command, weapon, verdict));
     }
 }
@@ -219,24 +220,24 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         self.last = CommandSeq(first.0.saturating_sub(1));
     }
 
-    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<ReconcileOutcome> {
         if self.newest.as_ref().is_some_and(|(seq, _)| snapshot.seq <= *seq) {
             return None;
         }
         self.newest = Some((snapshot.seq, Arc::clone(&snapshot.frame)));
         self.offset = snapshot.frame.server_time - now;
         let acked = self.recent.iter().find(|(_, command)| command.seq == snapshot.ack);
-        Some(Reconciled { comparison: None, correction: None, round_trip: acked.map(|(sent, _)| now - *sent) })
+        Some(ReconcileOutcome { comparison: None, correction: None, round_trip: acked.map(|(sent, _)| now - *sent) })
     }
 
     fn look(&mut self, _: Micros) {
         self.drawn.clear();
         let Some((_, frame)) = &self.newest else { return };
         let others = frame.entities.iter().filter(|(id, _)| *id != self.player.entity());
-        self.drawn.extend(others.map(|(id, body)| (*id, Placed::new(body.clone(), How::Held))));
+        self.drawn.extend(others.map(|(id, body)| (*id, Placed::new(body.clone(), PlacementKind::Held))));
     }
 
-    fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
+    fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<G> {
         self.last = self.last.next();
         let server_time = if self.newest.is_some() { now + self.offset } else { Micros::ZERO };
         let command = Usercmd { seq: self.last, lerp_msec: 0, server_time, input: *input };
@@ -254,7 +255,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         };
         let predicted = self.predicted().cloned();
         let drawn_origin = predicted.as_ref().map(hitreg::game::Body::origin);
-        Commanded {
+        ClientFrameOutput {
             command,
             packet,
             predicted,

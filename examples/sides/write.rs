@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::record::{Header, Origin, Record, Recorded, SessionId, Side};
+use hitreg::record::{Header, Origin, Record, RecordType, RecordedSide, SessionId};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{RecordSink, Recorder, record_synthetic};
-use hitreg::store::{Kind, Recording, StoreError, Targets};
+use hitreg::session::{RecordSink, SessionRecorder, record_synthetic};
+use hitreg::store::{FileType, Recording, StoreError, Targets};
 use hitreg::units::{Micros, PlayerId};
 
 /// The logs, the server's apart.
@@ -57,8 +57,8 @@ pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box
     let header = Header { origin: Origin::Live, ..scenario.header::<Arena>(&rules)? };
     let targets = Targets::new([], true);
     let begin = |name: String, player| {
-        let header = Header { side: Some(Side { session: SessionId(1), player }), ..header.clone() };
-        Recording::begin(&targets.file(&folder.join(name), Kind::Log)?, &header)
+        let header = Header { side: Some(RecordedSide { session: SessionId(1), player }), ..header.clone() };
+        Recording::begin(&targets.file(&folder.join(name), FileType::Log)?, &header)
     };
     let clients = (0..players).map(|player| begin(format!("client{player}.hitlog"), Some(PlayerId(player))));
     let mut sides = Sides {
@@ -66,7 +66,7 @@ pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box
         server: begin("server.hitlog".into(), None)?,
         failed: None,
     };
-    let mut recorder = Recorder::new(&mut sides).hearing((0..players).map(PlayerId));
+    let mut recorder = SessionRecorder::new(&mut sides).hearing((0..players).map(PlayerId));
     record_synthetic::<Arena>(&scenario, &rules, &mut recorder)?;
     sides.server.finish()?;
     sides.clients.into_iter().try_for_each(Recording::finish)?;

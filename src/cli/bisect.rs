@@ -7,7 +7,7 @@ mod sought;
 pub(super) mod step;
 mod ticks;
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::output::Output;
 use super::trouble::Trouble;
 use crate::engine::Games;
@@ -19,20 +19,20 @@ use crate::engine::Games;
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: BisectCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum BisectCommand {
     Ticks(Box<ticks::Args>),
     Builds(builds::Args),
     Git(git::Args),
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     match &args.what {
-        What::Ticks(args) => ticks::run(games, args, output),
-        What::Builds(args) => builds::run(args, output),
-        What::Git(args) => git::run(args, output),
+        BisectCommand::Ticks(args) => ticks::run(games, args, output),
+        BisectCommand::Builds(args) => builds::run(args, output),
+        BisectCommand::Git(args) => git::run(args, output),
     }
 }

@@ -3,13 +3,13 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::figures::counted;
 use super::output::Output;
-use super::page::{Align, BAD, BOLD, Cell, GOOD, Page};
+use super::page::{Align, BAD, BOLD, GOOD, Page, PageCell};
 use super::progress::Progress;
 use super::trouble::Trouble;
-use crate::claims::{self, Checked, Claim, Figure, Mechanism};
+use crate::claims::{self, Claim, ClaimResult, Figure, Mechanism};
 
 /// Measure what the founding documents state: each claim, what was expected, what came out
 ///
@@ -38,7 +38,7 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct ClaimListing {
     name: &'static str,
     theme: claims::Theme,
     claim: String,
@@ -48,10 +48,10 @@ struct Listed {
 #[derive(Serialize)]
 struct Outcomes {
     holds: bool,
-    claims: Vec<Checked>,
+    claims: Vec<ClaimResult>,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let chosen = chosen(&args.names)?;
     if args.list {
         return list(&chosen, output);
@@ -63,12 +63,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         progress.one_done();
         checked
     };
-    let claims: Vec<Checked> = chosen.par_iter().map(check).collect::<Result<_, _>>()?;
+    let claims: Vec<ClaimResult> = chosen.par_iter().map(check).collect::<Result<_, _>>()?;
     drop(progress);
     let result = Outcomes { holds: claims.iter().all(|claim| claim.holds), claims };
     let in_detail = !args.names.is_empty();
     output.show(&result, |page| print(page, &result.claims, in_detail))?;
-    Ok(if result.holds { Outcome::Done } else { Outcome::Differs })
+    Ok(if result.holds { CommandOutcome::Done } else { CommandOutcome::Differs })
 }
 
 /// The claims with these names; all claims if there are no names.
@@ -92,12 +92,12 @@ fn broken(claim: &Claim, error: &claims::ClaimError) -> Trouble {
     Trouble::Request(format!("the claim `{}` cannot be measured: {error}", claim.name))
 }
 
-fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<Outcome, Trouble> {
+fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let listed = |claim: &&'static Claim| {
         let (text, source) = claim.statement().map_err(|error| broken(claim, &error))?;
-        Ok(Listed { name: claim.name, theme: claim.theme, claim: text, source })
+        Ok(ClaimListing { name: claim.name, theme: claim.theme, claim: text, source })
     };
-    let listed: Vec<Listed> = chosen.iter().map(listed).collect::<Result<_, Trouble>>()?;
+    let listed: Vec<ClaimListing> = chosen.iter().map(listed).collect::<Result<_, Trouble>>()?;
     output.show(&listed, |page| {
         let mut theme = None;
         for claim in &listed {
@@ -109,10 +109,10 @@ fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<Outcome, Troub
             page.faint(6, &claim.source);
         }
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
+fn print(page: &mut Page, claims: &[ClaimResult], in_detail: bool) {
     let mut theme = None;
     for claim in claims {
         if theme.replace(claim.theme) != Some(claim.theme) {
@@ -121,7 +121,10 @@ fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
             page.blank();
         }
         let (style, word) = if claim.holds { (GOOD, "holds") } else { (BAD, "FAILS") };
-        page.parts(vec![Cell::styled(style, format!("  {word}")), Cell::styled(BOLD, format!("  {}", claim.name))]);
+        page.parts(vec![
+            PageCell::styled(style, format!("  {word}")),
+            PageCell::styled(BOLD, format!("  {}", claim.name)),
+        ]);
         page.paragraph(4, &claim.claim);
         page.faint(4, &claim.source);
         if in_detail {
@@ -151,7 +154,7 @@ const DETAIL: [usize; 2] = [4, 15];
 
 /// Prints the expected and the measured values, one row each. Values outside the expected range are marked.
 fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
-    let row = |figure: &Figure| -> Vec<Cell> {
+    let row = |figure: &Figure| -> Vec<PageCell> {
         let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
         let measured = figure.measured.map_or("never".to_owned(), |value| with_unit(&number(value)));
         let style = if figure.holds { GOOD } else { BAD };
@@ -159,10 +162,10 @@ fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
             "".into(),
             figure.figure.as_str().into(),
             with_unit(&figure.expected).into(),
-            Cell::styled(style, measured),
+            PageCell::styled(style, measured),
         ]
     };
-    let rows: Vec<Vec<Cell>> = figures.iter().map(row).collect();
+    let rows: Vec<Vec<PageCell>> = figures.iter().map(row).collect();
     let head = [("", Align::Left), ("", Align::Left), ("expected", Align::Right), ("measured", Align::Right)];
     page.table(&head, &rows);
     if in_detail {

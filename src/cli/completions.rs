@@ -4,7 +4,7 @@ use clap_complete::Shell;
 
 use super::output::Output;
 use super::trouble::Trouble;
-use super::{Outcome, Program};
+use super::{CommandOutcome, Program};
 
 /// Print a shell's completion script
 #[derive(clap::Args)]
@@ -19,10 +19,10 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     // The generator panics on a closed pipe, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program.command(), program.name, &mut script);
     output.raw().write_all(&script)?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

@@ -21,7 +21,7 @@ use crate::store;
 const NAME: &str = "hitreg.toml";
 
 /// A command line with the options from a config file, and their origin.
-pub(super) struct Added {
+pub(super) struct ConfigOptions {
     /// The complete command line.
     pub(super) args: Vec<OsString>,
     /// The file and the options that it added; `None` if it added none.
@@ -32,19 +32,19 @@ pub(super) struct Added {
 ///
 /// # Errors
 /// Fails if the file cannot be read or contains an unknown option.
-pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<Added, Trouble> {
+pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<ConfigOptions, Trouble> {
     let here = in_force();
     // Without a file in effect and without `--config`, the arguments need only one parse.
     if here.is_none() && !args.iter().any(|arg| arg.to_string_lossy().starts_with("--config")) {
-        return Ok(Added { args, added: None });
+        return Ok(ConfigOptions { args, added: None });
     }
     let matches = command.clone().ignore_errors(true).try_get_matches_from(&args);
     // Invalid arguments are reported by the main parse.
-    let Ok(matches) = matches else { return Ok(Added { args, added: None }) };
+    let Ok(matches) = matches else { return Ok(ConfigOptions { args, added: None }) };
     let typed = matches.try_get_one::<PathBuf>("config").ok().flatten().cloned();
-    let Some(path) = typed.or(here) else { return Ok(Added { args, added: None }) };
+    let Some(path) = typed.or(here) else { return Ok(ConfigOptions { args, added: None }) };
     if path.as_os_str() == NO_CONFIG {
-        return Ok(Added { args, added: None });
+        return Ok(ConfigOptions { args, added: None });
     }
     let file = ConfigFile::read(&path)?;
     file.check(command, &file.table)?;
@@ -53,7 +53,7 @@ pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<Ad
     let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
     args.splice(end..end, added.iter().map(OsString::from));
     let added = (!added.is_empty()).then_some((path, added));
-    Ok(Added { args, added })
+    Ok(ConfigOptions { args, added })
 }
 
 /// The config file that the environment names, or the nearest one in the working folder and its parents.

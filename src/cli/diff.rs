@@ -7,21 +7,21 @@ pub(super) mod sides;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::output::{Format, Output};
+use super::output::{Output, OutputFormat};
 use super::outputs::OutPath;
 use super::page::{Page, UNSURE};
 use super::trouble::Trouble;
-use super::{Outcome, files};
-use crate::diff::{DiffOptions, On, TraceDiff, Verdict, diff_sources};
-use crate::engine::{Games, Missing, Traces, look_for_effects};
+use super::{CommandOutcome, files};
+use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff_sources};
+use crate::engine::{Games, MissingSide, Traces, look_for_effects};
 use crate::replay::WhatIf;
 use crate::report::figures::counted;
 use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line, why_page};
-use crate::store::{self, Kind, Target};
+use crate::store::{self, FileType, Target};
 use crate::trace::{TraceHeader, TraceSource};
-use crate::why::{Asked, ShotName, Why, near};
-use looking::Looking;
-use running::Running;
+use crate::why::{ShotName, Why, WhyQuery, near};
+use looking::CompareArgs;
+use running::BuildArgs;
 use sides::SideArgs;
 
 /// Compare two runs: what differs first, what follows from it, whose hits changed
@@ -62,14 +62,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     junit: Option<OutPath>,
     #[command(flatten)]
-    looking: Looking,
+    looking: CompareArgs,
     #[command(flatten)]
-    running: Running,
+    running: BuildArgs,
 }
 
 /// The result of a comparison, with the names of both sides.
 #[derive(Serialize)]
-struct Compared<'a> {
+struct DiffReport<'a> {
     a: &'a str,
     b: &'a str,
     /// How the counts of hits under changed settings were made.
@@ -79,26 +79,26 @@ struct Compared<'a> {
     #[serde(flatten)]
     diff: &'a TraceDiff,
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<&'a Explained>,
+    why: Option<&'a ShotExplanations>,
 }
 
 /// A shot with different results, explained on both sides; a side is `None` if it lacks the shot.
 #[derive(Serialize)]
-struct Explained {
+struct ShotExplanations {
     shot: ShotName,
     a: Option<Why>,
     b: Option<Why>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     output.check_text_option("summary", args.summary)?;
     output.check_text_option("verbose", args.verbose)?;
-    let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
+    let junit = args.junit.as_ref().map(|path| output.files.target(path, FileType::Junit)).transpose()?;
     let (engine, mut sides) = (files::engine(games), args.sides.sides(output.files.force())?);
     let runner = args.running.runner(sides.run_builds(), output)?;
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
-    if !args.verbose && args.why.is_none() && output.format() == Format::Text {
+    if !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text {
         sides.ways.ask_for(asked.on.tables());
     }
     let Traces { names, made, overlap_only } = sides.held(&engine, &runner)?;
@@ -109,7 +109,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
                 write_junit(target, &untestable_junit(&missing))?;
             }
             output.show(&missing, |page| print_missing(page, &missing))?;
-            return Ok(Outcome::Untestable);
+            return Ok(CommandOutcome::Untestable);
         }
     };
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
@@ -120,8 +120,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }
-    let explained = args.why.map(|number| Explained::of(number, &found, traces)).transpose()?;
-    let compared = Compared {
+    let explained = args.why.map(|number| ShotExplanations::of(number, &found, traces)).transpose()?;
+    let compared = DiffReport {
         a: &names[0],
         b: &names[1],
         what_if: sides.what_if().map(WhatIf::name),
@@ -132,7 +132,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     output.show(&compared, |page| match args.summary {
         true => page.line(&compared.summary),
         false => {
-            if found.verdict == Verdict::Same && !args.verbose {
+            if found.verdict == TraceVerdict::Same && !args.verbose {
                 return page.append(diff_answer(&found, options.on));
             }
             page.pair("A", &names[0]);
@@ -148,7 +148,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
                 return page.append(diff_page(&found));
             }
             page.append(diff_answer(&found, options.on));
-            if found.verdict == Verdict::Differs && options.on != On::Hits {
+            if found.verdict == TraceVerdict::Differs && options.on != DiffScope::Hits {
                 page.blank();
                 page.faint(
                     0,
@@ -160,8 +160,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(outcome(found.verdict))
 }
 
-impl Explained {
-    fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<Explained, Trouble> {
+impl ShotExplanations {
+    fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<ShotExplanations, Trouble> {
         let changed = &found.hits.changed;
         let shot = changed.get((number - 1) as usize).map_err(Trouble::Request)?.ok_or_else(|| {
             Trouble::Request(format!("--why {number}: {} came out differently", counted(changed.len() as u64, "shot")))
@@ -169,9 +169,9 @@ impl Explained {
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
             let near = near(trace, shot).map_err(Trouble::Request)?;
-            Ok::<_, Trouble>(Why::of(&near, &Asked::Shot(shot)).ok())
+            Ok::<_, Trouble>(Why::of(&near, &WhyQuery::Shot(shot)).ok())
         };
-        Ok(Explained { shot, a: why(traces[0])?, b: why(traces[1])? })
+        Ok(ShotExplanations { shot, a: why(traces[0])?, b: why(traces[1])? })
     }
 
     fn print(&self, page: &mut Page, headers: [&TraceHeader; 2]) {
@@ -186,16 +186,16 @@ impl Explained {
 }
 
 /// The exit code for a verdict.
-pub(super) fn outcome(verdict: Verdict) -> Outcome {
+pub(super) fn outcome(verdict: TraceVerdict) -> CommandOutcome {
     match verdict {
-        Verdict::Same => Outcome::Done,
-        Verdict::Differs => Outcome::Differs,
-        Verdict::Untestable => Outcome::Untestable,
+        TraceVerdict::Same => CommandOutcome::Done,
+        TraceVerdict::Differs => CommandOutcome::Differs,
+        TraceVerdict::Untestable => CommandOutcome::Untestable,
     }
 }
 
 /// A side without a trace, or two sides of different sessions, in words.
-pub(super) fn print_missing(page: &mut Page, missing: &Missing) {
+pub(super) fn print_missing(page: &mut Page, missing: &MissingSide) {
     page.styled(UNSURE, "untestable");
     page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());
@@ -211,7 +211,7 @@ pub(super) fn print_last_words(page: &mut Page, lines: &[String]) {
     }
 }
 
-fn untestable_junit(missing: &Missing) -> Report {
+fn untestable_junit(missing: &MissingSide) -> Report {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     status.set_type("untestable").set_message(missing.line()).set_description(missing.last_words().join("\n"));
     let mut suite = TestSuite::new("hitreg diff");

@@ -13,19 +13,19 @@ use serde::Serialize;
 use super::figures::count;
 use super::output::Output;
 use super::outputs::OutPath;
-use super::page::{Align, Cell};
+use super::page::{Align, PageCell};
 use super::trouble::{Trouble, reason};
-use super::what_if::WhatIf;
-use super::{Outcome, files, offered, replay};
+use super::what_if::WhatIfArgs;
+use super::{CommandOutcome, files, offered, replay};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
 use crate::record::Session;
 use crate::recorded;
-use crate::store::{self, Kind, Target, TemporaryFolder};
+use crate::store::{self, FileType, Target, TemporaryFolder};
 use crate::trace::schema::TableSchema;
 use crate::trace::{Table, Trace, TraceHeader};
 use crate::traffic::{self, Packet};
-use replayed::Replayed;
+use replayed::ReplayedTables;
 use rows::RowFormat;
 
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
@@ -61,17 +61,17 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "PATH")]
     output: Option<OutPath>,
     #[command(flatten)]
-    what_if: WhatIf,
+    what_if: WhatIfArgs,
 }
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct TableListing<'a> {
     table: &'a str,
     rows: u64,
     columns: Vec<&'a str>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     if args.perfetto {
         return events::run(games, args, output);
     }
@@ -79,7 +79,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.to))?),
         _ => None,
     };
-    let source = Tables::of(games, args)?;
+    let source = TableSource::of(games, args)?;
     match (&args.table, &args.output) {
         (Some(name), _) => match &target {
             Some(target) => source.save(name, args, target)?,
@@ -104,11 +104,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         }
         (None, None) => list(&source.shapes(), output)?,
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The source of the tables.
-enum Tables {
+enum TableSource {
     /// A trace in memory.
     Whole(Trace),
     /// A trace in a file, which is read once for each table.
@@ -124,24 +124,24 @@ enum Tables {
 /// A trace with more tables is loaded into memory and read once. A replay has twelve tables.
 const MOST_READINGS: usize = 24;
 
-impl Tables {
-    fn of(games: &Games, args: &Args) -> Result<Tables, Trouble> {
+impl TableSource {
+    fn of(games: &Games, args: &Args) -> Result<TableSource, Trouble> {
         let path = &args.file;
         let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
         if !is_file {
-            return Ok(Tables::Whole(trace_of(games, args, false)?.0));
+            return Ok(TableSource::Whole(trace_of(games, args, false)?.0));
         }
         if store::kind_of(path)? == FileKind::Trace {
             let shapes = store::open_trace(path)?.shapes().map_err(|error| Trouble::file(path, error))?;
             return match args.what_if.is_plain() && shapes.len() <= MOST_READINGS {
-                true => Ok(Tables::File { path: path.clone(), shapes, _folder: None }),
-                false => Ok(Tables::Whole(trace_of(games, args, false)?.0)),
+                true => Ok(TableSource::File { path: path.clone(), shapes, _folder: None }),
+                false => Ok(TableSource::Whole(trace_of(games, args, false)?.0)),
             };
         }
         let log = files::engine(games).survey(path)?;
         let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
         let replayed = |wanted: &dyn Fn(&str) -> bool| {
-            log.as_ref().map(|log| Replayed::of(games, args, log, wanted, false)).transpose().map(Option::flatten)
+            log.as_ref().map(|log| ReplayedTables::of(games, args, log, wanted, false)).transpose().map(Option::flatten)
         };
         let mut made = replayed(&wanted)?;
         // The requested table is missing from this replay, for example `variables`. The error then lists all tables
@@ -151,19 +151,19 @@ impl Tables {
             made = replayed(&|_| false)?;
         }
         match made {
-            Some(Replayed { folder, shapes }) => {
-                let path = folder.file(Replayed::NAME).path().to_owned();
-                Ok(Tables::File { path, shapes, _folder: Some(folder) })
+            Some(ReplayedTables { folder, shapes }) => {
+                let path = folder.file(ReplayedTables::NAME).path().to_owned();
+                Ok(TableSource::File { path, shapes, _folder: Some(folder) })
             }
-            None => Ok(Tables::Whole(trace_of(games, args, log.is_some())?.0)),
+            None => Ok(TableSource::Whole(trace_of(games, args, log.is_some())?.0)),
         }
     }
 
     /// The tables, without rows, and their numbers of rows.
     fn shapes(&self) -> Vec<(&Table, u64)> {
         match self {
-            Tables::Whole(trace) => trace.tables.iter().map(|table| (table, table.rows() as u64)).collect(),
-            Tables::File { shapes, .. } => shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
+            TableSource::Whole(trace) => trace.tables.iter().map(|table| (table, table.rows() as u64)).collect(),
+            TableSource::File { shapes, .. } => shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
         }
     }
 
@@ -172,50 +172,53 @@ impl Tables {
         save(target, &mut |out| self.write(name, args, out))
     }
 
-    fn write(&self, name: &str, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
+    fn write(&self, name: &str, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), ExportFailure> {
         let shapes = self.shapes();
         let shape = find(&shapes, name, &args.file)?;
         match self {
-            Tables::Whole(_) => Ok(rows::write(shape, args.to, out)?),
-            Tables::File { path, .. } => write_from_file(path, shape, args.to, out),
+            TableSource::Whole(_) => Ok(rows::write(shape, args.to, out)?),
+            TableSource::File { path, .. } => write_from_file(path, shape, args.to, out),
         }
     }
 }
 
 /// The reason why a table was not written.
-enum Failed {
+enum ExportFailure {
     Reading(Trouble),
     Writing(std::io::Error),
 }
 
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Failed {
-        Failed::Reading(trouble)
+impl From<Trouble> for ExportFailure {
+    fn from(trouble: Trouble) -> ExportFailure {
+        ExportFailure::Reading(trouble)
     }
 }
 
-impl From<std::io::Error> for Failed {
-    fn from(error: std::io::Error) -> Failed {
-        Failed::Writing(error)
+impl From<std::io::Error> for ExportFailure {
+    fn from(error: std::io::Error) -> ExportFailure {
+        ExportFailure::Writing(error)
     }
 }
 
-impl From<Failed> for Trouble {
-    fn from(failed: Failed) -> Trouble {
+impl From<ExportFailure> for Trouble {
+    fn from(failed: ExportFailure) -> Trouble {
         match failed {
-            Failed::Reading(trouble) => trouble,
-            Failed::Writing(error) => error.into(),
+            ExportFailure::Reading(trouble) => trouble,
+            ExportFailure::Writing(error) => error.into(),
         }
     }
 }
 
 /// Writes a file under a temporary name, and renames it once it is complete.
-fn save(target: &Target, write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<(), Failed>) -> Result<(), Trouble> {
+fn save(
+    target: &Target,
+    write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<(), ExportFailure>,
+) -> Result<(), Trouble> {
     let mut unread = None;
     let saved = store::save(target, |out| match write(out) {
         Ok(()) => Ok(()),
-        Err(Failed::Writing(error)) => Err(error.into()),
-        Err(Failed::Reading(trouble)) => {
+        Err(ExportFailure::Writing(error)) => Err(error.into()),
+        Err(ExportFailure::Reading(trouble)) => {
             unread = Some(trouble);
             Err(std::io::Error::other("it cannot be read").into())
         }
@@ -227,13 +230,18 @@ fn save(target: &Target, write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Resul
 }
 
 /// Writes a table of a trace while reading it.
-fn write_from_file(path: &Path, shape: &Table, format: RowFormat, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
+fn write_from_file(
+    path: &Path,
+    shape: &Table,
+    format: RowFormat,
+    out: &mut (dyn Write + Send),
+) -> Result<(), ExportFailure> {
     let mut trace = store::open_trace(path).map_err(Trouble::from)?;
     let mut next = || match trace.next_rows_of(&|name| name == shape.name) {
         Ok(rows) => Ok(rows.map(|rows| shape.filled(rows))),
         Err(error) => Err(Trouble::file(path, error)),
     };
-    let mut rows = rows::Rows::new(shape, format, out)?;
+    let mut rows = rows::RowWriter::new(shape, format, out)?;
     while let Some(table) = next()? {
         rows.write(Cow::Owned(table))?;
     }
@@ -261,7 +269,7 @@ fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet
         Err(_) if args.what_if.is_plain() => return Ok((said(&log.session), traffic::of_session(&log.session))),
         Err(error) => return Err(Trouble::file(path, error)),
     };
-    let options = crate::replay::Options { network: true, ..options };
+    let options = crate::replay::ReplayOptions { network: true, ..options };
     files::note_hole(path, &log.session);
     let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
     let of_log = args.what_if.is_plain();
@@ -298,35 +306,35 @@ fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String
 
 /// The kind of an earlier export of this table, by the columns that identify its rows. Tables of other builds are never
 /// replaced.
-fn like(name: &str, format: RowFormat) -> Kind {
+fn like(name: &str, format: RowFormat) -> FileType {
     match format {
         #[cfg(feature = "parquet")]
-        RowFormat::Parquet => Kind::Parquet,
+        RowFormat::Parquet => FileType::Parquet,
         RowFormat::Jsonl | RowFormat::Csv => {
             let key = TableSchema::of(name).map_or(&[][..], |schema| schema.key);
-            Kind::Table(key.iter().map(|column| (*column).to_owned()).collect())
+            FileType::Table(key.iter().map(|column| (*column).to_owned()).collect())
         }
     }
 }
 
 fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<(), Trouble> {
-    let listed: Vec<Listed<'_>> = tables
+    let listed: Vec<TableListing<'_>> = tables
         .iter()
-        .map(|(table, rows)| Listed {
+        .map(|(table, rows)| TableListing {
             table: &table.name,
             rows: *rows,
             columns: table.columns.iter().map(|column| column.name.as_str()).collect(),
         })
         .collect();
     output.show(&listed, |page| {
-        let cells = |t: &Listed<'_>| -> Vec<Cell> {
+        let cells = |t: &TableListing<'_>| -> Vec<PageCell> {
             let mut columns = t.columns.join(" ");
             if columns.len() > 52 {
                 columns = columns[..columns.floor_char_boundary(49)].trim_end().to_owned() + "...";
             }
             vec![t.table.into(), count(t.rows).into(), columns.into()]
         };
-        let rows: Vec<Vec<Cell>> = listed.iter().map(cells).collect();
+        let rows: Vec<Vec<PageCell>> = listed.iter().map(cells).collect();
         page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Left)], &rows);
     })
 }

@@ -10,7 +10,7 @@ use super::figures::bytes;
 use super::trouble::Trouble;
 use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
-use crate::log::{self, FileKind, Torn};
+use crate::log::{self, FileKind, Truncation};
 use crate::record::{Header, Session};
 use crate::report::printable::printable;
 use crate::store;
@@ -46,7 +46,7 @@ pub(super) fn log_in(path: &Path, from: impl Read) -> Result<LogFile, Trouble> {
 }
 
 /// Reads a log that may be cut off, as far as it goes.
-pub(super) fn log_prefix_in(path: &Path, bytes: impl Read) -> Result<(Session, Option<Torn>), Trouble> {
+pub(super) fn log_prefix_in(path: &Path, bytes: impl Read) -> Result<(Session, Option<Truncation>), Trouble> {
     let (session, torn) = log::read_prefix(bytes).map_err(|error| Trouble::file(path, error))?;
     note_passed_over(path, &session.header);
     Ok((session, torn))
@@ -88,12 +88,12 @@ pub(super) fn trace_in(path: &Path, bytes: &[u8]) -> Result<Trace, Trouble> {
 /// The size of a written file; unknown for a pipe or a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub(super) struct Size(Option<u64>);
+pub(super) struct FileSize(Option<u64>);
 
-impl Size {
+impl FileSize {
     /// The size of the file at this path.
-    pub(super) fn of(path: &Path) -> Size {
-        Size(std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len()))
+    pub(super) fn of(path: &Path) -> FileSize {
+        FileSize(std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len()))
     }
 
     /// The size in bytes; `None` if it is unknown.
@@ -108,7 +108,7 @@ impl Size {
     }
 }
 
-impl std::fmt::Display for Size {
+impl std::fmt::Display for FileSize {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(size) => f.write_str(&bytes(size)),

@@ -7,44 +7,44 @@ mod qwd;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, Error, FromArgMatches};
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::output::Output;
 use super::trouble::Trouble;
 
 /// A format of recordings.
-struct Format {
+struct ImportFormat {
     name: &'static str,
     /// Adds the format's arguments and help.
     arguments: fn(Command) -> Command,
-    run: fn(&ArgMatches, &mut Output) -> Result<Outcome, Trouble>,
+    run: fn(&ArgMatches, &mut Output) -> Result<CommandOutcome, Trouble>,
 }
 
 /// The supported formats. Each has its arguments and its code in its own file.
-const FORMATS: &[Format] = &[
-    Format {
+const FORMATS: &[ImportFormat] = &[
+    ImportFormat {
         name: "qwd",
         arguments: <qwd::Args as clap::Args>::augment_args,
         run: |matches, output| qwd::run(&given(matches)?, output),
     },
-    Format {
+    ImportFormat {
         name: "quake3-udp",
-        arguments: <quake3::Udp as clap::Args>::augment_args,
+        arguments: <quake3::UdpArgs as clap::Args>::augment_args,
         run: |matches, output| quake3::run_udp(&given(matches)?, output),
     },
-    Format {
+    ImportFormat {
         name: "quake3-demo",
-        arguments: <quake3::Demo as clap::Args>::augment_args,
+        arguments: <quake3::DemoArgs as clap::Args>::augment_args,
         run: |matches, output| quake3::run_demo(&given(matches)?, output),
     },
 ];
 
 /// The requested format with its arguments.
 pub(super) struct Args {
-    format: &'static Format,
+    format: &'static ImportFormat,
     matches: ArgMatches,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     (args.format.run)(&args.matches, output)
 }
 

@@ -11,20 +11,20 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, duration, share};
 use super::output::Output;
-use super::page::{Align, Cell, Page, UNSURE};
+use super::page::{Align, Page, PageCell, UNSURE};
 use super::trouble::Trouble;
-use super::{Outcome, files};
+use super::{CommandOutcome, files};
 use crate::engine::{Engine, Games, StreamError, until_whole};
-use crate::info::{Figures, Info, Packets, Percentiles, is_foreign};
-use crate::log::{self, FileKind, Torn, Version};
-use crate::record::{Header, Holds, Outline, Session};
-use crate::replay::{Mode, Options};
+use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
+use crate::log::{self, FileKind, Truncation, Version};
+use crate::record::{Header, LogContents, Outline, Session};
+use crate::replay::{Mode, ReplayOptions};
 use crate::report::round_trips;
 use crate::store;
-use crate::summary::{Summary, Summing};
+use crate::summary::{Summary, SummaryBuilder};
 use crate::trace::schema::{TableSet, shots};
 use crate::units::Micros;
-use trace::Shape;
+use trace::TraceShape;
 
 /// Show what a log or a trace holds: players, duration, usercmds, round trips, loss, size
 ///
@@ -54,7 +54,7 @@ struct LogInfo<'a> {
     kind: &'static str,
     format_version: String,
     #[serde(flatten)]
-    info: Info,
+    info: SessionInfo,
     shots: Option<u64>,
     hits: Option<u64>,
     /// The reason why shots are not counted, for example because no replay was requested.
@@ -79,49 +79,49 @@ struct LogInfo<'a> {
 }
 
 /// A log, up to its end or the place where it is cut off.
-struct Log {
+struct LogDescription {
     header: Header,
-    figures: Figures,
+    figures: InfoBuilder,
     version: Version,
     size_bytes: u64,
-    torn: Option<Torn>,
+    torn: Option<Truncation>,
     /// The session, if the input cannot be read again, for example a pipe.
     session: Option<Session>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let path = &args.file;
     let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
     if is_file {
         return match store::kind_of(path)? {
-            FileKind::Trace => Shape::of_file(path)?.show(path, output),
-            FileKind::Log | FileKind::Other => show_log(games, args, Log::of_file(path)?, output),
+            FileKind::Trace => TraceShape::of_file(path)?.show(path, output),
+            FileKind::Log | FileKind::Other => show_log(games, args, LogDescription::of_file(path)?, output),
         };
     }
     let (file, kind) = files::read(path)?;
     match kind {
-        FileKind::Trace => Shape::of_bytes(path, &file)?.show(path, output),
-        FileKind::Log | FileKind::Other => show_log(games, args, Log::of_bytes(path, &file)?, output),
+        FileKind::Trace => TraceShape::of_bytes(path, &file)?.show(path, output),
+        FileKind::Log | FileKind::Other => show_log(games, args, LogDescription::of_bytes(path, &file)?, output),
     }
 }
 
-impl Log {
-    fn of_file(path: &Path) -> Result<Log, Trouble> {
+impl LogDescription {
+    fn of_file(path: &Path) -> Result<LogDescription, Trouble> {
         let reader = store::open_log(path)?;
         let (header, version) = (reader.header().clone(), reader.format());
-        let mut figures = Figures::new(&header);
+        let mut figures = InfoBuilder::new(&header);
         let torn = reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| Trouble::file(path, error))?;
         files::note_passed_over(path, &header);
-        Ok(Log { header, figures, version, size_bytes: files::size_bytes(path), torn, session: None })
+        Ok(LogDescription { header, figures, version, size_bytes: files::size_bytes(path), torn, session: None })
     }
 
-    fn of_bytes(path: &Path, file: &[u8]) -> Result<Log, Trouble> {
+    fn of_bytes(path: &Path, file: &[u8]) -> Result<LogDescription, Trouble> {
         let (session, torn) = files::log_prefix_in(path, file)?;
         let version =
             log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
-        let (header, mut figures) = (session.header.clone(), Figures::new(&session.header));
+        let (header, mut figures) = (session.header.clone(), InfoBuilder::new(&session.header));
         figures.add(Outline::of(&session, &header.unknown));
-        Ok(Log { header, figures, version, size_bytes: file.len() as u64, torn, session: Some(session) })
+        Ok(LogDescription { header, figures, version, size_bytes: file.len() as u64, torn, session: Some(session) })
     }
 
     fn session(&self, path: &Path) -> Result<Cow<'_, Session>, String> {
@@ -132,7 +132,12 @@ impl Log {
     }
 }
 
-fn show_log(games: &Games, args: &Args, mut log: Log, output: &mut Output) -> Result<Outcome, Trouble> {
+fn show_log(
+    games: &Games,
+    args: &Args,
+    mut log: LogDescription,
+    output: &mut Output,
+) -> Result<CommandOutcome, Trouble> {
     let path = &args.file;
     let warning = log.torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
     let info = log.figures.info(&log.header);
@@ -164,30 +169,35 @@ fn show_log(games: &Games, args: &Args, mut log: Log, output: &mut Output) -> Re
             page.append(round_trips(log.figures.round_trips_ms()));
         }
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Shots and hits, from a replay that is the recorded session.
-fn count_shots(games: &Games, path: &Path, log: &Log, (info, replay): (&Info, bool)) -> Result<(u64, u64), String> {
+fn count_shots(
+    games: &Games,
+    path: &Path,
+    log: &LogDescription,
+    (info, replay): (&SessionInfo, bool),
+) -> Result<(u64, u64), String> {
     let hears = info.records.get("heard").is_some_and(|heard| *heard > 0);
     match (log.header.holds(), log.header.side) {
-        (Holds::Whole, _) => {}
+        (LogContents::Whole, _) => {}
         // The server runs again on what it heard.
-        (Holds::Server, _) if hears => {}
-        (Holds::Clients, None) => return Err("the recording does not say what became of them".to_owned()),
-        (Holds::Clients | Holds::Server, _) => return Err("this is one side of a session".to_owned()),
+        (LogContents::Server, _) if hears => {}
+        (LogContents::Clients, None) => return Err("the recording does not say what became of them".to_owned()),
+        (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
     }
     let game = games.of_header(&log.header).map_err(|error| error.to_string())?;
     if !replay {
         return Err("`--replay` counts them".to_owned());
     }
     let tables = TableSet::named([shots::SCHEMA.name]);
-    let options = Options { mode: Mode::Closed, tables, ..Options::default() };
+    let options = ReplayOptions { mode: Mode::Closed, tables, ..ReplayOptions::default() };
     let quiet = Engine { games, read: |_, _| {} };
     let surveyed = if log.session.is_none() { quiet.survey(path).ok().flatten() } else { None };
     let (summary, first_difference) = match surveyed.filter(|log| log.streams_closed(&options)) {
         Some(log) => until_whole(&AtomicBool::new(false), |encoded| {
-            let mut summing = Summing::default();
+            let mut summing = SummaryBuilder::default();
             let ran =
                 log.attempt(game, (&options, encoded), &mut |_| {}, &mut |_, rows| summing.add(&rows), &mut |_| {});
             Ok(ran?.map(|ran| (summing.summary(), ran.first_difference)))
@@ -270,7 +280,7 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     print_connections(page, info);
 }
 
-fn print_connections(page: &mut Page, info: &Info) {
+fn print_connections(page: &mut Page, info: &SessionInfo) {
     const MOST_ROWS: usize = 8;
     let right = Align::Right;
     let head = [
@@ -286,17 +296,17 @@ fn print_connections(page: &mut Page, info: &Info) {
         ("p95", right),
         ("p99", right),
     ];
-    let row = |name: &str, usercmds: usize, down: &Packets, up: &Packets, rtt: &Percentiles| {
+    let row = |name: &str, usercmds: usize, down: &PacketCounts, up: &PacketCounts, rtt: &Percentiles| {
         let ms = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let known = |value: Option<u64>| value.map_or("-".to_owned(), count);
-        let mut cells: Vec<Cell> = vec![name.into(), count(usercmds as u64).into()];
-        cells.extend([down.sent, down.lost, down.choked].map(|value| Cell::from(known(value))));
-        cells.extend([up.sent, up.lost].map(|value| Cell::from(known(value))));
-        cells.extend([rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(|p| Cell::from(ms(p))));
+        let mut cells: Vec<PageCell> = vec![name.into(), count(usercmds as u64).into()];
+        cells.extend([down.sent, down.lost, down.choked].map(|value| PageCell::from(known(value))));
+        cells.extend([up.sent, up.lost].map(|value| PageCell::from(known(value))));
+        cells.extend([rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(|p| PageCell::from(ms(p))));
         cells
     };
     let of_player = |p: &crate::info::PlayerFigures| row(&p.name, p.usercmds, &p.packets, &p.packets_up, &p.rtt_ms);
-    let mut rows: Vec<Vec<Cell>> = info.by_player.iter().take(MOST_ROWS).map(of_player).collect();
+    let mut rows: Vec<Vec<PageCell>> = info.by_player.iter().take(MOST_ROWS).map(of_player).collect();
     if info.by_player.len() > 1 {
         rows.push(row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms));
     }

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::progress::Stopwatch;
 use super::trouble::Trouble;
-use crate::build::Stop;
+use crate::build::StopSignal;
 use crate::store;
 
 /// Signals within this time count as one. A terminal and a process that forwards signals to its group (make, a shell, a
@@ -25,13 +25,13 @@ pub(super) fn leave_nothing() -> Result<(), Trouble> {
 
 /// Returns the stop that the first signal triggers, so that running builds can shut down. A second signal ends the
 /// program at once. The handler is installed by the first call.
-pub(super) fn stop() -> Result<Stop, Trouble> {
-    static STOP: Mutex<Option<(Stop, Listening)>> = Mutex::new(None);
+pub(super) fn stop() -> Result<StopSignal, Trouble> {
+    static STOP: Mutex<Option<(StopSignal, InterruptListener)>> = Mutex::new(None);
     let mut heard = STOP.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((stop, _)) = &*heard {
         return Ok(stop.clone());
     }
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let to_stop = stop.clone();
     let listening = listen(move || to_stop.stop())?;
     *heard = Some((stop.clone(), listening));
@@ -39,12 +39,12 @@ pub(super) fn stop() -> Result<Stop, Trouble> {
 }
 
 /// A flag that is set when a signal arrives during a recording. The recording then ends with a complete log.
-pub(super) struct Told {
+pub(super) struct InterruptFlag {
     told: Arc<AtomicBool>,
-    _listening: Listening,
+    _listening: InterruptListener,
 }
 
-impl Deref for Told {
+impl Deref for InterruptFlag {
     type Target = AtomicBool;
     fn deref(&self) -> &AtomicBool {
         &self.told
@@ -52,11 +52,11 @@ impl Deref for Told {
 }
 
 /// Installs a handler for as long as the result lives. A second signal ends the program at once.
-pub(super) fn stop_when_told() -> Result<Told, Trouble> {
+pub(super) fn stop_when_told() -> Result<InterruptFlag, Trouble> {
     let told = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&told);
     let listening = listen(move || set.store(true, Ordering::Relaxed))?;
-    Ok(Told { told, _listening: listening })
+    Ok(InterruptFlag { told, _listening: listening })
 }
 
 /// The handlers to call at the first signal. The process has one system handler, but may run several commands.
@@ -74,9 +74,9 @@ fn listeners() -> MutexGuard<'static, Option<Listeners>> {
 }
 
 /// A registered handler. Dropping it removes the handler.
-struct Listening(u64);
+struct InterruptListener(u64);
 
-impl Drop for Listening {
+impl Drop for InterruptListener {
     fn drop(&mut self) {
         if let Some(listeners) = &mut *listeners() {
             listeners.ends.retain(|(number, _)| *number != self.0);
@@ -84,7 +84,7 @@ impl Drop for Listening {
     }
 }
 
-fn listen(end: impl Fn() + Send + 'static) -> Result<Listening, Trouble> {
+fn listen(end: impl Fn() + Send + 'static) -> Result<InterruptListener, Trouble> {
     let mut listeners = listeners();
     let listeners = listeners.get_or_insert_default();
     hear(listeners)?;
@@ -94,7 +94,7 @@ fn listen(end: impl Fn() + Send + 'static) -> Result<Listening, Trouble> {
     let number = listeners.next;
     listeners.next += 1;
     listeners.ends.push((number, Box::new(end)));
-    Ok(Listening(number))
+    Ok(InterruptListener(number))
 }
 
 fn hear(listeners: &mut Listeners) -> Result<(), Trouble> {
@@ -118,7 +118,7 @@ fn end_all() {
         }
         Some(_) | None => {
             store::remove_unnamed();
-            std::process::exit(Outcome::Interrupted as i32)
+            std::process::exit(CommandOutcome::Interrupted as i32)
         }
     }
 }

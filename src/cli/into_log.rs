@@ -7,16 +7,16 @@ use super::figures::bytes;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use crate::live::{LiveSink, Rates};
-use crate::log::{Options, WhenFull};
+use crate::log::{WhenFull, WriterOptions};
 use crate::record::{Header, Record};
-use crate::store::{Claim, Recording, StoreError, Target};
+use crate::store::{Recording, RecordingClaim, StoreError, Target};
 use crate::units::Micros;
 
 /// Writes records as they arrive, and keeps the first error until the end.
-pub(super) struct IntoLog {
+pub(super) struct LogSink {
     target: Target,
     /// Reserves the log's path until the session's header is known.
-    claim: Option<Claim>,
+    claim: Option<RecordingClaim>,
     recording: Option<Recording>,
     error: Option<StoreError>,
     /// The times of the first and the last tick.
@@ -26,12 +26,12 @@ pub(super) struct IntoLog {
     progress: Progress,
 }
 
-impl IntoLog {
+impl LogSink {
     /// Prepares a log at `target` and reserves its path. Writing starts with the session. `length` is the expected
     /// duration, for the progress bar.
-    pub(super) fn new(target: Target, what: &str, length: Micros) -> Result<IntoLog, StoreError> {
-        Ok(IntoLog {
-            claim: Some(Claim::new(&target)?),
+    pub(super) fn new(target: Target, what: &str, length: Micros) -> Result<LogSink, StoreError> {
+        Ok(LogSink {
+            claim: Some(RecordingClaim::new(&target)?),
             target,
             recording: None,
             error: None,
@@ -77,10 +77,10 @@ impl IntoLog {
     }
 }
 
-impl LiveSink for IntoLog {
+impl LiveSink for LogSink {
     fn begin(&mut self, header: &Header) -> ControlFlow<()> {
-        let claimed = self.claim.take().map_or_else(|| Claim::new(&self.target), Ok);
-        let begun = claimed.and_then(|claim| claim.begin(header, Options::live(), WhenFull::Wait));
+        let claimed = self.claim.take().map_or_else(|| RecordingClaim::new(&self.target), Ok);
+        let begun = claimed.and_then(|claim| claim.begin(header, WriterOptions::live(), WhenFull::Wait));
         let begun = begun.map(|recording| self.recording = Some(recording));
         self.note(begun)
     }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::figures::count;
 use super::interrupt::stop_when_told;
-use super::into_log::IntoLog;
-use super::kept::Kept;
+use super::into_log::LogSink;
+use super::kept::FinishedLog;
 use super::live::REORDER_MS;
 use super::offered;
 use super::output::Output;
@@ -20,9 +20,9 @@ use super::trouble::Trouble;
 use crate::engine::Games;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live;
-use crate::live::{Joining, Notice, OwnSettings, What};
+use crate::live::{JoinOptions, Notice, OwnSettings, RequestKind};
 use crate::settings::{SettingError, Settings};
-use crate::store::Kind;
+use crate::store::FileType;
 use crate::units::Micros;
 
 /// Join a server over UDP with a bot, and record its side
@@ -104,7 +104,7 @@ struct JoinLinkArgs {
 
 /// The result of the recording.
 #[derive(Serialize)]
-struct Recorded {
+struct JoinReport {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     server: String,
@@ -112,11 +112,11 @@ struct Recorded {
     /// The client's own settings, as requested and as granted.
     granted: Vec<Granted>,
     #[serde(flatten)]
-    kept: Kept,
+    kept: FinishedLog,
     /// The number of client requests that the server answered.
     answered: usize,
     /// Messages in the session. They are not in the log.
-    heard: Vec<Said>,
+    heard: Vec<ChatLine>,
 }
 
 /// A setting that the client requested for itself.
@@ -130,39 +130,39 @@ struct Granted {
 
 /// A message in the session.
 #[derive(Serialize)]
-struct Said {
+struct ChatLine {
     /// The sender; `None` for the server.
     player: Option<u16>,
     in_character: bool,
     text: String,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.output, Kind::Log)?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(&args.output, FileType::Log)?;
     let server = live::resolve(&with_port(&args.server))?;
     let link = args.link.model();
     if let Some(link) = &link {
         link.check().map_err(|error| Trouble::Request(error.to_string()))?;
     }
     let stop = stop_when_told()?;
-    let mut sink = IntoLog::new(target, "playing", Micros::ZERO)?;
+    let mut sink = LogSink::new(target, "playing", Micros::ZERO)?;
     let asks = args.asks();
     let own = args.wants.pairs()?;
-    let joining = Joining { server, link: link.as_ref(), own: &own, asks: &asks, stop: &stop };
+    let joining = JoinOptions { server, link: link.as_ref(), own: &own, asks: &asks, stop: &stop };
     let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut sink));
     let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
-    let recorded = Recorded {
+    let recorded = JoinReport {
         path: args.output.to_path_buf(),
         server: server.to_string(),
         player: joined.player.map(|player| player.0),
         granted: own.into_iter().map(|(key, asked)| Granted::new(key, asked, &joined.granted)).collect(),
-        kept: Kept::new(&args.output, span, &stop, joined.report),
+        kept: FinishedLog::new(&args.output, span, &stop, joined.report),
         answered: joined.heard.iter().filter(|notice| matches!(notice, Notice::RequestAck { .. })).count(),
-        heard: joined.heard.into_iter().filter_map(Said::of).collect(),
+        heard: joined.heard.into_iter().filter_map(ChatLine::of).collect(),
     };
     output.show(&recorded, |page| recorded.print(page))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Adds the default port to a name without one. An IPv6 address with a port is in brackets.
@@ -176,9 +176,9 @@ fn with_port(server: &str) -> String {
 }
 
 impl Args {
-    fn asks(&self) -> Vec<What> {
-        let say = |text: &String| What::ChatOoc { channel: 0, text: text.clone() };
-        let speak = |text: &String| What::ChatIc { style: 0, language: 0, text: text.clone() };
+    fn asks(&self) -> Vec<RequestKind> {
+        let say = |text: &String| RequestKind::ChatOoc { channel: 0, text: text.clone() };
+        let speak = |text: &String| RequestKind::ChatIc { style: 0, language: 0, text: text.clone() };
         self.say.iter().map(say).chain(self.speak.iter().map(speak)).collect()
     }
 }
@@ -190,14 +190,14 @@ impl Granted {
     }
 }
 
-impl Said {
-    fn of(notice: Notice) -> Option<Said> {
+impl ChatLine {
+    fn of(notice: Notice) -> Option<ChatLine> {
         match notice {
             Notice::RequestAck { .. } => None,
             Notice::ChatOoc { sender, text, .. } => {
-                Some(Said { player: sender.checked_sub(1), in_character: false, text })
+                Some(ChatLine { player: sender.checked_sub(1), in_character: false, text })
             }
-            Notice::ChatIc { entity, text, .. } => Some(Said { player: Some(entity.0), in_character: true, text }),
+            Notice::ChatIc { entity, text, .. } => Some(ChatLine { player: Some(entity.0), in_character: true, text }),
         }
     }
 }
@@ -231,7 +231,7 @@ impl JoinLinkArgs {
     }
 }
 
-impl Recorded {
+impl JoinReport {
     fn print(&self, page: &mut Page) {
         let live = &self.kept.live;
         page.heading(&self.path.display().to_string());

@@ -8,13 +8,13 @@ use serde::Serialize;
 use super::figures::{bytes, count, counted, duration, share};
 use super::files;
 use super::page::Page;
-use crate::live::{Lateness, LiveReport, Perception, Traffic};
+use crate::live::{LatenessSummary, LiveReport, Perception, TrafficCounts};
 use crate::record::Header;
 use crate::units::Micros;
 
 /// A completed log, and figures of the session.
 #[derive(Serialize)]
-pub(super) struct Kept {
+pub(super) struct FinishedLog {
     duration_us: i64,
     interrupted: bool,
     pub(super) size_bytes: u64,
@@ -24,20 +24,20 @@ pub(super) struct Kept {
 
 /// A completed log of a session whose server ran here.
 #[derive(Serialize)]
-pub(super) struct Hosted {
+pub(super) struct HostedReport {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     game: String,
     map: String,
     players: usize,
     #[serde(flatten)]
-    pub(super) kept: Kept,
+    pub(super) kept: FinishedLog,
 }
 
-impl Kept {
+impl FinishedLog {
     /// Describes the log at `path`, whose records span the times of `span`.
-    pub(super) fn new(path: &Path, span: Option<(Micros, Micros)>, stop: &AtomicBool, live: LiveReport) -> Kept {
-        Kept {
+    pub(super) fn new(path: &Path, span: Option<(Micros, Micros)>, stop: &AtomicBool, live: LiveReport) -> FinishedLog {
+        FinishedLog {
             duration_us: span.map_or(0, |(first, last)| (last - first).0),
             interrupted: stop.load(Ordering::Relaxed),
             size_bytes: files::size_bytes(path),
@@ -52,7 +52,7 @@ impl Kept {
     }
 
     /// The traffic as text, such as `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 B each)`.
-    pub(super) fn sent(&self, traffic: &Traffic) -> String {
+    pub(super) fn sent(&self, traffic: &TrafficCounts) -> String {
         let seconds = Micros(self.duration_us).as_s_f64().max(0.001);
         let per_s = bytes((traffic.bytes as f64 / seconds) as u64);
         let each = traffic.bytes / traffic.datagrams.max(1);
@@ -65,9 +65,9 @@ impl Kept {
     }
 }
 
-impl Hosted {
-    pub(super) fn new(path: &Path, header: Header, kept: Kept) -> Hosted {
-        Hosted { path: path.to_owned(), game: header.game, map: header.map, players: header.players.len(), kept }
+impl HostedReport {
+    pub(super) fn new(path: &Path, header: Header, kept: FinishedLog) -> HostedReport {
+        HostedReport { path: path.to_owned(), game: header.game, map: header.map, players: header.players.len(), kept }
     }
 
     /// Prints the session, its duration, and the punctuality of its ticks.
@@ -94,7 +94,7 @@ pub(super) fn avatars(perceived: &Perception) -> String {
 }
 
 /// The lateness of ticks as text.
-fn lateness(late: &Lateness) -> String {
+fn lateness(late: &LatenessSummary) -> String {
     let ms = |us: u32| f64::from(us) / 1e3;
     let [p50, p95, p99, max] = [late.p50_us, late.p95_us, late.p99_us, late.max_us].map(ms);
     format!("median {p50:.2} ms, 95 % {p95:.2} ms, 99 % {p99:.2} ms, most {max:.2} ms")

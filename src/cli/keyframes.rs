@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{counted, duration, share};
-use super::files::Size;
+use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::progress::Progress;
 use super::trouble::Trouble;
-use super::{Outcome, files};
+use super::{CommandOutcome, files};
 use crate::engine::{Engine, Games, StreamError, SurveyedLog};
-use crate::log::{Options, RewriteError, write_keyframes};
+use crate::log::{RewriteError, WriterOptions, write_keyframes};
 use crate::record::Keyframe;
-use crate::replay::{Due, Options as ReplayOptions};
-use crate::store::{self, Kind, Target};
+use crate::replay::{KeyframeSchedule, ReplayOptions};
+use crate::store::{self, FileType, Target};
 use crate::units::Micros;
 
 /// Give a log keyframes, so that a part of it is replayed at once
@@ -43,20 +43,20 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct KeyframesReport<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     #[serde(serialize_with = "crate::store::shown::path")]
     output: &'a Path,
     keyframes: usize,
-    size_bytes: Size,
+    size_bytes: FileSize,
     /// The growth of the file in bytes; `None` for a stream.
     more_bytes: Option<u64>,
 }
 
 /// What a recording has of keyframes.
 #[derive(clap::Args)]
-pub(super) struct OfRecording {
+pub(super) struct KeyframeArgs {
     /// How many seconds a keyframe is from the next [default: 10 where the session is a minute long, none where it is shorter]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     keyframes: Option<u32>,
@@ -69,7 +69,7 @@ pub(super) struct OfRecording {
 const LONG: Micros = Micros::from_s(60);
 const USUAL_EVERY_S: u32 = 10;
 
-impl OfRecording {
+impl KeyframeArgs {
     /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot have.
     pub(super) fn check(&self, log: &Target, length: Micros) -> Result<(), Trouble> {
         let Some(every) = self.keyframes else { return Ok(()) };
@@ -107,15 +107,15 @@ impl OfRecording {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.output, Kind::Log)?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(&args.output, FileType::Log)?;
     let engine = files::engine(games);
     let cannot = |why: &str| Trouble::file(&args.log, why);
     let log = engine.survey(&args.log)?.ok_or_else(|| cannot(READ_TWICE))?;
     let keyframes = made(&engine, &log, &args.log, args.every)?.map_err(|why| cannot(&why))?;
     write(&args.log, &keyframes, &target)?;
-    let (before, after) = (Size::of(&args.log).known(), Size::of(&args.output));
-    let report = Report {
+    let (before, after) = (FileSize::of(&args.log).known(), FileSize::of(&args.output));
+    let report = KeyframesReport {
         path: &args.log,
         output: &args.output,
         keyframes: keyframes.len(),
@@ -129,7 +129,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let more = more.map_or(String::new(), |(more, size)| format!(", {} more", share(more, size)));
         page.pair("written to", &format!("{} ({}{more})", report.output.display(), report.size_bytes));
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 const READ_TWICE: &str = "it is read twice: give a file";
@@ -150,7 +150,7 @@ fn made(
         return Ok(Err(too_short(length, every_s)));
     }
     let progress = Progress::of_session("writing keyframes", length);
-    let due = Due::Every(Micros::from_s(every_s.into()));
+    let due = KeyframeSchedule::Every(Micros::from_s(every_s.into()));
     let keyframes = engine.keyframes(log, &due, &mut |at| progress.reached(at)).map_err(|error| match error {
         StreamError::Read(error) => error.into(),
         StreamError::Replay(error) => Trouble::file(path, error),
@@ -170,7 +170,7 @@ fn too_short(length: Micros, every_s: u32) -> String {
 /// Writes a copy of a log with these keyframes.
 fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Trouble> {
     let (mut wrong, from) = (None, store::open(log)?);
-    let saved = store::save(target, |out| match write_keyframes(from, out, keyframes, Options::live()) {
+    let saved = store::save(target, |out| match write_keyframes(from, out, keyframes, WriterOptions::live()) {
         Ok(_) => Ok(()),
         Err(RewriteError::Write(error)) => Err(error),
         Err(error) => {

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::figures::{count, share};
 use super::interrupt::stop_when_told;
-use super::into_log::IntoLog;
-use super::kept::{Hosted, Kept, avatars};
+use super::into_log::LogSink;
+use super::kept::{FinishedLog, HostedReport, avatars};
 use super::output::Output;
 use super::page::Page;
 use super::record::SynthArgs;
@@ -14,9 +14,9 @@ use super::session_args::parse_share;
 use super::trouble::Trouble;
 use crate::engine::Games;
 use crate::link::LinkModel;
-use crate::live::{Snapshots, Traffic};
+use crate::live::{SnapshotCounts, TrafficCounts};
 use crate::session::scenario::Scenario;
-use crate::store::Kind;
+use crate::store::FileType;
 
 pub(super) const ABOUT: &str = "Record bots over real UDP on this machine, in real time";
 
@@ -54,8 +54,8 @@ pub(super) struct LiveArgs {
     port: u16,
 }
 
-pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.session.output, Kind::Log)?;
+pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(&args.session.output, FileType::Log)?;
     let scenario = args.scenario()?;
     args.session.keyframes.check(&target, scenario.length())?;
     let ready = args.session.session.set_up(games, &scenario)?;
@@ -63,7 +63,7 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
     let stop = stop_when_told()?;
     let path = &args.session.output;
     let again = target.clone();
-    let mut sink = IntoLog::new(target, "recording live", scenario.length())?;
+    let mut sink = LogSink::new(target, "recording live", scenario.length())?;
     let ran = ready.run_live(args.port, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     if let (true, Some((first, last))) = (ran.is_ok(), span) {
@@ -73,9 +73,9 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
             added => drop(added?),
         }
     }
-    let hosted = Hosted::new(path, header, Kept::new(path, span, &stop, ran?));
+    let hosted = HostedReport::new(path, header, FinishedLog::new(path, span, &stop, ran?));
     output.show(&hosted, |page| print(page, &hosted))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 impl LiveArgs {
@@ -96,10 +96,10 @@ impl LiveArgs {
     }
 }
 
-fn print(page: &mut Page, hosted: &Hosted) {
+fn print(page: &mut Page, hosted: &HostedReport) {
     hosted.print(page);
     let live = &hosted.kept.live;
-    let traffic = |traffic: &Traffic| {
+    let traffic = |traffic: &TrafficCounts| {
         format!("{}, {} used", hosted.kept.sent(traffic), share(traffic.arrived, traffic.datagrams))
     };
     page.pair("clients sent", &traffic(&live.up));
@@ -114,8 +114,8 @@ fn print(page: &mut Page, hosted: &Hosted) {
 }
 
 /// Describes how snapshots were sent and used.
-fn snapshots(snapshots: &Snapshots) -> String {
-    let Snapshots { sent, whole, in_fragments, used } = *snapshots;
+fn snapshots(snapshots: &SnapshotCounts) -> String {
+    let SnapshotCounts { sent, whole, in_fragments, used } = *snapshots;
     let whole = if whole < sent { format!("{} of them whole; ", share(whole, sent)) } else { String::new() };
     let fragments =
         if in_fragments > 0 { format!("{} in fragments; ", share(in_fragments, sent)) } else { String::new() };

@@ -3,8 +3,8 @@
 use super::output::Output;
 use super::outputs::{OutPath, Outputs};
 use super::trouble::Trouble;
-use super::{Outcome, Program};
-use crate::store::{self, Kind, Target};
+use super::{CommandOutcome, Program};
+use crate::store::{self, FileType, Target};
 
 /// Print the manual page, or write the pages of all commands
 #[derive(clap::Args)]
@@ -18,11 +18,11 @@ pub(super) struct Args {
     output: Option<OutPath>,
 }
 
-pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let command = program.command();
     let Some(directory) = &args.output else {
         output.raw().write_all(&page(command)?)?;
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     };
     let mut command = command.disable_help_subcommand(true);
     // Building gives each subcommand its full name, `hitreg-record`.
@@ -32,7 +32,7 @@ pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<
     for (target, page) in pages {
         store::save_bytes(&target, &page)?;
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Adds the pages of a command and its subcommands. All targets are checked before the first page is written.
@@ -43,7 +43,7 @@ fn add_pages(
     pages: &mut Vec<(Target, Vec<u8>)>,
 ) -> Result<(), Trouble> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    let target = files.target_in(directory, &format!("{name}.1"), Kind::Manual)?;
+    let target = files.target_in(directory, &format!("{name}.1"), FileType::Manual)?;
     pages.push((target, page(command.clone())?));
     command.get_subcommands().try_for_each(|sub| add_pages(sub, directory, files, pages))
 }

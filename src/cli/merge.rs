@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{count, counted, duration};
-use super::files::Size;
+use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutPath;
-use super::page::{Align, Cell, Page, UNSURE};
+use super::page::{Align, Page, PageCell, UNSURE};
 use super::trouble::Trouble;
-use super::{Outcome, files};
-use crate::engine::{Games, MergedLog, NotMerged};
-use crate::merge::{Aligned, MergeError};
-use crate::store::Kind;
+use super::{CommandOutcome, files};
+use crate::engine::{Games, MergeFailure, MergedLog};
+use crate::merge::{AlignedClient, MergeError};
+use crate::store::FileType;
 use crate::units::Micros;
 
 /// Make one log of a session from those of its server and its clients
@@ -42,27 +42,27 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct MergeReport<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     session: Option<String>,
     game: String,
     map: String,
-    clients: Vec<Client<'a>>,
+    clients: Vec<ClientClock<'a>>,
     /// The logs that are cut off.
     #[serde(serialize_with = "crate::store::shown::paths")]
     cut_off: Vec<&'a Path>,
     /// The last tick, if a client's log ends before the server's.
-    ends_early: Option<EndsEarly>,
+    ends_early: Option<EarlyEnd>,
     ticks: usize,
     usercmds: usize,
     duration_us: i64,
-    size_bytes: Size,
+    size_bytes: FileSize,
 }
 
 /// The clock of one client.
 #[derive(Serialize)]
-struct Client<'a> {
+struct ClientClock<'a> {
     player: u16,
     /// `null` if no log of this client was given. The session then has its usercmds as the server received them.
     #[serde(serialize_with = "crate::store::shown::path_if")]
@@ -75,22 +75,22 @@ struct Client<'a> {
 }
 
 #[derive(Serialize)]
-struct EndsEarly {
+struct EarlyEnd {
     tick: u32,
     at_us: i64,
     /// The player whose log ends first.
     player: u16,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.output, Kind::Log)?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(&args.output, FileType::Log)?;
     let merged = files::engine(games).merge(&args.logs, &target).map_err(|error| match error {
-        NotMerged::Engine(error) => error.into(),
-        NotMerged::Merge(error) => trouble(args, error),
+        MergeFailure::Engine(error) => error.into(),
+        MergeFailure::Merge(error) => trouble(args, error),
     })?;
-    let report = Report::new(args, merged);
+    let report = MergeReport::new(args, merged);
     output.show(&report, |page| report.print(page))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 fn trouble(args: &Args, error: MergeError) -> Trouble {
@@ -100,28 +100,28 @@ fn trouble(args: &Args, error: MergeError) -> Trouble {
     }
 }
 
-impl<'a> Report<'a> {
-    fn new(args: &'a Args, merged: MergedLog) -> Report<'a> {
+impl<'a> MergeReport<'a> {
+    fn new(args: &'a Args, merged: MergedLog) -> MergeReport<'a> {
         let MergedLog { session, info, clients, usercmds, cut, cut_off } = merged;
-        let client = |(aligned, usercmds): (&Aligned, usize)| Client {
+        let client = |(aligned, usercmds): (&AlignedClient, usize)| ClientClock {
             player: aligned.player.0,
             path: aligned.log.map(|log| args.logs[log].as_path()),
             offset_us: aligned.offset.map(|found| found.offset.0),
             error_us: aligned.offset.map(|found| found.error.0),
             usercmds,
         };
-        Report {
+        MergeReport {
             path: &args.output,
             session: session.map(|id| id.to_string()),
             game: info.game,
             map: info.map,
             clients: clients.iter().zip(usercmds).map(client).collect(),
             cut_off: cut_off.into_iter().map(|log| args.logs[log].as_path()).collect(),
-            ends_early: cut.map(|cut| EndsEarly { tick: cut.tick.0, at_us: cut.at.0, player: cut.player.0 }),
+            ends_early: cut.map(|cut| EarlyEnd { tick: cut.tick.0, at_us: cut.at.0, player: cut.player.0 }),
             ticks: info.ticks,
             usercmds: info.usercmds,
             duration_us: info.duration_us,
-            size_bytes: Size::of(&args.output),
+            size_bytes: FileSize::of(&args.output),
         }
     }
 
@@ -142,14 +142,14 @@ impl<'a> Report<'a> {
         page.heading("Clocks, by what is added to each client's");
         let right = Align::Right;
         let head = [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Align::Left)];
-        let row = |client: &Client<'_>| -> Vec<Cell> {
+        let row = |client: &ClientClock<'_>| -> Vec<PageCell> {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
             let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));
             let usercmds = count(client.usercmds as u64);
             let path = client.path.map_or("none: as the server heard it".to_owned(), |path| path.display().to_string());
-            [client.player.to_string(), offset, error, usercmds, path].map(Cell::from).into_iter().collect()
+            [client.player.to_string(), offset, error, usercmds, path].map(PageCell::from).into_iter().collect()
         };
-        let rows: Vec<Vec<Cell>> = self.clients.iter().map(row).collect();
+        let rows: Vec<Vec<PageCell>> = self.clients.iter().map(row).collect();
         page.table(&head, &rows);
     }
 }

@@ -7,30 +7,30 @@ use crate::settings::{KEYS, PRESETS};
 use crate::trace::schema::TABLES;
 
 /// The names of the presets.
-pub(super) fn presets() -> Offered {
-    Offered(|| PRESETS.iter().map(|preset| preset.name.to_owned()).collect())
+pub(super) fn presets() -> SuggestedValues {
+    SuggestedValues(|| PRESETS.iter().map(|preset| preset.name.to_owned()).collect())
 }
 
 /// The settings, as `KEY=`.
-pub(super) fn settings() -> Offered {
-    Offered(|| KEYS.iter().map(|key| format!("{}=", key.name)).collect())
+pub(super) fn settings() -> SuggestedValues {
+    SuggestedValues(|| KEYS.iter().map(|key| format!("{}=", key.name)).collect())
 }
 
 /// The keys of the settings.
-pub(super) fn keys() -> Offered {
-    Offered(|| KEYS.iter().map(|key| key.name.to_owned()).collect())
+pub(super) fn keys() -> SuggestedValues {
+    SuggestedValues(|| KEYS.iter().map(|key| key.name.to_owned()).collect())
 }
 
 /// The names of the tables in hitreg's own traces.
-pub(super) fn tables() -> Offered {
-    Offered(|| TABLES.iter().map(|table| table.name.to_owned()).collect())
+pub(super) fn tables() -> SuggestedValues {
+    SuggestedValues(|| TABLES.iter().map(|table| table.name.to_owned()).collect())
 }
 
 /// A parser that accepts any text and offers completions.
 #[derive(Clone, Debug)]
-pub(super) struct Offered(fn() -> Vec<String>);
+pub(super) struct SuggestedValues(fn() -> Vec<String>);
 
-impl TypedValueParser for Offered {
+impl TypedValueParser for SuggestedValues {
     type Value = String;
 
     fn parse_ref(

@@ -10,7 +10,7 @@ use super::trouble::Trouble;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     /// For people, within 80 columns.
     Text,
     /// For programs.
@@ -19,26 +19,26 @@ pub(super) enum Format {
 
 /// Standard output in one of the formats. Text is colored only on a terminal, and if NO_COLOR allows it.
 pub(super) struct Output {
-    format: Format,
+    format: OutputFormat,
     out: Box<dyn Write + Send>,
     /// The files that the command may write.
     pub(super) files: Outputs,
 }
 
 impl Output {
-    pub(super) fn stdout(format: Format, files: Outputs) -> Output {
+    pub(super) fn stdout(format: OutputFormat, files: Outputs) -> Output {
         let out = std::io::BufWriter::with_capacity(1 << 16, anstream::stdout());
         Output { format, out: Box::new(out), files }
     }
 
-    pub(super) fn format(&self) -> Format {
+    pub(super) fn format(&self) -> OutputFormat {
         self.format
     }
 
     /// Refuses an option that changes only the text, where the output is JSON. The config file may give either.
     pub(super) fn check_text_option(&self, name: &str, is_given: bool) -> Result<(), Trouble> {
         let by_default = |name| self.files.is_by_default(name);
-        if !is_given || self.format == Format::Text || by_default(name) || by_default("format") {
+        if !is_given || self.format == OutputFormat::Text || by_default(name) || by_default("format") {
             return Ok(());
         }
         Err(Trouble::Request(format!("--{name} changes the text alone, and --format json prints all: leave one out")))
@@ -50,11 +50,11 @@ impl Output {
             self.out = Box::new(anstream::stderr());
         }
         match self.format {
-            Format::Json => {
+            OutputFormat::Json => {
                 serde_json::to_writer_pretty(&mut self.out, value).map_err(std::io::Error::from)?;
                 self.out.write_all(b"\n")?;
             }
-            Format::Text => {
+            OutputFormat::Text => {
                 let mut page = Page::default();
                 text(&mut page);
                 self.out.write_all(page.styled_text().as_bytes())?;

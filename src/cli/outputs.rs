@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Command};
 
 use super::trouble::Trouble;
-use crate::store::{Kind, Target, Targets, is_standard_stream};
+use crate::store::{FileType, Target, Targets, is_standard_stream};
 
 /// A path that a command writes to. Only [`Outputs`] turns it into a target.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl Outputs {
     }
 
     /// Returns the target for a file of this kind, or the reason for a refusal. Call it before the work begins.
-    pub(super) fn target(&self, path: &OutPath, kind: Kind) -> Result<Target, Trouble> {
+    pub(super) fn target(&self, path: &OutPath, kind: FileType) -> Result<Target, Trouble> {
         if is_standard_stream(&path.0) {
             self.take_stdout.set(true);
         }
@@ -68,7 +68,7 @@ impl Outputs {
     }
 
     /// Returns the target for a recording that can be made again, and so may replace an earlier one.
-    pub(super) fn target_made_again(&self, path: &OutPath, kind: Kind) -> Result<Target, Trouble> {
+    pub(super) fn target_made_again(&self, path: &OutPath, kind: FileType) -> Result<Target, Trouble> {
         Ok(self.targets.file_made_again(&path.0, kind)?)
     }
 
@@ -78,7 +78,7 @@ impl Outputs {
     }
 
     /// Returns the target for a file in a requested folder.
-    pub(super) fn target_in(&self, folder: &OutPath, name: &str, kind: Kind) -> Result<Target, Trouble> {
+    pub(super) fn target_in(&self, folder: &OutPath, name: &str, kind: FileType) -> Result<Target, Trouble> {
         Ok(self.targets.file(&folder.0.join(name), kind)?)
     }
 }

@@ -10,15 +10,15 @@ use crate::units::{Micros, Tick};
 pub(super) struct PartArgs {
     /// Only what happens from this time of the session on: `40:00`, `75.5`, `75.5s`, `75500ms`, or `tick:5000`
     #[arg(long, value_name = "TIME", value_parser = moment)]
-    from: Option<Moment>,
+    from: Option<PartBound>,
     /// Only what happens before this time
     #[arg(long, value_name = "TIME", value_parser = moment)]
-    to: Option<Moment>,
+    to: Option<PartBound>,
 }
 
 /// A position in a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Moment {
+enum PartBound {
     At(Micros),
     Tick(Tick),
 }
@@ -29,10 +29,10 @@ impl PartArgs {
         &self,
         time_of: impl Fn(Tick) -> Result<Option<Micros>, Trouble>,
     ) -> Result<Option<Part>, Trouble> {
-        let time = |moment: Option<Moment>, otherwise: Micros| match moment {
+        let time = |moment: Option<PartBound>, otherwise: Micros| match moment {
             None => Ok(otherwise),
-            Some(Moment::At(at)) => Ok(at),
-            Some(Moment::Tick(tick)) => time_of(tick)?.ok_or_else(|| {
+            Some(PartBound::At(at)) => Ok(at),
+            Some(PartBound::Tick(tick)) => time_of(tick)?.ok_or_else(|| {
                 Trouble::Request(format!(
                     "the session has no tick {tick} whose time is in the log: give a time (--from 8.19s)"
                 ))
@@ -51,10 +51,10 @@ impl PartArgs {
 }
 
 /// Parses a time, or a tick such as `tick:5000`.
-fn moment(text: &str) -> Result<Moment, String> {
+fn moment(text: &str) -> Result<PartBound, String> {
     match text.strip_prefix("tick:") {
-        Some(tick) => tick.parse().map(|tick| Moment::Tick(Tick(tick))).map_err(|_| format!("`{text}` is no tick")),
-        None => time(text).map(Moment::At).map_err(|wrong| format!("{wrong}, or tick:5000")),
+        Some(tick) => tick.parse().map(|tick| PartBound::Tick(Tick(tick))).map_err(|_| format!("`{text}` is no tick")),
+        None => time(text).map(PartBound::At).map_err(|wrong| format!("{wrong}, or tick:5000")),
     }
 }
 
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn times_are_read_as_they_are_written() {
-        assert_eq!(moment("40:00"), Ok(Moment::At(Micros(2_400_000_000))));
-        assert_eq!(moment("tick:90"), Ok(Moment::Tick(Tick(90))));
+        assert_eq!(moment("40:00"), Ok(PartBound::At(Micros(2_400_000_000))));
+        assert_eq!(moment("tick:90"), Ok(PartBound::Tick(Tick(90))));
         for wrong in ["", "1:", "tick:", "tick:-1", "x"] {
             assert!(moment(wrong).is_err(), "{wrong}");
         }

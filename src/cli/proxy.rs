@@ -9,18 +9,18 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, share};
 use super::interrupt::stop_when_told;
-use super::into_log::IntoLog;
+use super::into_log::LogSink;
 use super::live::REORDER_MS;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::{Page, UNSURE};
 use super::session_args::parse_share;
 use super::trouble::Trouble;
-use super::{Outcome, files};
+use super::{CommandOutcome, files};
 use crate::link::{Jitter, LinkModel, Loss};
-use crate::live::{ProxyOptions, ProxyReport, Traffic, proxy, resolve};
-use crate::protocols::{Known, listener, protocols};
-use crate::store::Kind;
+use crate::live::{ProxyOptions, ProxyReport, TrafficCounts, proxy, resolve};
+use crate::protocols::{ProtocolContext, listener, protocols};
+use crate::store::FileType;
 use crate::units::{Micros, Seed};
 
 pub(super) const ABOUT: &str = "Record real clients and a real server of a game, as a proxy between them";
@@ -81,7 +81,7 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Proxied<'a> {
+struct ProxySummary<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     duration_us: i64,
@@ -91,22 +91,22 @@ struct Proxied<'a> {
     passed: ProxyReport,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.output, Kind::Log)?;
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(&args.output, FileType::Log)?;
     let options = args.options()?;
-    let known = Known { map: args.map.as_deref() };
+    let known = ProtocolContext { map: args.map.as_deref() };
     let listener = listener(&args.protocol, &known);
     let mut listener =
         listener.ok_or_else(|| Trouble::Request(format!("no protocol is called `{}`", args.protocol)))??;
     let stop = stop_when_told()?;
-    let mut sink = IntoLog::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
+    let mut sink = LogSink::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
     let ran = proxy(&options, &mut *listener, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let passed = ran?;
     if passed.heard.players == 0 {
         return Err(Trouble::Request(nobody(&passed)));
     }
-    let proxied = Proxied {
+    let proxied = ProxySummary {
         path: &args.output,
         duration_us: span.map_or(0, |(first, last)| (last - first).0),
         interrupted: stop.load(Ordering::Relaxed),
@@ -114,7 +114,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
         passed,
     };
     output.show(&proxied, |page| proxied.print(page))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 fn nobody(passed: &ProxyReport) -> String {
@@ -154,7 +154,7 @@ impl Args {
     }
 }
 
-impl Proxied<'_> {
+impl ProxySummary<'_> {
     fn print(&self, page: &mut Page) {
         let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, at_once, added } =
             &self.passed;
@@ -165,7 +165,7 @@ impl Proxied<'_> {
             "duration",
             &format!("{}{ended}, {players} of {}", duration(Micros(self.duration_us)), counted(*clients, "connection")),
         );
-        let passed = |traffic: &Traffic| {
+        let passed = |traffic: &TrafficCounts| {
             format!(
                 "{} datagrams, {}; {} went on",
                 count(traffic.datagrams),

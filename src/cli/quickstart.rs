@@ -10,21 +10,21 @@ use serde::Serialize;
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
 use super::outputs::OutPath;
-use super::page::{Align, BAD, Cell, FAINT, GOOD, Page};
+use super::page::{Align, BAD, FAINT, GOOD, Page, PageCell};
 use super::trouble::Trouble;
-use super::{Outcome, files, record, replay};
+use super::{CommandOutcome, files, record, replay};
 use crate::engine::Games;
-use crate::info::Info;
+use crate::info::SessionInfo;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::{Header, Session};
-use crate::replay::{Options, Replayed, WhatIf};
+use crate::replay::{ReplayOptions, ReplayOutput, WhatIf};
 use crate::report::what_if_line;
 use crate::session::scenario::Scenario;
 use crate::settings::Settings;
-use crate::store::{self, Kind};
+use crate::store::{self, FileType};
 use crate::summary::Summary;
 use crate::units::Micros;
-use changed::{Changed, changed};
+use changed::{ChangedOutcome, changed};
 
 /// Record a session, replay it, prove it, and see what lag compensation does
 ///
@@ -46,14 +46,14 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
-    recorded: record::Recorded,
-    info: Info,
+struct QuickstartReport<'a> {
+    recorded: record::RecordReport,
+    info: SessionInfo,
     hashes_compared: u64,
     first_difference_tick: Option<u32>,
     digests: [String; 2],
     summary: Summary,
-    without_lag_compensation: Without,
+    without_lag_compensation: WithoutCompensation,
     #[serde(skip)]
     #[serde(serialize_with = "crate::store::shown::path")]
     log: &'a Path,
@@ -64,22 +64,22 @@ struct Report<'a> {
 }
 
 #[derive(Serialize)]
-struct Without {
+struct WithoutCompensation {
     fired: u64,
     hit: u64,
     what_if: &'static str,
-    changed: Vec<Changed>,
+    changed: Vec<ChangedOutcome>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let scenario = scenario(args.seed);
     let bots = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
     let ready = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
     let usual = OutPath::from(OsString::from(USUAL_NAME));
     let path = args.output.as_ref().unwrap_or(&usual);
     let target = match args.output.is_none() && is_of_quickstart(path, ready.header(), scenario.length()) {
-        true => output.files.target_made_again(path, Kind::Log)?,
-        false => output.files.target(path, Kind::Log)?,
+        true => output.files.target_made_again(path, FileType::Log)?,
+        false => output.files.target(path, FileType::Log)?,
     };
     let recorded = record::record(&*ready, scenario.length(), &target)?;
     if recorded.interrupted {
@@ -88,19 +88,19 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     // The rest uses only the file.
     let session = files::read_log(path)?.session;
     let game = games.of(&session).map_err(|error| Trouble::file(path, error))?;
-    let replay = |options: &Options| replay::replay(game, path, &session, options);
-    let (first, seconds) = replay(&Options::default())?;
-    let (second, _) = replay(&Options::default())?;
+    let replay = |options: &ReplayOptions| replay::replay(game, path, &session, options);
+    let (first, seconds) = replay(&ReplayOptions::default())?;
+    let (second, _) = replay(&ReplayOptions::default())?;
     let (without, _) = replay(&without_lag_compensation(&session)?)?;
     let off = Summary::of(&without.trace).shots;
-    let report = Report {
+    let report = QuickstartReport {
         recorded,
-        info: Info::of(&session),
+        info: SessionInfo::of(&session),
         hashes_compared: first.hashes_compared,
         first_difference_tick: first.first_difference.map(|difference| difference.tick.0),
         digests: [&first, &second].map(|replayed| replayed.trace.digest().to_string()),
         summary: Summary::of(&first.trace),
-        without_lag_compensation: Without {
+        without_lag_compensation: WithoutCompensation {
             fired: off.fired,
             hit: off.hit,
             what_if: WhatIf::Rejudge.name(),
@@ -111,7 +111,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         speed: session.duration().as_s_f64() / seconds.max(1e-9),
     };
     output.show(&report, |page| report.print(page))?;
-    Ok(if report.is_same(&first) { Outcome::Done } else { Outcome::Differs })
+    Ok(if report.is_same(&first) { CommandOutcome::Done } else { CommandOutcome::Differs })
 }
 
 /// The default path of the log.
@@ -134,15 +134,15 @@ fn scenario(seed: u64) -> Scenario {
     Scenario { seconds: 20.0, seed, link, ..Scenario::default() }
 }
 
-fn without_lag_compensation(session: &Session) -> Result<Options, Trouble> {
+fn without_lag_compensation(session: &Session) -> Result<ReplayOptions, Trouble> {
     let mut settings = Settings::from_pairs(&session.header.settings)?;
     settings.lag_compensation.enabled = false;
-    Ok(Options { judged_under: Some(settings), ..Options::default() })
+    Ok(ReplayOptions { judged_under: Some(settings), ..ReplayOptions::default() })
 }
 
-impl Report<'_> {
+impl QuickstartReport<'_> {
     /// Whether both replays match the recorded session.
-    fn is_same(&self, first: &Replayed) -> bool {
+    fn is_same(&self, first: &ReplayOutput) -> bool {
         first.first_difference.is_none() && first.hashes_compared > 0 && self.digests[0] == self.digests[1]
     }
 
@@ -177,7 +177,7 @@ impl Report<'_> {
         ];
         let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
         for (typed, why) in &commands {
-            page.parts(vec![format!("  {typed:<longest$}  ").into(), Cell::styled(FAINT, *why)]);
+            page.parts(vec![format!("  {typed:<longest$}  ").into(), PageCell::styled(FAINT, *why)]);
         }
     }
 
@@ -240,7 +240,7 @@ impl Report<'_> {
             ("with it", left),
             ("without", left),
         ];
-        let row = |c: &Changed| -> Vec<Cell> {
+        let row = |c: &ChangedOutcome| -> Vec<PageCell> {
             vec![
                 format!("{:.2} s", Micros(c.at_us).as_s_f64()).into(),
                 c.shooter.as_str().into(),
@@ -250,7 +250,7 @@ impl Report<'_> {
                 c.without.as_str().into(),
             ]
         };
-        let rows: Vec<Vec<Cell>> = all.iter().take(MOST_ROWS).map(row).collect();
+        let rows: Vec<Vec<PageCell>> = all.iter().take(MOST_ROWS).map(row).collect();
         page.table(&head, &rows);
         page.faint(2, &what_if_line(WhatIf::Rejudge));
     }

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::figures::{count, counted, duration, speed};
-use super::files::Size;
+use super::files::FileSize;
 use super::interrupt::stop_when_told;
 use super::keyframes;
 use super::live;
@@ -19,22 +19,22 @@ use super::proxy;
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::Trouble;
 use crate::engine::{Games, ReadySession};
-use crate::log::{LogWriter, Options};
+use crate::log::{LogWriter, WriterOptions};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
 use crate::session::{Batches, RecordSink, SynthError};
-use crate::store::{self, Kind, Recording, Target};
+use crate::store::{self, FileType, Recording, Target};
 use crate::units::Micros;
 
 /// Record a session into a log
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    source: Source,
+    source: RecordCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Source {
+enum RecordCommand {
     Synth(SynthArgs),
     #[command(about = live::ABOUT, long_about = live::LONG_ABOUT, after_long_help = live::EXAMPLES)]
     Live(live::LiveArgs),
@@ -80,12 +80,12 @@ pub(super) struct SynthArgs {
     #[command(flatten)]
     pub(super) link: LinkArgs,
     #[command(flatten)]
-    pub(super) keyframes: keyframes::OfRecording,
+    pub(super) keyframes: keyframes::KeyframeArgs,
 }
 
 /// The result of a recording.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Recorded {
+pub(super) struct RecordReport {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     game: String,
@@ -98,30 +98,30 @@ pub(super) struct Recorded {
     usercmds: u64,
     /// The number of keyframes in the log.
     keyframes: usize,
-    size_bytes: Size,
+    size_bytes: FileSize,
     real_time_factor: f64,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let args = match &args.source {
-        Source::Synth(args) => args,
-        Source::Live(args) => return live::run(games, args, output),
-        Source::Proxy(args) => return proxy::run(args, output),
+        RecordCommand::Synth(args) => args,
+        RecordCommand::Live(args) => return live::run(games, args, output),
+        RecordCommand::Proxy(args) => return proxy::run(args, output),
     };
-    let target = output.files.target(&args.output, Kind::Log)?;
+    let target = output.files.target(&args.output, FileType::Log)?;
     let scenario = args.scenario()?;
     args.keyframes.check(&target, scenario.length())?;
     let mut recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
     if !recorded.interrupted {
         recorded.keyframes = args.keyframes.add(games, &target, Micros(recorded.duration_us))?;
-        recorded.size_bytes = Size::of(target.path());
+        recorded.size_bytes = FileSize::of(target.path());
     }
     output.show(&recorded, |page| recorded.print(page))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Records a synthetic session to a log.
-pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<Recorded, Trouble> {
+pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<RecordReport, Trouble> {
     let header = ready.header();
     let watch = Stopwatch::start();
     let stop = stop_when_told()?;
@@ -134,7 +134,7 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         recording.finish()?;
         tally
     };
-    Ok(Recorded {
+    Ok(RecordReport {
         path: target.path().to_owned(),
         game: header.game.clone(),
         map: header.map.clone(),
@@ -144,7 +144,7 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         ticks: tally.ticks,
         usercmds: tally.usercmds,
         keyframes: 0,
-        size_bytes: Size::of(target.path()),
+        size_bytes: FileSize::of(target.path()),
         real_time_factor: tally.reached.as_s_f64() / watch.elapsed_s().max(1e-9),
     })
 }
@@ -155,10 +155,10 @@ fn into_stream(
     length: Micros,
     target: &Target,
     goes_on: &dyn Fn() -> bool,
-) -> Result<Tally, Trouble> {
-    let mut ran = Ok(Tally::default());
+) -> Result<RecordProgress, Trouble> {
+    let mut ran = Ok(RecordProgress::default());
     store::save(target, |out| {
-        let mut writer = LogWriter::new(out, ready.header(), Options::live())?;
+        let mut writer = LogWriter::new(out, ready.header(), WriterOptions::live())?;
         ran = match run_into(ready, length, goes_on, |record| writer.push(record)) {
             Ok(pushed) => Ok(pushed?),
             Err(error) => Err(error),
@@ -174,12 +174,12 @@ fn run_into<E: Send>(
     length: Micros,
     goes_on: &dyn Fn() -> bool,
     push: impl FnMut(&Record) -> Result<(), E> + Send,
-) -> Result<Result<Tally, E>, SynthError> {
+) -> Result<Result<RecordProgress, E>, SynthError> {
     let progress = Progress::of_session("recording", length);
     let (batches, handed_over) = Batches::new();
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || handed_over.each(push));
-        let mut counting = Counting { batches, tally: Tally::default(), progress };
+        let mut counting = CountingRecorder { batches, tally: RecordProgress::default(), progress };
         let ran = ready.run(&mut counting, goes_on);
         let tally = counting.tally;
         // Dropping the sender ends the writing thread.
@@ -191,20 +191,20 @@ fn run_into<E: Send>(
 
 /// Counts of the recorded session.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct RecordProgress {
     ticks: u64,
     usercmds: u64,
     reached: Micros,
 }
 
 /// Counts records and passes them on.
-struct Counting {
+struct CountingRecorder {
     batches: Batches,
-    tally: Tally,
+    tally: RecordProgress,
     progress: Progress,
 }
 
-impl RecordSink for Counting {
+impl RecordSink for CountingRecorder {
     fn record(&mut self, record: Record) {
         match &record {
             Record::Tick(tick) => {
@@ -229,7 +229,7 @@ impl SynthArgs {
     }
 }
 
-impl Recorded {
+impl RecordReport {
     fn print(&self, page: &mut Page) {
         page.heading(&self.path.display().to_string());
         page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration};
-use super::files::Size;
+use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::{BAD, GOOD, Page, UNSURE};
 use super::trouble::Trouble;
-use super::{Outcome, files};
-use crate::info::Info;
-use crate::log::{Damage, Options};
-use crate::store::{self, Kind, Unfinished};
+use super::{CommandOutcome, files};
+use crate::info::SessionInfo;
+use crate::log::{Damage, WriterOptions};
+use crate::store::{self, FileType, UnfinishedRecording};
 use crate::units::Micros;
 
 /// Save what is whole of a damaged or unfinished log
@@ -39,7 +39,7 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct RecoverReport<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     #[serde(serialize_with = "crate::store::shown::path")]
@@ -50,86 +50,86 @@ struct Report<'a> {
     chunks: u32,
     /// The number of keyframes in the damaged log. The saved log has none.
     keyframes_left_out: u32,
-    cut_off: Option<Cut>,
-    lost: Vec<Lost>,
+    cut_off: Option<CutReport>,
+    lost: Vec<LostReport>,
     duration_us: i64,
     ticks: usize,
     usercmds: usize,
-    size_bytes: Size,
+    size_bytes: FileSize,
 }
 
 #[derive(Serialize)]
-struct Cut {
+struct CutReport {
     offset: u64,
     bytes: u64,
 }
 
 #[derive(Serialize)]
-struct Lost {
+struct LostReport {
     offset: u64,
     bytes: u64,
     chunks: u32,
     what: String,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let (path, unfinished) = destination(args)?;
-    let target = output.files.target(&path, Kind::Log)?;
+    let target = output.files.target(&path, FileType::Log)?;
     let (session, damage) = store::recover_log(&args.log)?;
     files::note_passed_over(&args.log, &session.header);
-    store::save_log(&target, &session, Options::whole())?;
+    store::save_log(&target, &session, WriterOptions::whole())?;
     // An unfinished recording with damage is kept, because it may contain more than was read.
     let is_removed = match unfinished {
         Some(unfinished) if damage.holes.is_empty() => unfinished.remove().map(|()| true)?,
         Some(_) | None => false,
     };
-    let info = Info::of(&session);
-    let report = Report {
+    let info = SessionInfo::of(&session);
+    let report = RecoverReport {
         path: &args.log,
         output: &path,
         unfinished_removed: is_removed,
         undamaged: damage.is_none(),
         chunks: damage.chunks,
         keyframes_left_out: damage.keyframes,
-        cut_off: damage.torn.map(|torn| Cut { offset: torn.at_offset, bytes: torn.lost_bytes }),
+        cut_off: damage.torn.map(|torn| CutReport { offset: torn.at_offset, bytes: torn.lost_bytes }),
         lost: lost(&damage),
         duration_us: info.duration_us,
         ticks: info.ticks,
         usercmds: info.usercmds,
-        size_bytes: Size::of(&path),
+        size_bytes: FileSize::of(&path),
     };
     output.show(&report, |page| print(page, &report))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The path of the new log, and the unfinished recording that it replaces if it takes its name.
-fn destination(args: &Args) -> Result<(OutPath, Option<Unfinished>), Trouble> {
-    let name = Unfinished::name(&args.log);
+fn destination(args: &Args) -> Result<(OutPath, Option<UnfinishedRecording>), Trouble> {
+    let name = UnfinishedRecording::name(&args.log);
     let path = match (&args.output, &name) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) => OutPath::from(name.clone().into_os_string()),
         (None, None) => return Err(Trouble::file(&args.log, "say with -o where the good log goes")),
     };
     let is_its_own = name.is_some_and(|name| std::path::absolute(&*path).ok() == std::path::absolute(name).ok());
-    let unfinished = if is_its_own { Some(Unfinished::take(&args.log)?) } else { None };
+    let unfinished = if is_its_own { Some(UnfinishedRecording::take(&args.log)?) } else { None };
     Ok((path, unfinished))
 }
 
-fn lost(damage: &Damage) -> Vec<Lost> {
+fn lost(damage: &Damage) -> Vec<LostReport> {
     let holes = damage.holes.iter();
-    holes.map(|h| Lost { offset: h.offset, bytes: h.bytes, chunks: h.chunks, what: h.what.clone() }).collect()
+    holes.map(|h| LostReport { offset: h.offset, bytes: h.bytes, chunks: h.chunks, what: h.what.clone() }).collect()
 }
 
-fn print(page: &mut Page, report: &Report<'_>) {
+fn print(page: &mut Page, report: &RecoverReport<'_>) {
     page.heading(&report.path.display().to_string());
     if report.undamaged {
         page.styled(GOOD, "  undamaged: nothing had to be recovered");
     }
-    if let Some(Cut { offset, bytes: lost }) = &report.cut_off {
+    if let Some(CutReport { offset, bytes: lost }) = &report.cut_off {
         let text = format!("  cut off at offset {offset}: {} of an unfinished chunk are lost", bytes(*lost));
         page.styled(UNSURE, &text);
     }
-    for Lost { offset, bytes: lost, chunks, what } in &report.lost {
+    for LostReport { offset, bytes: lost, chunks, what } in &report.lost {
         let text = format!(
             "damaged at offset {offset}: {}, {} lost: {what}",
             bytes(*lost),

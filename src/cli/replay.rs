@@ -15,23 +15,23 @@ use serde::Serialize;
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
 use super::outputs::OutPath;
-use super::page::{Align, Cell, Page};
+use super::page::{Align, Page, PageCell};
 use super::part::PartArgs;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
-use super::what_if::WhatIf;
-use super::{Outcome, offered};
-use crate::drawing::Drawn;
+use super::what_if::WhatIfArgs;
+use super::{CommandOutcome, offered};
+use crate::drawing::DrawingScore;
 use crate::engine::{Games, Playable};
 use crate::fairness::{Exposure, Fairness};
 use crate::record::Session;
-use crate::replay::{Options, Replayed, own_settings};
+use crate::replay::{ReplayOptions, ReplayOutput, own_settings};
 use crate::score::ModeScore;
 use crate::stats::Spread;
-use crate::store::Kind;
-use crate::summary::{AsPlayed, Exercised, Network, Prediction, Share, Shots};
+use crate::store::FileType;
+use crate::summary::{Exercised, NetworkSummary, PlayedPredictions, PredictionShare, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, TableSchema};
-use recorded::{Hit, Jumps};
+use recorded::{JumpReport, RejudgedHit};
 
 /// Replay a log: how well did prediction and interpolation do, who was hit
 ///
@@ -81,18 +81,18 @@ pub(super) struct Args {
     #[command(flatten)]
     part: PartArgs,
     #[command(flatten)]
-    what_if: WhatIf,
+    what_if: WhatIfArgs,
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct ReplayReport<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     game: &'a str,
     mode: &'a str,
     /// The replayed part of the session; `None` for the whole session.
     #[serde(skip_serializing_if = "Option::is_none")]
-    part: Option<OfSession>,
+    part: Option<SessionPart>,
     /// The digest of the trace; `None` for a part of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
@@ -105,25 +105,25 @@ struct Report<'a> {
     /// Data of a later format version that this build skips.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_over: Vec<String>,
-    hashes: Hashes,
-    prediction: &'a Prediction,
+    hashes: HashReport,
+    prediction: &'a PredictionSummary,
     #[serde(skip)]
     grades: &'static str,
     /// The accuracy of interpolation, if the trace has the true positions.
-    #[serde(skip_serializing_if = "<[Drawn]>::is_empty")]
-    drawn: &'a [Drawn],
+    #[serde(skip_serializing_if = "<[DrawingScore]>::is_empty")]
+    drawn: &'a [DrawingScore],
     /// An estimate by `interpolation.mode`, if the trace lacks the true positions.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     interpolation: BTreeMap<&'static str, &'a ModeScore>,
     /// How often snapshots visibly moved players on their own screens. Only in open loop.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    jumps: &'a [Jumps],
+    jumps: &'a [JumpReport],
     /// The hits that another server reported, judged again.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    hits_again: &'a [Hit],
+    hits_again: &'a [RejudgedHit],
     #[serde(skip_serializing_if = "Option::is_none")]
-    network: Option<&'a Network>,
-    shots: &'a Shots,
+    network: Option<&'a NetworkSummary>,
+    shots: &'a ShotSummary,
     fairness: &'a Fairness,
     exercised: &'a Exercised,
     session_us: i64,
@@ -134,19 +134,19 @@ struct Report<'a> {
 
 /// A part of a session.
 #[derive(Clone, Copy, Serialize)]
-struct OfSession {
+struct SessionPart {
     from_us: i64,
     to_us: i64,
 }
 
 /// Whether the replay matches the recorded session.
 #[derive(Serialize)]
-struct Hashes {
+struct HashReport {
     compared: u64,
     first_difference_tick: Option<u32>,
     /// The first missing part of the session. After it, the replay does not match the played session.
     #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<OfSession>,
+    missing: Option<SessionPart>,
 }
 
 impl Args {
@@ -163,26 +163,26 @@ impl Args {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     args.check_tables()?;
     let target = |path: &Option<OutPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
-    let (trace_to, record_to) = (target(&args.output, Kind::Trace)?, target(&args.record, Kind::Log)?);
+    let (trace_to, record_to) = (target(&args.output, FileType::Trace)?, target(&args.record, FileType::Log)?);
     let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;
-    let hits = played.whole.as_ref().map_or_else(Vec::new, Hit::of);
-    let report = Report {
+    let hits = played.whole.as_ref().map_or_else(Vec::new, RejudgedHit::of);
+    let report = ReplayReport {
         path: &args.log,
         game: &played.trace.game,
         mode: &played.trace.mode,
-        part: played.part.map(|part| OfSession { from_us: part.from.0, to_us: part.to.0 }),
+        part: played.part.map(|part| SessionPart { from_us: part.from.0, to_us: part.to.0 }),
         digest: played.digest,
         settings_changed: &played.changed,
         what_if: args.what_if.question().name(),
         what_if_means: args.what_if.question().meaning(),
         passed_over: games.passed_over(&played.header),
-        hashes: Hashes {
+        hashes: HashReport {
             compared: played.hashes_compared,
             first_difference_tick: played.first_difference.map(|difference| difference.tick.0),
-            missing: played.hole.map(|gap| OfSession { from_us: gap.from.0, to_us: gap.to.0 }),
+            missing: played.hole.map(|gap| SessionPart { from_us: gap.from.0, to_us: gap.to.0 }),
         },
         prediction: &played.summary.prediction,
         grades: games.of_header(&played.header).map_or("", |game| game.grades()),
@@ -205,7 +205,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             page.append(played.spreads);
         }
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Replays with a progress bar, and returns the duration in seconds.
@@ -213,8 +213,8 @@ pub(super) fn replay(
     game: &dyn Playable,
     path: &Path,
     session: &Session,
-    options: &Options,
-) -> Result<(Replayed, f64), Trouble> {
+    options: &ReplayOptions,
+) -> Result<(ReplayOutput, f64), Trouble> {
     let progress = Progress::of_session("replaying", session.duration());
     let watch = Stopwatch::start();
     let replayed = game.replay(session, options, &mut |at| progress.reached(at));
@@ -222,7 +222,12 @@ pub(super) fn replay(
     Ok((replayed.map_err(|error| Trouble::file(path, error))?, seconds))
 }
 
-fn score(game: &dyn Playable, path: &Path, session: &Session, options: &Options) -> Result<Vec<ModeScore>, Trouble> {
+fn score(
+    game: &dyn Playable,
+    path: &Path,
+    session: &Session,
+    options: &ReplayOptions,
+) -> Result<Vec<ModeScore>, Trouble> {
     let settings = match &options.settings {
         Some(settings) => settings.clone(),
         None => own_settings(&session.header)?,
@@ -230,7 +235,7 @@ fn score(game: &dyn Playable, path: &Path, session: &Session, options: &Options)
     game.score(session, &settings).map_err(|error| Trouble::file(path, error))
 }
 
-fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
+fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
     page.heading(&format!("{}: {}, {} loop", report.path.display(), report.game, report.mode));
     let length = duration(crate::units::Micros(report.session_us));
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
@@ -242,7 +247,7 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if !report.passed_over.is_empty() {
         page.pair("passed over", &report.passed_over.join(", "));
     }
-    if let Some(OfSession { from_us, to_us }) = report.part {
+    if let Some(SessionPart { from_us, to_us }) = report.part {
         let [from, to] = [from_us, to_us].map(|at| ClockTime(crate::units::Micros(at)));
         page.pair("part", &format!("{from} to {to}"));
     }
@@ -253,13 +258,13 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     if report.prediction.checked > 0 {
         print_prediction(page, report.prediction, report.grades);
     }
-    Jumps::print(page, report.jumps);
+    JumpReport::print(page, report.jumps);
     print_drawn(page, report.drawn);
     print_interpolation(page, scores);
     if report.shots.fired > 0 {
-        print_shots(page, report.shots, &report.fairness.all, Hit::are_of_no_shot(report.hits_again));
+        print_shots(page, report.shots, &report.fairness.all, RejudgedHit::are_of_no_shot(report.hits_again));
     }
-    Hit::print(page, report.hits_again);
+    RejudgedHit::print(page, report.hits_again);
     if let Some(network) = report.network {
         network::print(page, network);
     }
@@ -277,25 +282,25 @@ pub(super) fn exercised(exercised: &Exercised) -> String {
     parts.map(|(number, one)| counted(number, one)).join(", ")
 }
 
-fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
+fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &str) {
     let ran = if prediction.as_played.is_some() { ", run as it ran them" } else { "" };
     page.heading(&format!("Prediction, against what the server made of the same usercmds{ran}"));
     let right = Align::Right;
     let head = [("", Align::Left), ("checked", right), ("exact", right), ("exact or near", right), ("misses", right)];
-    let row = |name: &str, share_of: Share| -> Vec<Cell> {
-        let Share { checked, exact, near } = share_of;
+    let row = |name: &str, share_of: PredictionShare| -> Vec<PageCell> {
+        let PredictionShare { checked, exact, near } = share_of;
         let misses = checked - exact - near;
         [count(checked), share(exact, checked), share(exact + near, checked), count(misses)]
-            .map(Cell::from)
+            .map(PageCell::from)
             .into_iter()
             .fold(vec![name.into()], |mut row, cell| {
                 row.push(cell);
                 row
             })
     };
-    let all = Share { checked: prediction.checked, exact: prediction.exact, near: prediction.near };
+    let all = PredictionShare { checked: prediction.checked, exact: prediction.exact, near: prediction.near };
     let mut rows = vec![row("on the ground", prediction.ground), row("in the air", prediction.air), row("all", all)];
-    if let Some(AsPlayed { ground, air }) = prediction.as_played {
+    if let Some(PlayedPredictions { ground, air }) = prediction.as_played {
         rows.extend([row("on the ground, as played", ground), row("in the air, as played", air)]);
     }
     page.table(&head, &rows);
@@ -326,17 +331,17 @@ fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
     }
 }
 
-fn print_drawn(page: &mut Page, drawn: &[Drawn]) {
+fn print_drawn(page: &mut Page, drawn: &[DrawingScore]) {
     if drawn.is_empty() {
         return;
     }
     page.heading("Drawing the others: off from where they were at the time drawn, in units");
     let right = Align::Right;
     let head = [("drawn", Align::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
-    let row = |drawn: &Drawn| -> Vec<Cell> {
+    let row = |drawn: &DrawingScore| -> Vec<PageCell> {
         let errors = drawn.error_units.map(|tail| [tail.p50, tail.p95, tail.p99].map(measure));
         let errors = errors.unwrap_or_else(|| ["-"; 3].map(str::to_owned));
-        [drawn.by.clone(), count(drawn.views)].into_iter().chain(errors).map(Cell::from).collect()
+        [drawn.by.clone(), count(drawn.views)].into_iter().chain(errors).map(PageCell::from).collect()
     };
     page.table(&head, &drawn.iter().map(row).collect::<Vec<_>>());
 }
@@ -349,19 +354,21 @@ fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
     let right = Align::Right;
     let head =
         [("interpolation.mode", Align::Left), ("samples", right), ("p50", right), ("p95", right), ("p99", right)];
-    let rows: Vec<Vec<Cell>> = scores
+    let rows: Vec<Vec<PageCell>> = scores
         .iter()
         .map(|score| {
             let errors = score.error_units.map_or([f32::NAN; 3], |tail| [tail.p50, tail.p95, tail.p99]);
-            let mut row: Vec<Cell> = vec![score.mode.into(), count(score.samples).into()];
-            row.extend(errors.map(|error| Cell::from(if error.is_nan() { "-".to_owned() } else { measure(error) })));
+            let mut row: Vec<PageCell> = vec![score.mode.into(), count(score.samples).into()];
+            row.extend(
+                errors.map(|error| PageCell::from(if error.is_nan() { "-".to_owned() } else { measure(error) })),
+            );
             row
         })
         .collect();
     page.table(&head, &rows);
 }
 
-fn print_shots(page: &mut Page, shots: &Shots, exposure: &Exposure, only_hits: bool) {
+fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &Exposure, only_hits: bool) {
     page.heading("Shots");
     let hit = match only_hits {
         true => format!("{} hit, by the server's word; what missed is not known", count(shots.hit)),

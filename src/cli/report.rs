@@ -4,29 +4,30 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::diff::running::Running;
+use super::diff::running::BuildArgs;
 use super::diff::sides::SideArgs;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::part::PartArgs;
 use super::progress::Progress;
 use super::trouble::Trouble;
-use super::{Outcome, diff, files, replay};
+use super::{CommandOutcome, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
 use crate::engine::{
-    Engine, Excerpt, ExcerptError, Games, Looked, OfSide, Sides, Traces, can_be_read_twice, look_for_effects, rejudged,
+    ComparisonSpec, Engine, Excerpt, ExcerptError, Games, SideRejudgement, Traces, ViewedFile, can_be_read_twice,
+    look_for_effects, rejudged,
 };
 use crate::game::Wall;
 use crate::log::FileKind;
-use crate::page::{Picture, Shown, html};
+use crate::page::{PageInput, PageSubject, html};
 use crate::record::Session;
-use crate::replay::{Options, Part};
+use crate::replay::{Part, ReplayOptions};
 use crate::report::figures;
 use crate::report::{diff_line, what_if_line};
-use crate::store::{self, Kind, Target};
+use crate::store::{self, FileType, Target};
 use crate::trace::Trace;
 use crate::units::Micros;
-use crate::why::Rejudged;
+use crate::why::RejudgedShots;
 
 /// Show a session, or what two runs of it differ in, as one page of HTML
 ///
@@ -59,11 +60,11 @@ pub(super) struct Args {
     #[command(flatten)]
     part: PartArgs,
     #[command(flatten)]
-    running: Running,
+    running: BuildArgs,
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct ReportSummary<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     output: &'a Path,
     bytes: u64,
@@ -77,17 +78,17 @@ struct Report<'a> {
 const MOST_VIEWS: usize = 24_000_000;
 
 /// Data of both sides that their traces lack.
-struct Besides {
+struct SideContext {
     map: String,
     walls: Vec<Wall>,
     session: Option<Session>,
     notes: Vec<String>,
     /// The shots of a single side, judged under other rules; `None` if its log was not loaded.
-    rejudged: Option<OfSide>,
+    rejudged: Option<SideRejudgement>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.output, Kind::Page)?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(&args.output, FileType::Page)?;
     let sides = args.sides.sides(output.files.force())?;
     args.running.check(sides.run_builds(), output)?;
     if !args.part.is_whole() || (sides.is_single() && is_long_log(games, &sides.first)?) {
@@ -108,7 +109,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
                 Ok(traces) => traces,
                 Err(missing) => {
                     output.show(&missing, |page| diff::print_missing(page, &missing))?;
-                    return Ok(Outcome::Untestable);
+                    return Ok(CommandOutcome::Untestable);
                 }
             };
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
@@ -123,7 +124,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         Some(of_side) => vec![of_side],
         None => sides.rejudged(&files::engine(games), &traces)?,
     };
-    let judged_again: Vec<(Vec<Rejudged>, Vec<String>)> = judged_again
+    let judged_again: Vec<(Vec<RejudgedShots>, Vec<String>)> = judged_again
         .into_iter()
         .map(|of_side| match of_side {
             Ok(rejudged) => (rejudged, besides.notes.clone()),
@@ -133,11 +134,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             }
         })
         .collect();
-    let shown: Vec<Shown<'_>> = names
+    let shown: Vec<PageInput<'_>> = names
         .iter()
         .zip(&traces)
         .zip(&judged_again)
-        .map(|((name, trace), (rejudged, notes))| Shown {
+        .map(|((name, trace), (rejudged, notes))| PageInput {
             name,
             map: &besides.map,
             trace,
@@ -148,7 +149,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         })
         .collect();
     let difference = difference.as_ref().map(|(found, line)| (found, line.as_str()));
-    let page = html(&Picture { sides: &shown, walls: &besides.walls, difference })?;
+    let page = html(&PageSubject { sides: &shown, walls: &besides.walls, difference })?;
     let difference = difference.map(|(_, line)| line.to_owned());
     show(args, &target, &page, (names, difference), output)
 }
@@ -166,10 +167,10 @@ fn is_long_log(games: &Games, path: &Path) -> Result<bool, Trouble> {
 fn of_part(
     games: &Games,
     args: &Args,
-    sides: &Sides,
+    sides: &ComparisonSpec,
     target: &Target,
     output: &mut Output,
-) -> Result<Outcome, Trouble> {
+) -> Result<CommandOutcome, Trouble> {
     let path = &sides.first;
     if !sides.is_single() {
         let what =
@@ -180,7 +181,7 @@ fn of_part(
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
     let Excerpt { trace, session, walls, rejudged } = excerpt(&engine, path, part)?;
     let (name, notes): (_, Vec<String>) = (path.display().to_string(), files::hole(&session).into_iter().collect());
-    let shown = Shown {
+    let shown = PageInput {
         name: &name,
         map: &session.header.map,
         trace: &trace,
@@ -189,7 +190,7 @@ fn of_part(
         has_map: !walls.is_empty(),
         notes: &notes,
     };
-    let page = html(&Picture { sides: &[shown], walls: &walls, difference: None })?;
+    let page = html(&PageSubject { sides: &[shown], walls: &walls, difference: None })?;
     show(args, target, &page, (vec![name], None), output)
 }
 
@@ -214,9 +215,9 @@ fn show(
     page: &str,
     (sides, difference): (Vec<String>, Option<String>),
     output: &mut Output,
-) -> Result<Outcome, Trouble> {
+) -> Result<CommandOutcome, Trouble> {
     store::save_bytes(target, page.as_bytes())?;
-    let report = Report { output: &args.output, bytes: page.len() as u64, difference, sides };
+    let report = ReportSummary { output: &args.output, bytes: page.len() as u64, difference, sides };
     output.show(&report, |page| {
         page.line(&report.output.display().to_string());
         for (index, name) in report.sides.iter().enumerate() {
@@ -225,39 +226,39 @@ fn show(
         page.pair_if("which", report.difference.as_deref());
         page.pair("size", &figures::bytes(report.bytes));
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The trace in a file, or the replay of a log.
-fn single(games: &Games, path: &Path) -> Result<(Trace, Besides), Trouble> {
+fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), Trouble> {
     let looked = files::engine(games).look(path)?;
     let (replayed, rejudged) = match &looked {
-        Looked::Trace(_) | Looked::Unknown(..) => (None, Ok(Vec::new())),
-        Looked::Log(log, _) => {
+        ViewedFile::Trace(_) | ViewedFile::Unknown(..) => (None, Ok(Vec::new())),
+        ViewedFile::Log(log, _) => {
             let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
-            let options = Options { network: true, ..Options::default() };
+            let options = ReplayOptions { network: true, ..ReplayOptions::default() };
             let trace = replay::replay(game, path, &log.session, &options)?.0.trace;
             let rejudged = rejudged(game, &log.session, &options, &trace);
             (Some(trace), rejudged)
         }
     };
-    let (trace, besides) = Besides::of(looked);
-    Ok((replayed.or(trace).unwrap_or_default(), Besides { rejudged: Some(rejudged), ..besides }))
+    let (trace, besides) = SideContext::of(looked);
+    Ok((replayed.or(trace).unwrap_or_default(), SideContext { rejudged: Some(rejudged), ..besides }))
 }
 
 /// The data of a common log that the traces lack. The packets belong to the recorded session, so they are used only if
 /// no side changes a setting.
-fn besides(games: &Games, sides: &Sides) -> Result<Besides, Trouble> {
-    let (_, besides) = Besides::of(files::engine(games).look(&sides.first)?);
+fn besides(games: &Games, sides: &ComparisonSpec) -> Result<SideContext, Trouble> {
+    let (_, besides) = SideContext::of(files::engine(games).look(&sides.first)?);
     let is_of_one_log = sides.second.is_none();
     let session = besides.session.filter(|_| is_of_one_log && sides.what_if().is_none());
-    Ok(Besides { session, ..besides })
+    Ok(SideContext { session, ..besides })
 }
 
-impl Besides {
+impl SideContext {
     /// Separates the trace of a file that needs no replay from its other data.
-    fn of(looked: Looked) -> (Option<Trace>, Besides) {
-        let of_log = |session: Session, walls: Vec<Wall>, notes: Vec<String>| Besides {
+    fn of(looked: ViewedFile) -> (Option<Trace>, SideContext) {
+        let of_log = |session: Session, walls: Vec<Wall>, notes: Vec<String>| SideContext {
             map: session.header.map.clone(),
             walls,
             notes: files::hole(&session).into_iter().chain(notes).collect(),
@@ -265,12 +266,12 @@ impl Besides {
             rejudged: None,
         };
         match looked {
-            Looked::Trace(trace) => (
+            ViewedFile::Trace(trace) => (
                 Some(trace),
-                Besides { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new(), rejudged: None },
+                SideContext { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new(), rejudged: None },
             ),
-            Looked::Log(log, walls) => (None, of_log(log.session, walls, Vec::new())),
-            Looked::Unknown(log, trace, why) => {
+            ViewedFile::Log(log, walls) => (None, of_log(log.session, walls, Vec::new())),
+            ViewedFile::Unknown(log, trace, why) => {
                 let notes = vec![format!("what its clients predicted, drew and hit: {why}")];
                 (Some(trace), of_log(log.session, Vec::new(), notes))
             }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::Outcome;
-use super::output::{Format, Output};
-use super::page::{BOLD, Cell, FAINT, Page};
+use super::CommandOutcome;
+use super::output::{Output, OutputFormat};
+use super::page::{BOLD, FAINT, Page, PageCell};
 use super::trouble::Trouble;
 use super::verify::MOST_LINES;
 use crate::engine::{Proposal, proposals_below};
@@ -36,53 +36,53 @@ pub(super) struct Args {
 /// The decision on a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Done {
+enum ReviewOutcome {
     Accepted,
     Rejected,
     Left,
 }
 
 #[derive(Serialize)]
-struct Reviewed {
+struct ReviewedProposal {
     #[serde(flatten)]
     proposal: Proposal,
-    done: Done,
+    done: ReviewOutcome,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let asks = !args.accept && !args.reject && output.format() == Format::Text && std::io::stdin().is_terminal();
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let asks = !args.accept && !args.reject && output.format() == OutputFormat::Text && std::io::stdin().is_terminal();
     let mut reviewed = Vec::new();
     let mut leaves_the_rest = false;
     for proposal in proposals_below(&args.paths)? {
         let done = match (args.accept, args.reject) {
-            (true, _) => Done::Accepted,
-            (_, true) => Done::Rejected,
+            (true, _) => ReviewOutcome::Accepted,
+            (_, true) => ReviewOutcome::Rejected,
             _ if asks && !leaves_the_rest => {
                 output.show(&proposal, |page| print(page, &proposal))?;
                 match ask()? {
                     Some(done) => done,
                     None => {
                         leaves_the_rest = true;
-                        Done::Left
+                        ReviewOutcome::Left
                     }
                 }
             }
-            _ => Done::Left,
+            _ => ReviewOutcome::Left,
         };
         match done {
-            Done::Accepted => proposal.accept()?,
-            Done::Rejected => proposal.reject()?,
-            Done::Left => {}
+            ReviewOutcome::Accepted => proposal.accept()?,
+            ReviewOutcome::Rejected => proposal.reject()?,
+            ReviewOutcome::Left => {}
         }
-        reviewed.push(Reviewed { proposal, done });
+        reviewed.push(ReviewedProposal { proposal, done });
     }
     output.show(&reviewed, |page| print_all(page, &reviewed, asks))?;
-    let is_left = reviewed.iter().any(|reviewed| reviewed.done == Done::Left);
-    Ok(if is_left { Outcome::Differs } else { Outcome::Done })
+    let is_left = reviewed.iter().any(|reviewed| reviewed.done == ReviewOutcome::Left);
+    Ok(if is_left { CommandOutcome::Differs } else { CommandOutcome::Done })
 }
 
 /// Asks for a decision on the proposal shown; `None` to stop and leave the others.
-fn ask() -> Result<Option<Done>, Trouble> {
+fn ask() -> Result<Option<ReviewOutcome>, Trouble> {
     loop {
         let mut to = anstream::stderr();
         write!(to, "accept, reject, skip or quit? [a/r/s/q] ")?;
@@ -93,9 +93,9 @@ fn ask() -> Result<Option<Done>, Trouble> {
             return Ok(None);
         }
         match line.trim() {
-            "a" | "accept" => return Ok(Some(Done::Accepted)),
-            "r" | "reject" => return Ok(Some(Done::Rejected)),
-            "s" | "skip" => return Ok(Some(Done::Left)),
+            "a" | "accept" => return Ok(Some(ReviewOutcome::Accepted)),
+            "r" | "reject" => return Ok(Some(ReviewOutcome::Rejected)),
+            "s" | "skip" => return Ok(Some(ReviewOutcome::Left)),
             "q" | "quit" => return Ok(None),
             _ => {}
         }
@@ -113,19 +113,19 @@ fn print(page: &mut Page, proposal: &Proposal) {
     }
 }
 
-fn print_all(page: &mut Page, reviewed: &[Reviewed], were_shown: bool) {
+fn print_all(page: &mut Page, reviewed: &[ReviewedProposal], were_shown: bool) {
     if reviewed.is_empty() {
         page.line("No golden waits to be reviewed");
     }
-    for Reviewed { proposal, done } in reviewed {
+    for ReviewedProposal { proposal, done } in reviewed {
         let word = match done {
-            Done::Accepted => "accepted   ",
-            Done::Rejected => "rejected   ",
-            Done::Left => "waits      ",
+            ReviewOutcome::Accepted => "accepted   ",
+            ReviewOutcome::Rejected => "rejected   ",
+            ReviewOutcome::Left => "waits      ",
         };
-        if *done == Done::Left && !were_shown {
+        if *done == ReviewOutcome::Left && !were_shown {
             print(page, proposal);
         }
-        page.parts(vec![Cell::styled(FAINT, word), proposal.golden.display().to_string().into()]);
+        page.parts(vec![PageCell::styled(FAINT, word), proposal.golden.display().to_string().into()]);
     }
 }

@@ -2,19 +2,19 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::figures::{bytes, count};
 use super::interrupt::stop_when_told;
-use super::into_log::IntoLog;
-use super::kept::{Hosted, Kept, avatars};
+use super::into_log::LogSink;
+use super::kept::{FinishedLog, HostedReport, avatars};
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::Page;
 use super::session_args::SessionArgs;
 use super::trouble::Trouble;
 use crate::engine::Games;
-use crate::live::Limits;
-use crate::store::Kind;
+use crate::live::GrantLimits;
+use crate::store::FileType;
 use crate::units::Hz;
 
 /// The default port. QuakeWorld servers use 27500, too.
@@ -60,22 +60,22 @@ fn parse_hz(text: &str) -> Result<Hz, String> {
     Hz::parse(text).ok_or_else(|| "a number of Hz above 0, with at most three decimals".to_owned())
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.output, Kind::Log)?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(&args.output, FileType::Log)?;
     let scenario = args.session.scenario()?;
     let ready = args.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
     let stop = stop_when_told()?;
-    let mut sink = IntoLog::new(target, "serving", scenario.length())?;
-    let limits = Limits { update_hz: args.max_update_hz, rate_bytes_per_s: args.max_rate };
+    let mut sink = LogSink::new(target, "serving", scenario.length())?;
+    let limits = GrantLimits { update_hz: args.max_update_hz, rate_bytes_per_s: args.max_rate };
     let ran = ready.serve(SocketAddr::new(args.bind, args.port), limits, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
-    let served = Hosted::new(&args.output, header, Kept::new(&args.output, span, &stop, ran?));
+    let served = HostedReport::new(&args.output, header, FinishedLog::new(&args.output, span, &stop, ran?));
     output.show(&served, |page| print(page, &served))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-fn print(page: &mut Page, served: &Hosted) {
+fn print(page: &mut Page, served: &HostedReport) {
     served.print(page);
     let live = &served.kept.live;
     page.pair("received", &format!("{} packets; {} refused", count(live.up.arrived), count(live.refused)));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::offered;
 use super::trouble::Trouble;
-use crate::engine::{Games, MapFile, PlaysItself, ReadySession};
+use crate::engine::{Games, MapFile, ReadySession, SelfPlaying};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::session::scenario::Scenario;
 use crate::store;
@@ -116,7 +116,7 @@ impl GameArgs {
     pub(super) fn with_map<T, E>(
         &self,
         games: &Games,
-        work: impl FnOnce(&dyn PlaysItself, Option<&MapFile<'_>>) -> Result<T, E>,
+        work: impl FnOnce(&dyn SelfPlaying, Option<&MapFile<'_>>) -> Result<T, E>,
     ) -> Result<T, Trouble>
     where
         E: std::error::Error + Send + Sync + 'static,

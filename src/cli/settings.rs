@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::output::Output;
-use super::page::{Align, BOLD, Cell, Page};
+use super::page::{Align, BOLD, Page, PageCell};
 use super::trouble::Trouble;
-use super::{Outcome, offered};
+use super::{CommandOutcome, offered};
 use crate::report::layout::WIDTH;
-use crate::settings::{ENGINE_NAMES, KEYS, Key, Kind, PRESETS, Preset, Settings, engine_names};
+use crate::settings::{ENGINE_NAMES, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
 
 /// List every setting: what it takes, its default, and where the default comes from
 ///
@@ -32,20 +32,20 @@ pub(super) struct Args {
 
 /// A listed setting.
 #[derive(Serialize)]
-struct Listed {
+struct SettingListing {
     key: &'static str,
     about: &'static str,
     #[serde(flatten)]
-    takes: Takes,
+    takes: AcceptedValues,
     default: &'static str,
     value: String,
     source: &'static str,
     /// The setting's names in other engines.
-    engine_names: Vec<Elsewhere>,
+    engine_names: Vec<EngineEquivalent>,
 }
 
 #[derive(Serialize)]
-struct Elsewhere {
+struct EngineEquivalent {
     engine: &'static str,
     name: &'static str,
     note: &'static str,
@@ -53,25 +53,26 @@ struct Elsewhere {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Takes {
+enum AcceptedValues {
     Flag,
     Number { min: i64, max: i64, unit: &'static str },
     Rate { min: i64, max: i64, unit: &'static str },
     Choice { choices: &'static [&'static str] },
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let settings = match &args.preset {
         Some(name) => Settings::preset(name)?,
         None => Settings::default(),
     };
     let preset = args.preset.as_ref().and_then(|name| PRESETS.iter().find(|p| p.name == name));
-    let wanted = |key: &&Key| {
+    let wanted = |key: &&SettingKey| {
         args.word.as_ref().is_none_or(|word| {
             key.name.contains(word.as_str()) || engine_names(word).any(|known| known.key == key.name)
         })
     };
-    let listed: Vec<Listed> = KEYS.iter().filter(wanted).map(|key| Listed::new(key, &settings, preset)).collect();
+    let listed: Vec<SettingListing> =
+        KEYS.iter().filter(wanted).map(|key| SettingListing::new(key, &settings, preset)).collect();
     if listed.is_empty() {
         let word = args.word.as_deref().unwrap_or_default();
         // Setting an unknown key produces an error that names the nearest known key.
@@ -80,20 +81,20 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     output.show(&listed, |page| {
         print(page, &listed, preset, args.word.as_deref());
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-impl Listed {
-    fn new(key: &'static Key, settings: &Settings, preset: Option<&Preset>) -> Listed {
+impl SettingListing {
+    fn new(key: &'static SettingKey, settings: &Settings, preset: Option<&Preset>) -> SettingListing {
         let by_preset = preset.and_then(|p| p.values.iter().find(|(name, _, _)| *name == key.name));
-        Listed {
+        SettingListing {
             key: key.name,
             about: key.about,
             takes: match key.kind {
-                Kind::Flag => Takes::Flag,
-                Kind::Number { min, max, unit } => Takes::Number { min, max, unit },
-                Kind::Rate { min, max } => Takes::Rate { min, max, unit: "Hz" },
-                Kind::Choice(choices) => Takes::Choice { choices },
+                ValueKind::Flag => AcceptedValues::Flag,
+                ValueKind::Number { min, max, unit } => AcceptedValues::Number { min, max, unit },
+                ValueKind::Rate { min, max } => AcceptedValues::Rate { min, max, unit: "Hz" },
+                ValueKind::Choice(choices) => AcceptedValues::Choice { choices },
             },
             default: key.default,
             value: key.get(settings),
@@ -101,21 +102,23 @@ impl Listed {
             engine_names: ENGINE_NAMES
                 .iter()
                 .filter(|known| known.key == key.name)
-                .map(|known| Elsewhere { engine: known.engine, name: known.name, note: known.note })
+                .map(|known| EngineEquivalent { engine: known.engine, name: known.name, note: known.note })
                 .collect(),
         }
     }
 
     fn bounds(&self) -> String {
         match &self.takes {
-            Takes::Flag => "true, false".to_owned(),
-            Takes::Number { min, max, unit } | Takes::Rate { min, max, unit } => format!("{min} to {max} {unit}"),
-            Takes::Choice { choices } => choices.join(", "),
+            AcceptedValues::Flag => "true, false".to_owned(),
+            AcceptedValues::Number { min, max, unit } | AcceptedValues::Rate { min, max, unit } => {
+                format!("{min} to {max} {unit}")
+            }
+            AcceptedValues::Choice { choices } => choices.join(", "),
         }
     }
 }
 
-fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>, word: Option<&str>) {
+fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, word: Option<&str>) {
     match preset {
         Some(preset) => {
             page.heading(&format!("Preset {}", preset.name));
@@ -136,14 +139,14 @@ fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>, word: Opti
         let used = "* ".len() + key.len() + " = ".len() + value.len() + bounds.len();
         let (space, below) = (WIDTH.saturating_sub(used), used + 2 > WIDTH);
         let beside = if below { String::new() } else { format!("{:space$}{bounds}", "") };
-        page.parts(vec![format!("{mark} ").into(), Cell::styled(BOLD, key), format!(" = {value}{beside}").into()]);
+        page.parts(vec![format!("{mark} ").into(), PageCell::styled(BOLD, key), format!(" = {value}{beside}").into()]);
         if below {
             page.paragraph(6, &bounds);
         }
         page.paragraph(6, setting.about);
         page.faint(6, &format!("({})", setting.source));
         // Names in other engines are shown only if the user searched for one of them.
-        let asked = |known: &&Elsewhere| word.is_some_and(|word| known.name.eq_ignore_ascii_case(word));
+        let asked = |known: &&EngineEquivalent| word.is_some_and(|word| known.name.eq_ignore_ascii_case(word));
         for known in setting.engine_names.iter().filter(asked) {
             let note = if known.note.is_empty() { "the same" } else { known.note };
             page.paragraph(6, &format!("{} in {}: {note}", known.name, known.engine));
@@ -152,7 +155,8 @@ fn print(page: &mut Page, listed: &[Listed], preset: Option<&Preset>, word: Opti
     if preset.is_none() && word.is_none() {
         page.heading("Presets (`hitreg settings --preset NAME` shows one)");
         let columns = [("", Align::Left), ("", Align::Left)];
-        let rows: Vec<Vec<Cell>> = PRESETS.iter().map(|preset| vec![preset.name.into(), preset.about.into()]).collect();
+        let rows: Vec<Vec<PageCell>> =
+            PRESETS.iter().map(|preset| vec![preset.name.into(), preset.about.into()]).collect();
         page.table(&columns, &rows);
     }
 }

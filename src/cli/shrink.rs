@@ -6,23 +6,23 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
 
-use super::diff::looking::Looking;
-use super::diff::running::Running;
+use super::diff::looking::CompareArgs;
+use super::diff::running::BuildArgs;
 use super::diff::sides::WayArgs;
 use super::figures::{count, counted, duration};
-use super::files::Size;
+use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::{Align, Page};
 use super::trouble::Trouble;
-use super::{Outcome, files, interrupt};
+use super::{CommandOutcome, files, interrupt};
 use crate::build::condition::Condition;
-use crate::build::{Build, Runner};
-use crate::engine::{Engine, EngineError, Games, Property, Recorder, shrink};
-use crate::log::Options as LogOptions;
+use crate::build::{Build, BuildRunner};
+use crate::engine::{Engine, EngineError, Games, Rerecorder, ShrinkProperty, shrink};
+use crate::log::WriterOptions as LogOptions;
 use crate::replay::ReplayError;
-use crate::shrink::{Removed, ShrinkError, Step};
-use crate::store::{self, Kind};
+use crate::shrink::{RemovedCount, ShrinkError, ShrinkStep};
+use crate::store::{self, FileType};
 
 /// Make a log as small as it can be and still show something
 ///
@@ -62,13 +62,13 @@ pub(super) struct Args {
     #[command(flatten)]
     ways: WayArgs,
     #[command(flatten)]
-    looking: Looking,
+    looking: CompareArgs,
     #[command(flatten)]
-    running: Running,
+    running: BuildArgs,
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct ShrinkReport<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     #[serde(serialize_with = "crate::store::shown::path")]
@@ -76,46 +76,46 @@ struct Report<'a> {
     players: usize,
     ticks: usize,
     duration_us: i64,
-    size_bytes: Size,
+    size_bytes: FileSize,
     probes: u64,
-    removed: &'a [Removed],
+    removed: &'a [RemovedCount],
     /// The difference that it still shows; `None` if a command decides.
     shows: Option<&'a str>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let ways = args.ways.ways()?;
     if args.condition.is_none() && ways.are_plain() {
         let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
         return Err(Trouble::Request(what.to_owned()));
     }
     args.running.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
-    let target = output.files.target(&args.output, Kind::Log)?;
+    let target = output.files.target(&args.output, FileType::Log)?;
     let engine = files::engine(games);
     let log = engine.read_log(&args.log)?;
     let game = games.of(&log.session);
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);
     let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    let recording = Runner { time_limit: args.running.time_limit(), cache: None, stop: interrupt::stop()? };
+    let recording = BuildRunner { time_limit: args.running.time_limit(), cache: None, stop: interrupt::stop()? };
     let recorder = match &build {
-        Some(build) => Recorder::Build(build, &recording),
-        None => Recorder::Game(game.map_err(|error| Trouble::file(&args.log, error))?),
+        Some(build) => Rerecorder::Build(build, &recording),
+        None => Rerecorder::Game(game.map_err(|error| Trouble::file(&args.log, error))?),
     };
     let quiet = Engine::new(games);
     let property = match &args.condition {
         Some(command) => {
             let stop = interrupt::stop()?;
-            Property::Asked(Condition::new(command, args.running.time_limit(), stop.clone()), stop)
+            ShrinkProperty::Asked(Condition::new(command, args.running.time_limit(), stop.clone()), stop)
         }
         None => {
             let (runner, options) = (args.running.runner(ways.run_builds(), output)?, args.looking.options());
-            Property::first_difference(&quiet, &args.log, &ways, runner, options)?
+            ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner, options)?
         }
     };
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     bar.enable_steady_tick(Duration::from_millis(200));
-    let mut progress = |step: &Step| {
+    let mut progress = |step: &ShrinkStep| {
         bar.set_message(format!("shrinking: {} to go, {} tried", step.kind.name(), step.probes));
     };
     let shrunk = shrink(&quiet, recorder, (&args.log, &log.session), &property, &mut progress);
@@ -132,22 +132,22 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         Err(ShrinkError::Property(error)) => return Err(error.into()),
     };
     store::save_log(&target, &shrunk.session, LogOptions::whole())?;
-    let report = Report {
+    let report = ShrinkReport {
         path: &args.output,
         from: &args.log,
         players: shrunk.session.players.len(),
         ticks: shrunk.session.ticks.len(),
         duration_us: shrunk.session.duration().0,
-        size_bytes: Size::of(&args.output),
+        size_bytes: FileSize::of(&args.output),
         probes: shrunk.probes,
         removed: &shrunk.removed,
         shows: property.sought(),
     };
     output.show(&report, |page| print(page, &report))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-fn print(page: &mut Page, report: &Report<'_>) {
+fn print(page: &mut Page, report: &ShrinkReport<'_>) {
     page.heading(&report.path.display().to_string());
     let length = duration(crate::units::Micros(report.duration_us));
     let (players, ticks) = (counted(report.players as u64, "player"), counted(report.ticks as u64, "tick"));
@@ -163,7 +163,7 @@ fn print(page: &mut Page, report: &Report<'_>) {
         .iter()
         .map(|removed| {
             [removed.kind.name().to_owned(), count(removed.before as u64), count(removed.after as u64)]
-                .map(super::page::Cell::from)
+                .map(super::page::PageCell::from)
                 .into()
         })
         .collect();

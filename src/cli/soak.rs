@@ -6,14 +6,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::figures::{count, counted};
 use super::interrupt;
 use super::output::Output;
-use super::page::{Align, BAD, Cell, GOOD, Page};
+use super::page::{Align, BAD, GOOD, Page, PageCell};
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
-use crate::soak::{self, Broken, Exercised, Fault, Limits, Plan, Property, Stage};
+use crate::soak::{self, BrokenProperty, Fault, PlanLimits, SoakCoverage, SoakPlan, SoakProperty, Stage};
 
 /// Look for faults of hitreg itself: sessions made up from seeds, with all that can go wrong
 ///
@@ -54,38 +54,38 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct SoakReport {
     seeds: u64,
     /// Whether Ctrl-C or a signal ended it.
     interrupted: bool,
-    exercised: Exercised,
-    found: Option<Found>,
+    exercised: SoakCoverage,
+    found: Option<FailingSeed>,
 }
 
 /// A property that a seed violated.
 #[derive(Serialize)]
-struct Found {
+struct FailingSeed {
     seed: u64,
-    property: Property,
+    property: SoakProperty,
     detail: String,
     command: String,
-    smaller: Smaller,
+    smaller: SmallerFailure,
 }
 
 /// The same violation in a smaller session.
 #[derive(Serialize)]
-struct Smaller {
+struct SmallerFailure {
     detail: String,
     command: String,
-    plan: Plan,
+    plan: SoakPlan,
 }
 
 fn a_fault() -> impl TypedValueParser<Value = Fault> {
     PossibleValuesParser::new(Fault::NAMES).try_map(|name| name.parse::<Fault>())
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let limits = Limits {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let limits = PlanLimits {
         players: args.players.map(usize::from),
         length_ms: args.length_ms,
         without: args.without.iter().copied().collect(),
@@ -97,31 +97,40 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     drop(told);
     let found = found.map(|(seed, broken)| {
         let (less, smallest) = soak::smaller(&|plan| soak::run(&stage, plan).err(), seed, &limits, broken.clone());
-        Found {
+        FailingSeed {
             seed,
             property: broken.property,
             detail: broken.detail,
             command: command(seed, &limits),
-            smaller: Smaller { detail: smallest.detail, command: command(seed, &less), plan: Plan::of(seed, &less) },
+            smaller: SmallerFailure {
+                detail: smallest.detail,
+                command: command(seed, &less),
+                plan: SoakPlan::of(seed, &less),
+            },
         }
     });
-    let report = Report { seeds, interrupted, exercised, found };
+    let report = SoakReport { seeds, interrupted, exercised, found };
     output.show(&report, |page| print(page, &report))?;
     Ok(match &report.found {
-        Some(_) => Outcome::Differs,
-        None if report.exercised.held.is_empty() => Outcome::Untestable,
-        None => Outcome::Done,
+        Some(_) => CommandOutcome::Differs,
+        None if report.exercised.held.is_empty() => CommandOutcome::Untestable,
+        None => CommandOutcome::Done,
     })
 }
 
 /// Tries seeds until one violates a property, the requested number or time is reached, or it is stopped. Among the
 /// seeds of one parallel batch, the lowest violation is reported.
-fn search(stage: &Stage, args: &Args, limits: &Limits, stop: &AtomicBool) -> (Exercised, u64, Option<(u64, Broken)>) {
+fn search(
+    stage: &Stage,
+    args: &Args,
+    limits: &PlanLimits,
+    stop: &AtomicBool,
+) -> (SoakCoverage, u64, Option<(u64, BrokenProperty)>) {
     let wanted = args.seeds.unwrap_or(if args.seconds.is_some() { u64::MAX } else { 1 });
     let watch = Stopwatch::start();
     let progress = Progress::of_things("soaking", wanted);
     let at_once = 4 * rayon::current_num_threads() as u64;
-    let (mut all, mut seeds) = (Exercised::default(), 0);
+    let (mut all, mut seeds) = (SoakCoverage::default(), 0);
     let goes_on = || !stop.load(Ordering::Relaxed) && args.seconds.is_none_or(|seconds| watch.elapsed_s() < seconds);
     while seeds < wanted && goes_on() {
         let first = args.seed.saturating_add(seeds);
@@ -129,7 +138,7 @@ fn search(stage: &Stage, args: &Args, limits: &Limits, stop: &AtomicBool) -> (Ex
         if batch.is_empty() {
             break;
         }
-        let tried = batch.into_par_iter().map(|seed| (seed, soak::run(stage, &Plan::of(seed, limits))));
+        let tried = batch.into_par_iter().map(|seed| (seed, soak::run(stage, &SoakPlan::of(seed, limits))));
         for (seed, result) in tried.collect::<Vec<_>>() {
             seeds += 1;
             progress.one_done();
@@ -143,7 +152,7 @@ fn search(stage: &Stage, args: &Args, limits: &Limits, stop: &AtomicBool) -> (Ex
 }
 
 /// The command that reproduces the violation.
-fn command(seed: u64, limits: &Limits) -> String {
+fn command(seed: u64, limits: &PlanLimits) -> String {
     let players = limits.players.map(|players| format!(" --players {players}"));
     let length = limits.length_ms.map(|ms| format!(" --length-ms {ms}"));
     let without: Vec<&str> = limits.without.iter().map(|fault| fault.name()).collect();
@@ -152,9 +161,9 @@ fn command(seed: u64, limits: &Limits) -> String {
     format!("hitreg soak --seed {seed}{all}")
 }
 
-fn print(page: &mut Page, report: &Report) {
+fn print(page: &mut Page, report: &SoakReport) {
     let exercised = &report.exercised;
-    let rows: Vec<Vec<Cell>> = Property::ALL
+    let rows: Vec<Vec<PageCell>> = SoakProperty::ALL
         .iter()
         .map(|property| {
             let sessions = exercised.held.get(property).copied().unwrap_or_default();

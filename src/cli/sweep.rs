@@ -7,15 +7,15 @@ use super::outputs::OutPath;
 use super::progress::Progress;
 use super::trouble::Trouble;
 use super::what_if::one_of;
-use super::{Outcome, files};
+use super::{CommandOutcome, files};
 use crate::engine::{Engine, Games};
 use crate::memory::MemoryLimit;
-use crate::page::{Swept, sweep_html};
+use crate::page::{SweepPage, sweep_html};
 use crate::record::Session;
 use crate::replay::WhatIf;
 use crate::report::{sweep_page, what_if_line};
-use crate::store::{self, Kind};
-use crate::sweep::{Axis, PRESET, Plan, SweepError, figure_names};
+use crate::store::{self, FileType};
+use crate::sweep::{Axis, PRESET, SweepError, SweepPlan, figure_names};
 
 /// Run logs under many values of a setting: hits, view error, shots round corners, corrections
 ///
@@ -77,21 +77,21 @@ fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), Trouble> {
 
 const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord];
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let request = |error: &dyn std::error::Error| Trouble::Request(error.to_string());
     let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
     let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(|error| request(&error))?;
-    let mut plan = Plan::new(axes).map_err(|error| request(&error))?.asking(args.what_if);
+    let mut plan = SweepPlan::new(axes).map_err(|error| request(&error))?.asking(args.what_if);
     if let Some(seeds) = args.seeds {
         if args.what_if != WhatIf::Rerecord {
             return Err(Trouble::Request("--seeds goes with --what-if rerecord: nothing else has chances".to_owned()));
         }
         plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
     }
-    let csv = args.csv.as_ref().map(|path| output.files.target(path, Kind::Table(figure_names())));
+    let csv = args.csv.as_ref().map(|path| output.files.target(path, FileType::Table(figure_names())));
     let csv = csv.transpose()?;
-    let report = args.report.as_ref().map(|path| output.files.target(path, Kind::Page)).transpose()?;
+    let report = args.report.as_ref().map(|path| output.files.target(path, FileType::Page)).transpose()?;
     check_memory(games, &args.logs)?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
@@ -117,9 +117,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     if let Some(target) = &report {
         let names: Vec<String> = args.logs.iter().map(|path| path.display().to_string()).collect();
         let what_if = what_if_line(args.what_if);
-        let page = Swept { names: &names, keys: &swept.keys, what_if: &what_if, columns: &table.columns, rows: &table };
+        let page =
+            SweepPage { names: &names, keys: &swept.keys, what_if: &what_if, columns: &table.columns, rows: &table };
         store::save_bytes(target, sweep_html(&page)?.as_bytes())?;
     }
     output.show(&table, |page| page.append(sweep_page(&swept)))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

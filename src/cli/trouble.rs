@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use super::Outcome;
+use super::CommandOutcome;
 use crate::engine::EngineError;
 use crate::import::ImportFileError;
 use crate::live::LiveError;
@@ -57,8 +57,8 @@ impl Trouble {
     }
 
     /// The exit code of the command.
-    pub(super) fn outcome(&self) -> Outcome {
-        if let Trouble::Interrupted { .. } = self { Outcome::Interrupted } else { Outcome::Trouble }
+    pub(super) fn outcome(&self) -> CommandOutcome {
+        if let Trouble::Interrupted { .. } = self { CommandOutcome::Interrupted } else { CommandOutcome::Trouble }
     }
 
     /// Prints the error on stderr. A closed output pipe is not reported, because it is normal for `| head`; only the

@@ -14,11 +14,11 @@ use super::output::Output;
 use super::outputs::OutPath;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::Trouble;
-use super::{Outcome, files, interrupt};
-use crate::build::{Build, Runner, Stop, TIME_LIMIT};
-use crate::engine::{EngineError, Games, Keep, LogReport, Player, Verify};
-use crate::store::Kind;
-use crate::verify::Verdict;
+use super::{CommandOutcome, files, interrupt};
+use crate::build::{Build, BuildRunner, StopSignal, TIME_LIMIT};
+use crate::engine::{EngineError, Games, GoldenUpdate, LogReport, ReplayRunner, Verify};
+use crate::store::FileType;
+use crate::verify::LogVerdict;
 use partition::Partition;
 pub(super) use show::MOST_LINES;
 
@@ -91,22 +91,22 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report {
-    verdict: Verdict,
+struct VerifyReport {
+    verdict: LogVerdict,
     logs: Vec<LogReport>,
     /// Goldens without a log.
     #[serde(serialize_with = "crate::store::shown::paths")]
     orphans: Vec<PathBuf>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     output.check_text_option("quiet", args.quiet)?;
     output.check_text_option("verbose", args.verbose)?;
-    let junit = args.junit.as_ref().map(|path| output.files.target(path, Kind::Junit)).transpose()?;
+    let junit = args.junit.as_ref().map(|path| output.files.target(path, FileType::Junit)).transpose()?;
     let keep = match (args.accept, args.propose, args.rerecord) {
-        (true, _, rerecord) => Keep::Accept { rerecord },
-        (false, true, rerecord) => Keep::Propose { rerecord },
-        (false, false, false) => Keep::Nothing,
+        (true, _, rerecord) => GoldenUpdate::Accept { rerecord },
+        (false, true, rerecord) => GoldenUpdate::Propose { rerecord },
+        (false, false, false) => GoldenUpdate::Nothing,
         (false, false, true) => {
             let what = "--rerecord goes with --accept, which writes log and golden, or with --propose";
             return Err(Trouble::Request(what.to_owned()));
@@ -116,11 +116,11 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let orphans = if args.partition.is_none() { partition::orphans(&args.logs)? } else { Vec::new() };
     let build = args.build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
     // Ctrl-C ends this build's own replays at once.
-    let stop = if build.is_some() { interrupt::stop()? } else { Stop::default() };
-    let runner = Runner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop };
+    let stop = if build.is_some() { interrupt::stop()? } else { StopSignal::default() };
+    let runner = BuildRunner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop };
     let (watch, progress) = (Stopwatch::start(), Progress::of_things("verifying", logs.len() as u64));
     let verify = Verify {
-        player: build.as_ref().map_or(Player::Own, |build| Player::Build(build, &runner)),
+        player: build.as_ref().map_or(ReplayRunner::Own, |build| ReplayRunner::Build(build, &runner)),
         keep,
         needs_golden: args.require_golden,
         rollback_every: args.rollback,
@@ -130,29 +130,29 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     };
     let results = verify.logs(&files::engine(games), &logs, &|| progress.one_done())?;
     drop(progress);
-    let lone = (args.require_golden && !orphans.is_empty()).then_some(Verdict::Untestable);
-    let worst = results.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(Verdict::Untestable);
-    let report = Report { verdict: worst, logs: results, orphans };
+    let lone = (args.require_golden && !orphans.is_empty()).then_some(LogVerdict::Untestable);
+    let worst = results.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
+    let report = VerifyReport { verdict: worst, logs: results, orphans };
     if let Some(target) = &junit {
         junit::write(target, &report.logs)?;
     }
-    let style = show::Style { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };
+    let style = show::Verbosity { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };
     output.show(&report, |page| show::print(page, &report, &style))?;
     Ok(match worst {
-        Verdict::Same | Verdict::Accepted => Outcome::Done,
-        Verdict::Differs => Outcome::Differs,
-        Verdict::Untestable => Outcome::Untestable,
-        Verdict::Broken => Outcome::Trouble,
+        LogVerdict::Same | LogVerdict::Accepted => CommandOutcome::Done,
+        LogVerdict::Differs => CommandOutcome::Differs,
+        LogVerdict::Untestable => CommandOutcome::Untestable,
+        LogVerdict::Broken => CommandOutcome::Trouble,
     })
 }
 
 /// The verdict's name in the output.
-fn word(verdict: Verdict) -> &'static str {
+fn word(verdict: LogVerdict) -> &'static str {
     match verdict {
-        Verdict::Same => "same",
-        Verdict::Accepted => "accepted",
-        Verdict::Untestable => "untestable",
-        Verdict::Differs => "differs",
-        Verdict::Broken => "broken",
+        LogVerdict::Same => "same",
+        LogVerdict::Accepted => "accepted",
+        LogVerdict::Untestable => "untestable",
+        LogVerdict::Differs => "differs",
+        LogVerdict::Broken => "broken",
     }
 }

@@ -5,11 +5,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::offered;
 use super::trouble::Trouble;
 use crate::record::Header;
-use crate::replay::{Mode, Options, WhatIf as Question, own_settings};
+use crate::replay::{Mode, ReplayOptions, WhatIf as Question, own_settings};
 
 /// How a log is replayed.
 #[derive(clap::Args)]
-pub(super) struct WhatIf {
+pub(super) struct WhatIfArgs {
     /// Replay under another value of a setting; may be given more than once
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
     set: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct WhatIf {
     what_if: Question,
     /// Which pipelines run: server and clients, or clients alone on the recorded snapshots
     #[arg(long, value_enum, value_name = "closed|open", hide_possible_values = true)]
-    mode: Option<Loop>,
+    mode: Option<LoopMode>,
 }
 
 /// A parser for one of these values of `--what-if`.
@@ -41,21 +41,21 @@ pub(super) fn one_of(questions: &'static [Question]) -> impl TypedValueParser<Va
 pub(super) const OF_ONE_RUN: &[Question] = &[Question::Replay, Question::Rejudge];
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Loop {
+enum LoopMode {
     /// Server and clients.
     Closed,
     /// Clients alone.
     Open,
 }
 
-impl WhatIf {
+impl WhatIfArgs {
     /// Whether the log is replayed under its own settings.
     pub(super) fn is_plain(&self) -> bool {
         self.set.is_empty() && self.preset.is_none() && self.mode.is_none() && self.what_if == Question::Replay
     }
 
     /// The options of the replay, and the changed settings as `key=value`.
-    pub(super) fn options(&self, header: &Header) -> Result<(Options, Vec<String>), Trouble> {
+    pub(super) fn options(&self, header: &Header) -> Result<(ReplayOptions, Vec<String>), Trouble> {
         if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
             let what = "--what-if rejudge judges shots under other settings, and there are none: name them with --set or \
                         --preset";
@@ -75,11 +75,12 @@ impl WhatIf {
         let changed: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
         let mode = match self.mode {
             None => Mode::Auto,
-            Some(Loop::Closed) => Mode::Closed,
-            Some(Loop::Open) => Mode::Open,
+            Some(LoopMode::Closed) => Mode::Closed,
+            Some(LoopMode::Open) => Mode::Open,
         };
         let settings = (!changed.is_empty()).then_some(settings);
-        let options = Options { mode, ..Options::default() }.under(settings, self.what_if == Question::Rejudge);
+        let options =
+            ReplayOptions { mode, ..ReplayOptions::default() }.under(settings, self.what_if == Question::Rejudge);
         Ok((options, changed))
     }
 

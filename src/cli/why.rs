@@ -8,16 +8,16 @@ use serde::Serialize;
 use super::output::Output;
 use super::outputs::OutPath;
 use super::trouble::Trouble;
-use super::what_if::WhatIf;
-use super::{Outcome, files, moment, replay};
+use super::what_if::WhatIfArgs;
+use super::{CommandOutcome, files, moment, replay};
 use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
 use crate::log::FileKind;
-use crate::replay::Options;
+use crate::replay::ReplayOptions;
 use crate::report::{why_answer, why_page, why_svg};
-use crate::store::{self, Kind};
+use crate::store::{self, FileType};
 use crate::trace::Trace;
 use crate::units::Micros;
-use crate::why::{Asked, Otherwise, ShotName, Why, player};
+use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, player};
 
 /// Explain one shot, or one correction of a prediction
 ///
@@ -41,7 +41,7 @@ pub(super) struct Args {
     file: PathBuf,
     /// The shot by its name: p0#95, or p0#95.1 where a usercmd fired more than once; or a player, as `--player`
     #[arg(value_name = "SHOT", conflicts_with = "player")]
-    shot: Option<Named>,
+    shot: Option<ShotOrPlayer>,
     /// The shot that was judged nearest to a time of the session: `40:00`, `1.55`, `1.55s`, `1550ms`
     #[arg(long, value_name = "TIME", value_parser = moment::time)]
     at: Option<Micros>,
@@ -55,11 +55,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     svg: Option<OutPath>,
     #[command(flatten)]
-    what_if: WhatIf,
+    what_if: WhatIfArgs,
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct WhyReport<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     game: &'a str,
@@ -73,39 +73,41 @@ struct Report<'a> {
     why: &'a Why,
     /// The same shot, judged again under other settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rejudged: &'a Vec<Otherwise>,
+    rejudged: &'a Vec<RejudgedShot>,
     #[serde(serialize_with = "crate::store::shown::path_if")]
     svg: Option<&'a Path>,
 }
 
 /// The argument that names a shot.
 #[derive(Clone, Copy, Debug)]
-enum Named {
+enum ShotOrPlayer {
     Shot(ShotName),
     Player(u32),
 }
 
-impl FromStr for Named {
+impl FromStr for ShotOrPlayer {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Named, String> {
+    fn from_str(text: &str) -> Result<ShotOrPlayer, String> {
         let name = text.strip_prefix('p').and_then(|_| player(text).ok());
-        name.map_or_else(|| text.parse().map(Named::Shot), |player| Ok(Named::Player(player)))
+        name.map_or_else(|| text.parse().map(ShotOrPlayer::Shot), |player| Ok(ShotOrPlayer::Player(player)))
     }
 }
 
-fn asked(args: &Args) -> Result<Asked, Trouble> {
+fn asked(args: &Args) -> Result<WhyQuery, Trouble> {
     let player = match args.shot {
-        Some(Named::Player(player)) => Some(player),
+        Some(ShotOrPlayer::Player(player)) => Some(player),
         _ => args.player,
     };
     let asked = match (args.shot, args.at, args.correction) {
-        (Some(Named::Shot(name)), None, None) => Asked::Shot(name),
-        (Some(Named::Shot(_)), ..) => return Err(refused("a shot by its name needs no --at and no --correction")),
-        (_, Some(at), _) => Asked::At { at_us: at.0, player },
+        (Some(ShotOrPlayer::Shot(name)), None, None) => WhyQuery::Shot(name),
+        (Some(ShotOrPlayer::Shot(_)), ..) => {
+            return Err(refused("a shot by its name needs no --at and no --correction"));
+        }
+        (_, Some(at), _) => WhyQuery::At { at_us: at.0, player },
         (_, None, Some(number)) => {
             let player = player.ok_or_else(|| refused("whose correction? Name the player, as p2 --correction 3"))?;
-            Asked::Correction { player, number }
+            WhyQuery::Correction { player, number }
         }
         (_, None, None) => {
             return Err(refused("name a shot (p0#95), a time (--at 1.55s) or a correction (--correction 3)"));
@@ -118,8 +120,8 @@ fn refused(why: &str) -> Trouble {
     Trouble::Request(why.to_owned())
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = args.svg.as_ref().map(|path| output.files.target(path, Kind::Svg)).transpose()?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = args.svg.as_ref().map(|path| output.files.target(path, FileType::Svg)).transpose()?;
     let asked = asked(args)?;
     let path = &args.file;
     let (file, kind) = files::read(path)?;
@@ -151,7 +153,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             .ok_or_else(|| Trouble::file(path, "there is nothing to draw: the trace does not say where it was"))?;
         store::save_bytes(target, svg.as_bytes())?;
     }
-    let report = Report {
+    let report = WhyReport {
         path,
         game: &trace.header.game,
         mode: &trace.header.mode,
@@ -174,7 +176,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             page.line(&format!("Drawing written to {}", path.display()));
         }
     })?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The results of the shot under other rules.
@@ -182,9 +184,9 @@ fn otherwise(
     game: &dyn Playable,
     path: &Path,
     log: &LogFile,
-    options: &Options,
+    options: &ReplayOptions,
     (trace, why): (&Trace, &Why),
-) -> Result<Vec<Otherwise>, Trouble> {
+) -> Result<Vec<RejudgedShot>, Trouble> {
     let Why::Shot(shot) = why else { return Ok(Vec::new()) };
     let rejudged = rejudged(game, &log.session, options, trace).map_err(|error| Trouble::file(path, error))?;
     Ok(shot.otherwise(&rejudged))

@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use hitreg::log::{Options, read_session, read_trace, write_trace};
-use hitreg::store::{self, Kind, Targets};
+use hitreg::log::{WriterOptions, read_session, read_trace, write_trace};
+use hitreg::store::{self, FileType, Targets};
 use hitreg::trace::schema::ticks;
-use hitreg::trace::{Column, Data, Trace};
+use hitreg::trace::{Column, ColumnData, Trace};
 
 /// What would break out of HTML, of a script, or of JSON.
 const HOSTILE: &str = "</script><script>window.broken=1</script><img src=x onerror=\"window.broken=1\">\"\\u2028'`${1}";
@@ -83,8 +83,8 @@ fn write_pages(folder: &Path) {
 
     let mut session = read_session(&fs::read(folder.join("a.hitlog")).expect("a log")[..]).expect("sound");
     session.header.game = "somebody else's".into();
-    let target = Targets::new([], true).file(&folder.join("unknown.hitlog"), Kind::Log).expect("a place");
-    store::save_log(&target, &session, Options::whole()).expect("written");
+    let target = Targets::new([], true).file(&folder.join("unknown.hitlog"), FileType::Log).expect("a place");
+    store::save_log(&target, &session, WriterOptions::whole()).expect("written");
     hitreg(folder, "report unknown.hitlog -o unknown.html");
 
     let mut bare = trace.clone();
@@ -110,21 +110,21 @@ fn reported(mut trace: Trace) -> Trace {
     let shots = trace.tables.iter_mut().find(|table| table.name == "shots").expect("shots");
     for column in &mut shots.columns {
         match (column.name.as_str(), &mut column.data) {
-            ("reason", Data::Name { names, codes }) => {
+            ("reason", ColumnData::Name { names, codes }) => {
                 let hit = names.iter().position(|name| name == "hit").expect("a hit") as u32;
                 codes.fill(hit);
             }
-            ("target" | "aimed_at" | "hitgroup", Data::Name { names, codes }) => {
+            ("target" | "aimed_at" | "hitgroup", ColumnData::Name { names, codes }) => {
                 *names = vec!["none".into()];
                 codes.fill(0);
             }
-            ("impact", Data::U32(values)) => values.fill(0),
-            ("rewind_us", Data::I64(values)) => values.fill(0),
+            ("impact", ColumnData::U32(values)) => values.fill(0),
+            ("rewind_us", ColumnData::I64(values)) => values.fill(0),
             _ => {}
         }
     }
     let codes = (0..shots.rows() as u32).map(|row| u32::from(row % 5 == 0)).collect();
-    let data = Data::Name { names: vec!["?".into(), "p1".into()], codes };
+    let data = ColumnData::Name { names: vec!["?".into(), "p1".into()], codes };
     shots.columns.push(Column { name: "given_target".into(), unit: String::new(), data });
     trace
 }
@@ -136,7 +136,7 @@ fn hostile(mut trace: Trace) -> Trace {
     trace.header.settings.push((HOSTILE.into(), HOSTILE.into()));
     for table in &mut trace.tables {
         for column in &mut table.columns {
-            if let Data::Name { names, .. } = &mut column.data {
+            if let ColumnData::Name { names, .. } = &mut column.data {
                 names.iter_mut().for_each(|name| name.push_str(HOSTILE));
             }
         }

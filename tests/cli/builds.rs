@@ -2,7 +2,7 @@
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests time processes, and ask the environment which Python to use")]
 
-use hitreg::store::{Kind, Targets};
+use hitreg::store::{FileType, Targets};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -71,7 +71,7 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
     // The same trace, of another log.
     let mut other = hitreg::store::read_trace(&trace).unwrap();
     other.header.log_digest = "0".repeat(32);
-    let target = Targets::default().file(&path(folder, "other"), Kind::Trace).unwrap();
+    let target = Targets::default().file(&path(folder, "other"), FileType::Trace).unwrap();
     hitreg::store::save_trace(&target, &other).unwrap();
     let folder_name = word(folder);
     let cases = [
@@ -365,11 +365,11 @@ fn verify_says_that_a_build_differs_from_a_good_log() {
     assert!(Command::new(&pucks).arg("replay").arg(&log).arg("-o").arg(&trace).output().unwrap().status.success());
     let mut moved = hitreg::store::read_trace(&trace).unwrap();
     for column in moved.tables.iter_mut().filter(|table| table.name == "ticks").flat_map(|table| &mut table.columns) {
-        if let ("at_us", hitreg::trace::Data::I64(times)) = (column.name.as_str(), &mut column.data) {
+        if let ("at_us", hitreg::trace::ColumnData::I64(times)) = (column.name.as_str(), &mut column.data) {
             times.iter_mut().for_each(|at| *at += 1);
         }
     }
-    let target = Targets::new([], true).file(&trace, Kind::Trace).unwrap();
+    let target = Targets::new([], true).file(&trace, FileType::Trace).unwrap();
     hitreg::store::save_trace(&target, &moved).unwrap();
     let build = path(folder, "build");
     script(&build, &format!("cp {} $4", word(&trace)));

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use hitreg::log::Options;
+use hitreg::log::WriterOptions;
 use hitreg::record::Session;
-use hitreg::store::{self, Kind, Targets};
+use hitreg::store::{self, FileType, Targets};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -46,8 +46,8 @@ impl Folder {
 
     /// Puts a log there, in place of one that may be there.
     pub(crate) fn save_log(&self, name: &str, session: &Session) {
-        let target = Targets::new([], true).file(&self.path(name), Kind::Log).expect("a place");
-        store::save_log(&target, session, Options::whole()).expect("written");
+        let target = Targets::new([], true).file(&self.path(name), FileType::Log).expect("a place");
+        store::save_log(&target, session, WriterOptions::whole()).expect("written");
     }
 
     /// Runs what must succeed without a word on stderr, and gives its stdout.

@@ -1,7 +1,7 @@
 //! Logs of games with netcode of their own, recorded by calls: shown as they are, without being taken for something half known.
 
-use hitreg::record::{CellKind, Class, ClassId, Field, Meaning, Scope, Value};
-use hitreg::recorder::{Description, Options, Recorder};
+use hitreg::record::{CellKind, Class, ClassId, Field, Meaning, OwnValue, Scope};
+use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::Usercmd;
 
@@ -14,15 +14,15 @@ fn recorded() -> Folder {
     let about = Description::new("mygame").tick_hz(100).setting("sv_gravity", "800").player("p0");
     let about = about.class(Class::new("player", vec![x])).kind("casts", vec![("power".to_owned(), CellKind::F32)]);
     let about = about.usercmd_field(Field::new("lean", CellKind::F32, Scope::Movement));
-    let recorder = Recorder::create(&folder.path("a.hitlog"), about, Options::patient()).unwrap();
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
     for tick in 1..=100u32 {
         let at = Micros::from_ms(10 * i64::from(tick));
         let command = Usercmd { seq: CommandSeq(tick), ..Usercmd::default() };
-        stream.usercmd_with(PlayerId(0), at, command, &[Value::Float(0.25)]).unwrap();
+        stream.usercmd_with(PlayerId(0), at, command, &[OwnValue::Float(0.25)]).unwrap();
         stream.tick(Tick(tick), at, Some(7)).unwrap();
         stream.body(Tick(tick), EntityId(0), ClassId(0), &[(tick as f32).to_bits()]).unwrap();
-        stream.row(0, 0, at, &[Value::Float(1.5)]).unwrap();
+        stream.row(0, 0, at, &[OwnValue::Float(1.5)]).unwrap();
     }
     recorder.finish().unwrap();
     folder

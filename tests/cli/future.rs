@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Scope};
-use hitreg::log::{Options, read_session, write_session};
+use hitreg::log::{WriterOptions, read_session, write_session};
 use hitreg::record::{
-    PlayerRecords, Session, SessionId, Side, StateKey, States, UnknownColumn, UnknownKind, UnknownRecords,
+    PlayerRecords, RecordedSide, Session, SessionId, StateKey, States, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{EntityId, PlayerId, Tick};
 
 /// What is said of it, by every command.
@@ -29,7 +29,8 @@ fn session() -> Session {
     let scenario = Scenario { players: 2, seconds: 3.0, seed: 8, ..Scenario::default() };
     let rules = ArenaRules::default();
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session.put_in_order();
     session
 }
@@ -75,7 +76,7 @@ fn of_the_future(mut session: Session) -> Session {
     session
 }
 
-fn write(path: &Path, session: &Session, options: Options) {
+fn write(path: &Path, session: &Session, options: WriterOptions) {
     let bytes = write_session(Vec::new(), session, options).expect("memory takes everything");
     std::fs::write(path, bytes).expect("a folder");
 }
@@ -106,7 +107,7 @@ fn sorted(mut session: Session) -> Session {
 #[test]
 fn what_is_not_known_is_carried_along() {
     let session = of_the_future(session());
-    for options in [Options::live(), Options::whole()] {
+    for options in [WriterOptions::live(), WriterOptions::whole()] {
         let bytes = write_session(Vec::new(), &session, options).expect("memory takes everything");
         let back = read_session(&bytes[..]).expect("a good log");
         assert_eq!(back.header, session.header);
@@ -119,7 +120,7 @@ fn every_command_says_what_it_passes_over() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let future = of_the_future(session());
-    write(&at.join("future.hitlog"), &future, Options::live());
+    write(&at.join("future.hitlog"), &future, WriterOptions::live());
     let own = env!("CARGO_BIN_EXE_hitreg");
     let run = |args: &[&str], codes: &[i32]| -> String {
         let output = Command::new(own).args(args).current_dir(at).output().expect("a command");
@@ -159,7 +160,7 @@ fn every_command_says_what_it_passes_over() {
     let again = read(&at.join("again.hitlog")).header;
     assert!(again.settings.iter().any(|(key, _)| key == "physics.wind_kmh"));
     for (name, side) in sides(&future) {
-        write(&at.join(name), &side, Options::live());
+        write(&at.join(name), &side, WriterOptions::live());
     }
     run(&["merge", "server.hitlog", "p0.hitlog", "p1.hitlog", "-o", "merged.hitlog"], &[0]);
     let merged = read(&at.join("merged.hitlog"));
@@ -171,7 +172,7 @@ fn every_command_says_what_it_passes_over() {
 
 fn sides(session: &Session) -> Vec<(&'static str, Session)> {
     let of_side = |player| {
-        let side = Some(Side { session: SessionId(5), player });
+        let side = Some(RecordedSide { session: SessionId(5), player });
         let mut of = Session::new(session.header.clone());
         of.header.side = side;
         of

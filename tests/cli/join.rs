@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use hitreg::log::{Options, write_session};
+use hitreg::log::{WriterOptions, write_session};
 use hitreg::record::{PlayerRecords, Session};
 use hitreg::store;
 use hitreg::units::Micros;
@@ -265,7 +265,7 @@ fn each_player_asks_for_as_many_updates_as_it_wants() {
     let mut liar = place.log("client0.hitlog");
     let pair = liar.header.settings.iter_mut().find(|(key, _)| key.ends_with(".server.update_hz") && key.len() > 16);
     pair.expect("its own").1 = "64".to_owned();
-    let bytes = write_session(Vec::new(), &liar, Options::whole()).expect("memory takes all");
+    let bytes = write_session(Vec::new(), &liar, WriterOptions::whole()).expect("memory takes all");
     std::fs::write(place.path("liar.hitlog"), bytes).expect("a log");
     assert!(place.refused("merge server.hitlog liar.hitlog -o none").contains("settings"));
 }

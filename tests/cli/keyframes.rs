@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hitreg::log::{Options, keyframes_of, read_session, write_keyframes};
+use hitreg::log::{WriterOptions, keyframes_of, read_session, write_keyframes};
 use serde_json::Value;
 
 use super::folder::{Folder, code, text};
@@ -38,14 +38,14 @@ fn a_part_is_replayed_from_a_keyframe_and_keyframes_are_verified() {
     keyframes_of(&read[..], &mut |keyframe| all.push(keyframe)).unwrap();
     let tick = all[2].tick;
     all[2].content = all[1].content.clone();
-    let forged = write_keyframes(&read[..], Vec::new(), &all, Options::live()).unwrap();
+    let forged = write_keyframes(&read[..], Vec::new(), &all, WriterOptions::live()).unwrap();
     fs::write(folder.path("forged.hitlog"), forged).unwrap();
     let output = folder.run("verify forged.hitlog");
     assert_eq!(code(&output), 1);
     assert!(text(&output.stdout).contains(&format!("the keyframe after tick {tick}")), "{}", text(&output.stdout));
 
     all[2].content.truncate(900);
-    let cut = write_keyframes(&read[..], Vec::new(), &all, Options::live()).unwrap();
+    let cut = write_keyframes(&read[..], Vec::new(), &all, WriterOptions::live()).unwrap();
     fs::write(folder.path("cut.hitlog"), cut).unwrap();
     let output = folder.run("replay cut.hitlog --from 13.5");
     assert_eq!(code(&output), 128);

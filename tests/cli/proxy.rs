@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hitreg::protocol::Direction;
-use hitreg::quake3::Capture;
+use hitreg::quake3::CaptureReader;
 use hitreg::units::Micros;
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
         return;
     };
     let bytes = std::fs::read(&path).expect("a capture");
-    let mut capture = Capture::new(&bytes[..]).expect("a capture");
+    let mut capture = CaptureReader::new(&bytes[..]).expect("a capture");
     let mut datagrams = Vec::new();
     while let Some(captured) = capture.read().expect("a capture") {
         datagrams.push(captured);
@@ -162,7 +162,7 @@ fn direction_known(direction: Direction, is_known: bool) -> Option<Direction> {
 }
 
 /// A capture of these datagrams.
-fn captured(datagrams: &[hitreg::quake3::Captured]) -> Vec<u8> {
+fn captured(datagrams: &[hitreg::quake3::CapturedDatagram]) -> Vec<u8> {
     let mut bytes = b"UDPTRC1\n".to_vec();
     for datagram in datagrams {
         bytes.extend(datagram.at_ns.to_le_bytes());

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hitreg::log::{read_session, read_trace, write_trace};
 use hitreg::trace::schema::shots;
-use hitreg::trace::{Column, Data, Table, Trace};
+use hitreg::trace::{Column, ColumnData, Table, Trace};
 use serde_json::Value;
 
 use super::folder::Folder;
@@ -162,11 +162,11 @@ fn no_name_in_a_trace_becomes_part_of_the_page() {
     trace.header.mode = hostile.into();
     trace.header.settings = vec![(hostile.into(), hostile.into())];
     for column in trace.tables.iter_mut().flat_map(|table| &mut table.columns) {
-        if let Data::Name { names, .. } = &mut column.data {
+        if let ColumnData::Name { names, .. } = &mut column.data {
             names.iter_mut().for_each(|name| name.push_str(hostile));
         }
     }
-    trace.tables.push(Table::new(hostile, vec![Column::new(hostile, Data::U32(vec![1]))]));
+    trace.tables.push(Table::new(hostile, vec![Column::new(hostile, ColumnData::U32(vec![1]))]));
     save(&trace, &folder.path("hostile.hittrace"));
     let (of_hostile, contents) = page(&folder, "hostile.hittrace");
     assert_eq!(skeleton, of_hostile);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use hitreg::store::{Kind, Targets};
+use hitreg::store::{FileType, Targets};
 use hitreg::trace::{Table, Trace};
 
 use super::folder::{Folder, code, exit_of, text, word};
@@ -119,7 +119,7 @@ fn names_in_a_trace_choose_no_paths() {
     for name in ["../outside", "a/b", "..", "", "C:x", "new\nline", outside.to_str().unwrap()] {
         let tables = ["good", name].map(|name| Table::new(name, Vec::new()));
         let trace = Trace { tables: tables.into(), ..Trace::default() };
-        let target = Targets::new([], true).file(&folder.path("evil.hittrace"), Kind::Trace).unwrap();
+        let target = Targets::new([], true).file(&folder.path("evil.hittrace"), FileType::Trace).unwrap();
         hitreg::store::save_trace(&target, &trace).unwrap();
         let said = folder.refused("export evil.hittrace --all -o tables");
         assert!(said.contains(&format!("the table {name:?} cannot name a file")), "{said}");

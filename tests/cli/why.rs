@@ -8,9 +8,9 @@ use hitreg::log::{read_session, read_trace};
 use hitreg::report::why_page;
 use hitreg::store::TraceFile;
 use hitreg::trace::schema::{bodies, corrections, errors, shots};
-use hitreg::trace::{Data, Table, Trace, schema};
+use hitreg::trace::{ColumnData, Table, Trace, schema};
 use hitreg::units::{EntityId, Tick};
-use hitreg::why::{Asked, Came, Reader, Shot, ShotName, Which, Why, near};
+use hitreg::why::{PositionKind, ShotExplanation, ShotName, ShotResult, TraceRows, Why, WhyQuery, near};
 
 use super::folder::{Folder, text};
 
@@ -35,8 +35,8 @@ fn text_of(trace: &Trace, why: &Why) -> String {
     text
 }
 
-fn shot(trace: &Trace, name: ShotName) -> (Box<Shot>, String) {
-    let why = Why::of(trace, &Asked::Shot(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+fn shot(trace: &Trace, name: ShotName) -> (Box<ShotExplanation>, String) {
+    let why = Why::of(trace, &WhyQuery::Shot(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let text = text_of(trace, &why);
     match why {
         Why::Shot(shot) => (shot, text),
@@ -44,7 +44,7 @@ fn shot(trace: &Trace, name: ShotName) -> (Box<Shot>, String) {
     }
 }
 
-fn words<'a>(came: &'a Came) -> [&'a str; 3] {
+fn words<'a>(came: &'a ShotResult) -> [&'a str; 3] {
     let or_none = |name: &'a Option<String>| name.as_ref().map_or("none", Deref::deref);
     [&came.reason, or_none(&came.target), or_none(&came.hitgroup)]
 }
@@ -67,10 +67,10 @@ fn what_is_near_a_shot_explains_it_as_the_whole_trace_does() {
                 ShotName { shooter: table.shooter[row], command: table.command[row], index: Some(table.index[row]) };
             let near = near(&file, name).expect("it can be read");
             assert!(near.tables.iter().map(Table::rows).sum::<usize>() < 10_000, "that is not near");
-            let [of_near, of_whole] = [&near, &whole].map(|trace| Why::of(trace, &Asked::Shot(name)));
+            let [of_near, of_whole] = [&near, &whole].map(|trace| Why::of(trace, &WhyQuery::Shot(name)));
             assert_eq!(of_near, of_whole, "{name}");
             let Ok(Why::Shot(shot)) = of_near else { panic!("{name}") };
-            placed += usize::from(shot.place_of(Which::Judged).is_some_and(|place| place.origin.is_some()));
+            placed += usize::from(shot.place_of(PositionKind::Judged).is_some_and(|place| place.origin.is_some()));
         }
         assert!(placed > 10, "{placed} of {} have a place that they were judged at", table.rows);
     }
@@ -107,9 +107,10 @@ fn no_shot_is_explained_otherwise_than_the_tables_have_it() {
 }
 
 /// The three places fit the tables and each other; says whether the judged one is known.
-fn places_agree(trace: &Trace, shot: &Shot, error: Option<f32>, text: &str) -> bool {
+fn places_agree(trace: &Trace, shot: &ShotExplanation, error: Option<f32>, text: &str) -> bool {
     let origin = |which| shot.place_of(which).and_then(|place| place.origin).map(Vec3::from);
-    let (drawn, judged, present) = (origin(Which::Drawn), origin(Which::Judged), origin(Which::Present));
+    let (drawn, judged, present) =
+        (origin(PositionKind::Drawn), origin(PositionKind::Judged), origin(PositionKind::Present));
     if let Some(judged) = judged {
         let (drawn, error) = (drawn.expect("drawn"), error.expect("nothing is known without a view error"));
         assert!((judged.distance(drawn) - error).abs() <= 0.5, "{text}");
@@ -126,8 +127,8 @@ fn places_agree(trace: &Trace, shot: &Shot, error: Option<f32>, text: &str) -> b
 }
 
 /// The line that the page draws is the one that was judged, but where the server had the shooter elsewhere, which it says.
-fn aim_agrees(shot: &Shot, aim_off_degrees: f32, text: &str) {
-    let drawn = shot.place_of(Which::Drawn).and_then(|place| place.off);
+fn aim_agrees(shot: &ShotExplanation, aim_off_degrees: f32, text: &str) {
+    let drawn = shot.place_of(PositionKind::Drawn).and_then(|place| place.off);
     let is_of_target = shot.aimed_at.as_ref().map(|(name, _)| name) == shot.about.as_ref();
     if let (Some(off), true) = (drawn, is_of_target) {
         let apart = (off.degrees() - aim_off_degrees).abs();
@@ -145,7 +146,7 @@ fn every_correction_is_as_the_tables_have_it() {
     for row in (0..table.rows).filter(corrected) {
         let player = table.player[row];
         counts[player as usize] += 1;
-        let asked = Asked::Correction { player, number: counts[player as usize] };
+        let asked = WhyQuery::Correction { player, number: counts[player as usize] };
         let why = Why::of(trace, &asked).unwrap();
         let text = text_of(trace, &why);
         let Why::Correction(correction) = why else { panic!("a correction was asked for") };
@@ -184,13 +185,13 @@ fn what_a_trace_does_not_say_is_not_known() {
     assert!(text.contains("hit") && text.contains("ran           at not known"), "{text}");
     // Nor does a name that a file chose make the page wider.
     for column in &mut trace.tables[0].columns {
-        if let Data::Name { names, .. } = &mut column.data {
+        if let ColumnData::Name { names, .. } = &mut column.data {
             names.iter_mut().for_each(|name| *name = format!("{}\u{1b}[31m", "wide".repeat(50)));
         }
     }
     assert!(!shot(&trace, name).1.contains('\u{1b}'));
     trace.tables.clear();
-    let none = Why::of(&trace, &Asked::Shot(name)).unwrap_err().to_string();
+    let none = Why::of(&trace, &WhyQuery::Shot(name)).unwrap_err().to_string();
     assert!(none.contains("there is no shot in it"), "{none}");
 }
 
@@ -262,7 +263,7 @@ fn a_target_was_drawn_from_the_snapshots_that_are_named() {
     let (folder, traces) = sessions();
     let session = read_session(&fs::read(folder.path("quickstart.hitlog")).unwrap()[..]).unwrap();
     let fields: Vec<String> = session.header.classes[0].fields.iter().map(|field| field.name.clone()).collect();
-    let reader = Reader::new(&traces[0].1);
+    let reader = TraceRows::new(&traces[0].1);
     let mut checked = 0;
     for row in 0..shots::Columns::of(&traces[0].1).rows {
         let mut shot = reader.shot(row);
@@ -271,7 +272,8 @@ fn a_target_was_drawn_from_the_snapshots_that_are_named() {
         let (made, judged) = (shot.made.unwrap().at_us.unwrap(), shot.judged.as_ref().unwrap().at_us.unwrap());
         assert!(made <= carried.sent_us, "{}", shot.name());
         assert!(carried.arrived_us.is_some_and(|at| at > carried.sent_us && (at <= judged || shot.is_impact)));
-        let (Some(from), Some(drawn)) = (shot.drawn_from, shot.place_of(Which::Drawn).and_then(|place| place.origin))
+        let (Some(from), Some(drawn)) =
+            (shot.drawn_from, shot.place_of(PositionKind::Drawn).and_then(|place| place.origin))
         else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 use hitreg::log::{TraceWriter, read_trace, write_trace};
 use hitreg::trace::schema::{bodies, ticks, views};
-use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
+use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use proptest::prelude::*;
 
 const TICK_US: i64 = 15_625;
@@ -81,7 +81,7 @@ fn session_of(stands: &dyn Fn(u32) -> bool) -> [Table; 3] {
         }
     }
     let names = ["origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y"];
-    let cells = names.into_iter().zip(cells).map(|(name, cells)| Column::new(name, Data::F32(cells)));
+    let cells = names.into_iter().zip(cells).map(|(name, cells)| Column::new(name, ColumnData::F32(cells)));
     [ticks.finish(Vec::new()), bodies.finish(cells.collect()), views.finish(Vec::new())]
 }
 
@@ -148,26 +148,26 @@ proptest! {
     ) {
         let mut trace = trace();
         for (row, column, value) in bodies_changes {
-            if let Data::F32(cells) = &mut trace.tables[1].columns[2 + column].data {
+            if let ColumnData::F32(cells) = &mut trace.tables[1].columns[2 + column].data {
                 cells[row] = f32::from_bits(value);
             }
         }
         let views = &mut trace.tables[2];
         for (row, column, value) in changes {
             match &mut views.columns[column].data {
-                Data::U32(cells) => cells[row] = value % 9,
-                Data::F32(cells) => cells[row] = f32::from_bits(value),
-                Data::I64(cells) => cells[row] = i64::from(value),
-                Data::Name { codes, .. } => codes[row] = value % 4,
-                Data::U64(_) => {}
+                ColumnData::U32(cells) => cells[row] = value % 9,
+                ColumnData::F32(cells) => cells[row] = f32::from_bits(value),
+                ColumnData::I64(cells) => cells[row] = i64::from(value),
+                ColumnData::Name { codes, .. } => codes[row] = value % 4,
+                ColumnData::U64(_) => {}
             }
         }
         for column in &mut views.columns {
             match &mut column.data {
-                Data::U32(cells) | Data::Name { codes: cells, .. } => cells.truncate(rows),
-                Data::F32(cells) => cells.truncate(rows),
-                Data::I64(cells) => cells.truncate(rows),
-                Data::U64(cells) => cells.truncate(rows),
+                ColumnData::U32(cells) | ColumnData::Name { codes: cells, .. } => cells.truncate(rows),
+                ColumnData::F32(cells) => cells.truncate(rows),
+                ColumnData::I64(cells) => cells.truncate(rows),
+                ColumnData::U64(cells) => cells.truncate(rows),
             }
         }
         let file = write_trace(Vec::new(), &trace).unwrap();

@@ -4,14 +4,15 @@ use std::cell::Cell;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use hitreg::log::{
-    LogReader, Options, Sought, find_keyframe, keyframes_of, read_session, version_of, write_keyframes, write_session,
+    KeyframeQuery, LogReader, WriterOptions, find_keyframe, keyframes_of, read_session, version_of, write_keyframes,
+    write_session,
 };
 use hitreg::record::{Keyframe, Session};
 use hitreg::units::{Micros, Tick};
 
 /// A log in many chunks.
 fn plain(session: &Session) -> Vec<u8> {
-    write_session(Vec::new(), session, Options { span: Micros::from_ms(50), ..Options::live() }).unwrap()
+    write_session(Vec::new(), session, WriterOptions { span: Micros::from_ms(50), ..WriterOptions::live() }).unwrap()
 }
 
 pub(crate) fn keyframe(number: usize) -> Keyframe {
@@ -25,7 +26,7 @@ pub(crate) fn keyframe(number: usize) -> Keyframe {
 }
 
 pub(crate) fn with_keyframes(log: &[u8], keyframes: &[Keyframe]) -> Vec<u8> {
-    write_keyframes(log, Vec::new(), keyframes, Options::live()).unwrap()
+    write_keyframes(log, Vec::new(), keyframes, WriterOptions::live()).unwrap()
 }
 
 fn all_of(log: &[u8]) -> Vec<Keyframe> {
@@ -79,10 +80,10 @@ fn the_last_keyframe_before_a_time_is_found_and_what_follows_it() {
     let mut reader = LogReader::new(&log[..]).unwrap();
     stretches.extend(std::iter::from_fn(|| reader.next_chunk().unwrap()));
     let keyed = with_keyframes(&log, &(0..4).map(keyframe).collect::<Vec<_>>());
-    assert!(find_keyframe(Cursor::new(&log[..]), Sought::At(Micros::from_s(9))).unwrap().is_none());
-    assert!(find_keyframe(Cursor::new(&keyed[..]), Sought::At(Micros::from_ms(99))).unwrap().is_none());
+    assert!(find_keyframe(Cursor::new(&log[..]), KeyframeQuery::At(Micros::from_s(9))).unwrap().is_none());
+    assert!(find_keyframe(Cursor::new(&keyed[..]), KeyframeQuery::At(Micros::from_ms(99))).unwrap().is_none());
     for (at_ms, number) in [(100, 0), (199, 0), (200, 1), (300, 2), (399, 2), (9_000, 3)] {
-        let found = find_keyframe(Cursor::new(&keyed[..]), Sought::At(Micros::from_ms(at_ms))).unwrap().unwrap();
+        let found = find_keyframe(Cursor::new(&keyed[..]), KeyframeQuery::At(Micros::from_ms(at_ms))).unwrap().unwrap();
         let expected = keyframe(number);
         assert_eq!((found.keyframe.tick, &found.keyframe.content), (expected.tick, &expected.content));
         let mut reader = found.reader;
@@ -99,7 +100,8 @@ fn what_is_before_a_keyframe_is_not_read() {
     let keyed = with_keyframes(&log, &[keyframe(0), keyframe(200)]);
     let read = Cell::new(0);
     let found =
-        find_keyframe(Counted { file: Cursor::new(&keyed[..]), read: &read }, Sought::At(Micros::from_s(60))).unwrap();
+        find_keyframe(Counted { file: Cursor::new(&keyed[..]), read: &read }, KeyframeQuery::At(Micros::from_s(60)))
+            .unwrap();
     assert_eq!(found.unwrap().keyframe.tick, keyframe(200).tick);
     assert!(read.get() * 10 < keyed.len(), "{} of {} bytes", read.get(), keyed.len());
 }
@@ -109,7 +111,7 @@ fn what_is_before_a_keyframe_is_not_read() {
 fn damage_on_the_way_to_a_keyframe_is_found() {
     let session = crate::log_sessions::session(2, 60);
     let keyed = with_keyframes(&plain(&session), &[keyframe(0), keyframe(1)]);
-    let find = |bytes: &[u8]| find_keyframe(Cursor::new(bytes.to_vec()), Sought::At(Micros::from_s(9)));
+    let find = |bytes: &[u8]| find_keyframe(Cursor::new(bytes.to_vec()), KeyframeQuery::At(Micros::from_s(9)));
     for place in 0..keyed.len() {
         let mut bytes = keyed.clone();
         bytes[place] ^= 0x10;

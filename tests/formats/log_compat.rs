@@ -3,12 +3,12 @@
 #![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
 
 use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Reason, Scope};
-use hitreg::log::{Options, read_session, read_trace, version_of, write_session, write_trace};
+use hitreg::log::{WriterOptions, read_session, read_trace, version_of, write_session, write_trace};
 use hitreg::record::{
     ArrivalRecord, DamageRecord, GapCause, GapRecord, HeardRecord, OutOfSequence, Presence, PresenceRecord, Record,
-    Session, SessionId, ShotRecord, Side, StateRecord, Timing,
+    RecordedSide, Session, SessionId, ShotRecord, StateRecord, Timing,
 };
-use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
+use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId};
 
 /// Each version's fixture was written by that version. `HITREG_WRITE_COMPAT=1` writes the current one anew, which is
@@ -24,13 +24,13 @@ fn the_logs_of_all_versions_can_be_read() {
         let warnings = vec![warning; usize::from(number % 3 == 0)];
         snapshot.timing = Timing::new((number >= 0).then_some(number * 9 - 40), warnings);
     }
-    one_side.header.side = Some(Side { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
+    one_side.header.side = Some(RecordedSide { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
     // 2.0 brought classes, states for one viewer alone, and more kinds of records.
     let everything = of_all_kinds(&session);
     // 2.1 brought what a server heard.
     let heard = with_what_was_heard(&everything);
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        let bytes = write_session(Vec::new(), &heard, Options::live()).unwrap();
+        let bytes = write_session(Vec::new(), &heard, WriterOptions::live()).unwrap();
         std::fs::write(format!("{folder}/log-v2.1.hitlog"), &bytes).unwrap();
         // 2.2 brought keyframes.
         let keyed = crate::keyframes::with_keyframes(&bytes, &[crate::keyframes::keyframe(0)]);
@@ -47,14 +47,14 @@ fn the_logs_of_all_versions_can_be_read() {
     let mut many_names = small_trace();
     many_names.tables[0].columns[3].unit = "units".into();
     let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
-    let data = Data::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
+    let data = ColumnData::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
     many_names.tables[0].columns.push(Column::new("whom", data));
     // 1.4 brought tables of a build's own that name their keys.
     let mut keyed = many_names.clone();
     keyed.tables.push(Table::new("spells", small_trace().tables.remove(0).columns).keyed_by(["entity", "at_us"]));
     // 1.5 brought tables of what went over the network.
     let mut network = keyed.clone();
-    let arrived = Column::new("arrived", Data::U32(vec![1; 30]));
+    let arrived = Column::new("arrived", ColumnData::U32(vec![1; 30]));
     let columns = small_trace().tables.remove(0).columns.into_iter().chain([arrived]).collect();
     network.tables.push(Table::new("packets", columns));
     // Since 2.0 a table may be in parts that do not stand together, names may come later, and so may a column of names.
@@ -71,7 +71,7 @@ fn the_logs_of_all_versions_can_be_read() {
     // 1.3 names misses as engines do.
     let mut misses = small_trace();
     let names = ["hit", "hit the world", "missed"].map(str::to_owned).to_vec();
-    misses.tables[1].columns.push(Column::new("reason", Data::Name { names, codes: vec![0, 1, 2, 2] }));
+    misses.tables[1].columns.push(Column::new("reason", ColumnData::Name { names, codes: vec![0, 1, 2, 2] }));
     let traces = [
         ("1.0", small_trace()),
         ("1.1", small_trace()),
@@ -99,7 +99,10 @@ fn a_trace_by_another_program_can_be_read() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat/trace-v1.0-foreign.hittrace");
     let bytes = std::fs::read(path).unwrap();
     let trace = read_trace(&bytes[..]).unwrap();
-    let columns = vec![Column::new("tick", Data::U32(vec![1, 2, 3])), Column::new("hash", Data::U64(vec![11, 22, 33]))];
+    let columns = vec![
+        Column::new("tick", ColumnData::U32(vec![1, 2, 3])),
+        Column::new("hash", ColumnData::U64(vec![11, 22, 33])),
+    ];
     assert_eq!(trace.tables, [Table::new("ticks", columns)]);
     assert_eq!(trace.header.game, "mygame");
     for length in 0..bytes.len() {
@@ -111,17 +114,17 @@ fn a_trace_by_another_program_can_be_read() {
 fn in_place(table: &Table, names: &[&str], code: u32) -> Table {
     let mut table = table.clone();
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    table.columns[4].data = Data::Name { names, codes: vec![code; 30] };
+    table.columns[4].data = ColumnData::Name { names, codes: vec![code; 30] };
     table
 }
 
 fn small_trace() -> Trace {
     let columns = vec![
-        Column::new("entity", Data::U32((0..30).map(|i| i % 3).collect())),
-        Column::new("at_us", Data::I64((0..30).map(|i| i / 3 * 15_625).collect())),
-        Column::new("hash", Data::U64((0..30u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
-        Column::new("error_units", Data::F32((0..30u8).map(|i| f32::from(i) / 7.0).collect())),
-        Column::new("how", Data::Name { names: vec!["held".into(), "interpolated".into()], codes: vec![1; 30] }),
+        Column::new("entity", ColumnData::U32((0..30).map(|i| i % 3).collect())),
+        Column::new("at_us", ColumnData::I64((0..30).map(|i| i / 3 * 15_625).collect())),
+        Column::new("hash", ColumnData::U64((0..30u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
+        Column::new("error_units", ColumnData::F32((0..30u8).map(|i| f32::from(i) / 7.0).collect())),
+        Column::new("how", ColumnData::Name { names: vec!["held".into(), "interpolated".into()], codes: vec![1; 30] }),
     ];
     let header = TraceHeader {
         game: "disc".into(),

@@ -3,16 +3,16 @@
 
 use crate::log_sessions::session;
 use hitreg::log::{
-    LogError, Options, Torn, read_prefix, read_session, read_trace, recover, write_session, write_trace,
+    LogError, Truncation, WriterOptions, read_prefix, read_session, read_trace, recover, write_session, write_trace,
 };
 use hitreg::record::Session;
-use hitreg::trace::{Column, Data, Table, Trace};
+use hitreg::trace::{Column, ColumnData, Table, Trace};
 use hitreg::units::Micros;
 
 /// Five chunks of records in about 3 KB.
 fn small_log() -> (Session, Vec<u8>) {
     let session = session(2, 16);
-    let options = Options { span: Micros::from_ms(50), ..Options::live() };
+    let options = WriterOptions { span: Micros::from_ms(50), ..WriterOptions::live() };
     let bytes = write_session(Vec::new(), &session, options).unwrap();
     (session, bytes)
 }
@@ -54,8 +54,8 @@ fn every_flipped_bit_is_found_and_named() {
 #[test]
 fn a_trace_shows_every_flipped_bit_and_every_cut() {
     let columns = vec![
-        Column::new("entity", Data::U32((0..60).map(|i| i % 3).collect())),
-        Column::new("error_units", Data::F32((0..60u8).map(|i| f32::from(i) / 7.0).collect())),
+        Column::new("entity", ColumnData::U32((0..60).map(|i| i % 3).collect())),
+        Column::new("error_units", ColumnData::F32((0..60u8).map(|i| f32::from(i) / 7.0).collect())),
     ];
     let trace = Trace { tables: vec![Table::new("views", columns)], ..Trace::default() };
     let sound = write_trace(Vec::new(), &trace).unwrap();
@@ -92,7 +92,7 @@ fn a_log_cut_anywhere_gives_back_all_whole_chunks() {
         let error = read_session(cut).expect_err("a cut log is not a whole one");
         match read_prefix(cut) {
             Ok((prefix, torn)) => {
-                let Some(Torn { at_offset, lost_bytes }) = torn else { panic!("cut at {length}: no warning") };
+                let Some(Truncation { at_offset, lost_bytes }) = torn else { panic!("cut at {length}: no warning") };
                 assert_eq!(at_offset + lost_bytes, length as u64);
                 assert!(is_prefix_of(&prefix, &session));
                 let frames: usize = prefix.players.iter().map(|p| p.frames.len()).sum();
@@ -115,7 +115,7 @@ fn a_log_cut_anywhere_gives_back_all_whole_chunks() {
 fn what_is_recovered_is_a_good_log() {
     let (_, sound) = small_log();
     let (recovered, _) = recover(&sound[..sound.len() * 2 / 3]).unwrap();
-    let rewritten = write_session(Vec::new(), &recovered, Options::whole()).unwrap();
+    let rewritten = write_session(Vec::new(), &recovered, WriterOptions::whole()).unwrap();
     assert_eq!(read_session(&rewritten[..]).unwrap(), recovered);
     assert!(recover(&rewritten).unwrap().1.is_none());
 }

@@ -3,7 +3,7 @@
 use glam::Vec3;
 use hitreg::game::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
 use hitreg::log::{
-    BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, Options, WriteError, kind_of, read_header,
+    BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, WriteError, WriterOptions, kind_of, read_header,
     read_session, read_trace, write_session, write_trace,
 };
 use hitreg::record::{
@@ -11,7 +11,7 @@ use hitreg::record::{
     Header, HeardRecord, Origin, OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session,
     ShotRecord, SnapshotRecord, StateRecord, TickRecord, Timing, usercmd_fields,
 };
-use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
+use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 use proptest::prelude::*;
@@ -213,8 +213,8 @@ fn record() -> impl Strategy<Value = Record> {
     ]
 }
 
-fn options() -> impl Strategy<Value = Options> {
-    (1i32..4, 1i64..3_000_000, 64usize..8192).prop_map(|(level, span, bytes)| Options {
+fn options() -> impl Strategy<Value = WriterOptions> {
+    (1i32..4, 1i64..3_000_000, 64usize..8192).prop_map(|(level, span, bytes)| WriterOptions {
         header_level: level,
         level,
         span: Micros(span),
@@ -284,13 +284,13 @@ fn column(rows: usize) -> impl Strategy<Value = Column> {
     let names =
         prop_oneof![4 => 1usize..4, 1 => 250usize..300].prop_flat_map(|n| proptest::collection::vec(".{0,9}", n));
     let data = prop_oneof![
-        proptest::collection::vec(number(), rows).prop_map(Data::U32),
-        proptest::collection::vec(any::<u64>(), rows).prop_map(Data::U64),
-        proptest::collection::vec(micros().prop_map(|at| at.0), rows).prop_map(Data::I64),
-        proptest::collection::vec(float(), rows).prop_map(Data::F32),
+        proptest::collection::vec(number(), rows).prop_map(ColumnData::U32),
+        proptest::collection::vec(any::<u64>(), rows).prop_map(ColumnData::U64),
+        proptest::collection::vec(micros().prop_map(|at| at.0), rows).prop_map(ColumnData::I64),
+        proptest::collection::vec(float(), rows).prop_map(ColumnData::F32),
         (names, proptest::collection::vec(any::<u32>(), rows)).prop_map(|(names, codes)| {
             let codes = codes.into_iter().map(|code| code % names.len() as u32).collect();
-            Data::Name { names, codes }
+            ColumnData::Name { names, codes }
         }),
     ];
     let name = prop_oneof![Just("player".to_owned()), Just("entity".to_owned()), ".*"];
@@ -318,8 +318,8 @@ fn trace() -> impl Strategy<Value = Trace> {
 fn a_long_trace_is_written_in_several_chunks() {
     let rows = 600_000u32;
     let columns = vec![
-        Column::new("entity", Data::U32((0..rows).map(|i| i % 16).collect())),
-        Column::new("origin_x_units", Data::F32((0..rows).map(|i| (i / 16) as f32 * 0.37).collect())),
+        Column::new("entity", ColumnData::U32((0..rows).map(|i| i % 16).collect())),
+        Column::new("origin_x_units", ColumnData::F32((0..rows).map(|i| (i / 16) as f32 * 0.37).collect())),
     ];
     let trace = Trace { tables: vec![Table::new("bodies", columns)], ..Trace::default() };
     let bytes = write_trace(Vec::new(), &trace).unwrap();
@@ -329,7 +329,7 @@ fn a_long_trace_is_written_in_several_chunks() {
 
 #[test]
 fn a_log_is_not_a_trace_and_neither_is_anything_else() {
-    let log = write_session(Vec::new(), &crate::log_sessions::session(1, 3), Options::live()).unwrap();
+    let log = write_session(Vec::new(), &crate::log_sessions::session(1, 3), WriterOptions::live()).unwrap();
     let trace = write_trace(Vec::new(), &Trace::default()).unwrap();
     let message = read_trace(&log[..]).unwrap_err().to_string();
     assert_eq!(message, "this is a log, and a trace is wanted here: make one with `hitreg replay LOG -o TRACE`");
@@ -344,7 +344,7 @@ fn a_log_is_not_a_trace_and_neither_is_anything_else() {
 #[test]
 fn a_long_log_is_read_chunk_by_chunk() {
     let session = crate::log_sessions::session(2, 320);
-    let bytes = write_session(Vec::new(), &session, Options::live()).unwrap();
+    let bytes = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
     let mut reader = LogReader::new(&bytes[..]).unwrap();
     assert_eq!(reader.header(), &session.header);
     let (mut chunks, mut frames) = (0, 0);
@@ -359,7 +359,7 @@ fn a_long_log_is_read_chunk_by_chunk() {
 #[test]
 fn a_record_that_does_not_fit_is_refused_and_harms_nothing() {
     let session = crate::log_sessions::session(1, 2);
-    let mut writer = LogWriter::new(Vec::new(), &session.header, Options::live()).unwrap();
+    let mut writer = LogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
     let frame = session.players[0].frames[0];
     let state = StateRecord::shared(Tick(1), EntityId(0), vec![1, 2, 3]);
     assert!(matches!(writer.push(&Record::Frame(PlayerId(1), frame)), Err(WriteError::Misfit(_))));

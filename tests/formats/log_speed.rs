@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use hitreg::log::{BackgroundLogWriter, LogWriter, Options, read_session, write_session};
+use hitreg::log::{BackgroundLogWriter, LogWriter, WriterOptions, read_session, write_session};
 use hitreg::record::{Record, Session, StateRecord};
 use hitreg::units::PlayerId;
 
@@ -16,7 +16,7 @@ fn sixteen_players_for_a_minute() {
     let usercmds = session.players.iter().map(|p| p.frames.len()).sum::<usize>() as f64;
     let records = in_live_order(&session);
     println!("{usercmds} usercmds, {} records, {} MB in memory", records.len(), memory(&session) / 1e6);
-    for (name, options) in [("live", Options::live()), ("whole", Options::whole())] {
+    for (name, options) in [("live", WriterOptions::live()), ("whole", WriterOptions::whole())] {
         let start = Instant::now();
         let bytes = write_session(Vec::new(), &session, options).unwrap();
         let encoded = start.elapsed().as_secs_f64();
@@ -34,11 +34,11 @@ fn sixteen_players_for_a_minute() {
         );
     }
     for round in 0..3 {
-        let mut writer = LogWriter::new(Vec::new(), &session.header, Options::live()).unwrap();
+        let mut writer = LogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
         let start = Instant::now();
         records.iter().for_each(|record| writer.push(record).unwrap());
         let pushed = start.elapsed().as_secs_f64();
-        let mut background = BackgroundLogWriter::new(Vec::new(), &session.header, Options::live()).unwrap();
+        let mut background = BackgroundLogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
         let mut spent = 0.0;
         // As live: the thread has time to write one chunk before the next is full.
         for second in records.chunks(records.len() / 60) {

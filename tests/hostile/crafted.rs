@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use hitreg::log::{self, Options};
-use hitreg::record::{Session, SessionId, Side, TickRecord};
+use hitreg::log::{self, WriterOptions};
+use hitreg::record::{RecordedSide, Session, SessionId, TickRecord};
 use hitreg::units::{Micros, PlayerId, Tick};
 use rmpv::Value;
 use tempfile::TempDir;
@@ -126,7 +126,7 @@ fn session() -> Session {
 }
 
 fn written(session: &Session) -> Vec<u8> {
-    log::write_session(Vec::new(), session, Options::whole()).expect("written")
+    log::write_session(Vec::new(), session, WriterOptions::whole()).expect("written")
 }
 
 /// A log with another header.
@@ -312,7 +312,7 @@ fn many_chunks_of_nothing() {
         chunks.resize(12_000, Value::Map(nothing));
         together(&chunks)
     };
-    session.header.side = Some(Side { session: SessionId(1), player: None });
+    session.header.side = Some(RecordedSide { session: SessionId(1), player: None });
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("f.hitlog"), many(&session)).expect("written");
     let (code, said) = bounded(folder.path(), "merge f.hitlog -o out.hitlog");

@@ -4,8 +4,8 @@ use std::io::{Cursor, Write as _};
 use std::ops::Range;
 
 use hitreg::arena::ArenaMap;
-use hitreg::quake3::{ServerLog, Source, header as quake3_header, import as import_quake3, map_from, survey};
-use hitreg::quakeworld::{Demo, ImportOptions, Map, UserCmd, import, unpacked};
+use hitreg::quake3::{RecordingKind, ServerLog, header as quake3_header, import as import_quake3, map_from, survey};
+use hitreg::quakeworld::{ImportOptions, QuakeMap, QuakeWorldDemo, QuakeWorldUsercmd, import, unpacked};
 use hitreg::rng::Rng;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -22,7 +22,7 @@ pub(crate) fn client_demo() -> Vec<u8> {
     demo.signon();
     demo.sequences(1);
     for n in 1..60u8 {
-        let cmd = UserCmd { msec: 13, forward: 400, ..UserCmd::default() };
+        let cmd = QuakeWorldUsercmd { msec: 13, forward: 400, ..QuakeWorldUsercmd::default() };
         demo.command(f32::from(n) * 0.013, &cmd);
         let state = own_state([f32::from(n), 0.0, 24.0], [100.0, 0.0, 0.0]);
         demo.packet(f32::from(n) * 0.013, 1 + u32::from(n), u32::from(n), &state);
@@ -39,18 +39,18 @@ fn demos() {
         served.player(2, [f32::from(n), 0.0, 24.0], 90.0);
         served.lift(n % 30);
         served.hit(3, 1, 20);
-        served.ran(2, &UserCmd { msec: 13, forward: 400, ..UserCmd::default() });
+        served.ran(2, &QuakeWorldUsercmd { msec: 13, forward: 400, ..QuakeWorldUsercmd::default() });
     }
     let map = quake_bytes();
     let options = ImportOptions { map_name: None, force_map: true };
     target("demos", vec![client_demo(), served.bytes], worse::bytes, &mut |bytes| {
-        said(Demo::parse(bytes)) + &said(import(bytes, &map, &options))
+        said(QuakeWorldDemo::parse(bytes)) + &said(import(bytes, &map, &options))
     });
 }
 
 #[test]
 fn maps() {
-    target("bsp", vec![quake_bytes()], worse::bytes, &mut |bytes| said(Map::parse(bytes)));
+    target("bsp", vec![quake_bytes()], worse::bytes, &mut |bytes| said(QuakeMap::parse(bytes)));
     let small = include_bytes!("../../crates/hitreg-selftest/claims/corner.map").to_vec();
     let large = include_bytes!("../../crates/hitreg-arena/maps/orchard.map").to_vec();
     target("map", vec![small, large], worse_text, &mut |bytes| said(ArenaMap::parse("fuzz", bytes)));
@@ -87,10 +87,10 @@ fn quake3() {
         said(overview.and_then(|overview| quake3_header(&overview.rules, &overview.players, source.origin())))
     };
     target("captures", Vec::new(), |bytes, rng| worse_framed(&CAPTURE, bytes, rng), &mut |bytes| {
-        read(Source::Capture, bytes)
+        read(RecordingKind::Capture, bytes)
     });
     target("client-demos", Vec::new(), |bytes, rng| worse_framed(&CLIENT_DEMO, bytes, rng), &mut |bytes| {
-        read(Source::Demo, bytes)
+        read(RecordingKind::Demo, bytes)
     });
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use hitreg::log::write_trace;
-use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
+use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use tempfile::TempDir;
 
 use super::child::run;
@@ -83,28 +83,29 @@ fn a_merge_of_four_times_the_length_takes_no_more_memory() {
 fn shots(count: u32, misses: u32) -> Trace {
     const TICKS: u32 = 500_000;
     let order = || (2..=count).chain([1]);
-    let names = |names: [&str; 2], codes: Vec<u32>| Data::Name { names: names.map(str::to_owned).to_vec(), codes };
-    let numbers = |of: fn(u32) -> u32| Data::U32(order().map(of).collect());
+    let names =
+        |names: [&str; 2], codes: Vec<u32>| ColumnData::Name { names: names.map(str::to_owned).to_vec(), codes };
+    let numbers = |of: fn(u32) -> u32| ColumnData::U32(order().map(of).collect());
     // Hashes that nothing packs: a file of a megabyte is read as a whole.
     let hash = |tick: u32| {
         let mixed = u64::from(tick).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     };
     let ticks = vec![
-        Column::new("tick", Data::U32((1..=TICKS).collect())),
-        Column::new("at_us", Data::I64((1..=TICKS).map(|tick| i64::from(tick) * 15_625).collect())),
-        Column::new("hash", Data::U64((1..=TICKS).map(hash).collect())),
+        Column::new("tick", ColumnData::U32((1..=TICKS).collect())),
+        Column::new("at_us", ColumnData::I64((1..=TICKS).map(|tick| i64::from(tick) * 15_625).collect())),
+        Column::new("hash", ColumnData::U64((1..=TICKS).map(hash).collect())),
     ];
     let columns = vec![
         Column::new("shooter", numbers(|_| 0)),
         Column::new("command", numbers(|command| command)),
         Column::new("index", numbers(|_| 0)),
-        Column::new("at_us", Data::I64(order().map(|command| i64::from(command) * 15_625).collect())),
+        Column::new("at_us", ColumnData::I64(order().map(|command| i64::from(command) * 15_625).collect())),
         Column::new("tick", numbers(|command| command)),
         Column::new("weapon", names(["pistol", "none"], vec![0; count as usize])),
         Column::new("reason", names(["hit", "missed"], vec![misses; count as usize])),
         Column::new("target", names(["p1", "none"], vec![misses; count as usize])),
-        Column::new("damage", Data::I64(vec![12; count as usize])),
+        Column::new("damage", ColumnData::I64(vec![12; count as usize])),
     ];
     let header = TraceHeader { game: "discs".into(), mode: "closed".into(), ..TraceHeader::default() };
     Trace { header, tables: vec![Table::new("ticks", ticks), Table::new("shots", columns)] }

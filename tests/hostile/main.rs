@@ -25,7 +25,7 @@ mod small;
 /// As that file names it.
 mod quakeworld {
     pub(crate) mod movement {
-        pub(crate) use hitreg::quakeworld::UserCmd;
+        pub(crate) use hitreg::quakeworld::QuakeWorldUsercmd;
     }
 }
 

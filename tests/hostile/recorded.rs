@@ -7,10 +7,10 @@ use glam::Vec3;
 use hitreg::log::{self, read_session, recover, write_session};
 use hitreg::record::{
     ArrivalRecord, CellKind, Class, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, Field, GapCause,
-    GapRecord, HeardRecord, PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, Session, ShotRecord,
-    SnapshotRecord, Value,
+    GapRecord, HeardRecord, OwnValue, PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, Session,
+    ShotRecord, SnapshotRecord,
 };
-use hitreg::recorder::{Description, Options, PushError, Recorder, Stream};
+use hitreg::recorder::{Description, PushError, Recorder, RecorderOptions, Stream};
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
@@ -186,7 +186,12 @@ impl Calls<'_> {
             }
             1 => {
                 let (at, command) = (self.at(), self.usercmd());
-                stream.usercmd_with(player, at, command, &[Value::Number(self.number()), Value::Float(self.float())])
+                stream.usercmd_with(
+                    player,
+                    at,
+                    command,
+                    &[OwnValue::Number(self.number()), OwnValue::Float(self.float())],
+                )
             }
             2 => {
                 let (at, command) = (self.at(), CommandSeq(self.number() as u32));
@@ -205,7 +210,7 @@ impl Calls<'_> {
             }
             5 => {
                 let (kind, series, at) = (usize::from(self.byte() % 3), self.number() as u32, self.at());
-                stream.row(kind, series, at, &[Value::Number(self.number()), Value::Float(self.float())])
+                stream.row(kind, series, at, &[OwnValue::Number(self.number()), OwnValue::Float(self.float())])
             }
             _ => stream.push(self.record()),
         }
@@ -239,7 +244,7 @@ fn recorders() {
     target("recorders", vec![Vec::new()], calls, &mut |bytes| {
         let memory = Memory::default();
         let window = Micros::from_ms([0, 250, 100_000][usize::from(bytes.first().copied().unwrap_or_default()) % 3]);
-        let mut options = Options::patient();
+        let mut options = RecorderOptions::patient();
         options.window = window;
         let recorder = Recorder::to(memory.clone(), about(), options).expect("a description");
         let mut streams = [recorder.stream(), recorder.stream()];
@@ -264,7 +269,7 @@ fn recorders() {
         let (recovered, damage) = recover(&file).expect("a log");
         // By its bytes: what is no number is not equal to itself.
         let again =
-            |session| write_session(Vec::new(), session, log::Options::live()).expect("what is read is written");
+            |session| write_session(Vec::new(), session, log::WriterOptions::live()).expect("what is read is written");
         assert!(damage.is_none() && again(&recovered) == again(&session), "whole, and the same twice");
         let reread = read_session(&again(&session)[..]).expect("what was written is read");
         assert_eq!(records(&reread), records(&session), "nothing is lost on the way");

@@ -1,11 +1,11 @@
 //! Logs of every game that read, whatever stands in them: replaying them ends, and asks for no more than a command may.
 
 use hitreg::arena::Arena;
-use hitreg::log::{Options, read_session, write_session};
-use hitreg::quake3::{Quake3, ServerLog, Source, header, import, map_from, survey};
+use hitreg::log::{WriterOptions, read_session, write_session};
+use hitreg::quake3::{Quake3, RecordingKind, ServerLog, header, import, map_from, survey};
 use hitreg::quakeworld::{self, ImportOptions, QuakeWorld};
 use hitreg::record::Session;
-use hitreg::replay::{self, Mode, ReplayError, Replayed, replay};
+use hitreg::replay::{self, Mode, ReplayError, ReplayOutput, replay};
 use hitreg::rng::Rng;
 use rmpv::Value;
 
@@ -37,8 +37,8 @@ fn replays() {
     });
 }
 
-fn replayed(session: &Session, mode: Mode) -> Option<Result<Replayed, ReplayError>> {
-    let options = replay::Options { mode, ..replay::Options::default() };
+fn replayed(session: &Session, mode: Mode) -> Option<Result<ReplayOutput, ReplayError>> {
+    let options = replay::ReplayOptions { mode, ..replay::ReplayOptions::default() };
     match &session.header.game[..] {
         "arena" => Some(replay::<Arena>(session, &options, &mut |_| {})),
         "quakeworld" => Some(replay::<QuakeWorld>(session, &options, &mut |_| {})),
@@ -71,7 +71,7 @@ fn within<'v>(map: &'v mut Value, name: &str) -> Option<&'v mut Value> {
 }
 
 fn written(session: &Session) -> Vec<u8> {
-    write_session(Vec::new(), session, Options::whole()).expect("written")
+    write_session(Vec::new(), session, WriterOptions::whole()).expect("written")
 }
 
 fn of_quakeworld() -> Vec<u8> {
@@ -83,11 +83,11 @@ fn of_quakeworld() -> Vec<u8> {
 fn of_quake3() -> Vec<u8> {
     let capture = include_bytes!("../../fixtures/fuzz/captures/000");
     let none = ServerLog::default();
-    let mut overview = survey(Source::Capture, &capture[..], &none).expect("a capture");
+    let mut overview = survey(RecordingKind::Capture, &capture[..], &none).expect("a capture");
     overview.rules.map = Some(map_from(&quake3_bytes(), "q3test").expect("a map"));
-    let header = header(&overview.rules, &overview.players, Source::Capture.origin()).expect("a header");
+    let header = header(&overview.rules, &overview.players, RecordingKind::Capture.origin()).expect("a header");
     let mut session = Session::new(header);
-    import(Source::Capture, &capture[..], &none, &mut |record| session.push(record).expect("it fits"))
+    import(RecordingKind::Capture, &capture[..], &none, &mut |record| session.push(record).expect("it fits"))
         .expect("a capture");
     session.put_in_order();
     written(&session)

@@ -14,9 +14,9 @@ use hitreg::settings::Settings;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg::usercmd::Usercmd;
 use hitreg::wire::{
-    ClientConnection, ClientMessage, ClientReference, ConnectOptions, Connecting, DATAGRAM_BYTES_MAX, Endpoint,
-    EndpointOptions, Incoming, Key, Reassembly, Receiver, Sender, ServerConnection, decode_commands, encode_commands,
-    fragments, seal,
+    ClientConnection, ClientMessage, ClientReference, ConnectMachine, ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint,
+    EndpointOptions, IncomingMessage, Key, Reassembly, Receiver, Sender, ServerConnection, decode_commands,
+    encode_commands, fragments, seal,
 };
 
 use crate::container::parts_of;
@@ -121,8 +121,10 @@ fn datagrams() {
     // Whoever gives the challenge back may ask for anything.
     let mut wants = ConnectOptions::new("arena");
     wants.asked = rmp_serde::to_vec(&[("server.update_hz", "1e300"), ("client.cmd_hz", "NaN")]).expect("text");
-    let mut confirms = Connecting::new(wants, 7, Micros::ZERO);
-    if let Incoming::Reply(challenge) = endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 9).into(), &request) {
+    let mut confirms = ConnectMachine::new(wants, 7, Micros::ZERO);
+    if let IncomingMessage::Reply(challenge) =
+        endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 9).into(), &request)
+    {
         confirms.poll_datagram(Micros::ZERO);
         confirms.handle_datagram(Micros::ZERO, &challenge);
     }
@@ -132,7 +134,8 @@ fn datagrams() {
     });
     // Each answer makes the next one possible: a client is handed all that a server may say to it.
     let mut client = ClientConnection::<ArenaBody>::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
-    let Incoming::Reply(challenge) = endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 10).into(), &request)
+    let IncomingMessage::Reply(challenge) =
+        endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 10).into(), &request)
     else {
         panic!("a first request is challenged")
     };

@@ -11,20 +11,20 @@ use std::time::Duration;
 use crate::stage::has_sockets;
 use hitreg::link::{LinkModel, Loss};
 use hitreg::live::{LiveSink, ProxyOptions, ProxyReport, Rates, proxy};
-use hitreg::protocol::{Direction, Heard, Listen, Passing};
-use hitreg::record::{ArrivalRecord, Header, Origin, PlayerInfo, Record, When};
+use hitreg::protocol::{Direction, HeardCounts, PassingDatagram, SessionListener};
+use hitreg::record::{ArrivalRecord, EventTime, Header, Origin, PlayerInfo, Record};
 use hitreg::rng::Rng;
 use hitreg::units::{Micros, PlayerId, Seed};
 
 /// Understands nothing, and writes down what passes.
 #[derive(Default)]
 struct Counting {
-    heard: Heard,
+    heard: HeardCounts,
     is_begun: bool,
 }
 
-impl Listen for Counting {
-    fn hear(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record)) {
+impl SessionListener for Counting {
+    fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
         self.heard.datagrams += 1;
         self.heard.players = self.heard.players.max(u64::from(passing.client) + 1);
         let arrival = |at| ArrivalRecord { number: passing.bytes.len() as u32, at };
@@ -57,7 +57,7 @@ impl Listen for Counting {
         }))
     }
 
-    fn heard(&self) -> Heard {
+    fn heard(&self) -> HeardCounts {
         self.heard
     }
 
@@ -188,7 +188,7 @@ fn what_is_asked_for_is_done_and_written_down() {
     assert_eq!(report.down.datagrams, report.up.arrived);
     assert_eq!(report.lost_on_purpose, 200 - report.up.arrived + (report.down.datagrams - report.down.arrived));
     assert_eq!(records.len() as u64, report.up.arrived + report.down.arrived);
-    let at = |record: &Record| if let When::At(at) = record.when() { at } else { unreachable!("they have times") };
+    let at = |record: &Record| if let EventTime::At(at) = record.when() { at } else { unreachable!("they have times") };
     assert!(records.iter().map(at).is_sorted(), "records come in the order of their times");
     // No answer is there before its question has passed, and both were held back.
     let first = |of: fn(&Record) -> bool| records.iter().find(|record| of(record)).map(at).expect("one");

@@ -13,13 +13,14 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::live::{LiveError, live_header, record_live};
 use hitreg::packet::ClientPacket;
 use hitreg::record::{Execution, Session};
-use hitreg::replay::{Options, replay, rerecord};
+use hitreg::replay::{ReplayOptions, replay, rerecord};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
 use hitreg::units::{CommandSeq, Micros, Seed, SnapshotSeq};
 use hitreg::usercmd::Usercmd;
 use hitreg::wire::{
-    CONFIRM_BYTES, ClientMessage, ConnectOptions, Connecting, Key, Leaving, encode_commands, encode_disconnect, seal,
+    CONFIRM_BYTES, ClientMessage, ConnectMachine, ConnectOptions, Key, LeaveReason, encode_commands, encode_disconnect,
+    seal,
 };
 
 fn scenario(players: u16, seconds: f64, link: LinkModel) -> Scenario {
@@ -52,7 +53,7 @@ fn until_last_tick(mut session: Session) -> Session {
 
 /// Everything that was recorded comes out again: on the server and in every client.
 fn assert_replays(session: &Session) {
-    let replayed = replay::<Arena>(session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let replayed = replay::<Arena>(session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert_eq!(replayed.first_difference, None);
     assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
     let again = rerecord::<Arena>(session, None).expect("a log of this build");
@@ -132,7 +133,7 @@ fn free_port() -> u16 {
 
 /// What an enemy has to start from: datagrams of every kind, true but for their keys.
 fn seeds() -> Vec<Vec<u8>> {
-    let mut connecting = Connecting::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
+    let mut connecting = ConnectMachine::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
     let command = |seq| Usercmd { seq: CommandSeq(seq), ..Usercmd::default() };
     let packet = ClientPacket { number: 9, ack: SnapshotSeq(3), commands: (7..10).map(command).collect() };
     let live = ClientMessage { packet, received_before: 3, perceived: None };
@@ -140,7 +141,7 @@ fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = vec![
         connecting.poll_datagram(Micros::ZERO).expect("a first datagram"),
         seal(Key(1, 2), live),
-        seal(Key(1, 2), encode_disconnect(Leaving::Done)),
+        seal(Key(1, 2), encode_disconnect(LeaveReason::Done)),
     ];
     let mut confirm = vec![0; CONFIRM_BYTES];
     confirm[..seeds[0].len()].copy_from_slice(&seeds[0]);

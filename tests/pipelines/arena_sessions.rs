@@ -5,25 +5,26 @@ use std::sync::Arc;
 use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{Mode, Options, Replayed, replay};
+use hitreg::replay::{Mode, ReplayOptions, ReplayOutput, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use hitreg::trace::schema::corrections;
 
 fn record(scenario: &Scenario, rules: ArenaRules) -> Session {
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Arena>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session
 }
 
-fn again(session: &Session, change: &[&str]) -> Replayed {
+fn again(session: &Session, change: &[&str]) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     for pair in change {
         settings.set_pair(pair).expect("a good setting");
     }
-    let options = Options { settings: Some(settings), rollback_every: Some(16), ..Options::default() };
+    let options = ReplayOptions { settings: Some(settings), rollback_every: Some(16), ..ReplayOptions::default() };
     replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 
@@ -76,7 +77,7 @@ fn causes_are_not_looked_for_without_end() {
     let mut session = record(&scenario, ArenaRules::default());
     let elsewhere = scenario.header::<Arena>(&ArenaRules::new(ArenaMap::orchard())).expect("a good scenario");
     let evidence = |session: &Session| {
-        let options = Options { mode: Mode::Open, ..Options::default() };
+        let options = ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() };
         let trace = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build").trace;
         let corrections = corrections::Columns::of(&trace);
         let both = corrections.cause.iter().zip(corrections.evidence.iter());

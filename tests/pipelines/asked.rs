@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaBody, ArenaRules};
-use hitreg::build::{Runner, Stop, TIME_LIMIT};
-use hitreg::diff::{DiffOptions, On, TraceDiff, diff_sources};
-use hitreg::engine::{Engine, Sides, Way, Ways};
+use hitreg::build::{BuildRunner, StopSignal, TIME_LIMIT};
+use hitreg::diff::{DiffOptions, DiffScope, TraceDiff, diff_sources};
+use hitreg::engine::{ComparisonSpec, Engine, ReplaySpec, ReplaySpecs};
 use hitreg::game::Simulate;
 use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
-use hitreg::pipeline::{Commanded, Setup, Ticked};
+use hitreg::pipeline::{ClientFrameOutput, Setup, TickOutcome};
 use hitreg::record::Session;
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{InputSource, Links, Machine, Observer, Screen, Shown};
+use hitreg::session::{InputSource, Links, Machine, Observer, PlayerScreen, ScreenView};
 use hitreg::settings::Settings;
 use hitreg::trace::schema::{TABLES, TableSet};
 use hitreg::units::{Micros, PlayerId, Seed};
@@ -35,7 +35,7 @@ fn the_tables_that_are_asked_for_are_those_of_the_whole_replay() {
     for preset in ["half-life", "nereids"] {
         let session = record(&scenario(preset));
         let file = file(&session, Micros::from_s(1));
-        let of = |tables| Options { network: true, tables, ..Options::default() };
+        let of = |tables| ReplayOptions { network: true, tables, ..ReplayOptions::default() };
         let whole = replay::<Arena>(&session, &of(TableSet::ALL), &mut |_| {}).expect("a log of this build").trace;
         assert!(whole.table("shots").expect("it has shots").rows() > 20);
         let name = |index: usize| TABLES[index % TABLES.len()].name;
@@ -69,12 +69,12 @@ fn a_comparison_of_some_tables_asks_for_no_others_and_comes_out_as_one_of_all() 
     std::fs::write(&log, file(&record(&scenario("half-life")), Micros::from_s(1))).expect("written");
     let games = hitreg::registry::built_in();
     let engine = Engine::new(&games);
-    let runner = Runner { time_limit: TIME_LIMIT, cache: None, stop: Stop::default() };
-    let compared = |on: On, tables: TableSet| {
-        let b = Way { set: vec!["interpolation.lerp_ms=50".to_owned()], ..Way::default() };
-        let mut ways = Ways { a: Way::default(), b };
+    let runner = BuildRunner { time_limit: TIME_LIMIT, cache: None, stop: StopSignal::default() };
+    let compared = |on: DiffScope, tables: TableSet| {
+        let b = ReplaySpec { set: vec!["interpolation.lerp_ms=50".to_owned()], ..ReplaySpec::default() };
+        let mut ways = ReplaySpecs { a: ReplaySpec::default(), b };
         ways.ask_for(tables);
-        let sides = Sides { first: log.clone(), second: None, ways, across: None, compare_unrelated: false };
+        let sides = ComparisonSpec { first: log.clone(), second: None, ways, across: None, compare_unrelated: false };
         let [a, b] = sides.held(&engine, &runner).expect("it is there").made.expect("both can be replayed");
         let traces = [a.source(), b.source()];
         let names: Vec<String> = traces[0].tables().iter().map(|(table, _)| table.name.clone()).collect();
@@ -82,16 +82,16 @@ fn a_comparison_of_some_tables_asks_for_no_others_and_comes_out_as_one_of_all() 
         (names, found.expect("they can be compared"))
     };
     let around = ["ticks", "bodies", "executed", "frames"];
-    let each: [(On, &[&str]); 5] = [
-        (On::State, &[]),
-        (On::Hits, &["shots"]),
-        (On::Corrections, &["corrections", "errors"]),
-        (On::Views, &["views", "variables"]),
-        (On::Network, &["packets", "snapshots"]),
+    let each: [(DiffScope, &[&str]); 5] = [
+        (DiffScope::State, &[]),
+        (DiffScope::Hits, &["shots"]),
+        (DiffScope::Corrections, &["corrections", "errors"]),
+        (DiffScope::Views, &["views", "variables"]),
+        (DiffScope::Network, &["packets", "snapshots"]),
     ];
     for (on, tables) in each {
         let (names, found) = compared(on, on.tables());
-        let (all, whole) = compared(on, On::Any.tables());
+        let (all, whole) = compared(on, DiffScope::Any.tables());
         let asked = all.iter().filter(|name| around.contains(&&***name) || tables.contains(&&***name));
         assert!(names.iter().eq(asked), "{on:?}: {names:?}");
         assert!(names.len() < all.len());
@@ -113,7 +113,7 @@ impl InputSource<Arena> for Blind<'_> {
         self.session.players[player].frames.get(self.next[player]).map(|frame| frame.at)
     }
 
-    fn input(&mut self, _at: Micros, screen: &Screen<'_, Arena>) -> Input {
+    fn input(&mut self, _at: Micros, screen: &PlayerScreen<'_, Arena>) -> Input {
         let player = usize::from(screen.player.0);
         self.next[player] += 1;
         self.session.players[player].frames[self.next[player] - 1].command.input
@@ -139,13 +139,19 @@ impl Observer<Arena> for Seen {
         self.looks
     }
 
-    fn frame(&mut self, _player: PlayerId, _at: Micros, commanded: &Commanded<Arena>, shown: &Shown<'_, ArenaBody>) {
+    fn frame(
+        &mut self,
+        _player: PlayerId,
+        _at: Micros,
+        commanded: &ClientFrameOutput<Arena>,
+        shown: &ScreenView<'_, ArenaBody>,
+    ) {
         self.drawn += shown.drawn.len();
         self.drawn_at.push(shown.drawn_at);
         self.shots.extend(commanded.shots.iter().map(|shot| format!("{shot:?}")));
     }
 
-    fn ticked(&mut self, _at: Micros, ticked: Ticked, _world: &<Arena as Simulate>::World) {
+    fn ticked(&mut self, _at: Micros, ticked: TickOutcome, _world: &<Arena as Simulate>::World) {
         self.hashes.push(ticked.hash);
     }
 }

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Judge, Placed, Reconcile, Scene, Simulate, Sink, Verdict, WorldSink,
+    BadCells, Body, Bots, Categorize, Judge, Placed, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink,
 };
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd};
@@ -103,7 +103,7 @@ impl Simulate for Bugged {
 }
 
 impl Judge for Bugged {
-    fn judge(rules: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> Verdict {
+    fn judge(rules: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> ShotVerdict {
         Discs::judge(&rules.discs, fire, targets)
     }
 
@@ -121,7 +121,7 @@ impl Judge for Bugged {
         player: PlayerId,
         command: &Usercmd,
         fire: &Line,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
         Discs::apply(&rules.discs, world, player, command, fire, verdict, out);

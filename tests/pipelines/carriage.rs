@@ -6,20 +6,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::disc::{Discs, Rules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{Options, Replayed, replay, rerecord};
+use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use proptest::prelude::*;
 
 fn record(scenario: &Scenario) -> Session {
     let rules = Rules { push_units: 4.0, ..Rules::default() };
     let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
-    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session
 }
 
-fn again(session: &Session, sizes: bool) -> Replayed {
-    let options = Options { sizes, ..Options::default() };
+fn again(session: &Session, sizes: bool) -> ReplayOutput {
+    let options = ReplayOptions { sizes, ..ReplayOptions::default() };
     replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 
@@ -43,7 +44,7 @@ fn with(mut scenario: Scenario, settings: &[(&str, &str)]) -> Scenario {
 }
 
 /// All that a replay puts out, in bytes.
-fn bytes(replayed: &Replayed) -> Vec<u8> {
+fn bytes(replayed: &ReplayOutput) -> Vec<u8> {
     let mut bytes = Vec::new();
     hitreg::log::write_trace(&mut bytes, &replayed.trace).expect("memory takes all");
     bytes
@@ -204,7 +205,7 @@ proptest! {
         let settings = hitreg::settings::Settings::from_pairs(&session.header.settings).expect("recorded settings");
         let other = settings.under_preset(if preset == "quake3" { "half-life" } else { "quake3" }).expect("a preset");
         let under = |sizes| {
-            let options = Options { settings: Some(other.clone()), sizes, ..Options::default() };
+            let options = ReplayOptions { settings: Some(other.clone()), sizes, ..ReplayOptions::default() };
             replay::<Discs>(&session, &options, &mut |_| {}).expect("a log of this build")
         };
         let other_way = under(false);

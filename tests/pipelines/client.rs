@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::disc::{DOUBLE, Disc, Discs, Rules};
 use glam::Vec3;
 use hitreg::client::Client;
-use hitreg::game::{Cause, How};
+use hitreg::game::{Cause, PlacementKind};
 use hitreg::history::Frame;
 use hitreg::packet::{Echo, Snapshot};
-use hitreg::pipeline::{ClientPipeline, Reconciled, Setup};
+use hitreg::pipeline::{ClientPipeline, ReconcileOutcome, Setup};
 use hitreg::settings::Settings;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, buttons};
@@ -37,11 +37,18 @@ impl Desk {
     }
 
     /// A snapshot that acks `ack`, of the server's time `at_ms`, in which the own disc is at `own_x` and the other at `other_x`.
-    pub(crate) fn told(&mut self, at_ms: i64, ack: u32, own_x: f32, other_x: f32) -> Option<Reconciled> {
+    pub(crate) fn told(&mut self, at_ms: i64, ack: u32, own_x: f32, other_x: f32) -> Option<ReconcileOutcome> {
         self.told_with(at_ms, ack, own_x, other_x, None)
     }
 
-    fn told_with(&mut self, at_ms: i64, ack: u32, own_x: f32, other_x: f32, echo: Option<Echo>) -> Option<Reconciled> {
+    fn told_with(
+        &mut self,
+        at_ms: i64,
+        ack: u32,
+        own_x: f32,
+        other_x: f32,
+        echo: Option<Echo>,
+    ) -> Option<ReconcileOutcome> {
         self.snapshots += 1;
         let disc = |x, speed, refire_ms| {
             let (origin, velocity) = (Vec3::X * x, Vec3::X * speed);
@@ -199,9 +206,9 @@ fn what_has_reached_the_last_update_rests_there() {
         desk.walks(at_ms, 0.0, 1);
         desk.client.drawn().iter().map(|(_, placed)| (placed.body.origin.x, placed.how)).next().expect("the other")
     };
-    assert_eq!(drawn(100), (60.0, How::Interpolated));
-    assert_eq!(drawn(150), (80.0, How::Interpolated));
-    assert_eq!([drawn(200), drawn(260)], [(100.0, How::Held); 2]);
+    assert_eq!(drawn(100), (60.0, PlacementKind::Interpolated));
+    assert_eq!(drawn(150), (80.0, PlacementKind::Interpolated));
+    assert_eq!([drawn(200), drawn(260)], [(100.0, PlacementKind::Held); 2]);
 }
 
 #[test]

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::yard::Yard;
-use hitreg::diff::{DiffOptions, Verdict, diff};
-use hitreg::log::{Options as LogOptions, read_session, write_session};
+use hitreg::diff::{DiffOptions, TraceVerdict, diff};
+use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
 use hitreg::merge::merge;
-use hitreg::record::{By, Origin, PlayerRecords, Presence, Session, SessionId, Side};
-use hitreg::replay::{Mode, Options, ReplayError, Replayed, replay, rerecord};
+use hitreg::record::{ClockOwner, Origin, PlayerRecords, Presence, RecordedSide, Session, SessionId};
+use hitreg::replay::{Mode, ReplayError, ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
-use hitreg::trace::Data;
+use hitreg::session::{SessionRecorder, record_synthetic};
+use hitreg::trace::ColumnData;
 use hitreg::units::{EntityId, Micros, PlayerId};
 use hitreg::verify;
 
@@ -21,13 +21,15 @@ const PLAYERS: u16 = 4;
 fn session() -> Session {
     let scenario = Scenario { players: PLAYERS, seconds: 6.0, seed: 5, ..Scenario::default() };
     let mut session = Session::new(scenario.header::<Yard>(&()).expect("a good scenario"));
-    record_synthetic::<Yard>(&scenario, &Arc::new(()), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Yard>(&scenario, &Arc::new(()), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session.put_in_order();
     session
 }
 
-fn again(session: &Session, mode: Mode) -> Replayed {
-    let options = Options { mode, rollback_every: (mode == Mode::Closed).then_some(16), ..Options::default() };
+fn again(session: &Session, mode: Mode) -> ReplayOutput {
+    let options =
+        ReplayOptions { mode, rollback_every: (mode == Mode::Closed).then_some(16), ..ReplayOptions::default() };
     replay::<Yard>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 
@@ -70,19 +72,19 @@ fn open_loop_shows_each_client_what_it_was_sent() {
     // The same snapshots at the same times: the clients see and predict the same, with a server or without.
     let same = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     for table in ["views", "frames"] {
-        let only = |replayed: &Replayed| {
+        let only = |replayed: &ReplayOutput| {
             let mut trace = replayed.trace.clone();
             trace.tables.retain(|of| of.name == table);
             trace
         };
         let (closed, open) = (only(&closed), only(&open));
         assert_eq!(closed.tables[0].rows(), open.tables[0].rows(), "{table}");
-        assert_eq!(diff(&closed, &open, &same).expect("no tolerance").verdict, Verdict::Same, "{table}");
+        assert_eq!(diff(&closed, &open, &same).expect("no tolerance").verdict, TraceVerdict::Same, "{table}");
     }
     // Balls that only the last player was near are on its screen.
     let views = open.trace.table("views").expect("views");
     let numbers = |name: &str| match &views.column(name).expect(name).data {
-        Data::U32(numbers) => numbers.clone(),
+        ColumnData::U32(numbers) => numbers.clone(),
         other => panic!("{name}: {other:?}"),
     };
     let of = |player: u32| -> BTreeSet<u32> {
@@ -101,7 +103,8 @@ fn a_state_that_is_missing_is_not_passed_over() {
     let last = session.players[2].snapshots.iter().find(has_company).expect("company").clone();
     let gone = *last.entities.last().expect("an entity");
     session.states.retain(|key| key.tick != last.tick || key.entity != gone);
-    let replayed = replay::<Yard>(&session, &Options { mode: Mode::Open, ..Options::default() }, &mut |_| {});
+    let replayed =
+        replay::<Yard>(&session, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }, &mut |_| {});
     let error = replayed.map(|_| ()).expect_err("it is to be shown");
     assert!(
         matches!(error, ReplayError::NoState { tick, entity, .. } if tick == last.tick && entity == gone),
@@ -113,18 +116,18 @@ fn a_state_that_is_missing_is_not_passed_over() {
 fn it_verifies_and_differs_where_it_should() {
     let session = session();
     let replays = verify::THREADS.map(|_| again(&session, Mode::Closed));
-    let judged = verify::judge(&session, Ok(&replays), verify::Against::default());
-    assert_eq!((judged.verdict, judged.detail), (verify::Verdict::Same, None));
+    let judged = verify::judge(&session, Ok(&replays), verify::VerifyReference::default());
+    assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > 0 && judged.exercised.hits > 0);
     let mut other = session.clone();
     other.players[1].frames[200].command.input.forwardmove += 64.0;
     let (a, b) = (again(&session, Mode::Closed), again(&other, Mode::Closed));
     let found = diff(&a.trace, &b.trace, &DiffOptions::default()).expect("no tolerance");
-    assert_eq!(found.verdict, Verdict::Differs);
+    assert_eq!(found.verdict, TraceVerdict::Differs);
     let recorded = hitreg::recorded::recorded(&session).expect("a log with a server");
     let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let against_itself = diff(&recorded, &a.trace, &overlap).expect("no tolerance");
-    assert_eq!((against_itself.verdict, against_itself.first), (Verdict::Same, None));
+    assert_eq!((against_itself.verdict, against_itself.first), (TraceVerdict::Same, None));
 }
 
 #[test]
@@ -133,7 +136,7 @@ fn the_logs_of_its_sides_merge() {
     whole.header.origin = Origin::Live;
     let of_side = |player| {
         let mut header = whole.header.clone();
-        header.side = Some(Side { session: SessionId(4), player });
+        header.side = Some(RecordedSide { session: SessionId(4), player });
         Session::new(header)
     };
     let mut logs = vec![of_side(None)];
@@ -155,7 +158,7 @@ fn the_logs_of_its_sides_merge() {
         }
         logs.push(client);
     }
-    assert!(hitreg::record::OF_PLAYERS.iter().any(|(name, by)| *name == "presence" && *by == By::Server));
+    assert!(hitreg::record::OF_PLAYERS.iter().any(|(name, by)| *name == "presence" && *by == ClockOwner::Server));
     let merged = merge(logs).expect("sides of one session").session;
     assert_eq!(merged.states, whole.states);
     let presence = |session: &Session| session.players.iter().map(|p| p.presence.clone()).collect::<Vec<_>>();

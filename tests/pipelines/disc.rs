@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Effect, Judge, Placed, Reason, Reconcile, Scene, Simulate, Sink, Touch, Verdict,
-    WorldSink, Wound, body,
+    BadCells, Body, Bots, Categorize, Effect, Judge, Placed, Reason, Reconcile, Scene, ShotVerdict, Simulate, Sink,
+    Touch, WorldSink, Wound, body,
 };
 use hitreg::rng::Rng;
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
@@ -181,17 +181,17 @@ impl Simulate for Discs {
 }
 
 impl Judge for Discs {
-    fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> Verdict {
+    fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> ShotVerdict {
         let hit = targets.iter().filter(|(id, body)| *id != fire.shooter && body.alive).find(|(_, body)| {
             let to = body.origin - fire.from;
             to.dot(fire.direction) > 0.0 && to.cross(fire.direction).length() < RADIUS_UNITS
         });
         match hit {
-            Some((target, _)) => Verdict {
+            Some((target, _)) => ShotVerdict {
                 reason: Reason::Hit,
                 wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => Verdict::miss(Reason::Missed),
+            None => ShotVerdict::miss(Reason::Missed),
         }
     }
 
@@ -209,7 +209,7 @@ impl Judge for Discs {
         _: PlayerId,
         _: &Usercmd,
         fire: &Line,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
         for wound in &verdict.wounds {

@@ -8,7 +8,7 @@ use hecs::{Entity, EntityBuilder};
 use hitreg::client::Client;
 use hitreg::game::{
     BadCells, Body, Bots, Categorize, Class, ClassId, Effect, EntityWorld, Judge, Placed, Reason, Reconcile, Roster,
-    Scene, Simulate, Sink, Touch, Verdict, WorldSink, Wound, body, cells,
+    Scene, ShotVerdict, Simulate, Sink, Touch, WorldSink, Wound, body, cells,
 };
 use hitreg::glam::{Quat, Vec2, Vec3};
 use hitreg::pipeline::Netcode;
@@ -439,7 +439,7 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
 }
 
 impl<const BUMP: u32> Judge for Drift<BUMP> {
-    fn judge(_: &Rules, fire: &Shot, targets: &[(EntityId, Thing)]) -> Verdict {
+    fn judge(_: &Rules, fire: &Shot, targets: &[(EntityId, Thing)]) -> ShotVerdict {
         let distance = |thing: &Thing| (thing.origin - fire.from).dot(fire.ahead);
         let is_hit = |(id, thing): &&(EntityId, Thing)| {
             let aside = (thing.origin - fire.from).perp_dot(fire.ahead).abs();
@@ -447,11 +447,11 @@ impl<const BUMP: u32> Judge for Drift<BUMP> {
         };
         let nearest = targets.iter().filter(is_hit).min_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)));
         match nearest {
-            Some((target, _)) => Verdict {
+            Some((target, _)) => ShotVerdict {
                 reason: Reason::Hit,
                 wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => Verdict::miss(Reason::Missed),
+            None => ShotVerdict::miss(Reason::Missed),
         }
     }
 
@@ -465,7 +465,7 @@ impl<const BUMP: u32> Judge for Drift<BUMP> {
         _: PlayerId,
         _: &Usercmd,
         fire: &Shot,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
         _: &mut impl WorldSink,
     ) {
         world.change(|space, names| {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::drift::{Drift, FIRST_ID, ROCKS, Rules};
-use hitreg::diff::{DiffOptions, Verdict, diff};
-use hitreg::log::{Options as LogOptions, read_session, write_session};
+use hitreg::diff::{DiffOptions, TraceVerdict, diff};
+use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
 use hitreg::record::Session;
-use hitreg::replay::{Mode, Options, ReplayError, Replayed, replay};
+use hitreg::replay::{Mode, ReplayError, ReplayOptions, ReplayOutput, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::summary::Summary;
 use hitreg::verify;
 
@@ -22,13 +22,14 @@ fn session(rules: Rules) -> Session {
     let settings = [("server.rate_bytes_per_s".to_owned(), "1000000".to_owned())].into();
     let scenario = Scenario { players: PLAYERS, seconds: 4.0, seed: 11, settings, ..Scenario::default() };
     let mut session = Session::new(scenario.header::<Game>(&rules).expect("a good scenario"));
-    record_synthetic::<Game>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Game>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session.put_in_order();
     session
 }
 
-fn again(session: &Session, rollback_every: Option<u32>) -> Replayed {
-    let options = Options { mode: Mode::Closed, rollback_every, ..Options::default() };
+fn again(session: &Session, rollback_every: Option<u32>) -> ReplayOutput {
+    let options = ReplayOptions { mode: Mode::Closed, rollback_every, ..ReplayOptions::default() };
     replay::<Game>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 
@@ -41,8 +42,8 @@ fn an_engines_world_is_recorded_and_verified() {
     let replays = verify::THREADS.map(|_| again(&session_again, Some(8)));
     assert_eq!(replays[0].rollback_error, None);
     assert!(replays[0].rollbacks > 20, "{}", replays[0].rollbacks);
-    let judged = verify::judge(&session, Ok(&replays), verify::Against::default());
-    assert_eq!((judged.verdict, judged.detail), (verify::Verdict::Same, None));
+    let judged = verify::judge(&session, Ok(&replays), verify::VerifyReference::default());
+    assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > 20 && judged.exercised.hits > 5 && judged.exercised.corrections > 5);
     // Clients foresee their own ships, but for rocks and shots that they did not know of.
     let prediction = Summary::of(&replays[0].trace).prediction;
@@ -97,9 +98,9 @@ fn the_trace_has_what_the_engine_has() {
 fn another_build_differs_where_the_world_was_pushed() {
     let session = session(Rules::default());
     let ours = again(&session, None).trace;
-    let theirs = replay::<Softer>(&session, &Options::default(), &mut |_| {}).expect("a log of this game").trace;
+    let theirs = replay::<Softer>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this game").trace;
     let found = diff(&ours, &theirs, &DiffOptions::default()).expect("no tolerance");
-    assert_eq!(found.verdict, Verdict::Differs);
+    assert_eq!(found.verdict, TraceVerdict::Differs);
     let first = found.first.expect("a place");
     // The first that a ship bounced off.
     assert!(first.field.as_ref().is_some_and(|field| field.contains("velocity")), "{first:?}");
@@ -116,7 +117,7 @@ fn what_is_left_out_of_hidden_words_is_found() {
 fn a_world_that_cannot_be_restored_offers_no_rollback() {
     let session = session(Rules { only_forward: true, ..Rules::default() });
     assert_eq!(again(&session, None).first_difference, None);
-    let options = Options { rollback_every: Some(8), ..Options::default() };
+    let options = ReplayOptions { rollback_every: Some(8), ..ReplayOptions::default() };
     let refused = replay::<Game>(&session, &options, &mut |_| {}).map(|_| ());
     assert!(matches!(refused, Err(ReplayError::NoRollback("drift"))), "{refused:?}");
 }

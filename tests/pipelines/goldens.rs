@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::record::Session;
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::store;
-use hitreg::verify::{Against, THREADS, Verdict, judge};
+use hitreg::verify::{LogVerdict, THREADS, VerifyReference, judge};
 
 fn sessions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
@@ -26,12 +26,12 @@ fn every_session_replays_as_recorded_and_as_accepted() {
     for path in sessions() {
         let session = store::read_log(&path).expect("a sound log");
         let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden");
-        let options = Options { rollback_every: Some(8), ..Options::default() };
+        let options = ReplayOptions { rollback_every: Some(8), ..ReplayOptions::default() };
         let once = |_| replay::<Arena>(&session, &options, &mut |_| {});
         let replays: Result<Vec<_>, _> = THREADS.into_iter().map(once).collect();
-        let against = Against { golden: Some(&golden), rollback: true };
+        let against = VerifyReference { golden: Some(&golden), rollback: true };
         let verified = judge(&session, replays.as_deref().map_err(ToString::to_string), against);
-        assert_eq!(verified.verdict, Verdict::Same, "{}: {:?}", path.display(), verified.detail);
+        assert_eq!(verified.verdict, LogVerdict::Same, "{}: {:?}", path.display(), verified.detail);
         assert!(verified.exercised.shots > 0 && verified.exercised.hits > 0 && verified.rollbacks > 0);
     }
 }
@@ -47,7 +47,8 @@ fn every_session_is_what_its_scenario_records() {
             Some(other) => panic!("{other} is no built-in map"),
         };
         let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-        record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a session");
+        record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+            .expect("a session");
         let mut recorded = store::read_log(&path).expect("a sound log");
         // A log from before a setting does not have it; what held then is what is made of its absence.
         let settings = Settings::from_pairs(&recorded.header.settings).expect("recorded settings");
@@ -66,10 +67,10 @@ fn a_golden_that_does_not_agree_is_shown() {
     let path = sessions().remove(0);
     let session = store::read_log(&path).expect("a sound log");
     let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden").replace("hit p", "hit q");
-    let once = |_| replay::<Arena>(&session, &Options::default(), &mut |_| {}).expect("a replay");
-    let against = Against { golden: Some(&golden), rollback: false };
+    let once = |_| replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a replay");
+    let against = VerifyReference { golden: Some(&golden), rollback: false };
     let verified = judge(&session, Ok(&THREADS.map(once)), against);
-    assert_eq!(verified.verdict, Verdict::Differs);
+    assert_eq!(verified.verdict, LogVerdict::Differs);
     assert!(verified.difference.is_some_and(|found| {
         let lines = found.to_string();
         lines.contains("-") && lines.contains("hit q")

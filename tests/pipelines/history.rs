@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaRules};
-use hitreg::game::How;
-use hitreg::history::{FRAMES_KEPT, Frame, History, Limits};
+use hitreg::game::PlacementKind;
+use hitreg::history::{FRAMES_KEPT, Frame, History, PlacementLimits};
 use hitreg::units::{EntityId, Micros, Tick};
 
 fn frame(ms: i64, x: f32) -> Arc<Frame<ArenaBody>> {
@@ -27,7 +27,7 @@ fn times(history: &History<ArenaBody>, ms: i64) -> [Option<i64>; 2] {
 }
 
 /// Where entity 3 is placed, and how.
-fn placed(history: &History<ArenaBody>, ms: i64, limits: &Limits) -> (f32, How) {
+fn placed(history: &History<ArenaBody>, ms: i64, limits: &PlacementLimits) -> (f32, PlacementKind) {
     let mut out = Vec::new();
     history.place_all::<Arena>(&ArenaRules::default(), Micros::from_ms(ms), EntityId(7), limits, &mut out);
     let [(id, placed)] = &out[..] else { panic!("one, and not the one left out") };
@@ -35,7 +35,8 @@ fn placed(history: &History<ArenaBody>, ms: i64, limits: &Limits) -> (f32, How) 
     (placed.body.origin.x, placed.how)
 }
 
-const LIMITS: Limits = Limits { teleport_distance_units: 128.0, extrapolate_max: Some(Micros::from_ms(100)) };
+const LIMITS: PlacementLimits =
+    PlacementLimits { teleport_distance_units: 128.0, extrapolate_max: Some(Micros::from_ms(100)) };
 
 #[test]
 fn frames_stand_in_the_order_of_their_time_and_each_once() {
@@ -53,11 +54,11 @@ fn exactly_at_a_frame_it_is_that_frame() {
     assert_eq!(times(&history, 100), [Some(100), Some(200)]);
     assert_eq!(times(&history, 200), [Some(200), None]);
     assert_eq!(times(&history, 99), [None, Some(100)]);
-    assert_eq!(placed(&history, 100, &LIMITS), (1.0, How::Interpolated));
-    assert_eq!(placed(&history, 200, &LIMITS), (2.0, How::Held));
-    assert_eq!(placed(&history, 250, &LIMITS), (7.0, How::Extrapolated));
-    assert_eq!(placed(&history, 900, &LIMITS), (12.0, How::Extrapolated));
-    assert_eq!(placed(&history, 50, &LIMITS), (1.0, How::Held));
+    assert_eq!(placed(&history, 100, &LIMITS), (1.0, PlacementKind::Interpolated));
+    assert_eq!(placed(&history, 200, &LIMITS), (2.0, PlacementKind::Held));
+    assert_eq!(placed(&history, 250, &LIMITS), (7.0, PlacementKind::Extrapolated));
+    assert_eq!(placed(&history, 900, &LIMITS), (12.0, PlacementKind::Extrapolated));
+    assert_eq!(placed(&history, 50, &LIMITS), (1.0, PlacementKind::Held));
 }
 
 #[test]
@@ -69,8 +70,8 @@ fn as_many_are_kept_as_it_says() {
 
 #[test]
 fn at_the_limit_of_a_teleport_it_is_none_yet() {
-    assert_eq!(placed(&history(&[(100, 0.0), (200, 128.0)]), 150, &LIMITS), (64.0, How::Interpolated));
-    assert_eq!(placed(&history(&[(100, 0.0), (200, 128.5)]), 150, &LIMITS), (128.5, How::Teleported));
+    assert_eq!(placed(&history(&[(100, 0.0), (200, 128.0)]), 150, &LIMITS), (64.0, PlacementKind::Interpolated));
+    assert_eq!(placed(&history(&[(100, 0.0), (200, 128.5)]), 150, &LIMITS), (128.5, PlacementKind::Teleported));
 }
 
 #[test]

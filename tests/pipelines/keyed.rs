@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hitreg::engine::{Engine, ExcerptError, Games, Keep, LogReport, Player, SurveyedLog, Verify};
-use hitreg::log::{Options as LogOptions, write_keyframes};
+use hitreg::engine::{Engine, ExcerptError, Games, GoldenUpdate, LogReport, ReplayRunner, SurveyedLog, Verify};
+use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
 use hitreg::record::{Keyframe, Session, StateKey};
-use hitreg::replay::{Due, Options, Part, rerecord};
+use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, rerecord};
 use hitreg::trace::Trace;
 use hitreg::units::{EntityId, Micros, Tick};
-use hitreg::verify::Verdict;
+use hitreg::verify::LogVerdict;
 use tempfile::TempDir;
 
 use crate::disc::{Disc, Discs, Rules, STEPS};
@@ -40,8 +40,9 @@ impl Logs {
         let games = games();
         let engine = Engine::new(&games);
         let log = engine.survey(&folder.path().join("a.hitlog")).expect("a sound log").expect("a file");
-        let keyframes =
-            engine.keyframes(&log, &Due::Every(Micros::from_s(2)), &mut |_| {}).expect("a log of this build");
+        let keyframes = engine
+            .keyframes(&log, &KeyframeSchedule::Every(Micros::from_s(2)), &mut |_| {})
+            .expect("a log of this build");
         assert!(keyframes.len() >= 3, "{}", keyframes.len());
         let logs = Logs { folder, keyframes };
         logs.write("k.hitlog", &logs.keyframes);
@@ -66,8 +67,8 @@ impl Logs {
     fn verified_by(&self, name: &str, rollback_every: Option<u32>, whole: bool, threads: usize) -> LogReport {
         let games = games();
         let verify = Verify {
-            player: Player::Own,
-            keep: Keep::Nothing,
+            player: ReplayRunner::Own,
+            keep: GoldenUpdate::Nothing,
             needs_golden: false,
             rollback_every,
             whole,
@@ -107,7 +108,7 @@ fn keyframes_are_verified_by_the_replays_that_there_are() {
     let logs = Logs::of(&traces::session(3, 9.0, Rules { counted: true, ..Rules::default() }));
     let steps = |name| {
         let before = STEPS.load(Ordering::Relaxed);
-        assert_eq!(logs.verified(name, None).verdict, Verdict::Same, "{name}");
+        assert_eq!(logs.verified(name, None).verdict, LogVerdict::Same, "{name}");
         STEPS.load(Ordering::Relaxed) - before
     };
     let without = steps("a.hitlog");
@@ -130,11 +131,11 @@ fn keyframes_are_verified_by_the_replays_that_there_are() {
     // A check that runs along is none of the state.
     for rollback_every in [None, Some(16)] {
         let report = logs.verified("k.hitlog", rollback_every);
-        assert_eq!((report.verdict, report.rollbacks > 10), (Verdict::Same, rollback_every.is_some()));
+        assert_eq!((report.verdict, report.rollbacks > 10), (LogVerdict::Same, rollback_every.is_some()));
         for forgery in forgeries {
             forge(forgery);
             let report = logs.verified("forged.hitlog", rollback_every);
-            assert_eq!(report.verdict, Verdict::Differs, "{report:?}");
+            assert_eq!(report.verdict, LogVerdict::Differs, "{report:?}");
             assert!(report.detail.is_some_and(|detail| detail.contains("the keyframe after tick")));
         }
     }
@@ -153,7 +154,7 @@ fn a_log_with_keyframes_is_verified_leg_by_leg() {
     let report = logs.by_legs("k.hitlog", 1);
     let once = STEPS.load(Ordering::Relaxed) - before - twice;
     assert!(once * 10 < twice * 9, "{once} steps, and {twice} as a whole");
-    assert_eq!((report.verdict, report.keyframes), (Verdict::Same, Some(logs.keyframes.len())), "{report:?}");
+    assert_eq!((report.verdict, report.keyframes), (LogVerdict::Same, Some(logs.keyframes.len())), "{report:?}");
     assert!(report.legs.is_some_and(|legs| legs >= 6), "{report:?}");
     assert_eq!((report.digest, plain.legs), (None, None));
     assert_eq!((report.hashes_compared, report.exercised), (plain.hashes_compared, plain.exercised));
@@ -167,7 +168,7 @@ fn a_log_with_keyframes_is_verified_leg_by_leg() {
         logs.write("forged.hitlog", &keyframes);
         let report = logs.by_legs("forged.hitlog", 2);
         let tick = keyframes[forged].tick;
-        assert_eq!(report.verdict, Verdict::Differs, "{report:?}");
+        assert_eq!(report.verdict, LogVerdict::Differs, "{report:?}");
         let detail = report.detail.expect("what differs");
         assert!(detail.starts_with(&format!("the keyframe after tick {tick} ")), "{forged}: {detail}");
     }
@@ -183,7 +184,7 @@ fn a_log_with_keyframes_is_verified_leg_by_leg() {
     let (ticks, frames) = (session.ticks.len(), session.players[1].frames.len());
     for tick in [3, ticks / 3, ticks / 2, ticks - 2] {
         let report = forge(&|session| session.ticks[tick].hash = Some(7));
-        assert_eq!(report.verdict, Verdict::Differs, "{report:?}");
+        assert_eq!(report.verdict, LogVerdict::Differs, "{report:?}");
         assert!(
             report.detail.is_some_and(|detail| detail.starts_with(&format!("tick {}: ", session.ticks[tick].tick)))
         );
@@ -193,12 +194,12 @@ fn a_log_with_keyframes_is_verified_leg_by_leg() {
     let at = states.players[1].executed[moved];
     states.players[1].executed[moved].tick = at.tick.next();
     let report = forge(&|session| session.players[1].executed.clone_from(&states.players[1].executed));
-    assert_eq!(report.verdict, Verdict::Broken, "{report:?}");
+    assert_eq!(report.verdict, LogVerdict::Broken, "{report:?}");
 }
 
 fn played(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
     let mut trace = Trace::default();
-    let options = Options { part: Some(part), ..Options::default() };
+    let options = ReplayOptions { part: Some(part), ..ReplayOptions::default() };
     let game = games.of_header(&log.header).expect("discs");
     let mut put = |_: &_, rows| trace.append(rows).expect("the same columns");
     let ran = log.attempt(game, (&options, false), &mut |_| {}, &mut put, &mut |_| {});

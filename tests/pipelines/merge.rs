@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::merge::{MergeError, Merged, merge};
-use hitreg::record::{Header, Origin, PlayerRecords, Session, SessionId, Side};
-use hitreg::replay::{Options, replay, rerecord};
+use hitreg::merge::{MergeError, MergedSession, merge};
+use hitreg::record::{Header, Origin, PlayerRecords, RecordedSide, Session, SessionId};
+use hitreg::replay::{ReplayOptions, replay, rerecord};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{Micros, PlayerId};
 
 const CLOCKS: [Micros; 3] = [Micros(-1_234_567), Micros(0), Micros(98_765_432_101)];
@@ -18,7 +18,7 @@ fn session() -> Session {
     let (scenario, rules) = scenario();
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
     let mut session = Session::new(Header { origin: Origin::Live, ..header });
-    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
@@ -37,7 +37,7 @@ fn scenario() -> (Scenario, Arc<ArenaRules>) {
 }
 
 fn of_side(session: &Session, player: Option<PlayerId>) -> Session {
-    Session::new(Header { side: Some(Side { session: SessionId(9), player }), ..session.header.clone() })
+    Session::new(Header { side: Some(RecordedSide { session: SessionId(9), player }), ..session.header.clone() })
 }
 
 /// The server's log first, then the clients', whose clocks show so much less.
@@ -60,8 +60,9 @@ fn sides(session: &Session, clocks: [Micros; 3]) -> Vec<Session> {
     sides
 }
 
-fn assert_replays(merged: &Merged) {
-    let replayed = replay::<Arena>(&merged.session, &Options::default(), &mut |_| {}).expect("a log of this build");
+fn assert_replays(merged: &MergedSession) {
+    let replayed =
+        replay::<Arena>(&merged.session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert_eq!(replayed.first_difference, None);
     assert_eq!(replayed.hashes_compared, merged.session.ticks.len() as u64);
 }
@@ -143,7 +144,7 @@ fn a_session_replays_up_to_wherever_the_servers_log_is_cut_off() {
 fn heard() -> Session {
     let whole = session();
     let mut heard = Session::new(whole.header.clone());
-    let mut again = Recorder::new(&mut heard).hearing((0..3).map(PlayerId));
+    let mut again = SessionRecorder::new(&mut heard).hearing((0..3).map(PlayerId));
     let (scenario, rules) = scenario();
     record_synthetic::<Arena>(&scenario, &rules, &mut again).expect("a good scenario");
     assert_eq!(heard.ticks, whole.ticks);
@@ -164,9 +165,9 @@ fn sides_heard() -> Vec<Session> {
 #[test]
 fn a_server_that_wrote_down_what_it_heard_replays_alone() {
     let server = sides_heard().swap_remove(0);
-    let replayed = replay::<Arena>(&server, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let replayed = replay::<Arena>(&server, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
-    let with_sizes = Options { sizes: true, ..Options::default() };
+    let with_sizes = ReplayOptions { sizes: true, ..ReplayOptions::default() };
     let replayed = replay::<Arena>(&server, &with_sizes, &mut |_| {}).expect("a log of this build");
     assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
     // One usercmd that was heard otherwise is another session.
@@ -174,7 +175,7 @@ fn a_server_that_wrote_down_what_it_heard_replays_alone() {
     let heard = other.players[1].heard.iter_mut().filter(|heard| !heard.commands.is_empty()).nth(40).expect("a packet");
     heard.commands.iter_mut().for_each(|command| command.input.forwardmove = -command.input.forwardmove);
     heard.commands.iter_mut().for_each(|command| command.input.viewangles.y += 90.0);
-    let replayed = replay::<Arena>(&other, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let replayed = replay::<Arena>(&other, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert!(replayed.first_difference.is_some());
 }
 
@@ -234,10 +235,10 @@ fn sides_of_other_builds_and_sessions_are_refused() {
         MergeError::OtherBuild { log: 2, what: "settings" }
     );
     assert_eq!(refused(|logs| logs[0].ticks.clear()), MergeError::NoTicks);
-    let other = Side { session: SessionId(8), player: Some(PlayerId(0)) };
+    let other = RecordedSide { session: SessionId(8), player: Some(PlayerId(0)) };
     assert_eq!(other.session.to_string(), "0000000000000008");
     assert_eq!(
-        refused(|logs| logs[1].header.side = Some(Side { session: SessionId(8), player: Some(PlayerId(0)) })),
+        refused(|logs| logs[1].header.side = Some(RecordedSide { session: SessionId(8), player: Some(PlayerId(0)) })),
         MergeError::OtherSession { log: 1 }
     );
     assert_eq!(refused(|logs| drop(logs.remove(2))), MergeError::Missing { players: vec![PlayerId(1)], all: 3 });

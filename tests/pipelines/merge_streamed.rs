@@ -6,15 +6,15 @@ use std::convert::Infallible;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::log::{Options, StretchWriter, WriteError, write_session};
-use hitreg::merge::{Logs, MergeError, Merged, NoPlan, Plan, merge};
+use hitreg::log::{StretchWriter, WriteError, WriterOptions, write_session};
+use hitreg::merge::{MergeError, MergePlan, MergedSession, PlanFailure, SideLogs, merge};
 use hitreg::record::{
-    By, ExecutionRecord, FrameRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, StateKey, States,
-    Stretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    ClockOwner, ExecutionRecord, FrameRecord, Header, Origin, PlayerRecords, RecordedSide, Session, SessionId,
+    StateKey, States, Stretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{Micros, PlayerId, Seed, Tick};
 use proptest::prelude::*;
 
@@ -103,7 +103,7 @@ fn session(case: &Case, rng: &mut Rng) -> Session {
     let rules = std::sync::Arc::new(ArenaRules::default());
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
     let mut session = Session::new(Header { origin: Origin::Live, unknown: kinds(), ..header });
-    let mut recorder = Recorder::new(&mut session);
+    let mut recorder = SessionRecorder::new(&mut session);
     if case.hears {
         recorder = recorder.hearing((0..players).map(PlayerId));
     }
@@ -138,7 +138,7 @@ fn unknown(end: Micros, rng: &mut Rng) -> Vec<UnknownRecords> {
 fn sides(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Session> {
     let end = session.ticks.last().map_or(Micros::ZERO, |tick| tick.at);
     let mut side = |player| {
-        let side = Some(Side { session: SessionId(7), player });
+        let side = Some(RecordedSide { session: SessionId(7), player });
         let mut of = Session::new(Header { side, ..session.header.clone() });
         of.unknown = unknown(end, rng);
         of
@@ -174,7 +174,7 @@ fn sides(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Session> {
 fn move_by(client: &mut Session, by: Micros) {
     for player in &mut client.players {
         for (stream, (_, of)) in player.streams_mut().into_iter().zip(hitreg::record::OF_PLAYERS) {
-            assert!(of == By::Client || stream.is_empty());
+            assert!(of == ClockOwner::Client || stream.is_empty());
             stream.move_by(by);
         }
     }
@@ -353,7 +353,7 @@ impl Read {
     }
 }
 
-impl Logs for Read {
+impl SideLogs for Read {
     type Error = Infallible;
 
     fn next(&mut self, log: usize) -> Result<Option<Stretch>, Infallible> {
@@ -386,7 +386,7 @@ impl From<WriteError> for Stopped {
 }
 
 /// The merged log, written as it is put together; with the most that was held meanwhile, in bytes.
-fn streamed(plan: &Plan, logs: &mut Read, options: Options) -> (Vec<u8>, usize) {
+fn streamed(plan: &MergePlan, logs: &mut Read, options: WriterOptions) -> (Vec<u8>, usize) {
     let mut writer = StretchWriter::new(Vec::new(), plan.header(), plan.unknown().to_vec(), options).expect("memory");
     let mut most = 0;
     let put = plan.put_together(logs, &mut |stretch, until| -> Result<(), Stopped> {
@@ -405,12 +405,12 @@ fn both(sides: &[Session], case: &Case, rng: &mut Rng) -> Result<(), TestCaseErr
     let sessions: Vec<Session> = sides.iter().zip(&chunks).map(|(side, chunks)| whole(&side.header, chunks)).collect();
     let headers: Vec<&Header> = sides.iter().map(|side| &side.header).collect();
     let mut logs = Read::new(chunks);
-    match (merge(sessions), Plan::of(&headers, &mut logs)) {
-        (Ok(Merged { session, clients, cut }), Ok(plan)) => {
+    match (merge(sessions), MergePlan::of(&headers, &mut logs)) {
+        (Ok(MergedSession { session, clients, cut }), Ok(plan)) => {
             prop_assert_eq!(&session.header, plan.header());
             prop_assert_eq!((&clients[..], cut), (plan.clients(), plan.cut()));
             let (span_ms, bytes) = case.options;
-            let options = Options { level: 1, header_level: 1, span: Micros::from_ms(span_ms), bytes };
+            let options = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(span_ms), bytes };
             let whole = write_session(Vec::new(), &session, options).expect("memory takes everything");
             let (streamed, _) = streamed(&plan, &mut logs, options);
             if streamed != whole {
@@ -421,7 +421,7 @@ fn both(sides: &[Session], case: &Case, rng: &mut Rng) -> Result<(), TestCaseErr
         }
         (
             Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady }),
-            Err(NoPlan::Merge(MergeError::Drift {
+            Err(PlanFailure::Merge(MergeError::Drift {
                 log: of,
                 player: whose,
                 apart: by,
@@ -432,7 +432,7 @@ fn both(sides: &[Session], case: &Case, rng: &mut Rng) -> Result<(), TestCaseErr
             prop_assert_eq!((log, player, apart, is_steady), (of, whose, by, steady));
             prop_assert!((rate_us_per_s - rate).abs() < 0.01);
         }
-        (Err(error), Err(NoPlan::Merge(found))) => prop_assert_eq!(error, found),
+        (Err(error), Err(PlanFailure::Merge(found))) => prop_assert_eq!(error, found),
         (in_memory, streamed) => {
             let in_memory = in_memory.map(|merged| (merged.clients, merged.cut));
             prop_assert!(false, "in memory {:?}, as it is read {:?}", in_memory, streamed.map(|_| ()));
@@ -473,12 +473,12 @@ fn plain(seconds: f64) -> (Case, Vec<Session>, Vec<Vec<Stretch>>) {
     (case, sides, chunks)
 }
 
-const SMALL: Options = Options { level: 1, header_level: 1, span: Micros::from_ms(300), bytes: 20_000 };
+const SMALL: WriterOptions = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(300), bytes: 20_000 };
 
-fn planned(sides: &[Session], chunks: Vec<Vec<Stretch>>) -> (Result<Plan, NoPlan<Infallible>>, Read) {
+fn planned(sides: &[Session], chunks: Vec<Vec<Stretch>>) -> (Result<MergePlan, PlanFailure<Infallible>>, Read) {
     let headers: Vec<&Header> = sides.iter().map(|side| &side.header).collect();
     let mut logs = Read::new(chunks);
-    (Plan::of(&headers, &mut logs), logs)
+    (MergePlan::of(&headers, &mut logs), logs)
 }
 
 /// What it has in memory is a part of the session that does not grow with it, and no log is read far ahead of another.
@@ -525,7 +525,7 @@ fn what_stands_too_far_apart_is_for_the_way_in_memory() {
         let (_, sides, mut chunks) = plain(4.0);
         let server = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_none()));
         change(&mut chunks, server.expect("the server's log"));
-        assert!(planned(&sides, chunks).0.is_err_and(|error| error == NoPlan::Whole));
+        assert!(planned(&sides, chunks).0.is_err_and(|error| error == PlanFailure::Whole));
     };
     // A tick is missing: what is of it would stand nowhere.
     refused(&|chunks, server| chunks[server][20].ticks.truncate(1));
@@ -567,7 +567,7 @@ fn what_stands_too_far_apart_is_for_the_way_in_memory() {
 fn in_two(first: &Stretch, second: &Stretch, until: Micros) {
     let scenario = Scenario { players: 1, seconds: 1.0, ..Scenario::default() };
     let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
-    let options = Options { bytes: 1, ..SMALL };
+    let options = WriterOptions { bytes: 1, ..SMALL };
     let session = whole(&header, &[first.clone(), second.clone()]);
     let mut writer = StretchWriter::new(Vec::new(), &header, Vec::new(), options).expect("memory");
     for (stretch, until) in [(first, until), (second, Micros(i64::MAX))] {

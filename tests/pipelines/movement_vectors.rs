@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use glam::Vec3;
 use hitreg::arena::{
-    BUTTON_DUCK, BUTTON_JUMP, Brush, CollisionWorld, Facet, Hull, MoveEvent, MoveInput, MoveState, MoveVars, Solid,
-    pmove,
+    BUTTON_DUCK, BUTTON_JUMP, CollisionWorld, ConvexBrush, Facet, Hull, MoveEvent, MoveInput, MoveState, MoveVars,
+    Solid, pmove,
 };
 use serde::Deserialize;
 
@@ -135,7 +135,8 @@ fn follow(text: &str) -> Score {
     let header: Header = serde_json::from_str(lines.next().expect("a first line")).expect("a header");
     check_hull(&header.hulls.standing, Hull::Standing, hitreg::arena::VIEW_HEIGHT_STANDING_UNITS);
     check_hull(&header.hulls.ducked, Hull::Ducked, hitreg::arena::VIEW_HEIGHT_DUCKED_UNITS);
-    let brushes: Vec<Brush> = header.brushes.into_iter().map(|facets| Brush::new(facets).expect("a brush")).collect();
+    let brushes: Vec<ConvexBrush> =
+        header.brushes.into_iter().map(|facets| ConvexBrush::new(facets).expect("a brush")).collect();
     let world = CollisionWorld::new(&brushes);
     let mut state = MoveState { velocity: header.start.velocity.into(), ..MoveState::at(header.start.origin.into()) };
     let mut score = Score::default();
@@ -266,17 +267,17 @@ fn nanoseconds_per_shot_among_150_brushes() {
 /// A walled floor with 145 boxes: steps, ledges and pillars.
 fn pillar_hall() -> CollisionWorld {
     let mut brushes = vec![
-        Brush::cuboid([-1_000.0, -1_000.0, -64.0], [1_000.0, 1_000.0, 0.0]),
-        Brush::cuboid([-1_000.0, -1_000.0, 0.0], [-900.0, 1_000.0, 512.0]),
-        Brush::cuboid([900.0, -1_000.0, 0.0], [1_000.0, 1_000.0, 512.0]),
-        Brush::cuboid([-900.0, -1_000.0, 0.0], [900.0, -900.0, 512.0]),
-        Brush::cuboid([-900.0, 900.0, 0.0], [900.0, 1_000.0, 512.0]),
+        ConvexBrush::cuboid([-1_000.0, -1_000.0, -64.0], [1_000.0, 1_000.0, 0.0]),
+        ConvexBrush::cuboid([-1_000.0, -1_000.0, 0.0], [-900.0, 1_000.0, 512.0]),
+        ConvexBrush::cuboid([900.0, -1_000.0, 0.0], [1_000.0, 1_000.0, 512.0]),
+        ConvexBrush::cuboid([-900.0, -1_000.0, 0.0], [900.0, -900.0, 512.0]),
+        ConvexBrush::cuboid([-900.0, 900.0, 0.0], [900.0, 1_000.0, 512.0]),
     ];
     for i in 0..145 {
         let (column, row) = (f64::from(i % 12), f64::from(i / 12));
         let (x, y) = (column * 140.0 - 820.0, row * 140.0 - 820.0);
         let height = [16.0, 40.0, 128.0, 18.0, 256.0][i as usize % 5];
-        brushes.push(Brush::cuboid([x, y, 0.0], [x + 48.0, y + 48.0, height]));
+        brushes.push(ConvexBrush::cuboid([x, y, 0.0], [x + 48.0, y + 48.0, height]));
     }
     assert_eq!(brushes.len(), 150);
     CollisionWorld::new(&brushes)

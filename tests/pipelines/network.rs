@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::disc::{Discs, Rules};
-use hitreg::diff::{DiffOptions, On, Status, Verdict, diff};
+use hitreg::diff::{DiffOptions, DiffScope, Status, TraceVerdict, diff};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use hitreg::trace::Trace;
@@ -19,7 +19,8 @@ use hitreg::units::{Micros, PlayerId};
 fn record(scenario: &Scenario) -> Session {
     let rules = Rules { push_units: 4.0, ..Rules::default() };
     let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
-    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session
 }
 
@@ -38,7 +39,7 @@ fn bad_line(settings: &[(&str, &str)]) -> Session {
 fn trace(session: &Session, set: &[&str], sizes: bool) -> Trace {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("its settings");
     set.iter().for_each(|pair| settings.set_pair(pair).expect("a setting"));
-    let options = Options { settings: Some(settings), network: true, sizes, ..Options::default() };
+    let options = ReplayOptions { settings: Some(settings), network: true, sizes, ..ReplayOptions::default() };
     replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build").trace
 }
 
@@ -99,14 +100,14 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
 #[test]
 fn a_diff_notices_other_redundancy_and_says_where() {
     let session = bad_line(&[]);
-    let on = DiffOptions { on: On::Network, ..DiffOptions::default() };
+    let on = DiffOptions { on: DiffScope::Network, ..DiffOptions::default() };
     let as_it_was = trace(&session, &[], false);
-    assert_eq!(diff(&as_it_was, &as_it_was, &on).expect("no tolerances").verdict, Verdict::Same);
+    assert_eq!(diff(&as_it_was, &as_it_was, &on).expect("no tolerances").verdict, TraceVerdict::Same);
     let three = trace(&session, &["client.redundancy=3"], false);
     let found = diff(&as_it_was, &three, &on).expect("no tolerances");
     let fields: Vec<&str> =
         found.tables.iter().flat_map(|table| &table.fields).map(|field| field.field.as_str()).collect();
-    assert_eq!((found.verdict, fields), (Verdict::Differs, vec!["usercmds"]));
+    assert_eq!((found.verdict, fields), (TraceVerdict::Differs, vec!["usercmds"]));
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_diff_notices_adaptive_redundancy_on_a_clean_line() {
     let session = record(&Scenario { preset, players: 2, seconds: 12.0, link, ..Scenario::default() });
     let traces = [trace(&session, &[], false), trace(&session, &["client.adaptive_redundancy=true"], false)];
     let found = diff(&traces[0], &traces[1], &DiffOptions::default()).expect("no tolerances");
-    assert_eq!(found.verdict, Verdict::Differs);
+    assert_eq!(found.verdict, TraceVerdict::Differs);
     let [fixed, adaptive] =
         traces.map(|trace| Summary::of(&trace).network.expect("the tables are there").usercmds_per_packet);
     assert!(fixed > 3.9 && (2.9..3.9).contains(&adaptive), "{fixed} and then {adaptive}");
@@ -126,12 +127,13 @@ fn a_diff_notices_adaptive_redundancy_on_a_clean_line() {
 fn who_did_not_ask_has_no_tables_and_that_is_no_difference() {
     let session = bad_line(&[]);
     let asked = trace(&session, &[], false);
-    let not_asked = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
+    let not_asked =
+        replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
     assert!(not_asked.table(packets::NAME).is_none() && asked.table(packets::NAME).is_some());
     assert!(asked.table(packets::NAME).is_some_and(|table| table.column("bytes").is_none()), "nobody asked for sizes");
     assert!(Summary::of(&asked).network.is_some_and(|network| network.bytes_for.is_empty()));
     let found = diff(&asked, &not_asked, &DiffOptions::default()).expect("no tolerances");
-    assert_eq!(found.verdict, Verdict::Same);
+    assert_eq!(found.verdict, TraceVerdict::Same);
     assert_eq!(found.tables.iter().filter(|table| table.status == Status::OnlyInA).count(), 2);
 }
 
@@ -151,7 +153,7 @@ fn bots_frames_are_as_irregular_as_their_settings_say() {
     let simulated: i64 = frame_ms(1).map(i64::from).sum();
     assert!((passed.0 / 1000 - simulated).abs() <= 1, "no time is lost");
     assert_eq!(record(&scenario), session, "the same again");
-    let again = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let again = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert_eq!(again.first_difference, None);
 }
 

@@ -2,10 +2,12 @@
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::LinkModel;
-use hitreg::log::{LogReader, Options as LogOptions, write_session};
-use hitreg::record::{GapRecord, Header, Session, SessionId, Side, Stretch};
-use hitreg::replay::{Jumped, Mode, Options, Ran, ReplayError, Source, Survey, replay, stream_clients};
-use hitreg::score::{ScoreError, score, score_as_read};
+use hitreg::log::{LogReader, WriterOptions as LogOptions, write_session};
+use hitreg::record::{GapRecord, Header, RecordedSide, Session, SessionId, Stretch};
+use hitreg::replay::{
+    LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplaySource, StreamReport, replay, stream_clients,
+};
+use hitreg::score::{DrawingScoreError, score, score_as_read};
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::trace::Trace;
@@ -21,12 +23,12 @@ fn session() -> Session {
     record(&Scenario { players: 4, seconds: 20.0, link: bad_link(), ..Scenario::default() })
 }
 
-fn open() -> Options {
-    Options { mode: Mode::Open, ..Options::default() }
+fn open() -> ReplayOptions {
+    ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }
 }
 
-fn source<'a>(header: &'a Header, survey: &'a Survey) -> Source<'a> {
-    Source { header, survey, start: None, keyframes: None }
+fn source<'a>(header: &'a Header, survey: &'a LogSurvey) -> ReplaySource<'a> {
+    ReplaySource { header, survey, start: None, keyframes: None }
 }
 
 /// The chunks of a file, one by one.
@@ -44,7 +46,7 @@ fn each<E>(file: &[u8], take: &mut dyn FnMut(Stretch) -> Result<(), E>) -> Resul
     }
 }
 
-fn as_read(file: &[u8], options: &Options) -> Result<(Trace, Ran), ReplayError> {
+fn as_read(file: &[u8], options: &ReplayOptions) -> Result<(Trace, StreamReport), ReplayError> {
     let survey = survey(file);
     let header = LogReader::new(file).expect("a log").header().clone();
     let source = source(&header, &survey);
@@ -58,7 +60,7 @@ fn as_read(file: &[u8], options: &Options) -> Result<(Trace, Ran), ReplayError> 
     Ok((trace, ran))
 }
 
-fn counted(jumps: &[Jumped]) -> Vec<(PlayerId, Vec<(f32, u64)>)> {
+fn counted(jumps: &[PlayerJumps]) -> Vec<(PlayerId, Vec<(f32, u64)>)> {
     jumps.iter().map(|jumped| (jumped.player, jumped.units.iter().collect())).collect()
 }
 
@@ -80,9 +82,9 @@ fn assert_same(session: &Session) {
             assert!(was.digest() == is.digest(), "chunks of {span:?}: `{}` is another", was.name);
         }
         assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
-        assert_eq!(counted(&ran.jumps), counted(&Jumped::of(&whole.jumps)));
+        assert_eq!(counted(&ran.jumps), counted(&PlayerJumps::of(&whole.jumps)));
         let (survey, header) = (survey(&file), &session.header);
-        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ScoreError>| each(&file, take);
+        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), DrawingScoreError>| each(&file, take);
         let found = score_as_read::<Arena>((header, &survey), &mut pass, &rules, &settings).expect("bodies");
         assert_eq!(found.as_ref(), Some(&scores), "chunks of {span:?}");
     }
@@ -112,7 +114,7 @@ fn what_arrives_before_it_was_sent_is_waited_for() {
 #[test]
 fn a_clients_own_log_is_read_in_the_order_of_numbers() {
     let mut session = session();
-    session.header.side = Some(Side { session: SessionId(9), player: Some(PlayerId(1)) });
+    session.header.side = Some(RecordedSide { session: SessionId(9), player: Some(PlayerId(1)) });
     for (index, player) in session.players.iter_mut().enumerate() {
         let arrived =
             |number| player.received.iter().find(|arrival| arrival.number == number).map(|arrival| arrival.at);
@@ -131,9 +133,9 @@ fn a_clients_own_log_is_read_in_the_order_of_numbers() {
     let whole = replay::<Arena>(&session, &open(), &mut |_| {}).expect("a log of this build");
     assert!(whole.jumps.len() > 5 && whole.trace.table("views").is_some_and(|views| views.rows() > 1_000));
     for file in cut {
-        let (trace, ran) = as_read(&file, &Options::default()).expect("a log of this build");
+        let (trace, ran) = as_read(&file, &ReplayOptions::default()).expect("a log of this build");
         assert_eq!(trace.digest(), whole.trace.digest());
-        assert_eq!(counted(&ran.jumps), counted(&Jumped::of(&whole.jumps)));
+        assert_eq!(counted(&ran.jumps), counted(&PlayerJumps::of(&whole.jumps)));
     }
 }
 
@@ -146,20 +148,20 @@ fn a_long_chunk_is_no_reason_to_replay_a_log_as_a_whole() {
     let survey = survey(&file);
     let source = source(&session.header, &survey);
     assert!(session.ticks.len() > 5_000);
-    assert!(source.streams_clients(&open()) && source.streams(&Options::default()));
+    assert!(source.streams_clients(&open()) && source.streams(&ReplayOptions::default()));
 }
 
 /// What cannot be told from what is near is not told: such logs are replayed as a whole.
 #[test]
 fn what_stands_too_far_apart_is_no_log_to_be_replayed_as_it_is_read() {
-    let streams = |session: &Session, options: &Options| {
+    let streams = |session: &Session, options: &ReplayOptions| {
         let survey = survey(&file(session, Micros::from_s(1)));
         source(&session.header, &survey).streams_clients(options)
     };
     let good = session();
     assert!(streams(&good, &open()));
-    assert!(!streams(&good, &Options::default()), "it has a server");
-    assert!(!streams(&good, &Options { mode: Mode::Closed, ..Options::default() }));
+    assert!(!streams(&good, &ReplayOptions::default()), "it has a server");
+    assert!(!streams(&good, &ReplayOptions { mode: Mode::Closed, ..ReplayOptions::default() }));
     let mut gap = good.clone();
     let [from, to] = [5, 6].map(Micros::from_s);
     gap.gaps.push(GapRecord { from, to, ..GapRecord::default() });

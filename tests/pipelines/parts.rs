@@ -7,10 +7,13 @@ use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
 use hitreg::record::{Header, Keyframe, Session, Stretch};
-use hitreg::replay::{Due, Mode, Options, Part, Ran, ReplayError, Source, Start, Survey, replay, stream};
+use hitreg::replay::{
+    KeyframeSchedule, LogSurvey, Mode, Part, ReplayError, ReplayOptions, ReplaySource, Start, StreamReport, replay,
+    stream,
+};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
-use hitreg::trace::{Data, Table, Trace, TraceHeader};
+use hitreg::trace::{ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{Micros, Seed};
 
 use crate::streams::{file, record, record_by, survey, together};
@@ -18,12 +21,12 @@ use crate::streams::{file, record, record_by, survey, together};
 /// Each row in words, sorted: names get their codes in the order in which they come, and a shot of which nothing became has its row
 /// at the end of the session.
 fn rows(table: &Table) -> Vec<String> {
-    let value = |data: &Data, row: usize| match data {
-        Data::U32(values) => values[row].to_string(),
-        Data::U64(values) => values[row].to_string(),
-        Data::I64(values) => values[row].to_string(),
-        Data::F32(values) => values[row].to_bits().to_string(),
-        Data::Name { names, codes } => names[codes[row] as usize].clone(),
+    let value = |data: &ColumnData, row: usize| match data {
+        ColumnData::U32(values) => values[row].to_string(),
+        ColumnData::U64(values) => values[row].to_string(),
+        ColumnData::I64(values) => values[row].to_string(),
+        ColumnData::F32(values) => values[row].to_bits().to_string(),
+        ColumnData::Name { names, codes } => names[codes[row] as usize].clone(),
     };
     let row = |row| {
         let cells = table.columns.iter().map(|column| format!("{}={}", column.name, value(&column.data, row)));
@@ -64,14 +67,15 @@ fn a_part_has_its_rows_of_the_whole_replay() {
     for scenario in scenarios() {
         let session = record(&scenario);
         let file = file(&session, Micros::from_s(1));
-        let whole = replay::<Arena>(&session, &Options { network: true, ..Options::default() }, &mut |_| {});
+        let whole =
+            replay::<Arena>(&session, &ReplayOptions { network: true, ..ReplayOptions::default() }, &mut |_| {});
         let whole = whole.expect("a log of this build").trace;
         let tick = whole.table("ticks").expect("it has ticks").i64s("at_us")[333];
         let bounds = [i64::MIN, 3_000_000, 3_001_000, tick, 12_345_678, i64::MAX].map(Micros);
         let mut together_again: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for bounds in bounds.windows(2) {
             let part = Part { from: bounds[0], to: bounds[1] };
-            let options = Options { network: true, part: Some(part), ..Options::default() };
+            let options = ReplayOptions { network: true, part: Some(part), ..ReplayOptions::default() };
             let cut = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
             let (streamed, ran, _) = together(&file, &options);
             let (is, was) = (all_rows(&streamed), all_rows(&cut));
@@ -98,8 +102,10 @@ fn a_part_has_its_rows_of_the_whole_replay() {
 #[test]
 fn a_replay_ends_with_its_part() {
     let session = record(&scenarios()[2]);
-    let options =
-        |to| Options { part: Some(Part { from: Micros::from_s(2), to: Micros::from_s(to) }), ..Options::default() };
+    let options = |to| ReplayOptions {
+        part: Some(Part { from: Micros::from_s(2), to: Micros::from_s(to) }),
+        ..ReplayOptions::default()
+    };
     let file = file(&session, Micros::from_ms(500));
     let compared = |to| together(&file, &options(to)).1.hashes_compared;
     assert!(compared(4) < compared(8) && compared(8) < compared(16));
@@ -110,7 +116,7 @@ fn a_replay_ends_with_its_part() {
 fn a_part_of_open_loop_is_cut_from_the_whole() {
     let session = record(&scenarios()[0]);
     let part = Part { from: Micros::from_s(5), to: Micros::from_s(6) };
-    let options = Options { mode: Mode::Open, part: Some(part), ..Options::default() };
+    let options = ReplayOptions { mode: Mode::Open, part: Some(part), ..ReplayOptions::default() };
     let cut = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
     let frames = cut.table("frames").expect("a replay has frames");
     assert!(frames.rows() > 100 && frames.i64s("at_us").iter().all(|at| part.has(Micros(*at))));
@@ -128,7 +134,7 @@ fn a_part_that_is_none_is_refused() {
     let session = record(&Scenario { players: 2, seconds: 3.0, ..Scenario::default() });
     let refused = |from, to| {
         let part = Part { from: Micros::from_s(from), to: Micros::from_s(to) };
-        replay::<Arena>(&session, &Options { part: Some(part), ..Options::default() }, &mut |_| {})
+        replay::<Arena>(&session, &ReplayOptions { part: Some(part), ..ReplayOptions::default() }, &mut |_| {})
             .expect_err("no part of it")
     };
     assert!(matches!(refused(2, 1), ReplayError::EmptyPart { .. }));
@@ -141,7 +147,7 @@ fn a_part_that_is_none_is_refused() {
 /// A log's stretches, and what one pass over them tells.
 struct Log {
     header: Header,
-    survey: Survey,
+    survey: LogSurvey,
     stretches: Vec<Stretch>,
 }
 
@@ -159,13 +165,13 @@ impl Log {
         &self,
         from: Option<&Keyframe>,
         part: Option<Part>,
-        keyframes: Option<(&Due, &dyn Fn(Keyframe))>,
-    ) -> Result<(Trace, Ran), ReplayError> {
+        keyframes: Option<(&KeyframeSchedule, &dyn Fn(Keyframe))>,
+    ) -> Result<(Trace, StreamReport), ReplayError> {
         let start = from.map(|keyframe| Start::read(keyframe, &self.header)).transpose()?;
         let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
-        let source = Source { header: &self.header, survey, start: start.as_ref(), keyframes };
+        let source = ReplaySource { header: &self.header, survey, start: start.as_ref(), keyframes };
         let mut chunks = self.stretches.iter().skip(from.map_or(0, |keyframe| keyframe.stretch)).cloned();
-        let options = Options { network: true, part, ..Options::default() };
+        let options = ReplayOptions { network: true, part, ..ReplayOptions::default() };
         let mut trace = Trace::default();
         let mut put = |_: &TraceHeader, rows: Table| trace.append(rows).expect("the same columns");
         let ran = stream::<Arena>(&source, &mut chunks, (&options, false), &mut put, &mut |_| {})?;
@@ -175,7 +181,7 @@ impl Log {
     fn keyframes(&self, every: Micros) -> Vec<Keyframe> {
         let keyframes = RefCell::new(Vec::new());
         let take = |keyframe| keyframes.borrow_mut().push(keyframe);
-        self.play(None, None, Some((&Due::Every(every), &take))).expect("a log of this build");
+        self.play(None, None, Some((&KeyframeSchedule::Every(every), &take))).expect("a log of this build");
         keyframes.into_inner()
     }
 }

@@ -3,7 +3,7 @@
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld};
-use hitreg::game::{BadCells, Categorize, Judge, Reconcile, Scene, Simulate, Sink, Verdict, WorldSink};
+use hitreg::game::{BadCells, Categorize, Judge, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink};
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::Usercmd;
 
@@ -81,7 +81,7 @@ impl Simulate for Patched {
 }
 
 impl Judge for Patched {
-    fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
+    fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> ShotVerdict {
         Arena::judge(rules, fire, targets)
     }
 
@@ -99,7 +99,7 @@ impl Judge for Patched {
         shooter: PlayerId,
         command: &Usercmd,
         fire: &ArenaFire,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
         Arena::apply(rules, world, shooter, command, fire, verdict, out);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::disc::{Discs, Rules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::{Execution, Session};
-use hitreg::replay::{Options, Replayed, replay, rerecord};
+use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use proptest::prelude::*;
@@ -15,11 +15,12 @@ use proptest::prelude::*;
 fn record(scenario: &Scenario, rules: Rules) -> Session {
     let header = scenario.header::<Discs>(&rules).expect("a good scenario");
     let mut session = Session::new(header);
-    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session
 }
 
-fn again(session: &Session, options: &Options) -> Replayed {
+fn again(session: &Session, options: &ReplayOptions) -> ReplayOutput {
     replay::<Discs>(session, options, &mut |_| {}).expect("a log of this build")
 }
 
@@ -28,7 +29,7 @@ fn summary(session: &Session, change: &[&str]) -> Summary {
     for pair in change {
         settings.set_pair(pair).expect("a good setting");
     }
-    Summary::of(&again(session, &Options { settings: Some(settings), ..Options::default() }).trace)
+    Summary::of(&again(session, &ReplayOptions { settings: Some(settings), ..ReplayOptions::default() }).trace)
 }
 
 fn scenario(seed: u64, link: LinkModel) -> Scenario {
@@ -50,11 +51,11 @@ fn bad_link() -> LinkModel {
 #[test]
 fn a_replay_is_what_was_recorded() {
     let session = record(&scenario(3, bad_link()), Rules { push_units: 4.0, ..Rules::default() });
-    let replayed = again(&session, &Options::default());
+    let replayed = again(&session, &ReplayOptions::default());
     assert_eq!(replayed.first_difference, None);
     assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
     assert!(replayed.hashes_compared > 500);
-    let digests: Vec<_> = (0..3).map(|_| again(&session, &Options::default()).trace.digest()).collect();
+    let digests: Vec<_> = (0..3).map(|_| again(&session, &ReplayOptions::default()).trace.digest()).collect();
     assert!(digests.iter().all(|d| *d == replayed.trace.digest()));
 }
 
@@ -69,7 +70,7 @@ fn a_replay_notices_other_input() {
     let mut session = record(&scenario(3, LinkModel::default()), Rules::default());
     let frame = &mut session.players[2].frames[100];
     frame.command.input.forwardmove += 0.25;
-    let difference = again(&session, &Options::default()).first_difference.expect("another input, another world");
+    let difference = again(&session, &ReplayOptions::default()).first_difference.expect("another input, another world");
     assert!(difference.tick.0 > 90 && difference.tick.0 < 120, "{difference:?}");
 }
 
@@ -133,7 +134,7 @@ fn a_field_left_out_of_the_save_is_found_by_rolling_back() {
     let check = |forgets| {
         let session =
             record(&scenario(19, LinkModel::default()), Rules { forgets, push_units: 1.0, ..Rules::default() });
-        let replayed = again(&session, &Options { rollback_every: Some(7), ..Options::default() });
+        let replayed = again(&session, &ReplayOptions { rollback_every: Some(7), ..ReplayOptions::default() });
         assert_eq!(replayed.rollbacks, session.ticks.len() as u32 / 7);
         replayed.rollback_error
     };
@@ -144,7 +145,7 @@ fn a_field_left_out_of_the_save_is_found_by_rolling_back() {
 #[test]
 fn open_loop_needs_no_server() {
     let session = record(&scenario(23, LinkModel { delay_ms: 35.0, ..LinkModel::default() }), Rules::default());
-    let options = Options { mode: hitreg::replay::Mode::Open, ..Options::default() };
+    let options = ReplayOptions { mode: hitreg::replay::Mode::Open, ..ReplayOptions::default() };
     let open = Summary::of(&again(&session, &options).trace);
     let closed = summary(&session, &[]);
     assert!(open.exercised.ticks == 0 && open.prediction.checked > 300);
@@ -161,7 +162,7 @@ fn a_dumb_client_predicts_nothing_and_a_pushed_one_predicts_less() {
         for pair in change {
             settings.set_pair(pair).expect("a good setting");
         }
-        let trace = again(&session, &Options { settings: Some(settings), ..Options::default() }).trace;
+        let trace = again(&session, &ReplayOptions { settings: Some(settings), ..ReplayOptions::default() }).trace;
         Summary::of(&trace).prediction.checked
     };
     assert_eq!(ran(&["prediction.mode=off"]), 0);
@@ -195,7 +196,7 @@ proptest! {
         scenario.settings.insert("client.cmd_hz".to_owned(), cmd_hz.to_string());
         scenario.settings.insert("server.update_hz".to_owned(), update_hz.to_string());
         let session = record(&scenario, Rules { push_units: 3.0, ..Rules::default() });
-        let replayed = again(&session, &Options::default());
+        let replayed = again(&session, &ReplayOptions::default());
         prop_assert_eq!(replayed.first_difference, None);
         prop_assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
     }

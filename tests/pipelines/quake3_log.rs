@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hitreg::log::{Options, read_session, write_session};
-use hitreg::quake3::{Overview, Quake3, ServerLog, Source, header, import, map_from, survey};
+use hitreg::log::{WriterOptions, read_session, write_session};
+use hitreg::quake3::{Overview, Quake3, RecordingKind, ServerLog, header, import, map_from, survey};
 use hitreg::record::Session;
 use hitreg::replay::{self, replay};
 use hitreg::summary::Summary;
@@ -23,11 +23,12 @@ fn data() -> Option<PathBuf> {
 fn imported_session(data: &Path, name: &str, map: Option<&[u8]>) -> (Overview, Session) {
     let read = |ending: &str| std::fs::read(data.join(format!("{name}.{ending}"))).expect("a file");
     let (capture, log) = (read("trace.zst"), ServerLog::parse(&read("server.log")));
-    let mut overview = survey(Source::Capture, &capture[..], &log).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut overview =
+        survey(RecordingKind::Capture, &capture[..], &log).unwrap_or_else(|error| panic!("{name}: {error}"));
     overview.rules.map = map.map(|map| map_from(map, &overview.rules.map_name).expect("a map"));
-    let header = header(&overview.rules, &overview.players, Source::Capture.origin()).expect("a header");
+    let header = header(&overview.rules, &overview.players, RecordingKind::Capture.origin()).expect("a header");
     let mut session = Session::new(header);
-    import(Source::Capture, &capture[..], &log, &mut |record| session.push(record).expect("it fits"))
+    import(RecordingKind::Capture, &capture[..], &log, &mut |record| session.push(record).expect("it fits"))
         .expect("an import");
     session.put_in_order();
     (overview, session)
@@ -64,7 +65,7 @@ fn every_datagram_of_real_sessions_is_read() {
             let expected = if name.ends_with("2pct") { 0.015..0.03 } else { 0.0..0.001 };
             assert!(expected.contains(&lost), "{name}: {lost}");
         }
-        let bytes = write_session(Vec::new(), &session, Options::whole()).expect("a log");
+        let bytes = write_session(Vec::new(), &session, WriterOptions::whole()).expect("a log");
         assert!(bytes.len() < 800_000, "{name}: {} bytes", bytes.len());
         assert!(read_session(&bytes[..]).expect("a session") == session, "{name} comes back from its log");
     }
@@ -76,11 +77,14 @@ fn victims_that_all_in_sight_are_told_of_are_those_of_the_servers_log() {
     for (name, ..) in CAPTURES {
         let (_, logged) = imported_session(&data, name, None);
         let capture = std::fs::read(data.join(format!("{name}.trace.zst"))).expect("a capture");
-        let overview = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture");
-        let mut told =
-            Session::new(header(&overview.rules, &overview.players, Source::Capture.origin()).expect("a header"));
-        import(Source::Capture, &capture[..], &ServerLog::default(), &mut |record| told.push(record).expect("it fits"))
-            .expect("an import");
+        let overview = survey(RecordingKind::Capture, &capture[..], &ServerLog::default()).expect("a capture");
+        let mut told = Session::new(
+            header(&overview.rules, &overview.players, RecordingKind::Capture.origin()).expect("a header"),
+        );
+        import(RecordingKind::Capture, &capture[..], &ServerLog::default(), &mut |record| {
+            told.push(record).expect("it fits")
+        })
+        .expect("an import");
         let victims = |session: &Session, player: usize| -> Vec<Option<EntityId>> {
             session.players[player].judged.iter().map(|hit| hit.target).collect()
         };
@@ -118,7 +122,7 @@ fn real_sessions_are_predicted_from_one_state_to_the_next() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, least, most_unknown) in PREDICTIONS {
         let (_, session) = imported_session(&data, name, Some(&map));
-        let replayed = replay::<Quake3>(&session, &replay::Options::default(), &mut |_| {}).expect("a replay");
+        let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
         let summary = Summary::of(&replayed.trace);
         let prediction = &summary.prediction;
         let percent = |part: u64| part as f64 * 100.0 / prediction.checked as f64;
@@ -157,7 +161,7 @@ fn players_are_moved_as_often_as_their_own_games_said() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, ..) in CAPTURES {
         let (_, session) = imported_session(&data, name, Some(&map));
-        let replayed = replay::<Quake3>(&session, &replay::Options::default(), &mut |_| {}).expect("a replay");
+        let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
         for (client, player) in [(1, PlayerId(3)), (2, PlayerId(4))] {
             let of_player = replayed.jumps.iter().filter(|jump| jump.player == player);
             let seen: Vec<f32> = of_player.map(|jump| jump.units).filter(|units| *units > 0.1).collect();
@@ -176,7 +180,7 @@ fn hits_of_a_real_server_are_explained_by_going_back_and_not_without() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, least_shots) in [("A1_0ms", 20), ("D1_aim_50ms_2pct", 185)] {
         let (_, session) = imported_session(&data, name, Some(&map));
-        let replayed = replay::<Quake3>(&session, &replay::Options::default(), &mut |_| {}).expect("a replay");
+        let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
         let shots = shots::Columns::of(&replayed.trace);
         let judged = (0..shots.rows).filter(|row| shots.impact[*row] == 0 && !shots.aim_off_degrees[*row].is_nan());
         let (given, others): (Vec<usize>, Vec<usize>) = judged.partition(|row| shots.given_target.get(*row) != "none");
@@ -198,7 +202,7 @@ fn hits_of_a_real_server_are_explained_by_going_back_and_not_without() {
         // Where nobody is taken back, no more is hit than that.
         let mut off = replay::own_settings(&session.header).expect("settings");
         off.set("lag_compensation.enabled", "false").expect("a setting");
-        let options = replay::Options { settings: Some(off), ..replay::Options::default() };
+        let options = replay::ReplayOptions { settings: Some(off), ..replay::ReplayOptions::default() };
         let off = replay::<Quake3>(&session, &options, &mut |_| {}).expect("a replay").trace;
         let off = shots::Columns::of(&off);
         let hits = given.iter().filter(|row| same(row, off.target.get(**row))).count();
@@ -221,7 +225,7 @@ fn real_targets_are_judged_where_they_were_drawn_or_the_design_says_why_not() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, ..) in CAPTURES {
         let (_, session) = imported_session(&data, name, Some(&map));
-        let replayed = replay::<Quake3>(&session, &replay::Options::default(), &mut |_| {}).expect("a replay");
+        let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
         let mut parts: [Vec<f32>; 6] = Default::default();
         let mut to_a_frame = Vec::new();
         let shots = shots::Columns::of(&replayed.trace);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hitreg::quake3::{Quake3, ServerLog, Source, header, import, map_from, survey};
+use hitreg::quake3::{Quake3, RecordingKind, ServerLog, header, import, map_from, survey};
 use hitreg::record::Session;
 use hitreg::replay::{self, replay};
 use hitreg::score::score;
@@ -21,7 +21,7 @@ fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/openarena")
 }
 
-fn session(source: Source, name: &str) -> Session {
+fn session(source: RecordingKind, name: &str) -> Session {
     let (bytes, log) = (file(name), ServerLog::parse(&file("duel.server.log")));
     let mut overview = survey(source, &bytes[..], &log).expect("a recording");
     assert_eq!((overview.counts.undecoded, overview.cut), (0, None), "{:?}", overview.undecoded);
@@ -34,10 +34,10 @@ fn session(source: Source, name: &str) -> Session {
 
 #[test]
 fn a_real_games_play_is_predicted_and_its_hits_are_explained() {
-    let session = session(Source::Capture, "duel.trace.zst");
+    let session = session(RecordingKind::Capture, "duel.trace.zst");
     let counts = session.players[..2].iter().map(|p| (p.frames.len(), p.snapshots.len(), p.judged.len()));
     assert_eq!(counts.collect::<Vec<_>>(), [(1_184, 593, 21), (1_115, 565, 0)]);
-    let replayed = replay::<Quake3>(&session, &replay::Options::default(), &mut |_| {}).expect("a replay");
+    let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
     let summary = Summary::of(&replayed.trace);
     let prediction = &summary.prediction;
     println!("{prediction:?}");
@@ -66,7 +66,8 @@ fn a_real_games_play_is_predicted_and_its_hits_are_explained() {
 
 #[test]
 fn the_demo_that_a_real_client_wrote_is_what_it_had() {
-    let (capture, demo) = (session(Source::Capture, "duel.trace.zst"), session(Source::Demo, "duel.dm_71"));
+    let (capture, demo) =
+        (session(RecordingKind::Capture, "duel.trace.zst"), session(RecordingKind::Demo, "duel.dm_71"));
     let (passed, had) = (&capture.players[0], &demo.players[0]);
     assert!(had.snapshots.len() > 500 && had.frames.is_empty());
     for snapshot in &had.snapshots {
@@ -85,10 +86,10 @@ fn the_demo_that_a_real_client_wrote_is_what_it_had() {
     let missing: Vec<u32> = missing.filter(|s| span.contains(&s.seq)).map(|s| s.seq.0).collect();
     assert!(missing.len() > 3 && !missing.iter().any(|seq| arrived(*seq)), "{missing:?}");
     let settings = replay::own_settings(&demo.header).expect("settings");
-    let rules = survey(Source::Demo, &file("duel.dm_71")[..], &ServerLog::default()).expect("a demo").rules;
+    let rules = survey(RecordingKind::Demo, &file("duel.dm_71")[..], &ServerLog::default()).expect("a demo").rules;
     let scores = score::<Quake3>(&demo, &rules, &settings).expect("sound states");
     assert!(scores.iter().all(|score| score.samples > 400), "drawing the other is scored");
-    let replayed = replay::<Quake3>(&demo, &replay::Options::default(), &mut |_| {}).expect("it replays");
+    let replayed = replay::<Quake3>(&demo, &replay::ReplayOptions::default(), &mut |_| {}).expect("it replays");
     let shots = shots::Columns::of(&replayed.trace);
     let given = shots.given_target.iter().filter(|target| *target == "p1").count();
     assert_eq!(

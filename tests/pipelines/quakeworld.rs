@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hitreg::quakeworld::{Demo, Map, Statistics};
+use hitreg::quakeworld::{QuakeMap, QuakeWorldDemo, Statistics};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
@@ -26,11 +26,11 @@ fn read(path: &Path) -> Vec<u8> {
     out
 }
 
-fn import(path: &Path) -> Demo {
-    Demo::parse(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+fn import(path: &Path) -> QuakeWorldDemo {
+    QuakeWorldDemo::parse(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn matched(data: &Path, number: u8) -> Demo {
+fn matched(data: &Path, number: u8) -> QuakeWorldDemo {
     import(&data.join(format!("matches/demo{number:02}.qwd.xz")))
 }
 
@@ -63,14 +63,14 @@ fn a_damaged_recording_is_refused_or_read() {
     let Some(data) = data() else { return };
     let whole = read(&data.join("drills/highbridge-to-rl.qwd"));
     for len in (0..whole.len()).step_by(97) {
-        if let Err(error) = Demo::parse(&whole[..len]) {
+        if let Err(error) = QuakeWorldDemo::parse(&whole[..len]) {
             assert!(!error.to_string().is_empty());
         }
     }
     for at in (0..whole.len()).step_by(61) {
         let mut bad = whole.clone();
         bad[at] ^= 1 << (at % 8);
-        if let Ok(demo) = Demo::parse(&bad) {
+        if let Ok(demo) = QuakeWorldDemo::parse(&bad) {
             assert!(demo.commands.len() * 41 <= bad.len());
         }
     }
@@ -78,7 +78,7 @@ fn a_damaged_recording_is_refused_or_read() {
     for at in (0..map.len()).step_by(4_099) {
         let mut bad = map.clone();
         bad[at] ^= 1 << (at % 8);
-        let _ = Map::parse(&bad);
-        let _ = Map::parse(&bad[..at]);
+        let _ = QuakeMap::parse(&bad);
+        let _ = QuakeMap::parse(&bad[..at]);
     }
 }

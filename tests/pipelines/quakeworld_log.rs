@@ -7,18 +7,20 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hitreg::game::Simulate;
-use hitreg::log::{Options, read_session, write_session};
-use hitreg::page::{Picture, Shown, html};
-use hitreg::quakeworld::{Demo, ImportError, ImportOptions, OriginWire, QuakeWorld, Rules, import, unpacked};
+use hitreg::log::{WriterOptions, read_session, write_session};
+use hitreg::page::{PageInput, PageSubject, html};
+use hitreg::quakeworld::{
+    DemoImportError, ImportOptions, OriginWire, QuakeWorld, QuakeWorldDemo, QuakeWorldRules, import, unpacked,
+};
 use hitreg::record::{PlayerRecords, Session};
 use hitreg::replay::{self, replay};
 use hitreg::report::why_page;
 use hitreg::score::score;
 use hitreg::settings::Settings;
-use hitreg::summary::{Prediction, Share, Summary};
+use hitreg::summary::{PredictionShare, PredictionSummary, Summary};
 use hitreg::trace::schema::{corrections, errors};
 use hitreg::units::PlayerId;
-use hitreg::why::{Reader, Why};
+use hitreg::why::{TraceRows, Why};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
@@ -36,9 +38,9 @@ fn read(path: &Path) -> Vec<u8> {
 /// A demo, its log, and how long it took to make it.
 struct Case {
     name: String,
-    demo: Demo,
+    demo: QuakeWorldDemo,
     session: Session,
-    rules: Rules,
+    rules: QuakeWorldRules,
     player: PlayerId,
 }
 
@@ -46,14 +48,15 @@ impl Case {
     fn new(data: &Path, path: &Path) -> Case {
         let name = path.file_name().expect("name").to_string_lossy().into_owned();
         let packed = read(path);
-        let demo = Demo::parse(&unpacked(&packed).expect("unpacked")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let demo = QuakeWorldDemo::parse(&unpacked(&packed).expect("unpacked"))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let map = demo.levels[0].map.trim_start_matches("maps/").to_owned() + ".gz";
         let options = ImportOptions { map_name: Some(map.clone()), force_map: false };
         let started = Instant::now();
         let imported = import(&packed, &read(&data.join("maps").join(map)), &options);
         let session = imported.unwrap_or_else(|error| panic!("{name}: {error}")).session;
         println!("{name}: imported in {:?}", started.elapsed());
-        let rules: Rules = rmp_serde::from_slice(&session.header.rules).expect("rules");
+        let rules: QuakeWorldRules = rmp_serde::from_slice(&session.header.rules).expect("rules");
         let player = rules.player;
         Case { name, demo, session, rules, player }
     }
@@ -91,12 +94,12 @@ const FIGURES: [(usize, usize, [f64; 2], u64, f64); 9] = [
 
 fn replayed(case: &Case) -> (Summary, hitreg::trace::Trace) {
     let started = Instant::now();
-    let replayed = replay::<QuakeWorld>(&case.session, &replay::Options::default(), &mut |_| {}).expect("replay");
+    let replayed = replay::<QuakeWorld>(&case.session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replay");
     println!("{}: replayed in {:?}", case.name, started.elapsed());
     (Summary::of(&replayed.trace), replayed.trace)
 }
 
-fn right_percent(share: Share) -> f64 {
+fn right_percent(share: PredictionShare) -> f64 {
     100.0 * (share.exact + share.near) as f64 / share.checked as f64
 }
 
@@ -123,8 +126,8 @@ fn matches_replay_to_their_figures_and_misses_are_explained() {
 #[test]
 fn drills_are_predicted() {
     let Some(data) = data() else { return };
-    let (mut all, mut floats) = ([Share::default(); 2], [Share::default(); 2]);
-    let add = |to: &mut [Share; 2], from: [Share; 2]| {
+    let (mut all, mut floats) = ([PredictionShare::default(); 2], [PredictionShare::default(); 2]);
+    let add = |to: &mut [PredictionShare; 2], from: [PredictionShare; 2]| {
         for (to, from) in to.iter_mut().zip(from) {
             to.checked += from.checked;
             to.exact += from.exact;
@@ -152,18 +155,18 @@ fn what_was_known_in_play_misses_lifts() {
     let case = Case::new(&data, &matches(&data)[1]);
     let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
     settings.set("prediction.among", "known").expect("key");
-    let options = replay::Options { settings: Some(settings), ..replay::Options::default() };
+    let options = replay::ReplayOptions { settings: Some(settings), ..replay::ReplayOptions::default() };
     let replayed = replay::<QuakeWorld>(&case.session, &options, &mut |_| {}).expect("replay");
     let known = Summary::of(&replayed.trace).prediction;
     println!("demo16 among the bodies known in play: {known:?}");
     let as_the_server = self::replayed(&case).0.prediction;
-    let movers = |prediction: &Prediction| prediction.misses_by_cause.get("mover").copied().unwrap_or(0);
+    let movers = |prediction: &PredictionSummary| prediction.misses_by_cause.get("mover").copied().unwrap_or(0);
     assert!(known.as_played.is_none());
     assert!(movers(&known) > movers(&as_the_server) + 100, "{known:?}");
 }
 
 fn evidence(corrections: &hitreg::trace::Table) -> String {
-    let Some(hitreg::trace::Data::Name { names, codes }) = corrections.column("evidence").map(|c| &c.data) else {
+    let Some(hitreg::trace::ColumnData::Name { names, codes }) = corrections.column("evidence").map(|c| &c.data) else {
         panic!("no evidence column");
     };
     let count = |code: usize| codes.iter().filter(|c| **c as usize == code).count();
@@ -239,7 +242,7 @@ fn a_log_is_small_and_reads_back() {
     for path in matches(&data) {
         let case = Case::new(&data, &path);
         let started = Instant::now();
-        let bytes = write_session(Vec::new(), &case.session, Options::whole()).expect("log");
+        let bytes = write_session(Vec::new(), &case.session, WriterOptions::whole()).expect("log");
         let packed = std::fs::metadata(&path).expect("demo").len() as usize;
         let per_command = bytes.len() as f64 / case.records().frames.len() as f64;
         println!(
@@ -263,9 +266,9 @@ fn a_map_that_is_not_the_demos_is_refused() {
     let dm3 = read(&data.join("maps/dm3.bsp.gz"));
     let named = ImportOptions { map_name: Some("dm3.bsp.gz".to_owned()), force_map: false };
     let error = import(&demo, &dm3, &named).expect_err("another map");
-    assert!(matches!(&error, ImportError::OtherMap { demo, map } if demo == "dm4" && map == "dm3"), "{error}");
+    assert!(matches!(&error, DemoImportError::OtherMap { demo, map } if demo == "dm4" && map == "dm3"), "{error}");
     let error = import(&demo, &dm3, &ImportOptions::default()).expect_err("another map");
-    assert!(matches!(error, ImportError::InWalls { .. }), "{error}");
+    assert!(matches!(error, DemoImportError::InWalls { .. }), "{error}");
     println!("{error}");
     let forced = import(&demo, &dm3, &ImportOptions { force_map: true, ..named }).expect("forced");
     assert_eq!(QuakeWorld::map_name(&rmp_serde::from_slice(&forced.session.header.rules).expect("rules")), "dm4");
@@ -275,10 +278,11 @@ fn a_map_that_is_not_the_demos_is_refused() {
 fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
     let Some(data) = data() else { return };
     let case = Case::new(&data, &data.join("matches/demo16.qwd.xz"));
-    let trace = replay::<QuakeWorld>(&case.session, &replay::Options::default(), &mut |_| {}).expect("replayed").trace;
+    let trace =
+        replay::<QuakeWorld>(&case.session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replayed").trace;
     let (table, frames) = (corrections::Columns::of(&trace), trace.table("frames").expect("frames"));
     let errors = errors::Columns::of(&trace);
-    let explained = Reader::new(&trace).corrections();
+    let explained = TraceRows::new(&trace).corrections();
     let rows: Vec<usize> = (0..table.rows).filter(|row| table.fields[*row] > 0).collect();
     assert_eq!(explained.len(), rows.len());
     for (correction, row) in explained.iter().zip(rows).take(100) {
@@ -312,7 +316,7 @@ fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
         assert!(own.iter().filter(inside).count() * 100 > own.len() * 98, "{name} within {least} to {most}");
     }
     assert!(walls.len() > 1_000 && walls.iter().any(|wall| wall.of.is_some()), "{} walls", walls.len());
-    let side = Shown {
+    let side = PageInput {
         name: "demo16",
         map: "dm3",
         trace: &trace,
@@ -321,6 +325,6 @@ fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
         has_map: true,
         notes: &[],
     };
-    let page = html(&Picture { sides: &[side], walls: &walls, difference: None }).expect("a page");
+    let page = html(&PageSubject { sides: &[side], walls: &walls, difference: None }).expect("a page");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }

@@ -4,26 +4,27 @@
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::golden::Gist;
+use hitreg::golden::ReplaySummary;
 use hitreg::link::LinkModel;
 use hitreg::record::{
-    ClassId, GapCause, GapRecord, Header, Origin, PlayerRecords, Session, SessionId, Side, StateKey, Stretch,
+    ClassId, GapCause, GapRecord, Header, Origin, PlayerRecords, RecordedSide, Session, SessionId, StateKey, Stretch,
     TickRecord,
 };
 use hitreg::replay::{
-    Mode, Options, Ran, ReplayError, Replayed, Source, Survey, Traffic, held_against, own_settings, replay,
+    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, TrafficBytes, held_against,
+    own_settings, replay,
 };
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Among;
 use hitreg::trace::schema::ticks;
 use hitreg::units::{EntityId, Micros, Tick};
-use hitreg::verify::{Against, Facts, Played, Verdict, Why, judge_played};
+use hitreg::verify::{Facts, LogVerdict, VerdictReason, VerifiedReplay, VerifyReference, judge_played};
 
 fn record(scenario: &Scenario) -> Session {
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Arena>(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
@@ -31,13 +32,13 @@ fn short() -> Session {
     record(&Scenario { players: 2, seconds: 6.0, ..Scenario::default() })
 }
 
-fn ticking(session: &Session, hz: &str) -> Options {
+fn ticking(session: &Session, hz: &str) -> ReplayOptions {
     let mut settings = own_settings(&session.header).expect("recorded settings");
     settings.set("server.tick_hz", hz).expect("a rate");
-    Options::default().under(Some(settings), false)
+    ReplayOptions::default().under(Some(settings), false)
 }
 
-fn tick_times(replayed: &Replayed) -> Vec<i64> {
+fn tick_times(replayed: &ReplayOutput) -> Vec<i64> {
     ticks::Columns::of(&replayed.trace).at_us.to_vec()
 }
 
@@ -98,7 +99,7 @@ fn a_log_without_input_has_nothing_to_replay() {
             player.reached.clear();
         }
         change(&mut session);
-        matches!(replay::<Arena>(&session, &Options::default(), &mut |_| {}), Err(ReplayError::NoInput))
+        matches!(replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}), Err(ReplayError::NoInput))
     };
     let imported = |session: &mut Session| session.header.origin = Origin::Imported { format: "qwd".to_owned() };
     assert!(refused(|_| {}), "what clients of one's own were shown is no input");
@@ -128,7 +129,7 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
     let session = short();
     let rejudged = |mode| {
         let settings = own_settings(&session.header).expect("recorded settings");
-        let options = Options { mode, ..Options::default().under(Some(settings), true) };
+        let options = ReplayOptions { mode, ..ReplayOptions::default().under(Some(settings), true) };
         replay::<Arena>(&session, &options, &mut |_| {})
     };
     assert!(matches!(rejudged(Mode::Open), Err(ReplayError::NoJudge)));
@@ -138,7 +139,7 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
 #[test]
 fn anothers_trace_is_held_against_the_recorded_hashes() {
     let mut session = short();
-    let trace = replay::<Arena>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
+    let trace = replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
     let same = held_against(&session, trace.clone());
     assert_eq!((same.first_difference, same.hashes_compared), (None, session.ticks.len() as u64));
     for index in [90, 50] {
@@ -152,11 +153,11 @@ fn anothers_trace_is_held_against_the_recorded_hashes() {
     assert_eq!(other.hashes_compared, session.ticks.len() as u64 - 1);
 }
 
-fn survey(header: &Header, change: impl Fn(&mut Stretch)) -> Survey {
+fn survey(header: &Header, change: impl Fn(&mut Stretch)) -> LogSurvey {
     let mut session = short();
     session.header = header.clone();
-    let mut survey = Survey::new(header);
-    let bytes = hitreg::log::write_session(Vec::new(), &session, hitreg::log::Options::live()).expect("memory");
+    let mut survey = LogSurvey::new(header);
+    let bytes = hitreg::log::write_session(Vec::new(), &session, hitreg::log::WriterOptions::live()).expect("memory");
     let mut reader = hitreg::log::LogReader::new(&bytes[..]).expect("a log");
     while let Some(mut chunk) = reader.next_chunk().expect("a sound log") {
         change(&mut chunk);
@@ -193,26 +194,28 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
         nan(chunk);
         chunk.states.cells_mut()[..cells].fill(0);
     };
-    let replayed = replay::<Arena>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
-    let played = || Played {
-        gist: Gist::of(&replayed.trace),
-        ran: Ran {
+    let replayed = replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
+    let played = || VerifiedReplay {
+        gist: ReplaySummary::of(&replayed.trace),
+        ran: StreamReport {
             first_difference: replayed.first_difference,
             hashes_compared: replayed.hashes_compared,
             hashes_before: 0,
-            traffic: Traffic::default(),
+            traffic: TrafficBytes::default(),
             rollbacks: 0,
             rollback_error: None,
             jumps: Vec::new(),
         },
     };
-    let judged = |found: &Survey| {
-        let verified = judge_played(&Facts::of_log(header, found), Ok(&[played(), played()]), Against::default());
+    let judged = |found: &LogSurvey| {
+        let verified =
+            judge_played(&Facts::of_log(header, found), Ok(&[played(), played()]), VerifyReference::default());
         (found.is_all_nan(), verified.verdict, verified.why, verified.detail)
     };
-    let broken = (true, Verdict::Broken, Some(Why::Contradiction), Some("every recorded state is NaN".to_owned()));
+    let broken =
+        (true, LogVerdict::Broken, Some(VerdictReason::Contradiction), Some("every recorded state is NaN".to_owned()));
     assert_eq!(judged(&survey(header, nan)), broken);
-    let same = (false, Verdict::Same, None, None);
+    let same = (false, LogVerdict::Same, None, None);
     assert_eq!(judged(&survey(header, |_| {})), same);
     assert_eq!(judged(&survey(header, but_one)), same, "one state is of numbers");
     assert_eq!(
@@ -225,17 +228,17 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
 #[test]
 fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
     let header = short().header;
-    let streams = |header: &Header, survey: &Survey, options: &Options| {
-        Source { header, survey, start: None, keyframes: None }.streams(options)
+    let streams = |header: &Header, survey: &LogSurvey, options: &ReplayOptions| {
+        ReplaySource { header, survey, start: None, keyframes: None }.streams(options)
     };
     let whole = survey(&header, |_| {});
-    assert!(streams(&header, &whole, &Options::default()));
-    assert!(!streams(&header, &whole, &Options { mode: Mode::Open, ..Options::default() }));
+    assert!(streams(&header, &whole, &ReplayOptions::default()));
+    assert!(!streams(&header, &whole, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }));
     let session = Session::new(header.clone());
     assert!(streams(&header, &whole, &ticking(&session, "64")), "its own rate");
     assert!(!streams(&header, &whole, &ticking(&session, "32")), "ticks are the log's");
-    let server = Header { side: Some(Side { session: SessionId(7), player: None }), ..header.clone() };
-    assert!(!streams(&server, &survey(&server, |_| {}), &Options::default()), "one side");
+    let server = Header { side: Some(RecordedSide { session: SessionId(7), player: None }), ..header.clone() };
+    assert!(!streams(&server, &survey(&server, |_| {}), &ReplayOptions::default()), "one side");
     let gap = |chunk: &mut Stretch| {
         let (from, to) = (Micros::from_ms(10), Micros::from_ms(20));
         let gap = GapRecord { from, to, player: None, why: GapCause::Damaged };
@@ -243,17 +246,23 @@ fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
             chunk.gaps.push(gap);
         }
     };
-    assert!(!streams(&header, &survey(&header, gap), &Options::default()), "a gap, and whole chunks after it");
+    assert!(!streams(&header, &survey(&header, gap), &ReplayOptions::default()), "a gap, and whole chunks after it");
     let begins = |chunk: &mut Stretch, in_first: bool| {
         if chunk.ticks.first().is_some_and(|tick| (tick.tick == Tick(1)) == in_first) {
             let key = StateKey { tick: Tick(0), viewer: None, entity: EntityId(0), class: ClassId(0) };
             chunk.states.push(key, &vec![0; header.classes[0].fields.len()]);
         }
     };
-    assert!(streams(&header, &survey(&header, |chunk| begins(chunk, true)), &Options::default()), "at its beginning");
-    assert!(!streams(&header, &survey(&header, |chunk| begins(chunk, false)), &Options::default()), "a late beginning");
+    assert!(
+        streams(&header, &survey(&header, |chunk| begins(chunk, true)), &ReplayOptions::default()),
+        "at its beginning"
+    );
+    assert!(
+        !streams(&header, &survey(&header, |chunk| begins(chunk, false)), &ReplayOptions::default()),
+        "a late beginning"
+    );
     let unsent = |chunk: &mut Stretch| chunk.players.iter_mut().for_each(|player| player.sent.clear());
-    assert!(!streams(&header, &survey(&header, unsent), &Options::default()), "nobody knows when it was sent");
+    assert!(!streams(&header, &survey(&header, unsent), &ReplayOptions::default()), "nobody knows when it was sent");
 }
 
 /// Whatever the stamps of a local network say, a snapshot that acks a usercmd came after it.
@@ -261,7 +270,7 @@ fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
 fn an_ack_is_never_handled_before_its_usercmd() {
     let link = LinkModel { delay_ms: 20.0, ..LinkModel::default() };
     let mut session = record(&Scenario { players: 2, seconds: 6.0, link, ..Scenario::default() });
-    let open = Options { mode: Mode::Open, ..Options::default() };
+    let open = ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() };
     let acks = |session: &Session| {
         let trace = replay::<Arena>(session, &open, &mut |_| {}).expect("a log of this build").trace;
         trace.table("corrections").expect("acks").rows()

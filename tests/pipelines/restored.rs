@@ -8,7 +8,7 @@ use hitreg::client::Client;
 use hitreg::game::Effect;
 use hitreg::history::Frame;
 use hitreg::pipeline::{ClientPipeline, Setup};
-use hitreg::state::{Known, Restorer, Saver, Value};
+use hitreg::state::{KnownFrames, Restorer, Saver, StateValue};
 use hitreg::units::{CommandSeq, Micros, PlayerId};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
@@ -22,7 +22,7 @@ fn saved(client: &Client<Discs>) -> Vec<u8> {
 }
 
 fn restore(client: &mut Client<Discs>, bytes: &[u8]) -> Result<(), String> {
-    let known = Known::default();
+    let known = KnownFrames::default();
     let mut from = Restorer::new(bytes, &known);
     client.restore(&mut from).and_then(|()| from.end()).map_err(|error| error.to_string())
 }

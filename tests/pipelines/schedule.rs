@@ -9,14 +9,14 @@ use hitreg::game::Game;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{self, read_session, write_session};
 use hitreg::packet::{ClientPacket, Snapshot};
-use hitreg::pipeline::{Commanded, Event, ServerPipeline, Setup};
+use hitreg::pipeline::{ClientFrameOutput, Event, ServerPipeline, Setup};
 use hitreg::record::{Execution, OutOfSequence, Session};
-use hitreg::replay::{Mode, Options, replay};
+use hitreg::replay::{Mode, ReplayOptions, replay};
 use hitreg::server::Server;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Observer, Packed, Recorder, Shown, record_synthetic};
+use hitreg::session::{Observer, ScreenView, SessionRecorder, SnapshotSize, record_synthetic};
 use hitreg::settings::Settings;
-use hitreg::trace::Data;
+use hitreg::trace::ColumnData;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
@@ -36,7 +36,7 @@ struct Fates {
 }
 
 impl<G: Game> Observer<G> for Fates {
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, _: &Shown<'_, G::Body>) {
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>, _: &ScreenView<'_, G::Body>) {
         self.made.insert((player, commanded.command.seq), (at, commanded.command.server_time));
     }
 
@@ -44,7 +44,7 @@ impl<G: Game> Observer<G> for Fates {
         self.executed.insert((player, command), (how, tick));
     }
 
-    fn snapshot_sent(&mut self, _: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, _: Packed) {
+    fn snapshot_sent(&mut self, _: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, _: SnapshotSize) {
         self.helpers.extend(snapshot.helper_ms.map(|helper| (at, helper)));
         self.warnings.extend(snapshot.warnings.iter().map(|warning| (at, *warning)));
     }
@@ -223,18 +223,18 @@ fn a_log_holds_what_a_client_is_told_of_its_timing() {
     let scenario = Scenario { preset: "nereids".to_owned(), players: 2, seconds: 4.0, ..Scenario::default() };
     let rules = ArenaRules::default();
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a session");
-    let bytes = write_session(Vec::new(), &session, log::Options::whole()).expect("memory");
+    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session)).expect("a session");
+    let bytes = write_session(Vec::new(), &session, log::WriterOptions::whole()).expect("memory");
     let read = read_session(&bytes[..]).expect("a sound log");
     assert!(read == session);
     let timings = || read.players.iter().flat_map(|player| &player.snapshots).filter_map(|s| s.timing.as_ref());
     assert!(timings().any(|t| t.helper_ms.is_some()) && timings().any(|t| !t.warnings.is_empty()));
     // So a client alone, on the snapshots of the log, sets its clock as it did.
     let stamps = |mode| {
-        let options = Options { mode, ..Options::default() };
+        let options = ReplayOptions { mode, ..ReplayOptions::default() };
         let replayed = replay::<Arena>(&read, &options, &mut |_| {}).expect("a log of this build");
         let column = replayed.trace.table("frames").and_then(|frames| frames.column("server_time_us"));
-        let Some(Data::I64(stamps)) = column.map(|column| &column.data) else { panic!("no stamps") };
+        let Some(ColumnData::I64(stamps)) = column.map(|column| &column.data) else { panic!("no stamps") };
         let mut stamps = stamps.clone();
         // One goes player by player, the other by time.
         stamps.sort_unstable();

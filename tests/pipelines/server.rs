@@ -6,7 +6,7 @@ use crate::disc::{Disc, Discs, Rules, TELEPORT};
 use glam::Vec3;
 use hitreg::game::{Reason, Simulate};
 use hitreg::packet::{ClientPacket, Snapshot};
-use hitreg::pipeline::{Event, Judged, Limit, ServerPipeline, Setup};
+use hitreg::pipeline::{Event, JudgedShot, Limit, ServerPipeline, Setup};
 use hitreg::record::Execution;
 use hitreg::server::Server;
 use hitreg::settings::Settings;
@@ -24,7 +24,7 @@ struct Rig {
     seqs: [u32; 2],
     packets: u32,
     snapshots: Vec<(Micros, PlayerId, Snapshot<Disc>)>,
-    judged: Vec<Judged<Discs>>,
+    judged: Vec<JudgedShot<Discs>>,
     executed: Vec<(PlayerId, CommandSeq, Execution)>,
     joined: Vec<PlayerId>,
 }
@@ -88,7 +88,7 @@ impl Rig {
     }
 
     /// The target runs along x for a while, and the shooter stands below and shoots straight up at time `drawn_at` of its screen.
-    fn shoot_back(&mut self, behind_ms: i64) -> &Judged<Discs> {
+    fn shoot_back(&mut self, behind_ms: i64) -> &JudgedShot<Discs> {
         for _ in 0..100 {
             self.runs(TARGET, walk(500.0));
             self.tick();

@@ -1,32 +1,34 @@
 //! Sessions from seeds, held against what must be true of every one: a fixed number of seeds, and those that ever broke something.
 
-use hitreg::soak::{Broken, Exercised, Fault, Limits, Plan, Property, Stage, run, smaller};
+use hitreg::soak::{BrokenProperty, Fault, PlanLimits, SoakCoverage, SoakPlan, SoakProperty, Stage, run, smaller};
 
 /// How many seeds are tried here; `hitreg soak` tries any number.
 const SEEDS: u64 = 60;
 
 #[test]
 fn what_must_be_true_of_every_session_is_true_of_these() {
-    let (stage, mut exercised) = (Stage::default(), Exercised::default());
+    let (stage, mut exercised) = (Stage::default(), SoakCoverage::default());
     let kept = include_str!("../../fixtures/soak/seeds.txt").lines().filter(|line| !line.starts_with('#'));
     let kept =
         kept.map(|line| line.split(' ').next().and_then(|seed| seed.parse().ok()).expect("a seed and what it broke"));
     for seed in kept.chain(1..=SEEDS) {
-        match run(&stage, &Plan::of(seed, &Limits::default())) {
+        match run(&stage, &SoakPlan::of(seed, &PlanLimits::default())) {
             Ok(found) => exercised.add(&found),
-            Err(Broken { property, detail }) => panic!("hitreg soak --seed {seed}: {}: {detail}", property.name()),
+            Err(BrokenProperty { property, detail }) => {
+                panic!("hitreg soak --seed {seed}: {}: {detail}", property.name())
+            }
         }
     }
     // What was never held shows nothing. Shrinking costs too much to be tried often.
-    let never = |property: &&Property| **property != Property::Shrink && !exercised.held.contains_key(property);
-    assert_eq!(Property::ALL.iter().find(never), None, "{exercised:?}");
+    let never = |property: &&SoakProperty| **property != SoakProperty::Shrink && !exercised.held.contains_key(property);
+    assert_eq!(SoakProperty::ALL.iter().find(never), None, "{exercised:?}");
 }
 
 #[test]
 fn a_seed_comes_to_the_same_again() {
     let stage = Stage::default();
     for seed in [2, 3] {
-        let plan = Plan::of(seed, &Limits::default());
+        let plan = SoakPlan::of(seed, &PlanLimits::default());
         assert_eq!(run(&stage, &plan), run(&stage, &plan));
     }
 }
@@ -35,20 +37,20 @@ fn a_seed_comes_to_the_same_again() {
 #[test]
 fn what_is_found_is_made_smaller_while_it_shows_the_same() {
     let seed = (1..).find(|seed| {
-        let plan = Plan::of(*seed, &Limits::default());
+        let plan = SoakPlan::of(*seed, &PlanLimits::default());
         plan.players.len() == 4
             && !plan.faults.contains(&Fault::Lies)
             && plan.faults.len() > 4
             && plan.faults.contains(&Fault::Outages)
     });
-    let breaks = |plan: &Plan| {
+    let breaks = |plan: &SoakPlan| {
         let shows = plan.players.len() >= 2 && plan.faults.contains(&Fault::Outages) && plan.length_ms >= 300;
-        shows.then(|| Broken { property: Property::Replay, detail: format!("{} ms", plan.length_ms) })
+        shows.then(|| BrokenProperty { property: SoakProperty::Replay, detail: format!("{} ms", plan.length_ms) })
     };
     let seed = seed.expect("a seed of many");
-    let broken = breaks(&Plan::of(seed, &Limits::default())).expect("it breaks");
-    let (limits, broken) = smaller(&|plan| breaks(plan), seed, &Limits::default(), broken);
-    let plan = Plan::of(seed, &limits);
+    let broken = breaks(&SoakPlan::of(seed, &PlanLimits::default())).expect("it breaks");
+    let (limits, broken) = smaller(&|plan| breaks(plan), seed, &PlanLimits::default(), broken);
+    let plan = SoakPlan::of(seed, &limits);
     assert_eq!((plan.players.len(), plan.faults.len(), broken), (2, 1, breaks(&plan).expect("it still breaks")));
     assert!(plan.length_ms < 600, "{}", plan.length_ms);
 }

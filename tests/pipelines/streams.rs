@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::drawing::{Drawing, drawn};
-use hitreg::fairness::{Fairness, Weighing};
-use hitreg::golden::Gist;
-use hitreg::info::{Figures, Info};
+use hitreg::fairness::{Fairness, FairnessBuilder};
+use hitreg::golden::ReplaySummary;
+use hitreg::info::{InfoBuilder, SessionInfo};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
-    LogError, LogReader, Options as LogOptions, TraceReader, read_trace, write_session, write_trace_meanwhile,
+    LogError, LogReader, TraceReader, WriterOptions as LogOptions, read_trace, write_session, write_trace_meanwhile,
 };
 use hitreg::record::{Outline, Session, Stretch};
-use hitreg::replay::{Options, Ran, Source, Survey, replay, stream};
+use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, StreamReport, replay, stream};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use hitreg::trace::{Table, Trace, TraceHeader};
@@ -29,7 +29,7 @@ pub(crate) fn record(scenario: &Scenario) -> Session {
 pub(crate) fn record_by(scenario: &Scenario, rules: ArenaRules) -> Session {
     let rules = Arc::new(rules);
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Arena>(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
@@ -38,10 +38,10 @@ pub(crate) fn file(session: &Session, span: Micros) -> Vec<u8> {
     write_session(Vec::new(), session, LogOptions { span, ..LogOptions::live() }).expect("memory takes all")
 }
 
-pub(crate) fn survey(file: &[u8]) -> Survey {
+pub(crate) fn survey(file: &[u8]) -> LogSurvey {
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
-    let mut survey = Survey::new(&header);
+    let mut survey = LogSurvey::new(&header);
     while let Some(mut chunk) = reader.next_chunk().expect("a sound log") {
         survey.add(&header, &mut chunk);
     }
@@ -50,11 +50,11 @@ pub(crate) fn survey(file: &[u8]) -> Survey {
 }
 
 /// Replays a file as it is read, and says how many chunks were ahead of what was used at most.
-fn streamed(file: &[u8], options: &Options, to: &mut dyn FnMut(&TraceHeader, Table)) -> Ran {
+fn streamed(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&TraceHeader, Table)) -> StreamReport {
     let survey = survey(file);
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
-    let source = Source { header: &header, survey: &survey, start: None, keyframes: None };
+    let source = ReplaySource { header: &header, survey: &survey, start: None, keyframes: None };
     assert!(source.streams(options), "a session of one's own");
     let mut chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log"));
     let ran = stream::<Arena>(&source, &mut chunks, (options, false), to, &mut |_| {});
@@ -62,7 +62,7 @@ fn streamed(file: &[u8], options: &Options, to: &mut dyn FnMut(&TraceHeader, Tab
 }
 
 /// The rows of a replay, put together.
-pub(crate) fn together(file: &[u8], options: &Options) -> (Trace, Ran, BTreeMap<String, usize>) {
+pub(crate) fn together(file: &[u8], options: &ReplayOptions) -> (Trace, StreamReport, BTreeMap<String, usize>) {
     let mut trace = Trace::default();
     let mut parts = BTreeMap::new();
     let ran = streamed(file, options, &mut |header, rows| {
@@ -100,7 +100,7 @@ fn a_log_replayed_as_it_is_read_has_the_same_rows() {
     {
         let session =
             record(&Scenario { players, seconds: 40.0, preset: preset.to_owned(), link, ..Scenario::default() });
-        let options = Options { network: true, rollback_every: Some(64), ..Options::default() };
+        let options = ReplayOptions { network: true, rollback_every: Some(64), ..ReplayOptions::default() };
         let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
         assert!(whole.first_difference.is_none() && whole.hashes_compared > 500 && whole.rollbacks > 5);
         for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
@@ -116,14 +116,14 @@ fn a_log_replayed_as_it_is_read_has_the_same_rows() {
             assert!(parts["views"] > 2 && parts["frames"] > 2 && parts["packets"] > 2, "{parts:?}");
             assert_eq!((ran.hashes_compared, ran.rollbacks), (whole.hashes_compared, whole.rollbacks));
             assert!(ran.first_difference.is_none() && ran.rollback_error.is_none());
-            let mut gist = Gist::new(trace.header.clone(), true);
-            let (mut drawing, mut weighing) = (Drawing::default(), Weighing::default());
+            let mut gist = ReplaySummary::new(trace.header.clone(), true);
+            let (mut drawing, mut weighing) = (Drawing::default(), FairnessBuilder::default());
             streamed(&file, &options, &mut |_, rows| {
                 gist.add(&rows);
                 drawing.add(&rows);
                 weighing.add(&rows);
             });
-            assert_eq!((gist.digest(), gist.golden()), (trace.digest(), Gist::of(&whole.trace).golden()));
+            assert_eq!((gist.digest(), gist.golden()), (trace.digest(), ReplaySummary::of(&whole.trace).golden()));
             assert_eq!((gist.summary(), drawing.drawn()), (Summary::of(&whole.trace), drawn(&whole.trace)));
             assert_eq!(weighing.fairness(), Fairness::of(&whole.trace));
         }
@@ -136,9 +136,9 @@ fn what_was_heard_of_players_is_read_as_it_is_used() {
     let scenario = Scenario { players: 3, seconds: 12.0, link: bad_link(), ..Scenario::default() };
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    let mut recorder = Recorder::new(&mut session).hearing((0..3).map(PlayerId));
+    let mut recorder = SessionRecorder::new(&mut session).hearing((0..3).map(PlayerId));
     record_synthetic::<Arena>(&scenario, &rules, &mut recorder).expect("a good scenario");
-    let options = Options::default();
+    let options = ReplayOptions::default();
     let digests = |session: &Session| {
         let whole = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
         let (trace, ran, _) = together(&file(session, Micros::from_ms(300)), &options);
@@ -161,7 +161,7 @@ fn other_settings_find_the_recorded_links_in_the_log() {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set("client.cmd_hz", "50").expect("a setting");
     settings.set("server.update_hz", "33").expect("a setting");
-    let options = Options { network: true, ..Options::default() }.under(Some(settings), false);
+    let options = ReplayOptions { network: true, ..ReplayOptions::default() }.under(Some(settings), false);
     let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
     let (trace, ran, _) = together(&file(&session, Micros::from_ms(500)), &options);
     assert!(whole.first_difference.is_some() && ran.first_difference == whole.first_difference);
@@ -181,13 +181,13 @@ fn silent_players_are_waited_for_and_not_looked_for() {
         let sent: Vec<u32> = session.players[player].sent.iter().map(|packet| packet.number).collect();
         session.players[player].reached.retain(|arrival| sent.contains(&arrival.number));
     }
-    let options = Options::default();
+    let options = ReplayOptions::default();
     let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
     let file = file(&session, Micros::from_ms(500));
     let survey = survey(&file);
     let mut reader = LogReader::new(&file[..]).expect("a log");
     let header = reader.header().clone();
-    let source = Source { header: &header, survey: &survey, start: None, keyframes: None };
+    let source = ReplaySource { header: &header, survey: &survey, start: None, keyframes: None };
     let (read, most) = (RefCell::new(Micros::ZERO), RefCell::new(Micros::ZERO));
     let mut chunks = std::iter::from_fn(|| {
         let chunk: Option<Stretch> = reader.next_chunk().expect("a sound log");
@@ -195,7 +195,7 @@ fn silent_players_are_waited_for_and_not_looked_for() {
         *read.borrow_mut() = newest.unwrap_or(Micros::ZERO);
         chunk
     });
-    let mut gist = Gist::new(TraceHeader::default(), false);
+    let mut gist = ReplaySummary::new(TraceHeader::default(), false);
     let mut progress = |at: Micros| {
         let ahead = *read.borrow() - at;
         let most_so_far = *most.borrow();
@@ -212,7 +212,7 @@ fn silent_players_are_waited_for_and_not_looked_for() {
 #[test]
 fn a_trace_written_meanwhile_is_read_as_a_whole() {
     let session = record(&Scenario { players: 4, seconds: 40.0, link: bad_link(), ..Scenario::default() });
-    let options = Options { network: true, ..Options::default() };
+    let options = ReplayOptions { network: true, ..ReplayOptions::default() };
     let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
     let log = file(&session, Micros::from_s(1));
     let mut trace = Vec::new();
@@ -240,11 +240,11 @@ fn figures_of_a_log_are_the_same_however_it_is_cut() {
         session.players[2].frames.iter().rfind(|frame| frame.at < Micros::from_s(5)).map(|frame| frame.command.seq);
     let acked = last.expect("he played for four seconds");
     session.players[2].snapshots.iter_mut().filter(|s| silent(s.at)).for_each(|snapshot| snapshot.ack = acked);
-    let whole = Info::of(&session);
+    let whole = SessionInfo::of(&session);
     assert!(whole.packets.lost > Some(50) && whole.packets_up.lost > Some(50), "{whole:?}");
     for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
         let file = file(&session, span);
-        let mut figures = Figures::new(&session.header);
+        let mut figures = InfoBuilder::new(&session.header);
         let mut stretches = LogReader::new(&file[..]).expect("a log");
         let reader = LogReader::new(&file[..]).expect("a log");
         let torn = reader.outlines(&mut |outline| {
@@ -254,7 +254,7 @@ fn figures_of_a_log_are_the_same_however_it_is_cut() {
         });
         assert_eq!((torn.expect("a sound log"), figures.info(&session.header)), (None, whole.clone()));
         let cut = LogReader::new(&file[..file.len() - file.len() / 3]).expect("a log");
-        let mut figures = Figures::new(&session.header);
+        let mut figures = InfoBuilder::new(&session.header);
         let torn = cut.outlines(&mut |outline| figures.add(outline));
         assert!(torn.expect("up to the cut it is sound").is_some() && figures.info(&session.header) != whole);
     }

@@ -5,12 +5,12 @@
 use crate::disc::{Discs, Rules, TELEPORT};
 use crate::traces;
 use hitreg::bisect::bisect_ticks;
-use hitreg::diff::{DiffOptions, Verdict, diff};
+use hitreg::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg::log::{read_trace, write_trace};
 use hitreg::record::Session;
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::trace::schema::{self, FIRST, TABLES, TableSchema, effects, frames};
-use hitreg::trace::{Data, Trace};
+use hitreg::trace::{ColumnData, Trace};
 use hitreg::usercmd::Input;
 use hitreg::verify;
 
@@ -98,13 +98,13 @@ fn players_who_act_by_impulse_alone_exercise_something() {
     }
     // What was recorded of the server is of other input.
     session.ticks.iter_mut().for_each(|tick| tick.hash = None);
-    let replayed = || replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a replay");
+    let replayed = || replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a replay");
     let replays = [replayed(), replayed()];
     // Without hashes only a golden is left to hold a replay against.
     let golden = hitreg::golden::golden(&replays[0].trace);
-    let against = verify::Against { golden: Some(&golden), rollback: false };
+    let against = verify::VerifyReference { golden: Some(&golden), rollback: false };
     let verified = verify::judge(&session, Ok(&replays), against);
-    assert_eq!((verified.verdict, verified.detail), (verify::Verdict::Same, None));
+    assert_eq!((verified.verdict, verified.detail), (verify::LogVerdict::Same, None));
     assert_eq!(verified.exercised.active_usercmds, verified.exercised.usercmds);
 }
 
@@ -120,11 +120,11 @@ fn a_column_has_room_for_more_names_than_a_byte_tells_apart() {
     assert_eq!(effects::Columns::of(&back).kind.iter().collect::<Vec<_>>(), kinds);
     assert_eq!(back.digest(), trace.digest());
     let mut other = trace.clone();
-    if let Data::Name { codes, .. } = &mut other.tables[0].columns[2].data {
+    if let ColumnData::Name { codes, .. } = &mut other.tables[0].columns[2].data {
         codes[699] -= 256;
     }
     assert_ne!(other.digest(), trace.digest());
-    assert_eq!(diff(&trace, &other, &DiffOptions::default()).expect("no tolerance").verdict, Verdict::Differs);
+    assert_eq!(diff(&trace, &other, &DiffOptions::default()).expect("no tolerance").verdict, TraceVerdict::Differs);
 }
 
 /// A build of before a column came can still be compared with one of after.
@@ -142,11 +142,11 @@ fn what_an_older_build_cannot_have_written_is_no_difference() {
     assert_eq!(removed, ["lerp_msec", "roll", "impulse", "extra"]);
     for (a, b) in [(&old, &new), (&new, &old)] {
         let found = diff(a, b, &DiffOptions::default()).expect("no tolerance");
-        assert_eq!((found.verdict, found.first), (Verdict::Same, None));
+        assert_eq!((found.verdict, found.first), (TraceVerdict::Same, None));
         let frames = found.tables.iter().find(|table| table.name == frames::NAME).expect("frames");
         assert_eq!([&frames.shape.only_in_a[..], &frames.shape.only_in_b].concat(), removed);
     }
     let mut lacking = new.clone();
     lacking.tables[3].columns.retain(|column| column.name != "buttons");
-    assert_eq!(diff(&lacking, &new, &DiffOptions::default()).expect("no tolerance").verdict, Verdict::Differs);
+    assert_eq!(diff(&lacking, &new, &DiffOptions::default()).expect("no tolerance").verdict, TraceVerdict::Differs);
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hitreg::link::{LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
-use hitreg::trace::{Column, Data, Table, Trace, TraceHeader};
+use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 
 use crate::disc::{Discs, Rules};
 
@@ -21,37 +21,40 @@ pub(crate) fn small() -> Trace {
     let x = |(tick, player): (u32, u32)| if player == 1 { tick as f32 * 4.0 } else { 0.0 };
     let header = TraceHeader { game: "discs".into(), mode: "closed".into(), ..TraceHeader::default() };
     let bodies = vec![
-        column("tick", Data::U32(each().map(|(tick, _)| tick).collect())),
-        column("entity", Data::U32(each().map(|(_, player)| player).collect())),
-        column("origin.x", Data::F32(each().map(x).collect())),
-        column("origin.y", Data::F32(each().map(|(_, player)| player as f32 * 300.0).collect())),
-        column("velocity.x", Data::F32(each().map(|(_, player)| player as f32 * 250.0).collect())),
-        column("refire_ms", Data::U32(each().map(|(tick, player)| (1 - player) * (200 - tick * 16)).collect())),
+        column("tick", ColumnData::U32(each().map(|(tick, _)| tick).collect())),
+        column("entity", ColumnData::U32(each().map(|(_, player)| player).collect())),
+        column("origin.x", ColumnData::F32(each().map(x).collect())),
+        column("origin.y", ColumnData::F32(each().map(|(_, player)| player as f32 * 300.0).collect())),
+        column("velocity.x", ColumnData::F32(each().map(|(_, player)| player as f32 * 250.0).collect())),
+        column("refire_ms", ColumnData::U32(each().map(|(tick, player)| (1 - player) * (200 - tick * 16)).collect())),
     ];
     let executed = vec![
-        column("player", Data::U32(each().map(|(_, player)| player).collect())),
-        column("command", Data::U32(each().map(|(tick, _)| tick).collect())),
-        column("tick", Data::U32(each().map(|(tick, _)| tick).collect())),
+        column("player", ColumnData::U32(each().map(|(_, player)| player).collect())),
+        column("command", ColumnData::U32(each().map(|(tick, _)| tick).collect())),
+        column("tick", ColumnData::U32(each().map(|(tick, _)| tick).collect())),
         column("how", names(&["run", "stood_in", "missing", "late", "over_budget"], &[0; 16])),
     ];
     let frames = vec![
-        column("player", Data::U32(each().map(|(_, player)| player).collect())),
-        column("at_us", Data::I64(each().map(|(tick, _)| at_us(tick) - 8_000).collect())),
-        column("command", Data::U32(each().map(|(tick, _)| tick).collect())),
-        column("msec", Data::U32(vec![16; 16])),
-        column("yaw", Data::F32(each().map(|(_, player)| player as f32 * 90.0).collect())),
-        column("forwardmove", Data::F32(each().map(|(_, player)| player as f32 * 250.0).collect())),
-        column("buttons", Data::U32(each().map(|(tick, player)| u32::from(player == 0 && tick % 2 == 0)).collect())),
-        column("has_body", Data::U32(each().map(|(tick, _)| u32::from(tick > 1)).collect())),
-        column("own.origin.x", Data::F32(each().map(x).collect())),
+        column("player", ColumnData::U32(each().map(|(_, player)| player).collect())),
+        column("at_us", ColumnData::I64(each().map(|(tick, _)| at_us(tick) - 8_000).collect())),
+        column("command", ColumnData::U32(each().map(|(tick, _)| tick).collect())),
+        column("msec", ColumnData::U32(vec![16; 16])),
+        column("yaw", ColumnData::F32(each().map(|(_, player)| player as f32 * 90.0).collect())),
+        column("forwardmove", ColumnData::F32(each().map(|(_, player)| player as f32 * 250.0).collect())),
+        column(
+            "buttons",
+            ColumnData::U32(each().map(|(tick, player)| u32::from(player == 0 && tick % 2 == 0)).collect()),
+        ),
+        column("has_body", ColumnData::U32(each().map(|(tick, _)| u32::from(tick > 1)).collect())),
+        column("own.origin.x", ColumnData::F32(each().map(x).collect())),
     ];
     let corrections = vec![
-        column("player", Data::U32(vec![1, 1])),
-        column("at_us", Data::I64(vec![40_000, 104_000])),
-        column("command", Data::U32(vec![2, 6])),
+        column("player", ColumnData::U32(vec![1, 1])),
+        column("at_us", ColumnData::I64(vec![40_000, 104_000])),
+        column("command", ColumnData::U32(vec![2, 6])),
         column("result", names(&["exact", "near", "miss"], &[0, 2])),
-        column("error_units", Data::F32(vec![0.0, 1.5])),
-        column("reran", Data::U32(vec![0, 3])),
+        column("error_units", ColumnData::F32(vec![0.0, 1.5])),
+        column("reran", ColumnData::U32(vec![0, 3])),
         column("cause", names(&["none", "input_lost", "knockback"], &[0, 2])),
         column("evidence", names(&["none", "told"], &[0, 1])),
     ];
@@ -59,9 +62,9 @@ pub(crate) fn small() -> Trace {
         table(
             "ticks",
             vec![
-                column("tick", Data::U32(ticks().collect())),
-                column("at_us", Data::I64(ticks().map(at_us).collect())),
-                column("hash", Data::U64(ticks().map(|tick| 0x1234_5678_9abc_0000 + u64::from(tick)).collect())),
+                column("tick", ColumnData::U32(ticks().collect())),
+                column("at_us", ColumnData::I64(ticks().map(at_us).collect())),
+                column("hash", ColumnData::U64(ticks().map(|tick| 0x1234_5678_9abc_0000 + u64::from(tick)).collect())),
             ],
         ),
         table("bodies", bodies),
@@ -78,16 +81,19 @@ pub(crate) fn small() -> Trace {
 fn views() -> Vec<Column> {
     let each = || (2..=8u32).flat_map(|command| (0..2u32).map(move |player| (command, player)));
     vec![
-        column("player", Data::U32(each().map(|(_, player)| player).collect())),
-        column("command", Data::U32(each().map(|(command, _)| command).collect())),
-        column("drawn_at_us", Data::I64(each().map(|(command, _)| i64::from(command) * 16_000 - 108_000).collect())),
-        column("entity", Data::U32(each().map(|(_, player)| 1 - player).collect())),
+        column("player", ColumnData::U32(each().map(|(_, player)| player).collect())),
+        column("command", ColumnData::U32(each().map(|(command, _)| command).collect())),
+        column(
+            "drawn_at_us",
+            ColumnData::I64(each().map(|(command, _)| i64::from(command) * 16_000 - 108_000).collect()),
+        ),
+        column("entity", ColumnData::U32(each().map(|(_, player)| 1 - player).collect())),
         column(
             "origin.x",
-            Data::F32(each().map(|(command, player)| (1 - player) as f32 * (command * 4) as f32).collect()),
+            ColumnData::F32(each().map(|(command, player)| (1 - player) as f32 * (command * 4) as f32).collect()),
         ),
-        column("origin.y", Data::F32(vec![0.0; 14])),
-        column("origin.z", Data::F32(vec![0.0; 14])),
+        column("origin.y", ColumnData::F32(vec![0.0; 14])),
+        column("origin.z", ColumnData::F32(vec![0.0; 14])),
         column("how", names(&["interpolated", "extrapolated", "held"], &[0; 14])),
     ]
 }
@@ -95,26 +101,26 @@ fn views() -> Vec<Column> {
 fn shots() -> Vec<Column> {
     let reasons = ["hit", "blocked", "wide", "not run"];
     vec![
-        column("shooter", Data::U32(vec![0, 0])),
-        column("command", Data::U32(vec![4, 6])),
-        column("index", Data::U32(vec![0, 0])),
-        column("at_us", Data::I64(vec![64_000, 96_000])),
-        column("tick", Data::U32(vec![4, 6])),
+        column("shooter", ColumnData::U32(vec![0, 0])),
+        column("command", ColumnData::U32(vec![4, 6])),
+        column("index", ColumnData::U32(vec![0, 0])),
+        column("at_us", ColumnData::I64(vec![64_000, 96_000])),
+        column("tick", ColumnData::U32(vec![4, 6])),
         column("weapon", names(&["line"], &[0, 0])),
-        column("rewind_us", Data::I64(vec![140_000, 141_500])),
+        column("rewind_us", ColumnData::I64(vec![140_000, 141_500])),
         column("limit", names(&["none", "max_unlag"], &[0, 0])),
-        column("view_error_units", Data::F32(vec![0.0, 0.25])),
+        column("view_error_units", ColumnData::F32(vec![0.0, 0.25])),
         column("predicted_reason", names(&reasons, &[0, 0])),
         column("predicted_target", names(&["none", "p1"], &[1, 1])),
         column("reason", names(&reasons, &[0, 2])),
         column("target", names(&["none", "p1"], &[1, 0])),
         column("hitgroup", names(&["none", "chest"], &[1, 0])),
-        column("damage", Data::I64(vec![24, 0])),
-        column("pellets", Data::U32(vec![1, 0])),
+        column("damage", ColumnData::I64(vec![24, 0])),
+        column("pellets", ColumnData::U32(vec![1, 0])),
     ]
 }
 
-pub(crate) fn column(name: &str, data: Data) -> Column {
+pub(crate) fn column(name: &str, data: ColumnData) -> Column {
     Column::new(name, data)
 }
 
@@ -122,12 +128,12 @@ pub(crate) fn table(name: &str, columns: Vec<Column>) -> Table {
     Table::new(name, columns)
 }
 
-pub(crate) fn names(names: &[&str], codes: &[u32]) -> Data {
-    Data::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes: codes.to_vec() }
+pub(crate) fn names(names: &[&str], codes: &[u32]) -> ColumnData {
+    ColumnData::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes: codes.to_vec() }
 }
 
 /// The cells of one column, to be changed.
-pub(crate) fn data<'a>(trace: &'a mut Trace, table: &str, column: &str) -> &'a mut Data {
+pub(crate) fn data<'a>(trace: &'a mut Trace, table: &str, column: &str) -> &'a mut ColumnData {
     let table = trace.tables.iter_mut().find(|t| t.name == table).expect("the table");
     &mut table.columns.iter_mut().find(|c| c.name == column).expect("the column").data
 }
@@ -135,11 +141,11 @@ pub(crate) fn data<'a>(trace: &'a mut Trace, table: &str, column: &str) -> &'a m
 /// Changes one cell.
 pub(crate) fn set(trace: &mut Trace, table: &str, column: &str, row: usize, value: f64) {
     match data(trace, table, column) {
-        Data::U32(v) => v[row] = value as u32,
-        Data::U64(v) => v[row] = value as u64,
-        Data::I64(v) => v[row] = value as i64,
-        Data::F32(v) => v[row] = value as f32,
-        Data::Name { codes, .. } => codes[row] = value as u32,
+        ColumnData::U32(v) => v[row] = value as u32,
+        ColumnData::U64(v) => v[row] = value as u64,
+        ColumnData::I64(v) => v[row] = value as i64,
+        ColumnData::F32(v) => v[row] = value as f32,
+        ColumnData::Name { codes, .. } => codes[row] = value as u32,
     }
 }
 
@@ -150,11 +156,11 @@ pub(crate) fn reorder(table: &mut Table, order: &[usize]) {
     }
     for column in &mut table.columns {
         match &mut column.data {
-            Data::U32(v) => of(v, order),
-            Data::U64(v) => of(v, order),
-            Data::I64(v) => of(v, order),
-            Data::F32(v) => of(v, order),
-            Data::Name { codes, .. } => of(codes, order),
+            ColumnData::U32(v) => of(v, order),
+            ColumnData::U64(v) => of(v, order),
+            ColumnData::I64(v) => of(v, order),
+            ColumnData::F32(v) => of(v, order),
+            ColumnData::Name { codes, .. } => of(codes, order),
         }
     }
 }
@@ -165,7 +171,8 @@ pub(crate) fn session(seed: u64, seconds: f64, rules: Rules) -> Session {
     let scenario = Scenario { players: 4, seconds, seed, link, ..Scenario::default() };
     let header = scenario.header::<Discs>(&rules).expect("a good scenario");
     let mut session = Session::new(header);
-    record_synthetic::<Discs>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Discs>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session
 }
 
@@ -175,6 +182,6 @@ pub(crate) fn replayed(session: &Session, change: &[&str]) -> Trace {
     for pair in change {
         settings.set_pair(pair).expect("a good setting");
     }
-    let options = Options { settings: Some(settings), network: true, ..Options::default() };
+    let options = ReplayOptions { settings: Some(settings), network: true, ..ReplayOptions::default() };
     replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build").trace
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use glam::Vec3;
 use hitreg::client::Client;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Class, ClassId, Judge, Placed, Reason, Reconcile, Scene, Simulate, Sink, Verdict,
-    WorldSink, Wound, body,
+    BadCells, Body, Bots, Categorize, Class, ClassId, Judge, Placed, Reason, Reconcile, Scene, ShotVerdict, Simulate,
+    Sink, WorldSink, Wound, body,
 };
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
-use hitreg::pipeline::{Event, Netcode, Rollbacks, ServerPipeline, Setup, Ticked};
+use hitreg::pipeline::{Event, Netcode, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use hitreg::record::Presence;
 use hitreg::rng::Rng;
 use hitreg::server::Server;
@@ -154,18 +154,18 @@ impl Simulate for Yard {
 }
 
 impl Judge for Yard {
-    fn judge((): &(), fire: &Throw, targets: &[(EntityId, Thing)]) -> Verdict {
+    fn judge((): &(), fire: &Throw, targets: &[(EntityId, Thing)]) -> ShotVerdict {
         let ahead = Vec3::new(libm::cosf(fire.yaw.to_radians()), libm::sinf(fire.yaw.to_radians()), 0.0);
         let is_hit = |(id, body): &&(EntityId, Thing)| {
             let to = body.origin - fire.from;
             *id != fire.by && body.alive && to.dot(ahead) > 0.0 && to.cross(ahead).length() < 20.0
         };
         match targets.iter().find(is_hit) {
-            Some((target, _)) => Verdict {
+            Some((target, _)) => ShotVerdict {
                 reason: Reason::Hit,
                 wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => Verdict::miss(Reason::Missed),
+            None => ShotVerdict::miss(Reason::Missed),
         }
     }
 
@@ -179,7 +179,7 @@ impl Judge for Yard {
         _: PlayerId,
         _: &Usercmd,
         _: &Throw,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
         _: &mut impl WorldSink,
     ) {
         for wound in &verdict.wounds {
@@ -231,7 +231,7 @@ impl ServerPipeline<Yard> for Culling {
         self.server.handle_packet(now, player, packet);
     }
 
-    fn tick(&mut self, now: Micros) -> Ticked {
+    fn tick(&mut self, now: Micros) -> TickOutcome {
         let ticked = self.server.tick(now);
         for (player, (was, (_, thing))) in (0..).map(PlayerId).zip(self.is_there.iter_mut().zip(&self.server.world().0))
         {

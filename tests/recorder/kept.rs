@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use hitreg::log::read_session;
 use hitreg::record::{
-    ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, Field, PacketRecord, Presence, PresenceRecord,
-    Reason, Record, Scope, Session, ShotRecord, SnapshotRecord, Value,
+    ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, Field, OwnValue, PacketRecord, Presence,
+    PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
 };
-use hitreg::recorder::{Description, Options, Recorder, USERCMD_BYTES, usercmd_bytes};
+use hitreg::recorder::{Description, Recorder, RecorderOptions, USERCMD_BYTES, usercmd_bytes};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 
 use super::{about, at, tick, usercmd};
@@ -36,7 +36,7 @@ impl Write for Memory {
 #[test]
 fn the_last_moment_of_all_is_kept() {
     let memory = Memory::default();
-    let recorder = Recorder::to(memory.clone(), about(1), Options::patient()).unwrap();
+    let recorder = Recorder::to(memory.clone(), about(1), RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
     let end = Micros(i64::MAX);
     stream.usercmd(PlayerId(0), end, usercmd(1)).unwrap();
@@ -49,7 +49,8 @@ fn the_last_moment_of_all_is_kept() {
 #[test]
 fn every_kind_comes_back_as_it_was_pushed() {
     let memory = Memory::default();
-    let recorder = Recorder::to(memory.clone(), about(2).setting("sv_gravity", "800"), Options::patient()).unwrap();
+    let recorder =
+        Recorder::to(memory.clone(), about(2).setting("sv_gravity", "800"), RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
     let (p1, now) = (PlayerId(1), at(1));
     let records = [
@@ -95,16 +96,16 @@ fn what_only_the_game_knows_is_kept() {
     let lean = Field::new("lean", CellKind::F32, Scope::Movement);
     let cast = vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)];
     let about = about(2).usercmd_field(lean).kind("casts", cast).usercmd_bytes();
-    let recorder = Recorder::to(memory.clone(), about, Options::patient()).unwrap();
+    let recorder = Recorder::to(memory.clone(), about, RecorderOptions::patient()).unwrap();
     let casts = recorder.kind("casts").unwrap();
     let mut stream = recorder.stream();
     let bytes = |seq: u32| (0..seq % 21).map(|byte| (byte * seq) as u8).collect::<Vec<u8>>();
     for seq in 1..=1000 {
-        let own = [Value::Float(seq as f32 / 8.0)];
+        let own = [OwnValue::Float(seq as f32 / 8.0)];
         stream.usercmd_with(PlayerId(0), at(seq), usercmd(seq), &own).unwrap();
         stream.usercmd_bytes(PlayerId(0), at(seq), CommandSeq(seq), &bytes(seq)).unwrap();
     }
-    stream.row(casts, 1, at(1000), &[Value::Number(9), Value::Float(0.5)]).unwrap();
+    stream.row(casts, 1, at(1000), &[OwnValue::Number(9), OwnValue::Float(0.5)]).unwrap();
     recorder.finish().unwrap();
     let session = memory.session();
     let of = |kind: &str| session.unknown.iter().find(|records| records.kind == kind).expect("rows of that kind");
@@ -122,7 +123,7 @@ fn what_only_the_game_knows_is_kept() {
 #[test]
 fn from_many_threads_every_player_is_in_order() {
     let memory = Memory::default();
-    let recorder = Recorder::to(memory.clone(), about(16), Options::patient()).unwrap();
+    let recorder = Recorder::to(memory.clone(), about(16), RecorderOptions::patient()).unwrap();
     const COMMANDS: u32 = 3000;
     let barrier = std::sync::Barrier::new(5);
     std::thread::scope(|scope| {
@@ -165,7 +166,7 @@ fn from_many_threads_every_player_is_in_order() {
 #[test]
 fn what_comes_late_is_put_into_its_place_or_refused() {
     let memory = Memory::default();
-    let options = Options::patient();
+    let options = RecorderOptions::patient();
     let recorder = Recorder::to(memory.clone(), about(1), options).unwrap();
     let (mut server, mut network) = (recorder.stream(), recorder.stream());
     let behind = 20;
@@ -195,7 +196,7 @@ fn what_comes_late_is_put_into_its_place_or_refused() {
 fn a_server_alone_records_what_reached_it() {
     let memory = Memory::default();
     let about = Description::new("mygame").player("p0").usercmds_as_received();
-    let recorder = Recorder::to(memory.clone(), about, Options::patient()).unwrap();
+    let recorder = Recorder::to(memory.clone(), about, RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
     stream.usercmd(PlayerId(0), Micros(5), usercmd(1)).unwrap();
     stream.tick(Tick(1), Micros(6), Some(7)).unwrap();

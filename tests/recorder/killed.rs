@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hitreg::log::recover;
 use hitreg::record::Session;
-use hitreg::recorder::{Options, Recorder};
+use hitreg::recorder::{Recorder, RecorderOptions};
 use hitreg::units::{Micros, Tick};
 
 use super::{about, usercmd};
@@ -22,7 +22,7 @@ const KILLS: &str = "HITREG_TEST_KILLS";
 #[ignore = "started by another test"]
 fn records_until_it_is_killed() {
     let Ok(path) = std::env::var(PATH) else { return };
-    let recorder = Recorder::create(Path::new(&path), about(4), Options::default()).unwrap();
+    let recorder = Recorder::create(Path::new(&path), about(4), RecorderOptions::default()).unwrap();
     let (mut stream, began) = (recorder.stream(), Instant::now());
     let mut out = std::io::stdout();
     for tick in 1.. {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use hitreg::record::{
-    Execution, ExecutionRecord, FrameRecord, GapCause, Presence, PresenceRecord, Record, Session, Value,
+    Execution, ExecutionRecord, FrameRecord, GapCause, OwnValue, Presence, PresenceRecord, Record, Session,
 };
-use hitreg::recorder::{FinishError, Options, Recorder, Rotation, USERCMD_BYTES, usercmd_bytes};
+use hitreg::recorder::{FinishError, Recorder, RecorderOptions, Rotation, USERCMD_BYTES, usercmd_bytes};
 use hitreg::store::read_log;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Tick};
 
@@ -75,7 +75,7 @@ fn can_be_played(part: &Session, number: u32, after: u32) {
 fn a_server_that_runs_for_weeks_writes_file_after_file_and_each_is_a_whole_log() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("duel.hitlog");
-    let mut options = Options::patient();
+    let mut options = RecorderOptions::patient();
     options.rotation = Some(Rotation { after: Micros::from_s(3), bytes: u64::MAX });
     let recorder = Recorder::create(&path, about(2).usercmd_bytes(), options).unwrap();
     play(&recorder, 1..=1000);
@@ -103,7 +103,7 @@ fn a_server_that_runs_for_weeks_writes_file_after_file_and_each_is_a_whole_log()
 #[test]
 fn a_file_of_so_many_bytes_gives_way_to_the_next() {
     let folder = tempfile::tempdir().unwrap();
-    let mut options = Options::patient();
+    let mut options = RecorderOptions::patient();
     options.rotation = Some(Rotation { after: Micros::from_s(3600), bytes: 4096 });
     let recorder = Recorder::create(&folder.path().join("long.hitlog"), about(2).usercmd_bytes(), options).unwrap();
     for part in 0..6 {
@@ -122,7 +122,7 @@ fn a_file_of_so_many_bytes_gives_way_to_the_next() {
 fn the_last_stretch_is_saved_when_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let keep = Micros::from_s(10);
-    let recorder = Recorder::keep_last(keep, about(2).usercmd_bytes(), Options::patient()).unwrap();
+    let recorder = Recorder::keep_last(keep, about(2).usercmd_bytes(), RecorderOptions::patient()).unwrap();
     play(&recorder, 1..=500);
     let (early, late) = (folder.path().join("early.hitlog"), folder.path().join("late.hitlog"));
     recorder.save(&early).unwrap();
@@ -151,7 +151,7 @@ fn the_last_stretch_is_saved_when_it_is_asked_for() {
 
 #[test]
 fn a_recorder_that_keeps_nothing_says_so() {
-    let recorder = Recorder::to(std::io::sink(), about(1), Options::default()).unwrap();
+    let recorder = Recorder::to(std::io::sink(), about(1), RecorderOptions::default()).unwrap();
     let refused = recorder.save(Path::new("nothing.hitlog")).unwrap_err();
     assert!(matches!(refused, FinishError::NothingKept), "{refused}");
 }
@@ -168,17 +168,17 @@ fn a_recorder_writes_a_trace_as_it_writes_a_log() {
     let push = |recorder: Recorder| {
         let mut stream = recorder.stream();
         for number in 1..=300 {
-            let values = [Value::Float(number as f32 / 8.0)];
+            let values = [OwnValue::Float(number as f32 / 8.0)];
             stream.usercmd_with(PlayerId(0), at(number), usercmd(number), &values).unwrap();
             tick(&mut stream, 0, number).unwrap();
             stream.body(Tick(number), PlayerId(1).entity(), Default::default(), &[number, 7]).unwrap();
-            stream.row(0, 1, at(number), &[Value::Number(number.into())]).unwrap();
+            stream.row(0, 1, at(number), &[OwnValue::Number(number.into())]).unwrap();
             let shot = hitreg::record::ShotRecord { command: CommandSeq(number), at: at(number), ..Default::default() };
             stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
         }
         recorder.finish().unwrap();
     };
-    push(Recorder::create(&log, own(), Options::patient()).unwrap());
+    push(Recorder::create(&log, own(), RecorderOptions::patient()).unwrap());
     let digest = hitreg::trace::Digest::of_bytes(&std::fs::read(&log).unwrap());
     push(Recorder::trace(&trace, own(), digest).unwrap());
     let (session, trace) = (read_log(&log).unwrap(), hitreg::store::read_trace(&trace).unwrap());

@@ -1,7 +1,7 @@
 //! What does not fit is refused with a sentence, and harms nothing.
 
-use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, Field, Record, Scope, Value};
-use hitreg::recorder::{Description, FinishError, Options, Recorder};
+use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, Field, OwnValue, Record, Scope};
+use hitreg::recorder::{Description, FinishError, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 use super::kept::Memory;
@@ -11,7 +11,7 @@ use super::{about, tick, usercmd};
 fn what_does_not_fit_is_refused_and_harms_nothing() {
     let memory = Memory::default();
     let own = about(2).kind("casts", vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)]);
-    let recorder = Recorder::to(memory.clone(), own, Options::patient()).unwrap();
+    let recorder = Recorder::to(memory.clone(), own, RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
     let now = Micros(10);
     let refused = [
@@ -21,8 +21,8 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
         stream.body(Tick(1), EntityId(0), ClassId(0), &[1]),
         stream.body(Tick(1), EntityId(0), ClassId(1), &[1, 2]),
         stream.row(1, 0, now, &[]),
-        stream.row(0, 0, now, &[Value::Number(1)]),
-        stream.row(0, 0, now, &[Value::Float(1.0), Value::Number(1)]),
+        stream.row(0, 0, now, &[OwnValue::Number(1)]),
+        stream.row(0, 0, now, &[OwnValue::Float(1.0), OwnValue::Number(1)]),
         stream.usercmd_bytes(PlayerId(0), now, CommandSeq(1), &[1]),
         stream.usercmd_with(PlayerId(0), now, usercmd(1), &[]),
     ];
@@ -70,7 +70,7 @@ fn a_description_that_is_none_is_refused() {
         (about(1).client_side(7, PlayerId(1)), "it is the side of player 1, and there are 1 players"),
     ];
     for (about, said) in cases {
-        let error = Recorder::to(Vec::new(), about, Options::default()).unwrap_err();
+        let error = Recorder::to(Vec::new(), about, RecorderOptions::default()).unwrap_err();
         assert!(matches!(error, FinishError::Description(_)), "{error}");
         assert_eq!(error.to_string(), format!("the description of the session: {said}"));
     }
@@ -80,10 +80,10 @@ fn a_description_that_is_none_is_refused() {
 fn a_recording_does_not_replace_another_and_stands_under_its_name_when_it_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
-    let recorder = Recorder::create(&path, about(1), Options::default()).unwrap();
+    let recorder = Recorder::create(&path, about(1), RecorderOptions::default()).unwrap();
     assert!(!path.exists() && folder.path().join("a.hitlog.part").exists());
     tick(&mut recorder.stream(), 1, 1).unwrap();
     recorder.finish().unwrap();
     assert!(path.exists() && !folder.path().join("a.hitlog.part").exists());
-    assert!(matches!(Recorder::create(&path, about(1), Options::default()), Err(FinishError::Store(_))));
+    assert!(matches!(Recorder::create(&path, about(1), RecorderOptions::default()), Err(FinishError::Store(_))));
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use hitreg::record::GapCause;
-use hitreg::recorder::{Options, PushError, Recorder};
+use hitreg::recorder::{PushError, Recorder, RecorderOptions};
 use hitreg::units::{Micros, PlayerId};
 
 use super::kept::Memory;
@@ -32,7 +32,7 @@ impl Write for Stuck {
 #[test]
 fn when_the_disk_cannot_keep_up_whole_chunks_are_dropped_and_a_gap_says_so() {
     let (memory, (answer, asked)) = (Memory::default(), channel());
-    let recorder = Recorder::to(Stuck(memory.clone(), asked, false), about(16), Options::default()).unwrap();
+    let recorder = Recorder::to(Stuck(memory.clone(), asked, false), about(16), RecorderOptions::default()).unwrap();
     let mut stream = recorder.stream();
     for number in 1..=6000 {
         // Who waited for this disk would wait for ever.
@@ -63,7 +63,7 @@ fn when_the_disk_cannot_keep_up_whole_chunks_are_dropped_and_a_gap_says_so() {
 #[test]
 fn when_a_stream_is_full_records_are_refused_and_a_gap_says_so() {
     let memory = Memory::default();
-    let mut options = Options::default();
+    let mut options = RecorderOptions::default();
     options.ring = 64;
     let recorder = Recorder::to(memory.clone(), about(1), options).unwrap();
     let mut stream = recorder.stream();
@@ -105,7 +105,7 @@ impl Write for Full {
 
 #[test]
 fn a_full_disk_stops_the_recording_and_the_end_says_why() {
-    let recorder = Recorder::to(Full(4096), about(1), Options::default()).unwrap();
+    let recorder = Recorder::to(Full(4096), about(1), RecorderOptions::default()).unwrap();
     let mut stream = recorder.stream();
     let stopped = (1..=100_000).find_map(|number| {
         if number % 100 == 0 {

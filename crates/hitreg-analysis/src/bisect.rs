@@ -9,18 +9,18 @@ mod rerun;
 
 use serde::Serialize;
 
-pub use cause::{Found, Why};
-pub use predicted::{Predicted, predicted};
-pub use rerun::{Reran, Rerun, Step};
+pub use cause::{CauseFinding, DivergenceCause};
+pub use predicted::{PredictionTraces, predicted};
+pub use rerun::{RerunFn, RerunResult, RerunStep};
 
-use crate::diff::{DiffError, DiffOptions, Divergence, Verdict, diff};
+use crate::diff::{DiffError, DiffOptions, Divergence, TraceVerdict, diff};
 use hitreg_log::trace::Trace;
 
 /// Where two runs diverge, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TickBisection {
     /// Whether the runs diverge.
-    pub verdict: Verdict,
+    pub verdict: TraceVerdict,
     /// Why the runs cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
@@ -31,9 +31,9 @@ pub struct TickBisection {
     /// The first divergence in session time: its tick, entity and field.
     pub first: Option<Divergence>,
     /// Why the runs diverge there.
-    pub cause: Option<Found>,
+    pub cause: Option<CauseFinding>,
     /// The result of running that tick's usercmds again from the last common state.
-    pub reran: Option<Reran>,
+    pub reran: Option<RerunResult>,
 }
 
 /// Finds where two runs diverge, and why. `rerun` runs one usercmd in one of the two builds. Without it, the cause is a
@@ -48,7 +48,7 @@ pub fn bisect_ticks(
     a: &Trace,
     b: &Trace,
     options: &DiffOptions,
-    rerun: Option<&mut Rerun<'_>>,
+    rerun: Option<&mut RerunFn<'_>>,
 ) -> Result<TickBisection, DiffError> {
     let found = diff(a, b, options)?;
     let ticks_compared = found.tables.iter().find(|t| t.name == "ticks").map_or(0, |t| t.rows.compared);

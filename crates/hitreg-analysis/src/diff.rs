@@ -33,33 +33,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use cell::{Class, Value};
+pub use cell::{CellValue, DifferenceClass};
 pub use changed::ChangedShots;
-use distributions::Tally;
-pub use distributions::{Causes, Corrected, Interpolation, Reconciliation, Views};
-pub use divergence::{Divergence, Values, What};
-pub use follow::{FieldDiff, Growth, Largest, SeriesDiff};
-pub use hits::{Change, ChangedShot, Hits, Outcome, Text};
+use distributions::TraceTally;
+pub use distributions::{Causes, CorrectedCounts, InterpolationDiff, Reconciliation, ViewCounts};
+pub use divergence::{Divergence, DivergenceKind, Values};
+pub use follow::{FieldDiff, Growth, LargestError, SeriesDiff};
+pub use hits::{ChangedShot, HitChanges, Outcome, SharedText, ShotChange};
 pub use keys::Side;
-pub use options::{DiffError, DiffOptions, On, Tolerance, Tolerances};
-pub use place::{Named, Place, Row};
+pub use options::{DiffError, DiffOptions, DiffScope, Tolerance, Tolerances};
+pub use place::{NamedValue, Place, RowDump};
 pub use settings::{ChangedSetting, settings_that_differ};
-pub use shape::Shape;
-pub use table::{Rows, Status, TableDiff};
-pub use usercmds::Ran;
+pub use shape::ColumnDifference;
+pub use table::{RowCounts, Status, TableDiff};
+pub use usercmds::UsercmdRow;
 
-use clock::Clock;
-use exactness::Exactness;
-use hitreg_log::trace::schema::{FIRST, Joined, TableSchema, bodies, corrections, frames, shots, ticks, views};
+use clock::TickTimes;
+use exactness::TableExactness;
+use hitreg_log::trace::schema::{FIRST, JoinRule, TableSchema, bodies, corrections, frames, shots, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource};
-use keys::Key;
-use table::{Compared, compare};
+use keys::RowKey;
+use table::{ComparedTable, compare};
 
 /// The differences between two traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceDiff {
     /// The verdict on the traces.
-    pub verdict: Verdict,
+    pub verdict: TraceVerdict,
     /// Why the traces cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
@@ -72,23 +72,23 @@ pub struct TraceDiff {
     pub settings_without_effect: Vec<ChangedSetting>,
     /// The worst class of all differences. Hashes only count if nothing else differs, because they follow from the
     /// rest.
-    pub worst: Option<Class>,
+    pub worst: Option<DifferenceClass>,
     /// The first divergence in session time.
     pub first: Option<Divergence>,
     /// The differences by table: A's tables in A's order, then the tables that only B has.
     pub tables: Vec<TableDiff>,
     /// Counts of shots by their result in A and in B.
-    pub hits: Hits,
+    pub hits: HitChanges,
     /// The predictions of both traces.
     pub reconciliation: Reconciliation,
     /// The views of both traces: how the other entities were drawn.
-    pub interpolation: Interpolation,
+    pub interpolation: InterpolationDiff,
 }
 
 /// The verdict on two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum TraceVerdict {
     /// Everything that was compared is equal, or within the given tolerances, and at least one row was compared.
     Same,
     /// Something differs.
@@ -115,7 +115,7 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
     let (left, right) = (a.tables(), b.tables());
     let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
     options.tolerances.check(&shapes, options.on)?;
-    let clocks = [Clock::of(a).map_err(DiffError::Unread)?, Clock::of(b).map_err(DiffError::Unread)?];
+    let clocks = [TickTimes::of(a).map_err(DiffError::Unread)?, TickTimes::of(b).map_err(DiffError::Unread)?];
     let clocks = [&clocks[0], &clocks[1]];
     let mut compared = compare_tables([a, b], [&left, &right], clocks, options)?;
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
@@ -125,8 +125,8 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
     let echo = firsts().find(|d| d.is_echo_of(&changed)).and_then(Divergence::echo_note);
     let first = first.map(|found| with_surroundings(found, [a, b], clocks)).transpose()?;
     let hits = besides(&mut compared, shots::NAME).hits;
-    let tallies = |of: &mut Compared, name: &str| -> Result<[Tally; 2], DiffError> {
-        let all = |trace| Tally::of(trace, name).map_err(DiffError::Unread);
+    let tallies = |of: &mut ComparedTable, name: &str| -> Result<[TraceTally; 2], DiffError> {
+        let all = |trace| TraceTally::of(trace, name).map_err(DiffError::Unread);
         of.tallies.take().map_or_else(|| Ok([all(a)?, all(b)?]), Ok)
     };
     let mut acks = besides(&mut compared, corrections::NAME);
@@ -134,7 +134,7 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
     let reconciliation = Reconciliation::of([&of_acks[0], &of_acks[1]], acks.causes);
     let mut drawn = besides(&mut compared, views::NAME);
     let of_drawn = tallies(&mut drawn, views::NAME)?;
-    let interpolation = Interpolation::of([&of_drawn[0], &of_drawn[1]], drawn.diff.rows.compared, &drawn.apart);
+    let interpolation = InterpolationDiff::of([&of_drawn[0], &of_drawn[1]], drawn.diff.rows.compared, &drawn.apart);
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
     let (verdict, untestable) = judge(headers, &tables, options);
@@ -158,18 +158,18 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
 }
 
 /// Takes a table's additional results out of `compared`, with its row counts. The table's differences stay there.
-fn besides(compared: &mut [Compared], name: &str) -> Compared {
-    let Some(of) = compared.iter_mut().find(|c| c.diff.name == name) else { return Compared::default() };
+fn besides(compared: &mut [ComparedTable], name: &str) -> ComparedTable {
+    let Some(of) = compared.iter_mut().find(|c| c.diff.name == name) else { return ComparedTable::default() };
     let besides = std::mem::take(of);
     let rows = besides.diff.rows;
     of.diff = besides.diff;
-    Compared { diff: TableDiff { rows, ..TableDiff::default() }, ..besides }
+    ComparedTable { diff: TableDiff { rows, ..TableDiff::default() }, ..besides }
 }
 
 fn with_surroundings(
     mut found: Divergence,
     [a, b]: [&dyn TraceSource; 2],
-    clocks: [&Clock; 2],
+    clocks: [&TickTimes; 2],
 ) -> Result<Divergence, DiffError> {
     if let [Some(a), Some(b)] = [a, b].map(TraceSource::in_memory) {
         found.look_around([a, b], clocks);
@@ -186,17 +186,17 @@ fn find<'t>(tables: &[(&'t Table, u64)], name: &str) -> Option<(&'t Table, u64)>
 }
 
 /// The tables of a trace, without rows, each with its number of rows.
-type Told<'t> = [(&'t Table, u64)];
+type TableList<'t> = [(&'t Table, u64)];
 
 fn compare_tables(
     traces: [&dyn TraceSource; 2],
-    [left, right]: [&Told<'_>; 2],
-    clocks: [&Clock; 2],
+    [left, right]: [&TableList<'_>; 2],
+    clocks: [&TickTimes; 2],
     options: &DiffOptions,
-) -> Result<Vec<Compared>, DiffError> {
+) -> Result<Vec<ComparedTable>, DiffError> {
     let none = BTreeSet::new();
     let fields = fields(left.iter().chain(right));
-    let exactness = |tolerated_ticks| Exactness {
+    let exactness = |tolerated_ticks| TableExactness {
         tolerances: &options.tolerances,
         on: options.on,
         fields: &fields,
@@ -214,30 +214,30 @@ fn compare_tables(
         [Some(a), Some(b)] => Some((anchored(a, b), [a, b])),
         _ => None,
     };
-    let twice = |of: &Told<'_>, name: &str| of.iter().filter(|(table, _)| table.name == name).count() > 1;
+    let twice = |of: &TableList<'_>, name: &str| of.iter().filter(|(table, _)| table.name == name).count() > 1;
     let one = |of: &&(&Table, u64)| {
         let table = of.0;
         if twice(left, &table.name) || twice(right, &table.name) {
-            return Ok(Compared::twice(&table.name));
+            return Ok(ComparedTable::twice(&table.name));
         }
         let Some(other) = find(right, &table.name) else {
-            return Ok(Compared::only(Side::A, &table.name, of.1));
+            return Ok(ComparedTable::only(Side::A, &table.name, of.1));
         };
         if let Some((anchored, _)) = in_memory {
-            let key = Key::of(table, other.0, options);
-            let judged_alone = key.joined != Joined::WithTheirTime || anchored;
+            let key = RowKey::of(table, other.0, options);
+            let judged_alone = key.joined != JoinRule::WithTheirTime || anchored;
             // Shots and corrections are joined even if they are equal, because they are counted side by side.
             let counted = [shots::NAME, corrections::NAME].contains(&table.name.as_str());
             if judged_alone && !counted && same_bits(table, other.0) {
-                return Ok(Compared::same(table, &key));
+                return Ok(ComparedTable::same(table, &key));
             }
         }
         compare(traces, [**of, other], clocks, options, &exactness(&tolerated))
     };
     let tables = compared_here.par_iter();
-    let mut compared: Vec<Compared> = tables.map(one).collect::<Result<_, _>>()?;
+    let mut compared: Vec<ComparedTable> = tables.map(one).collect::<Result<_, _>>()?;
     let lacking = right.iter().filter(counted).filter(|(table, _)| find(left, &table.name).is_none());
-    compared.extend(lacking.map(|(table, rows)| Compared::only(Side::B, &table.name, *rows)));
+    compared.extend(lacking.map(|(table, rows)| ComparedTable::only(Side::B, &table.name, *rows)));
     Ok(compared)
 }
 
@@ -262,8 +262,8 @@ fn anchored(a: &Trace, b: &Trace) -> bool {
 fn same_bits(a: &Table, b: &Table) -> bool {
     a.columns.len() == b.columns.len()
         && a.columns.iter().zip(&b.columns).all(|(a, b)| {
-            let cells = cell::Cells::of(&a.data, &b.data);
-            let same = |cells: cell::Cells<'_>| cells.same_bits(0..a.data.len());
+            let cells = cell::CellPair::of(&a.data, &b.data);
+            let same = |cells: cell::CellPair<'_>| cells.same_bits(0..a.data.len());
             a.name == b.name && a.data.len() == b.data.len() && cells.is_some_and(same)
         })
 }
@@ -275,10 +275,10 @@ fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
     (at.is_none(), at, rank, divergence.table.clone())
 }
 
-fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions) -> (Verdict, Option<String>) {
+fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions) -> (TraceVerdict, Option<String>) {
     let (game_a, game_b) = (&a.game, &b.game);
     if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
-        return (Verdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
+        return (TraceVerdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
     }
     // A column or table that the format gained later may be missing from an older build. With `overlap_only`, missing
     // tables do not count.
@@ -290,25 +290,25 @@ fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions)
         Status::Same | Status::WithinTolerance | Status::Untestable => false,
     };
     if tables.iter().any(|t| differs(&t)) {
-        return (Verdict::Differs, None);
+        return (TraceVerdict::Differs, None);
     }
     if let Some(table) = tables.iter().find(|t| t.status == Status::Untestable) {
         let reason = table.untestable.as_deref().unwrap_or_default();
-        return (Verdict::Untestable, Some(format!("table `{}`: {reason}", table.name)));
+        return (TraceVerdict::Untestable, Some(format!("table `{}`: {reason}", table.name)));
     }
     match tables.iter().map(|t| t.rows.compared).sum() {
-        0 => (Verdict::Untestable, Some("the traces have no rows in common that could be compared".to_owned())),
-        1.. => (Verdict::Same, None),
+        0 => (TraceVerdict::Untestable, Some("the traces have no rows in common that could be compared".to_owned())),
+        1.. => (TraceVerdict::Same, None),
     }
 }
 
-fn worst(tables: &[TableDiff]) -> Option<Class> {
+fn worst(tables: &[TableDiff]) -> Option<DifferenceClass> {
     let lacks = |t: &TableDiff| t.rows.only_in_a + t.rows.only_in_b + t.rows.other_time > 0;
     if tables.iter().any(lacks) {
-        return Some(Class::Difference);
+        return Some(DifferenceClass::Difference);
     }
     let classes = || tables.iter().flat_map(|t| &t.fields).map(|f| f.class);
-    classes().filter(|class| *class != Class::Hash).max().or_else(|| classes().max())
+    classes().filter(|class| *class != DifferenceClass::Hash).max().or_else(|| classes().max())
 }
 
 fn notes([a, b]: [&TraceHeader; 2]) -> Vec<String> {

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, VecDeque};
 use glam::Vec3;
 use serde::Serialize;
 
-use hitreg_log::stats::{Counted, Tail};
+use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::trace::schema::{bodies, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
 
 /// The views that were drawn in one way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Drawn {
+pub struct DrawingScore {
     /// The category, if the client drew by category; else how the place was found.
     pub by: String,
     /// How many views there are.
@@ -26,7 +26,7 @@ pub struct Drawn {
 
 /// The views of a trace by way of drawing, in the order of the names. Empty if the trace has no places of entities, as
 /// in a replay of clients alone.
-pub fn drawn(trace: &Trace) -> Vec<Drawn> {
+pub fn drawn(trace: &Trace) -> Vec<DrawingScore> {
     let mut drawing = Drawing::default();
     for name in [ticks::NAME, bodies::NAME, views::NAME] {
         trace.table(name).into_iter().for_each(|table| drawing.gather(table));
@@ -42,13 +42,13 @@ const KEPT: Micros = Micros::from_s(64);
 #[derive(Debug, Default)]
 pub struct Drawing {
     times: BTreeMap<u32, i64>,
-    truth: Truth,
+    truth: ServerPositions,
     /// The rows since the last rows of `ticks`.
     bodies: Vec<Table>,
     views: Vec<Table>,
     /// Views of times for which no places are known yet.
     ahead: Vec<View>,
-    by: BTreeMap<String, (u64, Counted)>,
+    by: BTreeMap<String, (u64, CountedValues)>,
     /// Whether the replay has no places of entities.
     is_untold: bool,
 }
@@ -96,13 +96,17 @@ impl Drawing {
     }
 
     /// The views by way of drawing, after all rows.
-    pub fn drawn(mut self) -> Vec<Drawn> {
+    pub fn drawn(mut self) -> Vec<DrawingScore> {
         self.look(true);
         // The trace has no places of entities.
         if self.truth.newest_us.is_none() {
             return Vec::new();
         }
-        let named = |(by, (views, errors)): (String, (u64, Counted))| Drawn { by, views, error_units: errors.tail() };
+        let named = |(by, (views, errors)): (String, (u64, CountedValues))| DrawingScore {
+            by,
+            views,
+            error_units: errors.tail(),
+        };
         self.by.into_iter().map(named).collect()
     }
 
@@ -160,24 +164,24 @@ impl Drawing {
 
 /// The places of all entities on the server.
 #[derive(Debug, Default)]
-struct Truth {
+struct ServerPositions {
     /// In ascending order of entity id.
-    entities: Vec<Entity>,
+    entities: Vec<EntityHistory>,
     newest_us: Option<i64>,
 }
 
 /// The states of one entity.
 #[derive(Debug)]
-struct Entity {
+struct EntityHistory {
     number: u32,
     /// In ascending order of time.
-    states: VecDeque<State>,
+    states: VecDeque<BodySample>,
     /// The index of the last requested state.
     asked: usize,
 }
 
 #[derive(Debug)]
-struct State {
+struct BodySample {
     at_us: i64,
     origin: Vec3,
     teleports: u32,
@@ -186,7 +190,7 @@ struct State {
 /// Offsets from the last requested state that are tried first.
 const NEAR: [isize; 7] = [0, 1, -1, 2, -2, 3, -3];
 
-impl Truth {
+impl ServerPositions {
     fn add(&mut self, table: &Table, times: &BTreeMap<u32, i64>) {
         let rows = bodies::Columns::read(table);
         let [x, y, z] = ["origin.x", "origin.y", "origin.z"].map(|name| table.f32s(name));
@@ -198,16 +202,16 @@ impl Truth {
             let ([Some(x), Some(y), Some(z)], Some(at_us)) = (origin, at_us) else { continue };
             let teleports = teleports.get(row).copied().unwrap_or_default();
             let place = self.place_of(*entity).unwrap_or_else(|place| {
-                self.entities.insert(place, Entity { number: *entity, states: VecDeque::new(), asked: 0 });
+                self.entities.insert(place, EntityHistory { number: *entity, states: VecDeque::new(), asked: 0 });
                 place
             });
-            self.entities[place].states.push_back(State { at_us, origin: Vec3::new(x, y, z), teleports });
+            self.entities[place].states.push_back(BodySample { at_us, origin: Vec3::new(x, y, z), teleports });
         }
     }
 
     /// Forgets the states that only a request for a time before this one needs.
     fn forget(&mut self, before_us: i64) {
-        self.entities.retain_mut(|Entity { states, .. }| {
+        self.entities.retain_mut(|EntityHistory { states, .. }| {
             while states.get(1).is_some_and(|next| next.at_us < before_us) {
                 states.pop_front();
             }
@@ -228,9 +232,9 @@ impl Truth {
     /// last, and across a teleport.
     fn at(&mut self, entity: u32, at_us: i64) -> Option<Vec3> {
         let place = self.place_of(entity).ok()?;
-        let Entity { states, asked, .. } = &mut self.entities[place];
+        let EntityHistory { states, asked, .. } = &mut self.entities[place];
         let is_at = |place: usize| {
-            let is_before = |state: &State| state.at_us < at_us;
+            let is_before = |state: &BodySample| state.at_us < at_us;
             place.checked_sub(1).and_then(|before| states.get(before)).is_none_or(is_before)
                 && !states.get(place).is_some_and(is_before)
         };
@@ -254,7 +258,7 @@ impl Truth {
 mod tests {
     use super::*;
     use hitreg_log::trace::schema::{bodies, ticks, views};
-    use hitreg_log::trace::{Column, Data};
+    use hitreg_log::trace::{Column, ColumnData};
 
     /// One entity that moves by 10 units per tick of 10 ms, and teleports in the last tick.
     fn moving() -> Trace {
@@ -263,12 +267,12 @@ mod tests {
             ticks.push(ticks::Row { tick, at_us: i64::from(tick) * 10_000, hash: 0 });
             bodies.push(bodies::Row { tick, entity: 1 });
         }
-        let zero = || Data::F32(vec![0.0; 4]);
+        let zero = || ColumnData::F32(vec![0.0; 4]);
         let fields = vec![
-            Column::new("origin.x", Data::F32(vec![10.0, 20.0, 30.0, 900.0])),
+            Column::new("origin.x", ColumnData::F32(vec![10.0, 20.0, 30.0, 900.0])),
             Column::new("origin.y", zero()),
             Column::new("origin.z", zero()),
-            Column::new("teleports", Data::U32(vec![0, 0, 0, 1])),
+            Column::new("teleports", ColumnData::U32(vec![0, 0, 0, 1])),
         ];
         Trace { tables: vec![ticks.finish(Vec::new()), bodies.finish(fields)], ..Trace::default() }
     }
@@ -290,7 +294,7 @@ mod tests {
         let drawn = drawn(&with_views(moving(), &views));
         // There is no known place during the teleport and after the last tick.
         let error_units = Tail::of([0.0, 3.0]);
-        assert_eq!(drawn, [Drawn { by: "interpolated".to_owned(), views: 4, error_units }]);
+        assert_eq!(drawn, [DrawingScore { by: "interpolated".to_owned(), views: 4, error_units }]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use hitreg_log::stats::{Counted, Spread};
+use hitreg_log::stats::{CountedValues, Spread};
 use hitreg_log::trace::schema::{executed, frames, shots, ticks};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
@@ -19,12 +19,12 @@ pub struct Fairness {
     /// All shots together.
     pub all: Exposure,
     /// Pairs of players with at least one hit, sorted by how much the shooter's latency exceeds the target's.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<PlayerPair>,
 }
 
 /// The shots of one player at another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pair {
+pub struct PlayerPair {
     /// The player who shot.
     pub shooter: u32,
     /// The player who was hit.
@@ -55,7 +55,7 @@ pub struct Exposure {
 
 /// Accumulates hits.
 #[derive(Debug, Default)]
-struct Gathered {
+struct FairnessSums {
     hits: u64,
     known: u64,
     in_cover: u64,
@@ -66,7 +66,7 @@ struct Gathered {
 impl Fairness {
     /// Computes the fairness from a trace's tables. Values that the trace lacks are unknown.
     pub fn of(trace: &Trace) -> Fairness {
-        let mut weighing = Weighing::default();
+        let mut weighing = FairnessBuilder::default();
         for name in [ticks::NAME, frames::NAME, executed::NAME, shots::NAME] {
             trace.table(name).into_iter().for_each(|table| weighing.gather(table));
         }
@@ -80,24 +80,24 @@ const KEPT: Micros = Micros::from_s(64);
 
 /// Accumulates fairness from the rows of a replay.
 #[derive(Debug, Default)]
-pub struct Weighing {
-    all: Gathered,
-    pairs: BTreeMap<(u32, u32), Gathered>,
+pub struct FairnessBuilder {
+    all: FairnessSums,
+    pairs: BTreeMap<(u32, u32), FairnessSums>,
     tick_at: BTreeMap<u32, i64>,
     /// The rows since the last rows of `ticks`.
     executed: Vec<Table>,
     /// The time at which each player made each usercmd.
     made_at: BTreeMap<u32, BTreeMap<u32, i64>>,
-    up: BTreeMap<u32, Counted>,
-    down: BTreeMap<u32, Counted>,
+    up: BTreeMap<u32, CountedValues>,
+    down: BTreeMap<u32, CountedValues>,
     /// Whether the replay has no times at which usercmds ran.
     is_untold: bool,
 }
 
-impl Weighing {
+impl FairnessBuilder {
     /// Starts with a replay that has written no rows yet.
-    pub fn of(trace: &TraceHeader) -> Weighing {
-        Weighing { is_untold: trace.is_open(), ..Weighing::default() }
+    pub fn of(trace: &TraceHeader) -> FairnessBuilder {
+        FairnessBuilder { is_untold: trace.is_open(), ..FairnessBuilder::default() }
     }
 
     /// Adds rows. Rows of `ticks` complete all earlier rows.
@@ -125,14 +125,14 @@ impl Weighing {
     pub fn fairness(mut self) -> Fairness {
         self.look();
         let latency = self.latencies_ms();
-        let pair = |((shooter, target), gathered): ((u32, u32), Gathered)| Pair {
+        let pair = |((shooter, target), gathered): ((u32, u32), FairnessSums)| PlayerPair {
             shooter,
             target,
             shooter_latency_ms: latency.get(&shooter).copied(),
             target_latency_ms: latency.get(&target).copied(),
             shots: gathered.exposure(),
         };
-        let mut pairs: Vec<Pair> = self.pairs.into_iter().map(pair).collect();
+        let mut pairs: Vec<PlayerPair> = self.pairs.into_iter().map(pair).collect();
         pairs.sort_by(|a, b| b.later_by_ms().total_cmp(&a.later_by_ms()));
         Fairness { all: self.all.exposure(), pairs }
     }
@@ -193,7 +193,7 @@ impl Weighing {
     /// The median round-trip latency of each player, in ms. It adds two medians: from making a usercmd to the tick that
     /// ran it, and from a snapshot's tick to the client's clock.
     fn latencies_ms(&self) -> BTreeMap<u32, f32> {
-        let there_and_back = |(player, down): (&u32, &Counted)| {
+        let there_and_back = |(player, down): (&u32, &CountedValues)| {
             let up = self.up.get(player)?.percentile(50.0)?;
             Some((*player, (up + down.percentile(50.0)?) / 1000.0))
         };
@@ -201,14 +201,14 @@ impl Weighing {
     }
 }
 
-impl Pair {
+impl PlayerPair {
     /// The shooter's latency minus the target's, in ms; 0 if one is unknown.
     pub fn later_by_ms(&self) -> f32 {
         self.shooter_latency_ms.zip(self.target_latency_ms).map_or(0.0, |(shooter, target)| shooter - target)
     }
 }
 
-impl Gathered {
+impl FairnessSums {
     fn add(&mut self, visible: Option<&str>, ms: f32, units: f32) {
         self.hits += 1;
         self.known += u64::from(matches!(visible, Some("yes" | "no")));
@@ -220,7 +220,7 @@ impl Gathered {
     }
 
     fn exposure(self) -> Exposure {
-        let Gathered { hits, known, in_cover, ms, units } = self;
+        let FairnessSums { hits, known, in_cover, ms, units } = self;
         Exposure { hits, known, in_cover, in_cover_ms: Spread::of(ms), in_cover_units: Spread::of(units) }
     }
 }

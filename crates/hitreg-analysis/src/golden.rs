@@ -3,11 +3,11 @@
 
 use std::fmt::Write;
 
-use crate::summary::{Summary, Summing};
+use crate::summary::{Summary, SummaryBuilder};
 use crate::text_diff::TextDiff;
 use hitreg_log::trace::digest::{self, TableDigest};
 use hitreg_log::trace::schema::{TABLES, shots};
-use hitreg_log::trace::{Data, Digest, Table, Trace, TraceHeader};
+use hitreg_log::trace::{ColumnData, Digest, Table, Trace, TraceHeader};
 
 /// The first line of every golden that this version writes.
 const TITLE: &str = "hitreg golden 2";
@@ -17,25 +17,30 @@ const FIRST_TITLE: &str = "hitreg golden 1";
 
 /// The outcome of a replay, collected from its rows: digests, counts and every shot in words.
 #[derive(Clone, Debug)]
-pub struct Gist {
+pub struct ReplaySummary {
     /// The replay's log, mode and settings.
     pub header: TraceHeader,
     tables: Vec<TableDigest>,
-    summing: Summing,
+    summing: SummaryBuilder,
     /// The shots in words; `None` if no golden is needed.
     shots: Option<String>,
 }
 
-impl Gist {
+impl ReplaySummary {
     /// The outcome of a replay before its first rows. `golden` says whether a golden is needed, which takes the shots
     /// in words.
-    pub fn new(header: TraceHeader, golden: bool) -> Gist {
-        Gist { header, tables: Vec::new(), summing: Summing::default(), shots: golden.then(String::new) }
+    pub fn new(header: TraceHeader, golden: bool) -> ReplaySummary {
+        ReplaySummary {
+            header,
+            tables: Vec::new(),
+            summing: SummaryBuilder::default(),
+            shots: golden.then(String::new),
+        }
     }
 
     /// The outcome of a whole trace.
-    pub fn of(trace: &Trace) -> Gist {
-        let mut gist = Gist::new(trace.header.clone(), true);
+    pub fn of(trace: &Trace) -> ReplaySummary {
+        let mut gist = ReplaySummary::new(trace.header.clone(), true);
         trace.tables.iter().for_each(|table| gist.add(table));
         gist
     }
@@ -65,7 +70,7 @@ impl Gist {
     }
 
     /// The first table whose digest differs from another replay's.
-    pub fn first_unlike(&self, other: &Gist) -> Option<&str> {
+    pub fn first_unlike(&self, other: &ReplaySummary) -> Option<&str> {
         let same = |table: &&TableDigest| {
             let there = other.tables.iter().find(|there| there.name() == table.name());
             there.is_some_and(|there| there.digest() == table.digest())
@@ -88,7 +93,7 @@ impl Gist {
 
 /// The golden of a trace.
 pub fn golden(trace: &Trace) -> String {
-    Gist::of(trace).golden().unwrap_or_default()
+    ReplaySummary::of(trace).golden().unwrap_or_default()
 }
 
 /// Whether a golden has the digests of version 1, which need the whole trace.
@@ -100,7 +105,7 @@ pub fn is_of_first_version(golden: &str) -> bool {
 pub fn first_golden(trace: &Trace) -> String {
     let counted = trace.tables.iter().filter(|table| digest::counts(&table.name));
     let tables = counted.map(|table| (table.name.as_str(), table.rows(), table.first_digest()));
-    let gist = Gist::of(trace);
+    let gist = ReplaySummary::of(trace);
     let shots = trace.table(shots::NAME).and(gist.shots.as_deref());
     written(FIRST_TITLE, &trace.header, trace.first_digest(), tables, &gist.summary(), shots)
 }
@@ -142,7 +147,7 @@ pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
     if accepted == replayed {
         return None;
     }
-    let (accepted, replayed) = (Parts::of(accepted), Parts::of(replayed));
+    let (accepted, replayed) = (GoldenSections::of(accepted), GoldenSections::of(replayed));
     let mut found = TextDiff::default();
     found.say("--- accepted");
     found.say("+++ replayed");
@@ -158,16 +163,16 @@ pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
 
 /// A golden, split by the meaning of its lines.
 #[derive(Default)]
-struct Parts {
+struct GoldenSections {
     shots: String,
     counts: String,
     digests: String,
 }
 
-impl Parts {
+impl GoldenSections {
     /// Splits at empty lines: the header and the tables' digests, then the counts, then the shots.
-    fn of(golden: &str) -> Parts {
-        let mut parts = Parts::default();
+    fn of(golden: &str) -> GoldenSections {
+        let mut parts = GoldenSections::default();
         for (number, part) in golden.split("\n\n").enumerate() {
             let lines = part.trim_end_matches('\n');
             let into = match number {
@@ -228,12 +233,12 @@ fn shot(shots: &Table, row: usize) -> String {
             let _ = write!(text, " {}", get("predicted_target"));
         }
     }
-    if let Some(Data::I64(rewind)) = shots.column("rewind_us").map(|c| &c.data)
+    if let Some(ColumnData::I64(rewind)) = shots.column("rewind_us").map(|c| &c.data)
         && rewind[row] > 0
     {
         let _ = write!(text, "; rewound {:.3} ms", rewind[row] as f64 / 1000.0);
     }
-    if let Some(Data::F32(error)) = shots.column("view_error_units").map(|c| &c.data)
+    if let Some(ColumnData::F32(error)) = shots.column("view_error_units").map(|c| &c.data)
         && !error[row].is_nan()
     {
         let _ = write!(text, ", view error {:.3}", error[row]);
@@ -243,11 +248,11 @@ fn shot(shots: &Table, row: usize) -> String {
 
 fn value(table: &Table, name: &str, row: usize) -> String {
     match table.column(name).map(|c| &c.data) {
-        Some(Data::U32(v)) => v[row].to_string(),
-        Some(Data::U64(v)) => format!("{:016x}", v[row]),
-        Some(Data::I64(v)) => v[row].to_string(),
-        Some(Data::F32(v)) => v[row].to_string(),
-        Some(Data::Name { names, codes }) => names.get(codes[row] as usize).cloned().unwrap_or_default(),
+        Some(ColumnData::U32(v)) => v[row].to_string(),
+        Some(ColumnData::U64(v)) => format!("{:016x}", v[row]),
+        Some(ColumnData::I64(v)) => v[row].to_string(),
+        Some(ColumnData::F32(v)) => v[row].to_string(),
+        Some(ColumnData::Name { names, codes }) => names.get(codes[row] as usize).cloned().unwrap_or_default(),
         None => "-".to_owned(),
     }
 }
@@ -259,8 +264,9 @@ mod tests {
 
     #[test]
     fn a_shot_without_names_of_weapon_and_hitgroup_has_single_spaces() {
-        let number = |name: &str, value| Column::new(name, Data::U32(vec![value]));
-        let word = |name: &str, word: &str| Column::new(name, Data::Name { names: vec![word.into()], codes: vec![0] });
+        let number = |name: &str, value| Column::new(name, ColumnData::U32(vec![value]));
+        let word =
+            |name: &str, word: &str| Column::new(name, ColumnData::Name { names: vec![word.into()], codes: vec![0] });
         let table = |weapon: &str, hitgroup: &str| {
             let numbers = [("tick", 3), ("shooter", 2), ("command", 787), ("impact", 0), ("damage", 24)];
             let words = [

@@ -21,18 +21,18 @@ use flate2::write::ZlibEncoder;
 use serde::Serialize;
 
 use crate::diff::TraceDiff;
-use crate::swept::Table;
-use crate::why::Rejudged;
+use crate::swept::SweepTable;
+use crate::why::RejudgedShots;
 use hitreg_log::record::{Session, Wall};
 use hitreg_log::trace::Trace;
-use packed::{Column, Columns, whole};
-use side::Side;
+use packed::{ColumnSpan, PageColumns, whole};
+use side::PageSide;
 
 /// The content of a page.
 #[derive(Clone, Copy, Debug)]
-pub struct Picture<'a> {
+pub struct PageSubject<'a> {
     /// One trace, or the two sides of a comparison.
-    pub sides: &'a [Shown<'a>],
+    pub sides: &'a [PageInput<'a>],
     /// The map's walls.
     pub walls: &'a [Wall],
     /// The differences between the two sides, and their summary as text.
@@ -41,7 +41,7 @@ pub struct Picture<'a> {
 
 /// One trace with its context.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
+pub struct PageInput<'a> {
     /// The name of the trace, for people.
     pub name: &'a str,
     /// The map's name; empty if it is unknown.
@@ -51,7 +51,7 @@ pub struct Shown<'a> {
     /// The trace's log, if the trace's packets are those of the log.
     pub session: Option<&'a Session>,
     /// The trace's shots, judged under other rules.
-    pub rejudged: &'a [Rejudged],
+    pub rejudged: &'a [RejudgedShots],
     /// Whether the map's walls are known.
     pub has_map: bool,
     /// Notes on unknown values, besides the values that the trace lacks.
@@ -62,13 +62,13 @@ pub struct Shown<'a> {
 #[derive(Serialize)]
 struct Contents<'a> {
     written_by: &'static str,
-    sides: Vec<Side>,
+    sides: Vec<PageSide>,
     walls: Walls,
-    difference: Option<Difference<'a>>,
+    difference: Option<PageDifference<'a>>,
 }
 
 #[derive(Serialize)]
-struct Difference<'a> {
+struct PageDifference<'a> {
     answer: &'a str,
     #[serde(flatten)]
     found: &'a TraceDiff,
@@ -77,9 +77,9 @@ struct Difference<'a> {
 #[derive(Serialize)]
 struct Walls {
     /// x and y of both ends, then the heights of bottom and top.
-    ends: [Column; 6],
+    ends: [ColumnSpan; 6],
     /// The entity that each wall moves with: 0 for none, else the entity's id plus 1.
-    of: Column,
+    of: ColumnSpan,
 }
 
 /// The rounding of walls, in units.
@@ -92,21 +92,21 @@ const MOST_VIEWS: usize = 600_000;
 ///
 /// # Errors
 /// When compression fails, which cannot happen in memory.
-pub fn html(picture: &Picture<'_>) -> std::io::Result<String> {
-    let mut columns = Columns::default();
+pub fn html(picture: &PageSubject<'_>) -> std::io::Result<String> {
+    let mut columns = PageColumns::default();
     let most_views = MOST_VIEWS / picture.sides.len().max(1);
     let contents = Contents {
         written_by: concat!("hitreg ", env!("CARGO_PKG_VERSION")),
-        sides: picture.sides.iter().map(|shown| Side::of(shown, most_views, &mut columns)).collect(),
+        sides: picture.sides.iter().map(|shown| PageSide::of(shown, most_views, &mut columns)).collect(),
         walls: Walls::pack(picture.walls, &mut columns),
-        difference: picture.difference.map(|(found, answer)| Difference { answer, found }),
+        difference: picture.difference.map(|(found, answer)| PageDifference { answer, found }),
     };
     filled(include_str!("page/web/page.html"), &contents, &columns)
 }
 
 /// The content of a page of a sweep.
 #[derive(Clone, Debug, Serialize)]
-pub struct Swept<'a> {
+pub struct SweepPage<'a> {
     /// The names of the logs.
     pub names: &'a [String],
     /// The varied settings.
@@ -116,15 +116,15 @@ pub struct Swept<'a> {
     /// The columns of the table, in order.
     pub columns: &'a [String],
     /// The rows of the table.
-    pub rows: &'a Table,
+    pub rows: &'a SweepTable,
 }
 
 /// Creates the page of a sweep: a plot of each figure, and the table.
 ///
 /// # Errors
 /// Under the conditions of [`html`].
-pub fn sweep_html(swept: &Swept<'_>) -> std::io::Result<String> {
-    filled(include_str!("page/web/sweep.html"), swept, &Columns::default())
+pub fn sweep_html(swept: &SweepPage<'_>) -> std::io::Result<String> {
+    filled(include_str!("page/web/sweep.html"), swept, &PageColumns::default())
 }
 
 /// The JavaScript modules, by the names under which they import each other.
@@ -143,7 +143,7 @@ const MODULES: &[(&str, &str)] = &[
 ];
 
 /// Fills style, modules and data into a document.
-fn filled(document: &str, contents: &impl Serialize, columns: &Columns) -> std::io::Result<String> {
+fn filled(document: &str, contents: &impl Serialize, columns: &PageColumns) -> std::io::Result<String> {
     let contents = serde_json::to_vec(contents)?;
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::new(7));
     packed.write_all(&(contents.len() as u32).to_le_bytes())?;
@@ -162,7 +162,7 @@ fn filled(document: &str, contents: &impl Serialize, columns: &Columns) -> std::
 }
 
 impl Walls {
-    fn pack(walls: &[Wall], columns: &mut Columns) -> Walls {
+    fn pack(walls: &[Wall], columns: &mut PageColumns) -> Walls {
         let ends: [fn(&Wall) -> f32; 6] =
             [|w| w.from[0], |w| w.from[1], |w| w.to[0], |w| w.to[1], |w| w.bottom, |w| w.top];
         let mut column =

@@ -11,7 +11,7 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{Type, TypePtr};
 
-use hitreg_log::trace::{Column, Data, Table};
+use hitreg_log::trace::{Column, ColumnData, Table};
 
 /// How many rows form a group, which a reader can skip as a whole.
 const ROWS_IN_GROUP: usize = 1 << 17;
@@ -21,29 +21,29 @@ const ROWS_IN_GROUP: usize = 1 << 17;
 /// # Errors
 /// When two columns have the same name, or the output cannot be written.
 pub fn write(table: &Table, out: impl Write + Send) -> Result<(), ParquetError> {
-    let mut writer = Writer::new(table, out)?;
+    let mut writer = ParquetWriter::new(table, out)?;
     writer.groups(table, true)?;
     writer.finish()
 }
 
 /// Writes a table in several parts.
-pub struct Writer<W: Write + Send> {
+pub struct ParquetWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     /// Rows that do not fill a group yet.
     waiting: Table,
 }
 
-impl<W: Write + Send> Writer<W> {
+impl<W: Write + Send> ParquetWriter<W> {
     /// Begins a file for a table with these columns.
     ///
     /// # Errors
     /// When two columns have the same name, or the output cannot be written.
-    pub fn new(shape: &Table, out: W) -> Result<Writer<W>, ParquetError> {
+    pub fn new(shape: &Table, out: W) -> Result<ParquetWriter<W>, ParquetError> {
         let fields = shape.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
         let schema = Arc::new(Type::group_type_builder("table").with_fields(fields).build()?);
         let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
         let file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-        Ok(Writer { file, waiting: shape.without_rows() })
+        Ok(ParquetWriter { file, waiting: shape.without_rows() })
     }
 
     /// Adds rows. They must have all columns in order.
@@ -86,24 +86,24 @@ impl<W: Write + Send> Writer<W> {
         for column in &table.columns {
             let Some(mut writer) = group.next_column()? else { break };
             match &column.data {
-                Data::U32(values) => {
+                ColumnData::U32(values) => {
                     let values: Vec<i32> = values[rows.clone()].iter().map(|value| *value as i32).collect();
                     writer.typed::<Int32Type>().write_batch(&values, None, None)?;
                 }
-                Data::U64(values) => {
+                ColumnData::U64(values) => {
                     let values: Vec<i64> = values[rows.clone()].iter().map(|value| *value as i64).collect();
                     writer.typed::<Int64Type>().write_batch(&values, None, None)?;
                 }
-                Data::I64(values) => {
+                ColumnData::I64(values) => {
                     writer.typed::<Int64Type>().write_batch(&values[rows.clone()], None, None)?;
                 }
-                Data::F32(values) => {
+                ColumnData::F32(values) => {
                     let values = &values[rows.clone()];
                     let is_there: Vec<i16> = values.iter().map(|value| i16::from(!value.is_nan())).collect();
                     let known: Vec<f32> = values.iter().copied().filter(|value| !value.is_nan()).collect();
                     writer.typed::<FloatType>().write_batch(&known, Some(&is_there), None)?;
                 }
-                Data::Name { names, codes } => {
+                ColumnData::Name { names, codes } => {
                     let name = |code: &u32| names.get(*code as usize).map_or("", String::as_str);
                     let values: Vec<ByteArray> =
                         codes[rows.clone()].iter().map(|code| ByteArray::from(name(code))).collect();
@@ -119,13 +119,14 @@ impl<W: Write + Send> Writer<W> {
 fn field(column: &Column) -> Result<TypePtr, ParquetError> {
     let whole = |bit_width| LogicalType::Integer(IntType { bit_width, is_signed: false });
     let (stored, meaning) = match &column.data {
-        Data::U32(_) => (Stored::INT32, Some(whole(32))),
-        Data::U64(_) => (Stored::INT64, Some(whole(64))),
-        Data::I64(_) => (Stored::INT64, None),
-        Data::F32(_) => (Stored::FLOAT, None),
-        Data::Name { .. } => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnData::U32(_) => (Stored::INT32, Some(whole(32))),
+        ColumnData::U64(_) => (Stored::INT64, Some(whole(64))),
+        ColumnData::I64(_) => (Stored::INT64, None),
+        ColumnData::F32(_) => (Stored::FLOAT, None),
+        ColumnData::Name { .. } => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
     };
-    let repetition = if matches!(column.data, Data::F32(_)) { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    let repetition =
+        if matches!(column.data, ColumnData::F32(_)) { Repetition::OPTIONAL } else { Repetition::REQUIRED };
     let field = Type::primitive_type_builder(&column.name, stored).with_repetition(repetition);
     Ok(Arc::new(field.with_logical_type(meaning).build()?))
 }

@@ -34,7 +34,7 @@ const STEP_US: i64 = 10_000;
 
 /// One event.
 #[derive(Serialize)]
-struct Event<'a> {
+struct TraceEvent<'a> {
     ph: &'static str,
     name: &'a str,
     cat: &'static str,
@@ -54,7 +54,7 @@ struct Event<'a> {
 
 /// The error for a trace that was not written.
 #[derive(Debug, thiserror::Error)]
-pub enum Unwritten {
+pub enum PerfettoError {
     /// The trace cannot be read.
     #[error("{0}")]
     Unread(String),
@@ -75,39 +75,39 @@ pub fn write(
     trace: &dyn TraceSource,
     packets: impl Iterator<Item = Result<Packet, String>>,
     out: &mut dyn Write,
-) -> Result<(), Unwritten> {
-    let mut events = Events { out, is_first: true };
+) -> Result<(), PerfettoError> {
+    let mut events = EventWriter { out, is_first: true };
     events.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
-    let players = players(trace).map_err(Unwritten::Unread)?;
+    let players = players(trace).map_err(PerfettoError::Unread)?;
     events.names(&players)?;
-    let ticks = some(trace, &[Wanted::of(ticks::NAME, &["tick", "at_us"], &all)])?;
+    let ticks = some(trace, &[TableQuery::of(ticks::NAME, &["tick", "at_us"], &all)])?;
     events.ticks(&ticks)?;
     // Each group of players needs a pass through the file, so a group is as large as memory allows.
     let groups: Vec<&[u32]> = players.chunks(at_once(trace, frames::NAME, players.len())).collect();
     for group in &groups {
         let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
-        events.frames(&some(trace, &[Wanted::of(frames::NAME, &FRAME, &of_group)])?)?;
+        events.frames(&some(trace, &[TableQuery::of(frames::NAME, &FRAME, &of_group)])?)?;
     }
     for group in &groups {
         let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
         let mut acked = some(
             trace,
             &[
-                Wanted::of(corrections::NAME, &[], &of_group),
-                Wanted::of(frames::NAME, &MADE, &of_group),
-                Wanted::of(executed::NAME, &["player", "command", "tick"], &of_group),
+                TableQuery::of(corrections::NAME, &[], &of_group),
+                TableQuery::of(frames::NAME, &MADE, &of_group),
+                TableQuery::of(executed::NAME, &["player", "command", "tick"], &of_group),
             ],
         )?;
         acked.tables.extend(ticks.tables.iter().cloned());
         events.acks(&acked)?;
     }
-    let mut shot = some(trace, &[Wanted::of(shots::NAME, &[], &all)])?;
+    let mut shot = some(trace, &[TableQuery::of(shots::NAME, &[], &all)])?;
     let fired = {
         let shots = shots::Columns::of(&shot);
         shots.shooter.iter().copied().zip(shots.command.iter().copied()).collect::<BTreeSet<(u32, u32)>>()
     };
     let of_shots = |rows: &Table| rows_where(rows, "player", |player, command| fired.contains(&(player, command)));
-    shot.tables.extend(some(trace, &[Wanted::of(frames::NAME, &MADE, &of_shots)])?.tables);
+    shot.tables.extend(some(trace, &[TableQuery::of(frames::NAME, &MADE, &of_shots)])?.tables);
     events.shots(&shot)?;
     events.packets(packets)?;
     Ok(events.out.write_all(b"\n]}\n")?)
@@ -125,21 +125,21 @@ const FRAME: [&str; 5] = ["player", "at_us", "command", "ran", "buttons"];
 const MADE: [&str; 3] = ["player", "at_us", "command"];
 
 /// A selection of a table's rows and columns. No named columns means all columns.
-struct Wanted<'w> {
+struct TableQuery<'w> {
     table: &'w str,
     columns: &'w [&'w str],
     keep: &'w dyn Fn(&Table) -> Vec<u32>,
 }
 
-impl<'w> Wanted<'w> {
-    fn of(table: &'w str, columns: &'w [&'w str], keep: &'w dyn Fn(&Table) -> Vec<u32>) -> Wanted<'w> {
-        Wanted { table, columns, keep }
+impl<'w> TableQuery<'w> {
+    fn of(table: &'w str, columns: &'w [&'w str], keep: &'w dyn Fn(&Table) -> Vec<u32>) -> TableQuery<'w> {
+        TableQuery { table, columns, keep }
     }
 }
 
-fn some(trace: &dyn TraceSource, wanted: &[Wanted<'_>]) -> Result<Trace, Unwritten> {
+fn some(trace: &dyn TraceSource, wanted: &[TableQuery<'_>]) -> Result<Trace, PerfettoError> {
     let tables = wanted.iter().map(|wanted| gathered(trace, wanted.table, wanted.columns, wanted.keep));
-    let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(Unwritten::Unread)?;
+    let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(PerfettoError::Unread)?;
     Ok(Trace { header: trace.header().clone(), tables })
 }
 
@@ -166,7 +166,7 @@ fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
     Ok(players.into_iter().collect())
 }
 
-struct Events<'o> {
+struct EventWriter<'o> {
     out: &'o mut dyn Write,
     is_first: bool,
 }
@@ -175,16 +175,20 @@ fn process(player: u32) -> u32 {
     player.saturating_add(SERVER + 1)
 }
 
-impl Events<'_> {
-    fn put(&mut self, event: &Event<'_>) -> io::Result<()> {
+impl EventWriter<'_> {
+    fn put(&mut self, event: &TraceEvent<'_>) -> io::Result<()> {
         self.out.write_all(if self.is_first { b"\n" } else { b",\n" })?;
         self.is_first = false;
         Ok(serde_json::to_writer(&mut *self.out, event)?)
     }
 
     fn names(&mut self, players: &[u32]) -> io::Result<()> {
-        let named =
-            |name, pid, tid, called: String| Event { pid, tid, args: json!({ "name": called }), ..plain("M", name) };
+        let named = |name, pid, tid, called: String| TraceEvent {
+            pid,
+            tid,
+            args: json!({ "name": called }),
+            ..plain("M", name)
+        };
         self.put(&named("process_name", SERVER, 0, "server".to_owned()))?;
         self.put(&named("thread_name", SERVER, FRAMES, "ticks".to_owned()))?;
         for player in players {
@@ -200,7 +204,7 @@ impl Events<'_> {
         for (row, at) in ticks.at_us.iter().enumerate() {
             let dur = ticks.at_us.get(row + 1).map_or(STEP_US, |next| next.saturating_sub(*at));
             let name = format!("tick {}", ticks.tick.get(row).copied().unwrap_or_default());
-            self.put(&Event { pid: SERVER, tid: FRAMES, ts: *at, dur: Some(dur.max(0)), ..plain("X", &name) })?;
+            self.put(&TraceEvent { pid: SERVER, tid: FRAMES, ts: *at, dur: Some(dur.max(0)), ..plain("X", &name) })?;
         }
         Ok(())
     }
@@ -215,7 +219,7 @@ impl Events<'_> {
                 let name = format!("#{}", frames.command[row]);
                 let args = json!({ "ran": frames.ran.get(row), "buttons": frames.buttons.get(row) });
                 let (pid, ts) = (process(player), frames.at_us[row]);
-                self.put(&Event { pid, tid: FRAMES, ts, dur: Some(dur), args, ..plain("X", &name) })?;
+                self.put(&TraceEvent { pid, tid: FRAMES, ts, dur: Some(dur), args, ..plain("X", &name) })?;
             }
         }
         Ok(())
@@ -242,23 +246,23 @@ impl Events<'_> {
             let error = acks.error_units.get(row).copied().filter(|error| error.is_finite());
             let args = json!({ "command": command, "error_units": error, "fields": acks.fields.get(row), "reran": acks.reran.get(row) });
             let (pid, tid) = (process(player), ACKS);
-            self.put(&Event { pid, tid, ts: at, dur: Some(dur), args, ..plain("X", &name) })?;
+            self.put(&TraceEvent { pid, tid, ts: at, dur: Some(dur), args, ..plain("X", &name) })?;
             if let Some(error) = error {
                 let args = json!({ "units": error });
-                self.put(&Event { pid, tid: 0, ts: at, args, ..plain("C", "prediction error") })?;
+                self.put(&TraceEvent { pid, tid: 0, ts: at, args, ..plain("C", "prediction error") })?;
             }
             let Some(frame_us) = made.at([player, 0], command).next().and_then(|row| frames.at_us.get(row)) else {
                 continue;
             };
             let id = Some(format!("p{player}#{command}"));
-            let arrow = |ph, pid, tid, ts| Event { pid, tid, ts, id: id.clone(), ..plain(ph, "usercmd") };
+            let arrow = |ph, pid, tid, ts| TraceEvent { pid, tid, ts, id: id.clone(), ..plain(ph, "usercmd") };
             self.put(&arrow("s", pid, FRAMES, *frame_us))?;
             let ran_in = ran.at([player, 0], command).next().map(|row| executed.tick[row]);
             let ran_us = ran_in.and_then(|number| ticks.at_us.get(tick.at([0, 0], number).next()?));
             if let Some(ran_us) = ran_us.filter(|ran_us| (*frame_us..=at).contains(*ran_us)) {
                 self.put(&arrow("t", SERVER, FRAMES, *ran_us))?;
             }
-            self.put(&Event { bp: Some("e"), ..arrow("f", pid, tid, at) })?;
+            self.put(&TraceEvent { bp: Some("e"), ..arrow("f", pid, tid, at) })?;
         }
         Ok(())
     }
@@ -289,9 +293,9 @@ impl Events<'_> {
         Ok(())
     }
 
-    fn packets(&mut self, packets: impl Iterator<Item = Result<Packet, String>>) -> Result<(), Unwritten> {
+    fn packets(&mut self, packets: impl Iterator<Item = Result<Packet, String>>) -> Result<(), PerfettoError> {
         for (number, packet) in packets.enumerate() {
-            let packet = packet.map_err(Unwritten::Unread)?;
+            let packet = packet.map_err(PerfettoError::Unread)?;
             let until = packet.sent_us.saturating_add(packet.took_us.unwrap_or(MOMENT_US).max(0));
             let (category, way) = if packet.is_up { ("packets up", "up") } else { ("packets down", "down") };
             let name = if packet.took_us.is_none() { "lost" } else { way };
@@ -309,11 +313,11 @@ impl Events<'_> {
         [from, to]: [i64; 2],
         args: Value,
     ) -> io::Result<()> {
-        self.put(&Event { pid, cat, ts: from, id: Some(id.clone()), args, ..plain("b", name) })?;
-        self.put(&Event { pid, cat, ts: to, id: Some(id), ..plain("e", name) })
+        self.put(&TraceEvent { pid, cat, ts: from, id: Some(id.clone()), args, ..plain("b", name) })?;
+        self.put(&TraceEvent { pid, cat, ts: to, id: Some(id), ..plain("e", name) })
     }
 }
 
-fn plain<'a>(ph: &'static str, name: &'a str) -> Event<'a> {
-    Event { ph, name, cat: "hitreg", pid: 0, tid: 0, ts: 0, dur: None, id: None, bp: None, args: Value::Null }
+fn plain<'a>(ph: &'static str, name: &'a str) -> TraceEvent<'a> {
+    TraceEvent { ph, name, cat: "hitreg", pid: 0, tid: 0, ts: 0, dur: None, id: None, bp: None, args: Value::Null }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use hitreg_log::stats::{Counted, Delivery, Spread};
+use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
     Kind as _, OptionalBits, corrections, executed, frames, packets, shots, snapshots, ticks,
 };
@@ -14,25 +14,25 @@ use hitreg_log::trace::{Table, Trace};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// The accuracy of predictions.
-    pub prediction: Prediction,
+    pub prediction: PredictionSummary,
     /// The results of shots.
-    pub shots: Shots,
+    pub shots: ShotSummary,
     /// How much the replay exercised.
     pub exercised: Exercised,
     /// The network traffic; `None` if the trace has no packets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
+    pub network: Option<NetworkSummary>,
 }
 
 /// The network traffic of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Network {
+pub struct NetworkSummary {
     /// Packets from the clients to the server.
-    pub up: Direction,
+    pub up: DirectionSummary,
     /// The mean number of usercmds per packet, repeats included.
     pub usercmds_per_packet: f64,
     /// Snapshots from the server to the clients.
-    pub down: Direction,
+    pub down: DirectionSummary,
     /// Snapshots that the server held back because of the client's rate limit.
     pub choked: u64,
     /// Usercmds that arrived out of sequence, for which the server sent warnings.
@@ -46,7 +46,7 @@ pub struct Network {
 
 /// The packets in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Direction {
+pub struct DirectionSummary {
     /// The number of packets sent.
     pub sent: u64,
     /// Packets that never arrived although a later packet of the same connection did. `None` if no arrival is known, as
@@ -63,7 +63,7 @@ pub struct Direction {
 
 /// The accuracy of predictions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Prediction {
+pub struct PredictionSummary {
     /// Predictions that were compared with an ack.
     pub checked: u64,
     /// Usercmds that these acks covered.
@@ -80,27 +80,27 @@ pub struct Prediction {
     /// Distance between the predicted and the authoritative origin, without `relocations`.
     pub error_units: Option<Spread>,
     /// Predictions from a start on the ground.
-    pub ground: Share,
+    pub ground: PredictionShare,
     /// Predictions from a start in the air.
-    pub air: Share,
+    pub air: PredictionShare,
     /// The same acks compared with the predictions that the client made in play. Set only if the other figures use
     /// usercmds that were run again as the server ran them (`prediction.among=acking-packet`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub as_played: Option<AsPlayed>,
+    pub as_played: Option<PlayedPredictions>,
 }
 
 /// The accuracy of the predictions that the client made in play.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct AsPlayed {
+pub struct PlayedPredictions {
     /// Predictions from a start on the ground.
-    pub ground: Share,
+    pub ground: PredictionShare,
     /// Predictions from a start in the air.
-    pub air: Share,
+    pub air: PredictionShare,
 }
 
 /// The accuracy of one group of predictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Share {
+pub struct PredictionShare {
     /// The number of predictions that were compared with an ack.
     pub checked: u64,
     /// The number of exact predictions.
@@ -111,7 +111,7 @@ pub struct Share {
 
 /// The results of shots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Shots {
+pub struct ShotSummary {
     /// Shots that the server judged, including projectiles, and including shots for which only the impact is known.
     pub fired: u64,
     /// The projectiles among `fired`.
@@ -153,13 +153,13 @@ pub struct Exercised {
 
 /// Accumulates the headline figures from the rows of a trace.
 #[derive(Clone, Debug, Default)]
-pub struct Summing {
+pub struct SummaryBuilder {
     summary: Summary,
     executed: u64,
-    error_units: Counted,
-    view_error_units: Counted,
-    up: Way,
-    down: Way,
+    error_units: CountedValues,
+    view_error_units: CountedValues,
+    up: DirectionSums,
+    down: DirectionSums,
     usercmds_sent: u64,
     /// The bits of snapshots, by use.
     bits_for: BTreeMap<&'static str, u64>,
@@ -169,10 +169,10 @@ pub struct Summing {
 
 /// Accumulates the packets of one direction.
 #[derive(Clone, Debug, Default)]
-struct Way {
+struct DirectionSums {
     /// By player.
     deliveries: BTreeMap<u32, Delivery>,
-    took_ms: Counted,
+    took_ms: CountedValues,
     bytes: Option<u64>,
     choked: u64,
     warnings: u64,
@@ -194,13 +194,13 @@ impl Exercised {
 impl Summary {
     /// The headline figures of a trace. Missing tables and columns count as zero.
     pub fn of(trace: &Trace) -> Summary {
-        let mut summing = Summing::default();
+        let mut summing = SummaryBuilder::default();
         trace.tables.iter().for_each(|table| summing.add(table));
         summing.summary()
     }
 }
 
-impl Summing {
+impl SummaryBuilder {
     /// Adds rows of a table.
     pub fn add(&mut self, rows: &Table) {
         match rows.name.as_str() {
@@ -258,7 +258,7 @@ impl Summing {
         }
         exercised.shots = shots.fired;
         exercised.hits = shots.hit;
-        *network = self.network.then(|| Network {
+        *network = self.network.then(|| NetworkSummary {
             up: self.up.direction(),
             usercmds_per_packet: self.usercmds_sent as f64 / self.up.sent().max(1) as f64,
             down: self.down.direction(),
@@ -274,7 +274,7 @@ fn sum(column: &[u32]) -> u64 {
     column.iter().map(|n| u64::from(*n)).sum()
 }
 
-impl Way {
+impl DirectionSums {
     fn add(&mut self, players: &[u32], arrived: &[u32], took_ms: &[f32], bytes: &[u32]) {
         for (row, times) in arrived.iter().enumerate() {
             let player = players.get(row).copied().unwrap_or_default();
@@ -290,17 +290,17 @@ impl Way {
         self.deliveries.values().map(|delivery| delivery.sent).sum()
     }
 
-    fn direction(&self) -> Direction {
+    fn direction(&self) -> DirectionSummary {
         let sum = |of: fn(&Delivery) -> u64| self.deliveries.values().map(of).sum::<u64>();
         let (sent, received) = (self.sent(), sum(|d| d.received));
         let is_known = received > 0 || sent == 0;
         let lost = is_known.then(|| sum(Delivery::lost));
         let in_flight = if is_known { sum(Delivery::in_flight) } else { 0 };
-        Direction { sent, lost, in_flight, took_ms: self.took_ms.spread(), bytes: self.bytes }
+        DirectionSummary { sent, lost, in_flight, took_ms: self.took_ms.spread(), bytes: self.bytes }
     }
 }
 
-impl Prediction {
+impl PredictionSummary {
     /// Adds rows, and returns the number of corrections among them.
     fn add(&mut self, table: &corrections::Columns<'_>) -> u64 {
         self.usercmds += sum(table.commands);
@@ -310,7 +310,7 @@ impl Prediction {
         add_shares([&mut self.ground, &mut self.air], &result, &on_ground);
         let as_played: Vec<&str> = table.as_played.iter().collect();
         if !as_played.is_empty() {
-            let AsPlayed { ground, air } = self.as_played.get_or_insert_default();
+            let PlayedPredictions { ground, air } = self.as_played.get_or_insert_default();
             add_shares([ground, air], &as_played, &on_ground);
         }
         let mut corrections = 0;
@@ -333,7 +333,7 @@ pub fn is_relocation(cause: &str) -> bool {
 }
 
 /// Counts predictions by a start on the ground and in the air. Rows with the result `none` are ignored.
-fn add_shares(mut shares: [&mut Share; 2], results: &[&str], on_ground: &[bool]) {
+fn add_shares(mut shares: [&mut PredictionShare; 2], results: &[&str], on_ground: &[bool]) {
     for (row, result) in results.iter().enumerate().filter(|(_, result)| **result != "none") {
         let on_ground = on_ground.get(row).copied().unwrap_or(false);
         let share = &mut shares[usize::from(!on_ground)];
@@ -343,7 +343,7 @@ fn add_shares(mut shares: [&mut Share; 2], results: &[&str], on_ground: &[bool])
     }
 }
 
-impl Shots {
+impl ShotSummary {
     fn add(&mut self, table: &shots::Columns<'_>) {
         let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
         let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();

@@ -2,7 +2,7 @@
 
 mod table;
 
-pub use table::{Cell, Table, figure_names};
+pub use table::{SweepCell, SweepTable, figure_names};
 
 use hitreg_log::record::WhatIf;
 use hitreg_log::stats::Spread;

@@ -12,21 +12,21 @@ use similar::{DiffOp, DiffTag, group_diff_ops};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextDiff {
     /// The lines of the diff.
-    pub lines: Vec<Line>,
+    pub lines: Vec<DiffLine>,
 }
 
 /// A line of one text or of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DiffLine {
     /// The origin of the line.
-    pub of: Of,
+    pub of: LineOrigin,
     /// The parts of the line, in order.
-    pub words: Vec<Words>,
+    pub words: Vec<LineSpan>,
 }
 
 /// The origin of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum LineOrigin {
     /// Neither text: a heading.
     Neither,
     /// Both texts.
@@ -39,7 +39,7 @@ pub enum Of {
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct LineSpan {
     /// Text of the part.
     pub text: String,
     /// Whether the part differs between two otherwise similar lines.
@@ -55,7 +55,10 @@ const LEAST_ALIKE: f32 = 0.5;
 impl TextDiff {
     /// Adds a heading.
     pub fn say(&mut self, text: &str) {
-        self.lines.push(Line { of: Of::Neither, words: vec![Words { text: text.to_owned(), changed: false }] });
+        self.lines.push(DiffLine {
+            of: LineOrigin::Neither,
+            words: vec![LineSpan { text: text.to_owned(), changed: false }],
+        });
     }
 
     /// Adds the differences of two texts with `context` lines around each. The first heading precedes the first
@@ -67,11 +70,13 @@ impl TextDiff {
             for change in &place {
                 let [before, after] = [&lines[0][change.old_range()], &lines[1][change.new_range()]];
                 match change.tag() {
-                    DiffTag::Equal => self.lines.extend(before.iter().map(|line| Line::whole(Of::Both, line))),
+                    DiffTag::Equal => {
+                        self.lines.extend(before.iter().map(|line| DiffLine::whole(LineOrigin::Both, line)))
+                    }
                     DiffTag::Replace if before.len() + after.len() <= MOST_LINES => self.add_words(before, after),
                     DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
-                        self.lines.extend(before.iter().map(|line| Line::whole(Of::Before, line)));
-                        self.lines.extend(after.iter().map(|line| Line::whole(Of::After, line)));
+                        self.lines.extend(before.iter().map(|line| DiffLine::whole(LineOrigin::Before, line)));
+                        self.lines.extend(after.iter().map(|line| DiffLine::whole(LineOrigin::After, line)));
                     }
                 }
             }
@@ -88,9 +93,10 @@ impl TextDiff {
             changed[0][change.old_range()].fill(true);
             changed[1][change.new_range()].fill(true);
         }
-        for (of, lines, changed) in [(Of::Before, before, &changed[0]), (Of::After, after, &changed[1])] {
+        for (of, lines, changed) in [(LineOrigin::Before, before, &changed[0]), (LineOrigin::After, after, &changed[1])]
+        {
             let mut changed = changed.iter();
-            self.lines.extend(lines.iter().map(|line| Line::of(of, words(line).zip(changed.by_ref().copied()))));
+            self.lines.extend(lines.iter().map(|line| DiffLine::of(of, words(line).zip(changed.by_ref().copied()))));
         }
     }
 
@@ -125,17 +131,17 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-impl Line {
-    fn whole(of: Of, line: &str) -> Line {
-        Line::of(of, std::iter::once((line.trim_end_matches(['\n', '\r']), false)))
+impl DiffLine {
+    fn whole(of: LineOrigin, line: &str) -> DiffLine {
+        DiffLine::of(of, std::iter::once((line.trim_end_matches(['\n', '\r']), false)))
     }
 
-    fn of<'t>(of: Of, words: impl Iterator<Item = (&'t str, bool)>) -> Line {
-        let mut line = Line { of, words: Vec::<Words>::new() };
+    fn of<'t>(of: LineOrigin, words: impl Iterator<Item = (&'t str, bool)>) -> DiffLine {
+        let mut line = DiffLine { of, words: Vec::<LineSpan>::new() };
         for (text, changed) in words.filter(|(text, _)| !text.is_empty()) {
             match line.words.last_mut().filter(|last| last.changed == changed) {
                 Some(last) => last.text.push_str(text),
-                None => line.words.push(Words { text: text.to_owned(), changed }),
+                None => line.words.push(LineSpan { text: text.to_owned(), changed }),
             }
         }
         line
@@ -144,10 +150,10 @@ impl Line {
     /// Returns the sign before the line: `+`, `-`, a space, or nothing.
     pub fn sign(&self) -> &'static str {
         match self.of {
-            Of::Neither => "",
-            Of::Both => " ",
-            Of::Before => "-",
-            Of::After => "+",
+            LineOrigin::Neither => "",
+            LineOrigin::Both => " ",
+            LineOrigin::Before => "-",
+            LineOrigin::After => "+",
         }
     }
 }
@@ -181,7 +187,8 @@ mod tests {
         assert!(diff.is_empty());
         diff.add(["@@"; 2], before, after, 1);
         assert_eq!(diff.to_string(), "@@\n b\n-lerp_ms = 100\n+lerp_ms = 50\n d\n@@\n g\n+h\n");
-        let changed = |line: &Line| line.words.iter().filter(|words| words.changed).map(|w| w.text.clone()).collect();
+        let changed =
+            |line: &DiffLine| line.words.iter().filter(|words| words.changed).map(|w| w.text.clone()).collect();
         let changed: Vec<String> = diff.lines.iter().map(changed).collect();
         assert_eq!(changed, ["", "", "100", "50", "", "", "", ""]);
     }

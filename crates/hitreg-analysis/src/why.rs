@@ -12,15 +12,15 @@ mod reader;
 mod rejudged;
 mod shot;
 
-pub use asked::{Asked, NotThere, ShotName, player};
-pub use carried::{Carried, DrawnFrom, Received};
-pub use correction::{Correction, FieldError};
-pub use line::{Line, Off};
+pub use asked::{ShotName, WhyError, WhyQuery, player};
+pub use carried::{DrawnFrom, ReceivedSnapshot, UsercmdPath};
+pub use correction::{CorrectionExplanation, FieldError};
+pub use line::{AimLine, LineOffset};
 pub use near::near;
-pub use places::{Place, Which};
-pub use reader::Reader;
-pub use rejudged::{Otherwise, Rejudged, Rules};
-pub use shot::{Came, Drawn, GivenHit, Judged, Made, Shot};
+pub use places::{PositionKind, TargetPosition};
+pub use reader::TraceRows;
+pub use rejudged::{RejudgeRules, RejudgedShot, RejudgedShots};
+pub use shot::{ClientFrame, DrawnTarget, GivenHit, JudgedOutcome, ShotExplanation, ShotResult};
 
 use serde::Serialize;
 
@@ -31,24 +31,24 @@ use hitreg_log::trace::Trace;
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// The explanation of a shot.
-    Shot(Box<Shot>),
+    Shot(Box<ShotExplanation>),
     /// The explanation of a correction.
-    Correction(Box<Correction>),
+    Correction(Box<CorrectionExplanation>),
 }
 
 impl Why {
-    /// Finds and explains a shot or a correction in a trace. For several questions about one trace, use a [`Reader`].
+    /// Finds and explains a shot or a correction in a trace. For several questions about one trace, use a [`TraceRows`].
     ///
     /// # Errors
     /// Fails if the trace does not contain it; the error names the nearest ones.
-    pub fn of(trace: &Trace, asked: &Asked) -> Result<Why, NotThere> {
-        let reader = Reader::new(trace);
+    pub fn of(trace: &Trace, asked: &WhyQuery) -> Result<Why, WhyError> {
+        let reader = TraceRows::new(trace);
         Ok(match asked {
-            Asked::Correction { player, number } => {
-                Why::Correction(Box::new(Correction::find(&reader, *player, *number)?))
+            WhyQuery::Correction { player, number } => {
+                Why::Correction(Box::new(CorrectionExplanation::find(&reader, *player, *number)?))
             }
-            Asked::Shot(name) => Why::Shot(Box::new(reader.shot(name.row(trace)?))),
-            Asked::At { at_us, player } => Why::Shot(Box::new(reader.shot(asked::row_at(trace, *at_us, *player)?))),
+            WhyQuery::Shot(name) => Why::Shot(Box::new(reader.shot(name.row(trace)?))),
+            WhyQuery::At { at_us, player } => Why::Shot(Box::new(reader.shot(asked::row_at(trace, *at_us, *player)?))),
         })
     }
 }

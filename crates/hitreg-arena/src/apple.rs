@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::body::ArenaBody;
 use super::fall::fall;
-use super::prop::{PropState, Stream};
+use super::prop::{PropRandom, PropState};
 use super::rules::ArenaRules;
 use super::solid::Hull;
 use hitreg_log::units::Micros;
@@ -15,7 +15,7 @@ const HANGS_US: std::ops::Range<u32> = 1_000_000..5_000_000;
 /// How long an apple lies on the ground, in µs.
 const LIES_US: u32 = 1_500_000;
 
-pub(crate) fn hang(twig: Vec3, body: &mut ArenaBody, state: &mut PropState, stream: Stream) {
+pub(crate) fn hang(twig: Vec3, body: &mut ArenaBody, state: &mut PropState, stream: PropRandom) {
     *body = ArenaBody { origin: twig, velocity: Vec3::ZERO, on_ground: false, ..*body };
     state.wait_us = stream.draw(state, HANGS_US);
 }
@@ -26,7 +26,7 @@ pub(crate) fn step(
     twig: Vec3,
     body: &mut ArenaBody,
     state: &mut PropState,
-    stream: Stream,
+    stream: PropRandom,
     dt: Micros,
 ) {
     if falls(body) {

@@ -4,16 +4,16 @@
 use glam::Vec3;
 
 use super::body::{ArenaBody, BodyKind};
-use super::effect::EffectKind;
+use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid, Touch, sweep_box};
-use super::state::{ArenaWorld, Flight};
-use super::weapon::Shot;
+use super::solid::{Hull, Solid, SweepContact, sweep_box};
+use super::state::{ArenaWorld, ProjectileFlight};
+use super::weapon::Muzzle;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
-use hitreg_netcode::game::{Reason, Verdict, WorldSink, Wound};
+use hitreg_netcode::game::{Reason, ShotVerdict, WorldSink, Wound};
 
 /// How long an arrow sticks where it hit, in µs. This is longer than the announcement may take to any client.
 const STICKS_US: u32 = 2_000_000;
@@ -25,18 +25,18 @@ pub(crate) fn loose(
     fire: &ArenaFire,
     players: &[(EntityId, ArenaBody)],
 ) -> Option<(ArenaBody, Option<EntityId>)> {
-    let Shot::Arrow { speed_units_s, reach_units, .. } = rules.weapon(fire.weapon).shot else { return None };
+    let Muzzle::Arrow { speed_units_s, reach_units, .. } = rules.weapon(fire.weapon).shot else { return None };
     let line = fire.centre();
     let end = line.from + line.direction * reach_units;
     let mut nearest = rules.map.solid().sweep(Hull::Point, line.from, end);
     for (id, body) in players.iter().filter(|(id, body)| *id != fire.shooter.entity() && body.is_target()) {
         let half = body.hull().half_extent_units();
         let (min, max) = (body.origin - half, body.origin + half);
-        nearest = nearest.nearer(sweep_box(min, max, Touch::Entity(*id), Hull::Point, line.from, end));
+        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), Hull::Point, line.from, end));
     }
     let target = match nearest.touch {
-        Touch::Entity(id) => Some(id),
-        Touch::World | Touch::Nothing => None,
+        SweepContact::Entity(id) => Some(id),
+        SweepContact::World | SweepContact::Nothing => None,
     };
     let takes_s = nearest.end.distance(line.from) / speed_units_s.max(1.0);
     let body = ArenaBody {
@@ -58,8 +58,13 @@ pub(crate) fn loose(
 pub(crate) fn launch(rules: &ArenaRules, world: &mut ArenaWorld, fire: &ArenaFire) {
     let Some((body, target)) = loose(rules, fire, world.player_bodies()) else { return };
     let target = target.and_then(|id| world.entity(id).map(|body| (id, body.teleports)));
-    let flight =
-        Flight { shooter: fire.shooter, command: fire.command, weapon: fire.weapon, life_us: STICKS_US, target };
+    let flight = ProjectileFlight {
+        shooter: fire.shooter,
+        command: fire.command,
+        weapon: fire.weapon,
+        life_us: STICKS_US,
+        target,
+    };
     world.launch(flight, body);
 }
 
@@ -91,7 +96,7 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
         }
     }
     for (id, arrow, flight) in landed {
-        out.effect(EffectKind::ArrowHit.by(id, arrow.origin));
+        out.effect(ArenaEffect::ArrowHit.by(id, arrow.origin));
         let verdict = hit(rules, world, &arrow, flight, out);
         out.impact(flight.shooter, flight.command, flight.weapon.name(), verdict);
     }
@@ -102,15 +107,17 @@ fn hit(
     rules: &ArenaRules,
     world: &mut ArenaWorld,
     arrow: &ArenaBody,
-    flight: Flight,
+    flight: ProjectileFlight,
     out: &mut impl WorldSink,
-) -> Verdict {
-    let Shot::Arrow { damage, .. } = rules.weapon(flight.weapon).shot else { return Verdict::miss(Reason::Missed) };
-    let Some((target, _)) = flight.target else { return Verdict::miss(Reason::Missed) };
+) -> ShotVerdict {
+    let Muzzle::Arrow { damage, .. } = rules.weapon(flight.weapon).shot else {
+        return ShotVerdict::miss(Reason::Missed);
+    };
+    let Some((target, _)) = flight.target else { return ShotVerdict::miss(Reason::Missed) };
     let direction = super::fire::axes(arrow.viewangles).forward;
     hurt(rules, world, flight.shooter, target, damage, direction, out);
     let wound = Wound { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 };
-    Verdict { reason: Reason::Hit, wounds: vec![wound] }
+    ShotVerdict { reason: Reason::Hit, wounds: vec![wound] }
 }
 
 /// Returns the arrow after `dt`, on its way to its goal or at it.

@@ -1,8 +1,8 @@
 //! Bells. A bell rings when the seed decides. The position in its sound then follows from the start time alone.
 
 use super::body::ArenaBody;
-use super::effect::EffectKind;
-use super::prop::{PropState, Stream};
+use super::effect::ArenaEffect;
+use super::prop::{PropRandom, PropState};
 use super::rules::ArenaRules;
 use hitreg_log::units::{EntityId, Micros};
 use hitreg_netcode::game::WorldSink;
@@ -10,7 +10,7 @@ use hitreg_netcode::game::WorldSink;
 /// How long a bell is silent between ringings, in µs.
 const SILENT_US: std::ops::Range<u32> = 1_000_000..3_000_000;
 
-pub(crate) fn fall_silent(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: Stream) {
+pub(crate) fn fall_silent(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: PropRandom) {
     body.event_in_us = -length_us(rules, body);
     state.wait_us = stream.draw(state, SILENT_US);
 }
@@ -21,7 +21,7 @@ pub(crate) fn step(
     id: EntityId,
     body: &mut ArenaBody,
     state: &mut PropState,
-    stream: Stream,
+    stream: PropRandom,
     dt: Micros,
     out: &mut impl WorldSink,
 ) {
@@ -34,7 +34,7 @@ pub(crate) fn step(
     } else if state.is_over(dt) {
         body.event_in_us = 0;
         body.teleports = body.teleports.wrapping_add(1);
-        out.effect(EffectKind::Bell.by(id, body.origin));
+        out.effect(ArenaEffect::Bell.by(id, body.origin));
     }
 }
 

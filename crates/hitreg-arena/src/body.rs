@@ -7,7 +7,7 @@ use super::pmove::{MoveInput, MoveState};
 use super::solid::Hull;
 use super::weapon::WeaponId;
 use hitreg_log::usercmd::Input;
-use hitreg_netcode::game::{Cells, Field, Role, Said, Scope, body, cells};
+use hitreg_netcode::game::{CellMeaning, CellRole, Cells, Field, Scope, body, cells};
 
 cells! {
     /// The kind of an entity. Fields that a kind does not use keep their defaults.
@@ -121,18 +121,18 @@ body! {
     role = role;
 }
 
-fn role(field: &Field) -> Role {
+fn role(field: &Field) -> CellRole {
     match field.name.split('.').next().unwrap_or_default() {
-        "on_ground" => Role::Ground,
-        "duck_time_ms" => Role::Style,
-        "old_buttons" => Role::Movement,
-        "step_time_ms" | "step_left" => Role::SubAction,
-        "respawn_us" | "event_in_us" => Role::Event,
-        "decision" => Role::Controller,
-        "goal" => Role::Value,
+        "on_ground" => CellRole::Ground,
+        "duck_time_ms" => CellRole::Style,
+        "old_buttons" => CellRole::Movement,
+        "step_time_ms" | "step_left" => CellRole::SubAction,
+        "respawn_us" | "event_in_us" => CellRole::Event,
+        "decision" => CellRole::Controller,
+        "goal" => CellRole::Value,
         // With "current timestamp into the action": the remaining time.
-        "weapon" | "next_weapon" | "switch_ms" | "next_attack_ms" | "reload_ms" => Role::Action,
-        _ => Role::by_default(field),
+        "weapon" | "next_weapon" | "switch_ms" | "next_attack_ms" | "reload_ms" => CellRole::Action,
+        _ => CellRole::by_default(field),
     }
 }
 
@@ -218,7 +218,7 @@ impl Rounds {
 /// Encodes a decision as one cell: 256 times `from`, plus `to`.
 impl Cells for Decision {
     const COUNT: usize = 1;
-    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
         u16::fields(name, scope, said)
     }
     fn put(&self, cells: &mut [u32]) {

@@ -15,13 +15,13 @@ use glam::{Vec2, Vec3};
 
 use super::body::ArenaBody;
 use super::rules::ArenaRules;
-use super::weapon::{Shot, WeaponId};
-use eyes::{Eyes, Foe};
-use hand::Hand;
+use super::weapon::{Muzzle, WeaponId};
+use eyes::{BotAttention, Foe};
+use hand::BotAim;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, buttons};
-use legs::{Legs, Stride, on_keys};
+use legs::{BotPath, Stride, on_keys};
 pub use routes::Routes;
 use routes::yaw_towards;
 
@@ -43,9 +43,9 @@ pub struct Bot {
     me: EntityId,
     rng: Rng,
     routes: Arc<Routes>,
-    eyes: Eyes,
-    hand: Hand,
-    legs: Legs,
+    eyes: BotAttention,
+    hand: BotAim,
+    legs: BotPath,
     life: Option<u32>,
     favourite: WeaponId,
     choose_at: Micros,
@@ -76,9 +76,9 @@ impl Bot {
         let mut rng = Rng::new(seed, BOT_STREAM | u64::from(player.0));
         Bot {
             me: player.entity(),
-            eyes: Eyes::new(&mut rng),
-            hand: Hand::new(&mut rng),
-            legs: Legs::new(),
+            eyes: BotAttention::new(&mut rng),
+            hand: BotAim::new(&mut rng),
+            legs: BotPath::new(),
             routes: Arc::clone(routes),
             life: None,
             favourite: WeaponId::Pistol,
@@ -216,7 +216,7 @@ fn best_distance(weapon: WeaponId) -> f32 {
 /// Returns the point to aim at: the body as drawn, or the predicted position of the feet for a rocket.
 fn aim_point(rules: &ArenaRules, own: &ArenaBody, foe: &Foe, height_units: f32) -> Vec3 {
     let body = &foe.body;
-    if let Shot::Rocket { speed_units_s, .. } = rules.weapon(own.weapon).shot {
+    if let Muzzle::Rocket { speed_units_s, .. } = rules.weapon(own.weapon).shot {
         let flight_s = body.origin.distance(own.origin) / speed_units_s.max(1.0);
         let feet = Vec3::Z * (4.0 - body.hull().half_extent_units().z);
         return body.origin + feet + body.velocity * Vec3::new(1.0, 1.0, 0.0) * flight_s;

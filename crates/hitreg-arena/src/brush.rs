@@ -4,7 +4,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
-use super::solid::{Face, Hull};
+use super::solid::{Hull, HullFace};
 
 /// One plane of a brush: `normal · p <= distance` is its solid side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,10 +39,10 @@ impl Facet {
     }
 
     /// Returns the moved plane for sweeps, in single precision throughout, as in Half-Life.
-    fn face_for(&self, hull: Hull) -> Face {
+    fn face_for(&self, hull: Hull) -> HullFace {
         let normal = Vec3::from_array(self.normal.map(|n| n as f32));
         let support = normal.abs().dot(hull.half_extent_units());
-        Face { normal, distance: self.distance as f32 + support }
+        HullFace { normal, distance: self.distance as f32 + support }
     }
 }
 
@@ -70,16 +70,16 @@ pub enum BrushError {
 
 /// A convex solid. It may be open on some sides; a single plane is a half space.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Brush {
+pub struct ConvexBrush {
     facets: Vec<Facet>,
 }
 
-impl Brush {
+impl ConvexBrush {
     /// Creates a brush from its planes.
     ///
     /// # Errors
     /// See [`BrushError`]. Planes that enclose nothing are valid; sweeps never hit such a brush.
-    pub fn new(facets: Vec<Facet>) -> Result<Brush, BrushError> {
+    pub fn new(facets: Vec<Facet>) -> Result<ConvexBrush, BrushError> {
         if facets.is_empty() {
             return Err(BrushError::NoPlanes);
         }
@@ -92,11 +92,11 @@ impl Brush {
                 return Err(BrushError::NotUnit { plane, length });
             }
         }
-        Ok(Brush { facets })
+        Ok(ConvexBrush { facets })
     }
 
     /// Creates an axis-aligned box from its lowest and highest corners, in units.
-    pub fn cuboid(min: [f64; 3], max: [f64; 3]) -> Brush {
+    pub fn cuboid(min: [f64; 3], max: [f64; 3]) -> ConvexBrush {
         let facets = (0..3).flat_map(|axis| {
             let side = |sign: f64, distance: f64| {
                 let mut normal = [0.0; 3];
@@ -105,7 +105,7 @@ impl Brush {
             };
             [side(1.0, max[axis]), side(-1.0, -min[axis])]
         });
-        Brush { facets: facets.collect() }
+        ConvexBrush { facets: facets.collect() }
     }
 
     /// Returns the planes in their given order.
@@ -114,7 +114,7 @@ impl Brush {
     }
 
     /// Returns the faces that the origin of `hull` must stay outside of.
-    pub(crate) fn faces_for(&self, hull: Hull) -> impl Iterator<Item = Face> {
+    pub(crate) fn faces_for(&self, hull: Hull) -> impl Iterator<Item = HullFace> {
         self.facets.iter().map(move |facet| facet.face_for(hull))
     }
 

@@ -16,15 +16,15 @@ const LONG_UNITS: f32 = 64.0;
 
 /// Up to four boxes, with each coordinate of all four in one array. Unused slots hold a box that overlaps nothing.
 #[derive(Clone, Copy, Debug)]
-struct Branch {
+struct BvhNode {
     min: [Vec4; 3],
     max: [Vec4; 3],
-    below: [Below; WIDTH],
+    below: [BvhChild; WIDTH],
 }
 
 /// The contents of a box.
 #[derive(Clone, Copy, Debug)]
-enum Below {
+enum BvhChild {
     Branch(u32),
     Item(u32),
 }
@@ -32,7 +32,7 @@ enum Below {
 /// The tree. Its items are the indices of the boxes that it was built from.
 #[derive(Clone, Debug)]
 pub(crate) struct Bvh {
-    branches: Vec<Branch>,
+    branches: Vec<BvhNode>,
 }
 
 impl Bvh {
@@ -45,10 +45,10 @@ impl Bvh {
 
     fn add_branch(&mut self, boxes: &[Bounds], items: &mut [u32], level: usize) -> u32 {
         let at = self.branches.len();
-        self.branches.push(Branch {
+        self.branches.push(BvhNode {
             min: [Vec4::INFINITY; 3],
             max: [Vec4::NEG_INFINITY; 3],
-            below: [Below::Item(0); WIDTH],
+            below: [BvhChild::Item(0); WIDTH],
         });
         let split = if level < LEVELS_SPLIT_BY_SIZE { split_by_size } else { halve };
         let (low, high) = split(boxes, items);
@@ -61,8 +61,8 @@ impl Bvh {
             }
             match *part {
                 [] => {}
-                [item] => self.branches[at].below[place] = Below::Item(item),
-                _ => self.branches[at].below[place] = Below::Branch(self.add_branch(boxes, part, level + 1)),
+                [item] => self.branches[at].below[place] = BvhChild::Item(item),
+                _ => self.branches[at].below[place] = BvhChild::Branch(self.add_branch(boxes, part, level + 1)),
             }
         }
         at as u32
@@ -86,8 +86,8 @@ impl Bvh {
             let place = near.trailing_zeros() as usize;
             near &= near - 1;
             match branch.below[place % WIDTH] {
-                Below::Item(item) => visit(item),
-                Below::Branch(next) => self.visit_below(next, path, visit),
+                BvhChild::Item(item) => visit(item),
+                BvhChild::Branch(next) => self.visit_below(next, path, visit),
             }
         }
     }
@@ -110,7 +110,7 @@ impl Path {
     }
 }
 
-impl Branch {
+impl BvhNode {
     /// Returns one bit for each box that the path may touch.
     #[inline]
     fn near(&self, path: &Path) -> u32 {

@@ -4,8 +4,8 @@ use glam::Vec3;
 
 use super::body::ArenaBody;
 use super::bounds::Bounds;
-use super::solid::{Hull, Solid, Sweep, Touch, sweep_box};
-use super::world::Nearby;
+use super::solid::{Hull, Solid, SweepContact, SweepHit, sweep_box};
+use super::world::NearbyBrushes;
 use hitreg_log::units::EntityId;
 
 /// Players farther away than this along an axis, in addition to the path, are out of reach, in units. It covers two
@@ -18,7 +18,7 @@ const APART_UNITS: f32 = 1.0;
 
 /// A map, and those living players who are near enough to matter for one usercmd of another.
 pub(crate) struct Crowd<'a> {
-    map: Nearby<'a>,
+    map: NearbyBrushes<'a>,
     /// The range from the first to the last near player; usually empty.
     near: &'a [(EntityId, ArenaBody)],
     mover: EntityId,
@@ -26,13 +26,13 @@ pub(crate) struct Crowd<'a> {
 
 impl<'a> Crowd<'a> {
     /// Creates the map without players.
-    pub(crate) fn nobody(map: Nearby<'a>, mover: EntityId) -> Crowd<'a> {
+    pub(crate) fn nobody(map: NearbyBrushes<'a>, mover: EntityId) -> Crowd<'a> {
         Crowd { map, near: &[], mover }
     }
 
     /// Creates the map with the players that `mover`, at `origin`, can meet within `way_units`.
     pub(crate) fn around(
-        map: Nearby<'a>,
+        map: NearbyBrushes<'a>,
         entities: &'a [(EntityId, ArenaBody)],
         mover: EntityId,
         origin: Vec3,
@@ -64,7 +64,7 @@ fn is_obstacle(id: EntityId, body: &ArenaBody, mover: EntityId) -> bool {
 }
 
 impl Solid for Crowd<'_> {
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
         let mut nearest = self.map.sweep(hull, from, to);
         if self.near.is_empty() {
             return nearest;
@@ -74,21 +74,21 @@ impl Solid for Crowd<'_> {
         let (low, high) = (path.min - half, path.max + half);
         for (id, min, max) in self.obstacles() {
             if !(min.cmpgt(high) | max.cmplt(low)).any() {
-                nearest = nearest.nearer(sweep_box(min, max, Touch::Entity(id), hull, from, to));
+                nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(id), hull, from, to));
             }
         }
         nearest
     }
 
-    fn inside(&self, hull: Hull, at: Vec3) -> Touch {
+    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
         let held = self.map.inside(hull, at);
-        if held != Touch::Nothing {
+        if held != SweepContact::Nothing {
             return held;
         }
         let half = hull.half_extent_units();
         self.obstacles()
             .find(|(_, min, max)| at.cmple(*max + half).all() && at.cmpge(*min - half).all())
-            .map_or(Touch::Nothing, |(id, ..)| Touch::Entity(id))
+            .map_or(SweepContact::Nothing, |(id, ..)| SweepContact::Entity(id))
     }
 }
 
@@ -123,9 +123,9 @@ mod tests {
                 for hull in Hull::ALL {
                     let each = others.iter().map(|(id, body)| {
                         let half = body.hull().half_extent_units();
-                        sweep_box(body.origin - half, body.origin + half, Touch::Entity(*id), hull, from, to)
+                        sweep_box(body.origin - half, body.origin + half, SweepContact::Entity(*id), hull, from, to)
                     });
-                    let plain = each.fold(Sweep::free(to), Sweep::nearer);
+                    let plain = each.fold(SweepHit::free(to), SweepHit::nearer);
                     prop_assert_eq!(crowd.sweep(hull, from, to), plain, "{} to {}", from, to);
                 }
             }

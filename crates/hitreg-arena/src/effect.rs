@@ -7,7 +7,7 @@ use hitreg_netcode::game::Effect;
 
 /// A sound or a visual effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EffectKind {
+pub enum ArenaEffect {
     /// A pistol shot.
     Pistol,
     /// A shotgun shot.
@@ -44,53 +44,53 @@ pub enum EffectKind {
     Bell,
 }
 
-impl EffectKind {
+impl ArenaEffect {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [EffectKind; 17] = [
-        EffectKind::Pistol,
-        EffectKind::Shotgun,
-        EffectKind::Launcher,
-        EffectKind::DryFire,
-        EffectKind::Reload,
-        EffectKind::Switch,
-        EffectKind::Jump,
-        EffectKind::Footstep,
-        EffectKind::Land,
-        EffectKind::Teleport,
-        EffectKind::HitTone,
-        EffectKind::Pain,
-        EffectKind::Death,
-        EffectKind::Respawn,
-        EffectKind::Explosion,
-        EffectKind::ArrowHit,
-        EffectKind::Bell,
+    pub const ALL: [ArenaEffect; 17] = [
+        ArenaEffect::Pistol,
+        ArenaEffect::Shotgun,
+        ArenaEffect::Launcher,
+        ArenaEffect::DryFire,
+        ArenaEffect::Reload,
+        ArenaEffect::Switch,
+        ArenaEffect::Jump,
+        ArenaEffect::Footstep,
+        ArenaEffect::Land,
+        ArenaEffect::Teleport,
+        ArenaEffect::HitTone,
+        ArenaEffect::Pain,
+        ArenaEffect::Death,
+        ArenaEffect::Respawn,
+        ArenaEffect::Explosion,
+        ArenaEffect::ArrowHit,
+        ArenaEffect::Bell,
     ];
 
     /// Returns the name of a number in [`Effect::kind`].
     pub fn name_of(kind: u8) -> &'static str {
-        EffectKind::ALL.get(usize::from(kind)).map_or("unknown", |kind| kind.name())
+        ArenaEffect::ALL.get(usize::from(kind)).map_or("unknown", |kind| kind.name())
     }
 
     /// Returns the name in traces and reports.
     pub const fn name(self) -> &'static str {
         match self {
-            EffectKind::Pistol => "pistol",
-            EffectKind::Shotgun => "shotgun",
-            EffectKind::Launcher => "launcher",
-            EffectKind::DryFire => "dry fire",
-            EffectKind::Reload => "reload",
-            EffectKind::Switch => "switch",
-            EffectKind::Jump => "jump",
-            EffectKind::Footstep => "footstep",
-            EffectKind::Land => "land",
-            EffectKind::Teleport => "teleport",
-            EffectKind::HitTone => "hit tone",
-            EffectKind::Pain => "pain",
-            EffectKind::Death => "death",
-            EffectKind::Respawn => "respawn",
-            EffectKind::Explosion => "explosion",
-            EffectKind::ArrowHit => "arrow hit",
-            EffectKind::Bell => "bell",
+            ArenaEffect::Pistol => "pistol",
+            ArenaEffect::Shotgun => "shotgun",
+            ArenaEffect::Launcher => "launcher",
+            ArenaEffect::DryFire => "dry fire",
+            ArenaEffect::Reload => "reload",
+            ArenaEffect::Switch => "switch",
+            ArenaEffect::Jump => "jump",
+            ArenaEffect::Footstep => "footstep",
+            ArenaEffect::Land => "land",
+            ArenaEffect::Teleport => "teleport",
+            ArenaEffect::HitTone => "hit tone",
+            ArenaEffect::Pain => "pain",
+            ArenaEffect::Death => "death",
+            ArenaEffect::Respawn => "respawn",
+            ArenaEffect::Explosion => "explosion",
+            ArenaEffect::ArrowHit => "arrow hit",
+            ArenaEffect::Bell => "bell",
         }
     }
 
@@ -98,13 +98,13 @@ impl EffectKind {
     pub const fn is_predictable(self) -> bool {
         !matches!(
             self,
-            EffectKind::HitTone
-                | EffectKind::Pain
-                | EffectKind::Death
-                | EffectKind::Respawn
-                | EffectKind::Explosion
-                | EffectKind::ArrowHit
-                | EffectKind::Bell
+            ArenaEffect::HitTone
+                | ArenaEffect::Pain
+                | ArenaEffect::Death
+                | ArenaEffect::Respawn
+                | ArenaEffect::Explosion
+                | ArenaEffect::ArrowHit
+                | ArenaEffect::Bell
         )
     }
 

@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::body::ArenaBody;
 use super::hitbox::Ray;
 use super::rules::ArenaRules;
-use super::weapon::{Shot, WeaponId};
+use super::weapon::{Muzzle, WeaponId};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{CommandSeq, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
@@ -40,7 +40,7 @@ impl ArenaFire {
         ArenaFire {
             shooter: scene.player,
             weapon: body.weapon,
-            flies: matches!(rules.weapon(body.weapon).shot, Shot::Rocket { .. } | Shot::Arrow { .. }),
+            flies: matches!(rules.weapon(body.weapon).shot, Muzzle::Rocket { .. } | Muzzle::Arrow { .. }),
             muzzle: body.eye(),
             viewangles: body.viewangles,
             seed: scene.seed,
@@ -57,10 +57,10 @@ impl ArenaFire {
     /// all of them, and so computes the same spread as the server.
     pub(crate) fn pellets(&self, rules: &ArenaRules) -> impl Iterator<Item = Ray> {
         let (count, across_deg, upright_deg) = match rules.weapon(self.weapon).shot {
-            Shot::Bullets { pellets, spread_across_deg, spread_upright_deg, .. } => {
+            Muzzle::Bullets { pellets, spread_across_deg, spread_upright_deg, .. } => {
                 (pellets, spread_across_deg, spread_upright_deg)
             }
-            Shot::Rocket { .. } | Shot::Arrow { .. } => (0, 0.0, 0.0),
+            Muzzle::Rocket { .. } | Muzzle::Arrow { .. } => (0, 0.0, 0.0),
         };
         let view = axes(self.viewangles);
         let (across, upright) = (libm::tanf(across_deg.to_radians()), libm::tanf(upright_deg.to_radians()));

@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::body::{ArenaBody, BodyKind};
-use super::effect::EffectKind;
+use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
@@ -12,7 +12,7 @@ use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walke
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
-    BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, Simulate, Sink, Verdict, Wall, WorldSink,
+    BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, ShotVerdict, Simulate, Sink, Wall, WorldSink,
 };
 
 /// The built-in game.
@@ -99,12 +99,12 @@ impl Simulate for Arena {
     }
 
     fn effect_name(kind: u8) -> &'static str {
-        EffectKind::name_of(kind)
+        ArenaEffect::name_of(kind)
     }
 }
 
 impl Judge for Arena {
-    fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
+    fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> ShotVerdict {
         judge::judge(rules, fire, targets)
     }
 
@@ -127,7 +127,7 @@ impl Judge for Arena {
         shooter: PlayerId,
         command: &Usercmd,
         fire: &ArenaFire,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
         harm::apply(rules, world, shooter, command, fire, verdict, out);

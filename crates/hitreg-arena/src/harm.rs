@@ -4,15 +4,15 @@ use glam::Vec3;
 
 use super::arrow;
 use super::body::ArenaBody;
-use super::effect::EffectKind;
+use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::rocket;
 use super::rules::ArenaRules;
-use super::state::{ArenaWorld, Flight};
-use super::weapon::Shot;
+use super::state::{ArenaWorld, ProjectileFlight};
+use super::weapon::Muzzle;
 use hitreg_log::units::{EntityId, PlayerId};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Verdict, WorldSink};
+use hitreg_netcode::game::{ShotVerdict, WorldSink};
 
 /// Applies a judged shot, or launches it if it is a projectile.
 pub(crate) fn apply(
@@ -21,18 +21,19 @@ pub(crate) fn apply(
     shooter: PlayerId,
     command: &Usercmd,
     fire: &ArenaFire,
-    verdict: &Verdict,
+    verdict: &ShotVerdict,
     out: &mut impl WorldSink,
 ) {
     let line = fire.centre();
-    if let (Shot::Rocket { life_ms, .. }, Some(rocket)) = (rules.weapon(fire.weapon).shot, rocket::loose(rules, fire)) {
+    if let (Muzzle::Rocket { life_ms, .. }, Some(rocket)) = (rules.weapon(fire.weapon).shot, rocket::loose(rules, fire))
+    {
         let rocket = ArenaBody { teleports: arrow::launch_of(shooter, command.seq), ..rocket };
         let life_us = u32::from(life_ms) * 1_000;
-        let flight = Flight { shooter, command: command.seq, weapon: fire.weapon, life_us, target: None };
+        let flight = ProjectileFlight { shooter, command: command.seq, weapon: fire.weapon, life_us, target: None };
         world.launch(flight, rocket);
         return;
     }
-    if let Shot::Arrow { .. } = rules.weapon(fire.weapon).shot {
+    if let Muzzle::Arrow { .. } = rules.weapon(fire.weapon).shot {
         arrow::launch(rules, world, fire);
         return;
     }
@@ -62,10 +63,10 @@ pub(crate) fn hurt(
         victim.alive = false;
         victim.respawn_us = rules.respawn_ms.saturating_mul(1_000);
     }
-    out.effect(if dies { EffectKind::Death } else { EffectKind::Pain }.by(target, at));
+    out.effect(if dies { ArenaEffect::Death } else { ArenaEffect::Pain }.by(target, at));
     let own = target == shooter.entity();
     if !own {
-        out.effect(EffectKind::HitTone.by(shooter.entity(), at));
+        out.effect(ArenaEffect::HitTone.by(shooter.entity(), at));
     }
     if let Some(killer) = world.entity_mut(shooter.entity()).filter(|_| dies) {
         killer.frags = killer.frags.saturating_add(if own { -1 } else { 1 });

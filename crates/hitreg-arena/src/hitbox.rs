@@ -42,7 +42,7 @@ impl Hitgroup {
 }
 
 /// The box of one part, centred on the vertical through the body's origin.
-struct Part {
+struct HitboxPart {
     hitgroup: Hitgroup,
     /// Half of its width and depth, in units.
     half_width: f32,
@@ -50,25 +50,25 @@ struct Part {
     span: (f32, f32),
 }
 
-const fn part(hitgroup: Hitgroup, half_width: f32, low: f32, high: f32) -> Part {
-    Part { hitgroup, half_width, span: (low, high) }
+const fn part(hitgroup: Hitgroup, half_width: f32, low: f32, high: f32) -> HitboxPart {
+    HitboxPart { hitgroup, half_width, span: (low, high) }
 }
 
-const STANDING: [Part; 4] = [
+const STANDING: [HitboxPart; 4] = [
     part(Hitgroup::Head, 6.0, 22.0, 36.0),
     part(Hitgroup::Chest, 12.0, 4.0, 22.0),
     part(Hitgroup::Stomach, 11.0, -8.0, 4.0),
     part(Hitgroup::Legs, 10.0, -36.0, -8.0),
 ];
 
-const DUCKED: [Part; 4] = [
+const DUCKED: [HitboxPart; 4] = [
     part(Hitgroup::Head, 6.0, 6.0, 18.0),
     part(Hitgroup::Chest, 13.0, -4.0, 6.0),
     part(Hitgroup::Stomach, 13.0, -10.0, -4.0),
     part(Hitgroup::Legs, 14.0, -18.0, -10.0),
 ];
 
-fn parts_of(body: &ArenaBody) -> &'static [Part; 4] {
+fn parts_of(body: &ArenaBody) -> &'static [HitboxPart; 4] {
     if body.ducked { &DUCKED } else { &STANDING }
 }
 

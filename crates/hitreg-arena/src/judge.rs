@@ -7,25 +7,25 @@ use super::fire::ArenaFire;
 use super::hitbox::{self, Hitgroup, Ray};
 use super::rules::ArenaRules;
 use super::solid::{Hull, Solid};
-use super::weapon::Shot;
+use super::weapon::Muzzle;
 use hitreg_log::units::EntityId;
-use hitreg_netcode::game::{Reason, Verdict, Wound};
+use hitreg_netcode::game::{Reason, ShotVerdict, Wound};
 
-pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> Verdict {
-    let Shot::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {
-        return Verdict::miss(Reason::Launched);
+pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> ShotVerdict {
+    let Muzzle::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {
+        return ShotVerdict::miss(Reason::Launched);
     };
     let mut wounds: Vec<Wound> = Vec::new();
     let mut hit_world = false;
     for pellet in fire.pellets(rules) {
         match follow(rules, fire, targets, &pellet, reach_units) {
-            Fate::Met(target, hitgroup) => {
+            PelletFate::Met(target, hitgroup) => {
                 let factor = rules.hitgroup_factors[hitgroup as usize];
                 let damage = (damage as f32 * factor) as i32;
                 add_wound(&mut wounds, Wound { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
             }
-            Fate::HitWorld => hit_world = true,
-            Fate::Missed => {}
+            PelletFate::HitWorld => hit_world = true,
+            PelletFate::Missed => {}
         }
     }
     let reason = match (wounds.is_empty(), hit_world) {
@@ -33,7 +33,7 @@ pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, 
         (true, true) => Reason::HitWorld,
         (true, false) => Reason::Missed,
     };
-    Verdict { reason, wounds }
+    ShotVerdict { reason, wounds }
 }
 
 /// Returns whether a bullet from `from` could reach the middle or a side of any part of a body. Other players are
@@ -52,7 +52,7 @@ pub(crate) fn sees_any_part(rules: &ArenaRules, from: Vec3, body: &ArenaBody) ->
 }
 
 /// The outcome of one pellet.
-enum Fate {
+enum PelletFate {
     Met(EntityId, Hitgroup),
     /// The map was in the way of a hit.
     HitWorld,
@@ -65,7 +65,7 @@ fn follow(
     targets: &[(EntityId, ArenaBody)],
     ray: &Ray,
     reach_units: f32,
-) -> Fate {
+) -> PelletFate {
     let mut first: Option<(EntityId, Hitgroup, f32)> = None;
     for (id, body) in targets {
         if *id == fire.shooter.entity() || !body.is_target() {
@@ -76,11 +76,11 @@ fn follow(
             first = Some((*id, hitgroup, away));
         }
     }
-    let Some((target, hitgroup, away)) = first else { return Fate::Missed };
+    let Some((target, hitgroup, away)) = first else { return PelletFate::Missed };
     // Only the way to the target must be free. The sweep's surface gap before a wall just behind the target must not
     // count.
     let way = rules.map.solid().sweep(Hull::Point, ray.from, ray.from + ray.direction * away);
-    if way.fraction < 1.0 || way.all_solid { Fate::HitWorld } else { Fate::Met(target, hitgroup) }
+    if way.fraction < 1.0 || way.all_solid { PelletFate::HitWorld } else { PelletFate::Met(target, hitgroup) }
 }
 
 /// Adds a pellet to the wound of its target. The wound's part is that of the most damaging pellet.

@@ -34,20 +34,20 @@ mod world;
 
 pub use body::{ArenaBody, BodyKind, Decision, Rounds};
 pub use bot::Bot;
-pub use brush::{Brush, BrushError, Facet};
-pub use effect::EffectKind;
+pub use brush::{BrushError, ConvexBrush, Facet};
+pub use effect::ArenaEffect;
 pub use fire::ArenaFire;
 pub use game::Arena;
 pub use hitbox::Hitgroup;
-pub use map::{ArenaMap, BellPlace, MapError, Place, Props, ShapeError, Teleporter};
+pub use map::{ArenaMap, BellPlace, MapTextError, Props, ShapeError, SpawnPoint, Teleporter};
 pub use pmove::{
     BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
     VIEW_HEIGHT_STANDING_UNITS, pmove,
 };
 pub use rules::ArenaRules;
-pub use solid::{Hull, Solid, Sweep, Touch};
+pub use solid::{Hull, Solid, SweepContact, SweepHit};
 pub use state::ArenaWorld;
-pub use weapon::{Shot, WeaponId, WeaponRules};
+pub use weapon::{Muzzle, WeaponId, WeaponRules};
 pub use world::CollisionWorld;
 
 #[cfg(not(test))]

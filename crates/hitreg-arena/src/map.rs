@@ -8,13 +8,13 @@ mod text;
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::brush::{Brush, BrushError, Facet};
-use super::solid::{Hull, Solid, Touch};
+use super::brush::{BrushError, ConvexBrush, Facet};
+use super::solid::{Hull, Solid, SweepContact};
 use super::world::CollisionWorld;
 
 pub use props::{BellPlace, Props};
 pub use shape::ShapeError;
-pub use text::MapError;
+pub use text::MapTextError;
 
 /// The built-in maps, as names and texts.
 pub(crate) const BUILT_IN: &[(&str, &str)] =
@@ -28,9 +28,9 @@ pub(crate) const MOST_SIDES: usize = 48;
 
 /// A map, ready to play. It is stored as brushes and places; the data for sweeps is prepared on loading.
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[serde(try_from = "MapSource", into = "MapSource")]
 pub struct ArenaMap {
-    stored: Stored,
+    stored: MapSource,
     solid: CollisionWorld,
 }
 
@@ -62,8 +62,8 @@ impl ArenaMap {
     /// `worldspawn` loads the launcher with arrows.
     ///
     /// # Errors
-    /// See [`MapError`].
-    pub fn parse(name: &str, text: &[u8]) -> Result<ArenaMap, MapError> {
+    /// See [`MapTextError`].
+    pub fn parse(name: &str, text: &[u8]) -> Result<ArenaMap, MapTextError> {
         text::parse(name, text)
     }
 
@@ -73,12 +73,12 @@ impl ArenaMap {
     }
 
     /// Returns all solid brushes, in their order in the file.
-    pub fn brushes(&self) -> &[Brush] {
+    pub fn brushes(&self) -> &[ConvexBrush] {
         &self.stored.brushes
     }
 
     /// Returns the spawn points; there is at least one.
-    pub fn spawn_points(&self) -> &[Place] {
+    pub fn spawn_points(&self) -> &[SpawnPoint] {
         &self.stored.spawn_points
     }
 
@@ -102,7 +102,7 @@ impl ArenaMap {
         &self.solid
     }
 
-    fn new(stored: Stored) -> ArenaMap {
+    fn new(stored: MapSource) -> ArenaMap {
         let solid = CollisionWorld::new(&stored.brushes);
         ArenaMap { stored, solid }
     }
@@ -122,7 +122,7 @@ impl PartialEq for ArenaMap {
 
 /// A spawn point or destination.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct SpawnPoint {
     /// The middle of the standing hull, in units.
     #[serde(with = "super::vector")]
     pub origin: Vec3,
@@ -130,13 +130,13 @@ pub struct Place {
     pub yaw_deg: f32,
 }
 
-impl Place {
+impl SpawnPoint {
     /// Raises the place until a standing player fits, by at most the difference between Quake's hull and Half-Life's.
-    fn raised_until_free(self, solid: &CollisionWorld) -> Option<Place> {
+    fn raised_until_free(self, solid: &CollisionWorld) -> Option<SpawnPoint> {
         const MOST_UNITS: u32 = 16;
         (0..=MOST_UNITS).find_map(|up| {
             let origin = self.origin + Vec3::Z * up as f32;
-            (solid.inside(Hull::Standing, origin) == Touch::Nothing).then_some(Place { origin, ..self })
+            (solid.inside(Hull::Standing, origin) == SweepContact::Nothing).then_some(SpawnPoint { origin, ..self })
         })
     }
 }
@@ -151,7 +151,7 @@ pub struct Teleporter {
     #[serde(with = "super::vector")]
     pub max: Vec3,
     /// The destination.
-    pub to: Place,
+    pub to: SpawnPoint,
 }
 
 impl Teleporter {
@@ -165,31 +165,31 @@ impl Teleporter {
 /// The stored parts of a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StoredCells", into = "StoredCells")]
-struct Stored {
+struct MapSource {
     name: String,
-    brushes: Vec<Brush>,
-    spawn_points: Vec<Place>,
+    brushes: Vec<ConvexBrush>,
+    spawn_points: Vec<SpawnPoint>,
     teleporters: Vec<Teleporter>,
     waypoints: Vec<[f32; 3]>,
     #[serde(default, skip_serializing_if = "Props::is_empty")]
     props: Props,
 }
 
-impl TryFrom<Stored> for ArenaMap {
-    type Error = MapError;
-    fn try_from(stored: Stored) -> Result<ArenaMap, MapError> {
+impl TryFrom<MapSource> for ArenaMap {
+    type Error = MapTextError;
+    fn try_from(stored: MapSource) -> Result<ArenaMap, MapTextError> {
         if stored.spawn_points.is_empty() {
-            return Err(MapError::NoSpawnPoint);
+            return Err(MapTextError::NoSpawnPoint);
         }
         if !stored.props.are_few() {
-            return Err(MapError::TooManyProps);
+            return Err(MapTextError::TooManyProps);
         }
         Ok(ArenaMap::new(stored))
     }
 }
 
-impl From<ArenaMap> for Stored {
-    fn from(map: ArenaMap) -> Stored {
+impl From<ArenaMap> for MapSource {
+    fn from(map: ArenaMap) -> MapSource {
         map.stored
     }
 }
@@ -199,7 +199,7 @@ impl From<ArenaMap> for Stored {
 struct StoredCells {
     name: String,
     brushes: Vec<Vec<Facet>>,
-    spawn_points: Vec<Place>,
+    spawn_points: Vec<SpawnPoint>,
     teleporters: Vec<Teleporter>,
     waypoints: Vec<[f32; 3]>,
     #[serde(default, skip_serializing_if = "Props::is_empty")]
@@ -217,9 +217,9 @@ enum StoredError {
     Brush { brush: usize, source: BrushError },
 }
 
-impl TryFrom<StoredCells> for Stored {
+impl TryFrom<StoredCells> for MapSource {
     type Error = StoredError;
-    fn try_from(cells: StoredCells) -> Result<Stored, StoredError> {
+    fn try_from(cells: StoredCells) -> Result<MapSource, StoredError> {
         if cells.brushes.len() > MOST_BRUSHES {
             return Err(StoredError::TooManyBrushes { found: cells.brushes.len() });
         }
@@ -227,18 +227,18 @@ impl TryFrom<StoredCells> for Stored {
             if facets.len() > MOST_SIDES {
                 return Err(StoredError::TooManySides { brush, found: facets.len() });
             }
-            Brush::new(facets).map_err(|source| StoredError::Brush { brush, source })
+            ConvexBrush::new(facets).map_err(|source| StoredError::Brush { brush, source })
         };
         let brushes = cells.brushes.into_iter().enumerate().map(to_brush).collect::<Result<_, _>>()?;
         let StoredCells { name, spawn_points, teleporters, waypoints, props, .. } = cells;
-        Ok(Stored { name, brushes, spawn_points, teleporters, waypoints, props })
+        Ok(MapSource { name, brushes, spawn_points, teleporters, waypoints, props })
     }
 }
 
-impl From<Stored> for StoredCells {
-    fn from(stored: Stored) -> StoredCells {
+impl From<MapSource> for StoredCells {
+    fn from(stored: MapSource) -> StoredCells {
         let brushes = stored.brushes.iter().map(|brush| brush.facets().to_vec()).collect();
-        let Stored { name, spawn_points, teleporters, waypoints, props, .. } = stored;
+        let MapSource { name, spawn_points, teleporters, waypoints, props, .. } = stored;
         StoredCells { name, brushes, spawn_points, teleporters, waypoints, props }
     }
 }

@@ -32,12 +32,12 @@ impl PropState {
 
 /// The random stream of one prop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct PropRandom {
     seed: Seed,
     id: EntityId,
 }
 
-impl Stream {
+impl PropRandom {
     /// Draws a number from a non-empty range.
     pub(crate) fn draw(self, state: &mut PropState, range: std::ops::Range<u32>) -> u32 {
         let stream = PROP_STREAM | (u64::from(self.id.0) << 32) | u64::from(state.turn);
@@ -58,7 +58,7 @@ pub(crate) fn place(rules: &ArenaRules, world: &mut ArenaWorld) {
     for (kind, at) in all {
         // There are far fewer players and props than ids.
         let id = EntityId(world.entities.len() as u16);
-        let stream = Stream { seed: world.seed, id };
+        let stream = PropRandom { seed: world.seed, id };
         let origin = Vec3::from_array(at);
         let mut body = ArenaBody { kind, origin, alive: true, ..ArenaBody::default() };
         let mut state = PropState::default();
@@ -79,7 +79,7 @@ pub(crate) fn step(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: 
     let twigs = rules.map.props().apples.iter();
     let mut twigs = twigs.map(|twig| Vec3::from_array(*twig));
     for (state, (id, body)) in world.props.iter_mut().zip(&mut world.entities[first..]) {
-        let stream = Stream { seed: world.seed, id: *id };
+        let stream = PropRandom { seed: world.seed, id: *id };
         match body.kind {
             BodyKind::Apple => {
                 let twig = twigs.next().unwrap_or(body.origin);

@@ -4,23 +4,23 @@ use glam::Vec3;
 
 use super::arrow::launch_of;
 use super::body::{ArenaBody, BodyKind};
-use super::effect::EffectKind;
+use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid, Touch, sweep_box};
-use super::state::{ArenaWorld, Flight};
-use super::weapon::{Shot, WeaponId};
+use super::solid::{Hull, Solid, SweepContact, sweep_box};
+use super::state::{ArenaWorld, ProjectileFlight};
+use super::weapon::{Muzzle, WeaponId};
 use hitreg_log::units::{EntityId, Micros};
-use hitreg_netcode::game::{Reason, Verdict, WorldSink, Wound};
+use hitreg_netcode::game::{Reason, ShotVerdict, WorldSink, Wound};
 
 /// How far before an obstacle a rocket explodes, in units, so that the surface itself does not shield anyone.
 const BURST_GAP_UNITS: f32 = 1.0;
 
 /// Returns the rocket of a shot at launch; `None` for weapons that shoot no rockets.
 pub(crate) fn loose(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
-    let Shot::Rocket { speed_units_s, .. } = rules.weapon(fire.weapon).shot else { return None };
+    let Muzzle::Rocket { speed_units_s, .. } = rules.weapon(fire.weapon).shot else { return None };
     let line = fire.centre();
     Some(ArenaBody {
         kind: BodyKind::Rocket,
@@ -36,7 +36,7 @@ pub(crate) fn loose(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
 /// Moves all rockets. A rocket explodes when it hits something, or at the end of its lifetime.
 pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
     let first = world.first_flight();
-    let mut bursts: Vec<(EntityId, Flight, Burst)> = Vec::new();
+    let mut bursts: Vec<(EntityId, ProjectileFlight, RocketBurst)> = Vec::new();
     for at in 0..world.flights.len() {
         let (id, rocket) = world.entities[first + at];
         let mut flight = world.flights[at];
@@ -48,9 +48,9 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
         flight.life_us = flight.life_us.saturating_sub(u32::try_from(dt.0).unwrap_or(0));
         world.flights[at] = flight;
         world.entities[first + at].1.origin = end;
-        if met != Touch::Nothing || flight.life_us == 0 {
+        if met != SweepContact::Nothing || flight.life_us == 0 {
             let centre = end - rocket.velocity.normalize_or_zero() * BURST_GAP_UNITS;
-            bursts.push((id, flight, Burst { centre, met }));
+            bursts.push((id, flight, RocketBurst { centre, met }));
         }
     }
     for (id, flight, burst) in bursts {
@@ -58,14 +58,20 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
             world.entities.remove(at);
             world.flights.remove(at - first);
         }
-        out.effect(EffectKind::Explosion.by(id, burst.centre));
+        out.effect(ArenaEffect::Explosion.by(id, burst.centre));
         let verdict = burst.hurt_all(rules, world, flight, out);
         out.impact(flight.shooter, flight.command, flight.weapon.name(), verdict);
     }
 }
 
 /// Returns how far a rocket flies, and what stops it: the map, or a living player other than its shooter.
-fn advance(rules: &ArenaRules, world: &ArenaWorld, rocket: &ArenaBody, flight: Flight, to: Vec3) -> (Vec3, Touch) {
+fn advance(
+    rules: &ArenaRules,
+    world: &ArenaWorld,
+    rocket: &ArenaBody,
+    flight: ProjectileFlight,
+    to: Vec3,
+) -> (Vec3, SweepContact) {
     let mut nearest = rules.map.solid().sweep(Hull::Point, rocket.origin, to);
     for (id, body) in world.player_bodies() {
         if *id == flight.shooter.entity() || !body.is_target() {
@@ -73,27 +79,27 @@ fn advance(rules: &ArenaRules, world: &ArenaWorld, rocket: &ArenaBody, flight: F
         }
         let half = body.hull().half_extent_units();
         let (min, max) = (body.origin - half, body.origin + half);
-        nearest = nearest.nearer(sweep_box(min, max, Touch::Entity(*id), Hull::Point, rocket.origin, to));
+        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), Hull::Point, rocket.origin, to));
     }
     (nearest.end, nearest.touch)
 }
 
-struct Burst {
+struct RocketBurst {
     centre: Vec3,
-    met: Touch,
+    met: SweepContact,
 }
 
-impl Burst {
+impl RocketBurst {
     /// Damages every player within the radius. The verdict covers other players; damage to the shooter is not a hit.
     fn hurt_all(
         &self,
         rules: &ArenaRules,
         world: &mut ArenaWorld,
-        flight: Flight,
+        flight: ProjectileFlight,
         out: &mut impl WorldSink,
-    ) -> Verdict {
+    ) -> ShotVerdict {
         let shooter = flight.shooter.entity();
-        let mut verdict = Verdict::miss(Reason::Missed);
+        let mut verdict = ShotVerdict::miss(Reason::Missed);
         for number in 0..usize::from(world.players) {
             let (target, body) = world.entities[number];
             match self.damage_to(rules, flight.weapon, target, &body) {
@@ -120,13 +126,13 @@ impl Burst {
     }
 
     fn damage_to(&self, rules: &ArenaRules, weapon: WeaponId, id: EntityId, body: &ArenaBody) -> Harm {
-        let Shot::Rocket { damage, radius_units, .. } = rules.weapon(weapon).shot else {
+        let Muzzle::Rocket { damage, radius_units, .. } = rules.weapon(weapon).shot else {
             return Harm::None;
         };
         if !body.is_target() {
             return Harm::None;
         }
-        if self.met == Touch::Entity(id) {
+        if self.met == SweepContact::Entity(id) {
             return Harm::Takes(damage);
         }
         let half = body.hull().half_extent_units();

@@ -45,7 +45,7 @@ impl Hull {
 
 /// The obstacle of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Touch {
+pub enum SweepContact {
     /// No obstacle.
     #[default]
     Nothing,
@@ -57,7 +57,7 @@ pub enum Touch {
 
 /// The result of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sweep {
+pub struct SweepHit {
     /// The free share of the way, from 0 to 1.
     pub fraction: f32,
     /// The final position of the hull's origin.
@@ -69,47 +69,54 @@ pub struct Sweep {
     /// Whether the hull never left the solid that it started in. The fraction is then 0.
     pub all_solid: bool,
     /// The obstacle that stopped the hull, or that contains it.
-    pub touch: Touch,
+    pub touch: SweepContact,
 }
 
-impl Sweep {
+impl SweepHit {
     /// Returns the result of a sweep to `to` without obstacles.
-    pub const fn free(to: Vec3) -> Sweep {
-        Sweep {
+    pub const fn free(to: Vec3) -> SweepHit {
+        SweepHit {
             fraction: 1.0,
             end: to,
             normal: Vec3::ZERO,
             start_solid: false,
             all_solid: false,
-            touch: Touch::Nothing,
+            touch: SweepContact::Nothing,
         }
     }
 
     /// Combines the results of the same sweep against different obstacles. Returns the nearer one, or `self` if both
     /// are equally near. Starting inside either one counts.
-    pub fn nearer(self, other: Sweep) -> Sweep {
+    pub fn nearer(self, other: SweepHit) -> SweepHit {
         let other_first = match (self.all_solid, other.all_solid) {
             (true, _) => false,
             (false, true) => true,
             (false, false) => other.fraction < self.fraction,
         };
         let first = if other_first { other } else { self };
-        Sweep { start_solid: self.start_solid || other.start_solid, ..first }
+        SweepHit { start_solid: self.start_solid || other.start_solid, ..first }
     }
 }
 
 /// The world as movement sees it. The caller chooses its contents; a wrapper may add other players to the map.
 pub trait Solid {
     /// Moves `hull` in a straight line until an obstacle stops it.
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep;
+    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit;
 
-    /// Returns what `hull` is inside of at `at`; [`Touch::Nothing`] when it is free.
-    fn inside(&self, hull: Hull, at: Vec3) -> Touch;
+    /// Returns what `hull` is inside of at `at`; [`SweepContact::Nothing`] when it is free.
+    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact;
 }
 
 /// Sweeps a hull against one axis-aligned box, such as another player, by the same rules as for brushes. The box grows
 /// by the hull's extent, and the hull stops [`SURFACE_GAP_UNITS`] before it. A hit reports `touch`.
-pub(crate) fn sweep_box(box_min: Vec3, box_max: Vec3, touch: Touch, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+pub(crate) fn sweep_box(
+    box_min: Vec3,
+    box_max: Vec3,
+    touch: SweepContact,
+    hull: Hull,
+    from: Vec3,
+    to: Vec3,
+) -> SweepHit {
     let half = hull.half_extent_units();
     let (high, low) = (box_max + half, half - box_min);
     let facets = [
@@ -120,49 +127,49 @@ pub(crate) fn sweep_box(box_min: Vec3, box_max: Vec3, touch: Touch, hull: Hull, 
         (Vec3::Z, high.z),
         (Vec3::NEG_Z, low.z),
     ]
-    .map(|(normal, distance)| Face { normal, distance });
-    let mut nearest = Nearest::default();
+    .map(|(normal, distance)| HullFace { normal, distance });
+    let mut nearest = NearestHit::default();
     nearest.sweep_convex(0, &facets, from, to);
     nearest.into_sweep(from, to, touch)
 }
 
 /// One side of a convex solid, moved out by the support of the swept hull.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Face {
+pub(crate) struct HullFace {
     pub(crate) normal: Vec3,
     pub(crate) distance: f32,
 }
 
-impl Face {
+impl HullFace {
     fn height_of(&self, at: Vec3) -> f32 {
         self.normal.dot(at) - self.distance
     }
 }
 
 /// Returns whether a point is behind every face.
-pub(crate) fn is_inside(faces: &[Face], at: Vec3) -> bool {
+pub(crate) fn is_inside(faces: &[HullFace], at: Vec3) -> bool {
     faces.iter().all(|face| face.height_of(at) <= 0.0)
 }
 
 /// The nearest hit among convex solids, independent of the order of tests. Of equally near solids, the one with the
 /// lowest number counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Nearest {
-    hit: Option<Hit>,
+pub(crate) struct NearestHit {
+    hit: Option<SurfaceHit>,
     start_solid: bool,
     trapped: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Hit {
+struct SurfaceHit {
     fraction: f32,
     solid: u32,
     normal: Vec3,
 }
 
-impl Nearest {
+impl NearestHit {
     /// Tests the solid with the given number.
-    pub(crate) fn sweep_convex(&mut self, solid: u32, faces: &[Face], from: Vec3, to: Vec3) {
+    pub(crate) fn sweep_convex(&mut self, solid: u32, faces: &[HullFace], from: Vec3, to: Vec3) {
         let (mut enter, mut leave) = (f32::NEG_INFINITY, f32::INFINITY);
         let mut normal = Vec3::ZERO;
         let (mut starts_outside, mut ends_outside) = (false, false);
@@ -196,19 +203,19 @@ impl Nearest {
             let fraction = enter.max(0.0);
             let nearer = self.hit.is_none_or(|hit| (fraction, solid) < (hit.fraction, hit.solid));
             if nearer {
-                self.hit = Some(Hit { fraction, solid, normal });
+                self.hit = Some(SurfaceHit { fraction, solid, normal });
             }
         }
     }
 
-    pub(crate) fn into_sweep(self, from: Vec3, to: Vec3, touch: Touch) -> Sweep {
+    pub(crate) fn into_sweep(self, from: Vec3, to: Vec3, touch: SweepContact) -> SweepHit {
         let start_solid = self.start_solid;
         if self.trapped {
-            return Sweep { fraction: 0.0, end: from, normal: Vec3::ZERO, start_solid, all_solid: true, touch };
+            return SweepHit { fraction: 0.0, end: from, normal: Vec3::ZERO, start_solid, all_solid: true, touch };
         }
         match self.hit {
-            None => Sweep { start_solid, ..Sweep::free(to) },
-            Some(hit) => Sweep {
+            None => SweepHit { start_solid, ..SweepHit::free(to) },
+            Some(hit) => SweepHit {
                 fraction: hit.fraction,
                 end: from + (to - from) * hit.fraction,
                 normal: hit.normal,

@@ -3,8 +3,8 @@
 use glam::Vec3;
 
 use super::body::{ArenaBody, BodyKind, Rounds};
-use super::effect::EffectKind;
-use super::map::Place;
+use super::effect::ArenaEffect;
+use super::map::SpawnPoint;
 use super::pmove::VIEW_HEIGHT_STANDING_UNITS;
 use super::prop;
 use super::rules::ArenaRules;
@@ -50,7 +50,7 @@ pub(crate) fn respawn(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, ou
                 body.health = 0;
                 body.respawn_us = rules.respawn_ms.saturating_mul(1_000);
                 body.frags = body.frags.saturating_sub(1);
-                out.effect(EffectKind::Death.by(id, body.origin));
+                out.effect(ArenaEffect::Death.by(id, body.origin));
             }
             continue;
         }
@@ -61,17 +61,17 @@ pub(crate) fn respawn(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, ou
         let body = *body;
         if let Some(place) = free_place(rules, world, id, body.teleports) {
             world.entities[number].1 = appearing(rules, &body, place);
-            out.effect(EffectKind::Respawn.by(id, place.origin));
+            out.effect(ArenaEffect::Respawn.by(id, place.origin));
         }
     }
 }
 
 /// Returns the first free spawn point, starting from one that the seed selects.
-fn free_place(rules: &ArenaRules, world: &ArenaWorld, id: EntityId, life: u32) -> Option<Place> {
+fn free_place(rules: &ArenaRules, world: &ArenaWorld, id: EntityId, life: u32) -> Option<SpawnPoint> {
     let places = rules.map.spawn_points();
     let stream = RESPAWN_STREAM | (u64::from(id.0) << 32) | u64::from(life);
     let start = Rng::new(world.seed, stream).below(places.len() as u64) as usize;
-    let is_free = |place: &Place| {
+    let is_free = |place: &SpawnPoint| {
         let hulls = Hull::Standing.half_extent_units() * 2.0;
         world
             .player_bodies()
@@ -82,7 +82,7 @@ fn free_place(rules: &ArenaRules, world: &ArenaWorld, id: EntityId, life: u32) -
 }
 
 /// Returns a new life at a place, with full health and ammunition; the score is kept.
-fn appearing(rules: &ArenaRules, before: &ArenaBody, place: Place) -> ArenaBody {
+fn appearing(rules: &ArenaRules, before: &ArenaBody, place: SpawnPoint) -> ArenaBody {
     let [pistol, shotgun, launcher] = WeaponId::ALL.map(|weapon| rules.weapon(weapon));
     ArenaBody {
         kind: BodyKind::Player,

@@ -16,12 +16,12 @@ pub struct ArenaWorld {
     /// The state of each prop, in the order of the props.
     pub(crate) props: Vec<PropState>,
     /// The state of each projectile, in the order of the projectiles.
-    pub(crate) flights: Vec<Flight>,
+    pub(crate) flights: Vec<ProjectileFlight>,
 }
 
 /// The server-only state of a projectile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flight {
+pub(crate) struct ProjectileFlight {
     pub(crate) shooter: PlayerId,
     pub(crate) command: CommandSeq,
     pub(crate) weapon: WeaponId,
@@ -60,7 +60,7 @@ impl ArenaWorld {
     }
 
     /// Adds a projectile under the lowest free id. All ids are used only with about 60,000 projectiles in flight.
-    pub(crate) fn launch(&mut self, flight: Flight, body: ArenaBody) {
+    pub(crate) fn launch(&mut self, flight: ProjectileFlight, body: ArenaBody) {
         let first = self.first_flight();
         let flying = &self.entities[first..];
         let place = flying.iter().zip(first..).take_while(|((id, _), number)| usize::from(id.0) == *number).count();
@@ -71,7 +71,7 @@ impl ArenaWorld {
     }
 
     /// Removes the projectiles for which `is_over` returns true.
-    pub(crate) fn clear_flights(&mut self, is_over: impl Fn(&ArenaBody, &Flight) -> bool) {
+    pub(crate) fn clear_flights(&mut self, is_over: impl Fn(&ArenaBody, &ProjectileFlight) -> bool) {
         for at in (0..self.flights.len()).rev() {
             let entity = self.first_flight() + at;
             if is_over(&self.entities[entity].1, &self.flights[at]) {
@@ -103,7 +103,7 @@ impl ArenaWorld {
     }
 
     pub(crate) fn load(words: &[u32]) -> Result<ArenaWorld, BadCells> {
-        let mut reader = Reader { words };
+        let mut reader = WordReader { words };
         let seed = Seed(u64::from(reader.word("seed")?) | (u64::from(reader.word("seed")?) << 32));
         let players = reader.narrow("players")?;
         let props = reader.word("props")?;
@@ -148,7 +148,7 @@ impl ArenaWorld {
                 1 => Some((EntityId(reader.narrow("target")?), reader.word("life of the target")?)),
                 other => return Err(bad("target", other)),
             };
-            flights.push(Flight { shooter: PlayerId(shooter), command, weapon, life_us, target });
+            flights.push(ProjectileFlight { shooter: PlayerId(shooter), command, weapon, life_us, target });
         }
         if !reader.words.is_empty() {
             return Err(bad("words after the world", reader.words.len() as u32));
@@ -161,11 +161,11 @@ fn bad(what: &str, found: u32) -> BadCells {
     BadCells { what: what.to_owned(), found }
 }
 
-struct Reader<'a> {
+struct WordReader<'a> {
     words: &'a [u32],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WordReader<'a> {
     fn take(&mut self, count: usize, what: &str) -> Result<&'a [u32], BadCells> {
         let missing = || bad(&format!("{what}: words that are left"), self.words.len() as u32);
         let (taken, rest) = self.words.split_at_checked(count).ok_or_else(missing)?;

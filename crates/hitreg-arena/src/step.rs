@@ -6,13 +6,13 @@ use glam::Vec3;
 use super::body::{ArenaBody, move_input};
 use super::bounds::Bounds;
 use super::crowd::Crowd;
-use super::effect::EffectKind;
+use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::pmove::{MoveEvent, MoveInput, pmove};
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid, Touch};
+use super::solid::{Hull, Solid, SweepContact};
 use super::wield::wield;
-use super::world::Nearby;
+use super::world::NearbyBrushes;
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{Scene, Sink, Touch as Met};
 
@@ -54,9 +54,9 @@ fn walk(
     let me = scene.player.entity();
     let start = body.origin;
     let mut on = |event: MoveEvent| match event {
-        MoveEvent::Jumped => out.effect(EffectKind::Jump.by(me, start)),
-        MoveEvent::Landed { .. } => out.effect(EffectKind::Land.by(me, start)),
-        MoveEvent::Footstep { running: true, .. } => out.effect(EffectKind::Footstep.by(me, start)),
+        MoveEvent::Jumped => out.effect(ArenaEffect::Jump.by(me, start)),
+        MoveEvent::Landed { .. } => out.effect(ArenaEffect::Land.by(me, start)),
+        MoveEvent::Footstep { running: true, .. } => out.effect(ArenaEffect::Footstep.by(me, start)),
         MoveEvent::Footstep { running: false, .. } => {}
         MoveEvent::Touched { entity } => out.touch(Met::Player(entity)),
     };
@@ -79,13 +79,13 @@ fn teleport(rules: &ArenaRules, scene: &Scene<'_, ArenaBody>, body: &mut ArenaBo
     };
     out.touch(Met::Teleporter);
     let there = ArenaBody { origin: teleporter.to.origin, velocity: Vec3::ZERO, on_ground: false, ..*body };
-    if crowd(rules, scene, &there, 0).inside(Hull::Standing, there.origin) != Touch::Nothing {
+    if crowd(rules, scene, &there, 0).inside(Hull::Standing, there.origin) != SweepContact::Nothing {
         return;
     }
     let me = scene.player.entity();
-    out.effect(EffectKind::Teleport.by(me, body.origin));
+    out.effect(ArenaEffect::Teleport.by(me, body.origin));
     *body = ArenaBody { teleports: body.teleports.wrapping_add(1), fall_velocity: 0.0, ..there };
-    out.effect(EffectKind::Teleport.by(me, body.origin));
+    out.effect(ArenaEffect::Teleport.by(me, body.origin));
 }
 
 fn crowd<'a>(rules: &'a ArenaRules, scene: &Scene<'a, ArenaBody>, body: &ArenaBody, msec: u8) -> Crowd<'a> {
@@ -101,7 +101,7 @@ fn crowd<'a>(rules: &'a ArenaRules, scene: &Scene<'a, ArenaBody>, body: &ArenaBo
 }
 
 /// Returns the part of the map that a player can meet in a usercmd that moves the player by `way`.
-pub(crate) fn nearby(rules: &ArenaRules, hull: Hull, origin: Vec3, way: Vec3) -> Nearby<'_> {
+pub(crate) fn nearby(rules: &ArenaRules, hull: Hull, origin: Vec3, way: Vec3) -> NearbyBrushes<'_> {
     let near = way.abs() + Vec3::splat(NEAR_UNITS);
     rules.map.solid().nearby(hull, Bounds { min: origin - near, max: origin + near })
 }

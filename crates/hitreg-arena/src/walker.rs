@@ -4,7 +4,7 @@
 use glam::Vec3;
 
 use super::body::{ArenaBody, Decision};
-use super::prop::{PropState, Stream};
+use super::prop::{PropRandom, PropState};
 use super::rules::ArenaRules;
 use hitreg_log::units::Micros;
 
@@ -18,7 +18,7 @@ const STANDS_US: std::ops::Range<u32> = 100_000..700_000;
 const AHEAD_US: i32 = 750_000;
 
 /// Advances the walker by one tick.
-pub(crate) fn step(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: Stream, dt: Micros) {
+pub(crate) fn step(rules: &ArenaRules, body: &mut ArenaBody, state: &mut PropState, stream: PropRandom, dt: Micros) {
     *body = carry_out(rules, body, dt);
     let has_arrived = body.event_in_us <= 0 && body.velocity == Vec3::ZERO;
     if has_arrived && state.is_over(dt) {
@@ -48,7 +48,7 @@ pub(crate) fn carry_out(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> Are
     }
 }
 
-struct Place {
+struct WalkerState {
     origin: Vec3,
     velocity: Vec3,
     yaw_deg: f32,
@@ -56,7 +56,7 @@ struct Place {
 
 /// Returns its place along the way; the start of the way before it sets out. Returns `None` for posts that do not
 /// exist.
-fn along(round: &[Vec3], decision: Decision, gone_units: Option<f32>) -> Option<Place> {
+fn along(round: &[Vec3], decision: Decision, gone_units: Option<f32>) -> Option<WalkerState> {
     let [from, to] = [decision.from, decision.to].map(usize::from);
     if from >= round.len() || to >= round.len() {
         return None;
@@ -70,7 +70,7 @@ fn along(round: &[Vec3], decision: Decision, gone_units: Option<f32>) -> Option<
         if left_units < length {
             let forward = way / length;
             let (origin, velocity) = (round[at] + forward * left_units, forward * SPEED_UNITS_S);
-            return Some(Place { origin, velocity, yaw_deg: yaw_of(way) });
+            return Some(WalkerState { origin, velocity, yaw_deg: yaw_of(way) });
         }
         left_units -= length;
         at = next;
@@ -79,9 +79,9 @@ fn along(round: &[Vec3], decision: Decision, gone_units: Option<f32>) -> Option<
 }
 
 /// Returns its place when standing at a post, looking along the round.
-fn standing(round: &[Vec3], post: usize) -> Place {
+fn standing(round: &[Vec3], post: usize) -> WalkerState {
     let way = round[(post + 1) % round.len()] - round[post];
-    Place { origin: round[post], velocity: Vec3::ZERO, yaw_deg: yaw_of(way) }
+    WalkerState { origin: round[post], velocity: Vec3::ZERO, yaw_deg: yaw_of(way) }
 }
 
 fn yaw_of(way: Vec3) -> f32 {

@@ -45,7 +45,7 @@ impl WeaponId {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WeaponRules {
     /// The kind of shot.
-    pub shot: Shot,
+    pub shot: Muzzle,
     /// The capacity of the clip, in rounds.
     pub clip: u16,
     /// The rounds of a spawned player outside the clip.
@@ -62,7 +62,7 @@ pub struct WeaponRules {
 
 /// The kinds of shot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Shot {
+pub enum Muzzle {
     /// Bullets, which hit immediately.
     Bullets {
         /// The pellets per round.
@@ -101,7 +101,7 @@ pub enum Shot {
 
 /// The launcher's rules on a map with arrows. Arrows are slow enough to be visible for longer than a round trip.
 pub(crate) const ARROWS: WeaponRules = WeaponRules {
-    shot: Shot::Arrow { speed_units_s: 900.0, damage: 50, reach_units: 4_096.0 },
+    shot: Muzzle::Arrow { speed_units_s: 900.0, damage: 50, reach_units: 4_096.0 },
     clip: 6,
     reserve: 24,
     interval_ms: 700,
@@ -115,7 +115,7 @@ pub(crate) const ARROWS: WeaponRules = WeaponRules {
 /// straight, and with knockback.
 pub(crate) const DEFAULT_WEAPONS: [WeaponRules; 3] = [
     WeaponRules {
-        shot: Shot::Bullets {
+        shot: Muzzle::Bullets {
             pellets: 1,
             damage: 12,
             spread_across_deg: 0.0,
@@ -130,7 +130,7 @@ pub(crate) const DEFAULT_WEAPONS: [WeaponRules; 3] = [
         deploy_ms: 500,
     },
     WeaponRules {
-        shot: Shot::Bullets {
+        shot: Muzzle::Bullets {
             pellets: 4,
             damage: 20,
             spread_across_deg: 5.0,
@@ -145,7 +145,7 @@ pub(crate) const DEFAULT_WEAPONS: [WeaponRules; 3] = [
         deploy_ms: 500,
     },
     WeaponRules {
-        shot: Shot::Rocket { speed_units_s: 1_000.0, damage: 100, radius_units: 160.0, life_ms: 5_000 },
+        shot: Muzzle::Rocket { speed_units_s: 1_000.0, damage: 100, radius_units: 160.0, life_ms: 5_000 },
         clip: 2,
         reserve: 10,
         interval_ms: 800,

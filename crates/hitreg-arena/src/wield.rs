@@ -1,7 +1,7 @@
 //! The weapons' part of a usercmd: timers, switching, reloading, firing.
 
 use super::body::ArenaBody;
-use super::effect::EffectKind;
+use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::rules::ArenaRules;
 use super::weapon::WeaponId;
@@ -22,7 +22,7 @@ pub(crate) fn wield(
     run_timers(rules, body, command.input.msec);
     if let Some(wanted) = WeaponId::selected_by(command.input.impulse).filter(|wanted| *wanted != body.next_weapon) {
         select(rules, body, wanted);
-        out.effect(EffectKind::Switch.by(me, body.origin));
+        out.effect(ArenaEffect::Switch.by(me, body.origin));
     }
     if body.switch_ms == 0 && body.next_weapon != body.weapon {
         body.weapon = body.next_weapon;
@@ -41,10 +41,10 @@ pub(crate) fn wield(
         out.fire(ArenaFire::by(rules, scene, body, command));
     } else if (asks_to_reload || loaded == 0) && can_reload(rules, body) {
         body.reload_ms = rules.weapon(body.weapon).reload_ms;
-        out.effect(EffectKind::Reload.by(me, body.origin));
+        out.effect(ArenaEffect::Reload.by(me, body.origin));
     } else if attacks {
         body.next_attack_ms = DRY_FIRE_MS;
-        out.effect(EffectKind::DryFire.by(me, body.origin));
+        out.effect(ArenaEffect::DryFire.by(me, body.origin));
     }
 }
 
@@ -78,10 +78,10 @@ fn can_reload(rules: &ArenaRules, body: &ArenaBody) -> bool {
     body.clip.of(body.weapon) < rules.weapon(body.weapon).clip && body.reserve.of(body.weapon) > 0
 }
 
-fn shot_effect(weapon: WeaponId) -> EffectKind {
+fn shot_effect(weapon: WeaponId) -> ArenaEffect {
     match weapon {
-        WeaponId::Pistol => EffectKind::Pistol,
-        WeaponId::Shotgun => EffectKind::Shotgun,
-        WeaponId::Launcher => EffectKind::Launcher,
+        WeaponId::Pistol => ArenaEffect::Pistol,
+        WeaponId::Shotgun => ArenaEffect::Shotgun,
+        WeaponId::Launcher => ArenaEffect::Launcher,
     }
 }

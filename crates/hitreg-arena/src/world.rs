@@ -3,20 +3,20 @@
 use glam::Vec3;
 
 use super::bounds::Bounds;
-use super::brush::Brush;
+use super::brush::ConvexBrush;
 use super::bvh::Bvh;
-use super::solid::{Face, Hull, Nearest, Solid, Sweep, Touch, is_inside};
+use super::solid::{Hull, HullFace, NearestHit, Solid, SweepContact, SweepHit, is_inside};
 
 /// The solid part of a map.
 #[derive(Clone, Debug)]
 pub struct CollisionWorld {
-    by_hull: [Grown; 3],
+    by_hull: [ExpandedBrushes; 3],
 }
 
 /// All brushes, grown by one hull.
 #[derive(Clone, Debug)]
-struct Grown {
-    faces: Vec<Face>,
+struct ExpandedBrushes {
+    faces: Vec<HullFace>,
     /// The end of each brush's faces; they start at the end of the previous brush's.
     ends: Vec<u32>,
     /// The bounding box of each brush.
@@ -25,7 +25,7 @@ struct Grown {
 }
 
 /// The brushes near one place, looked up once for several queries there.
-pub(crate) struct Nearby<'a> {
+pub(crate) struct NearbyBrushes<'a> {
     world: &'a CollisionWorld,
     hull: Hull,
     /// Queries outside this box use the whole world.
@@ -39,13 +39,13 @@ const NEARBY_MOST: usize = 24;
 
 impl CollisionWorld {
     /// Prepares a map. When two brushes are equally near, the earlier one counts as hit.
-    pub fn new(brushes: &[Brush]) -> CollisionWorld {
-        CollisionWorld { by_hull: Hull::ALL.map(|hull| Grown::new(brushes, hull)) }
+    pub fn new(brushes: &[ConvexBrush]) -> CollisionWorld {
+        CollisionWorld { by_hull: Hull::ALL.map(|hull| ExpandedBrushes::new(brushes, hull)) }
     }
 
     /// Returns the brushes that paths of `hull` within `reach` can meet.
-    pub(crate) fn nearby(&self, hull: Hull, reach: Bounds) -> Nearby<'_> {
-        let mut near = Nearby { world: self, hull, reach: Bounds::EMPTY, brushes: [0; NEARBY_MOST], count: 0 };
+    pub(crate) fn nearby(&self, hull: Hull, reach: Bounds) -> NearbyBrushes<'_> {
+        let mut near = NearbyBrushes { world: self, hull, reach: Bounds::EMPTY, brushes: [0; NEARBY_MOST], count: 0 };
         if !reach.is_trusted() {
             return near;
         }
@@ -62,18 +62,18 @@ impl CollisionWorld {
     }
 
     /// Like [`Solid::sweep`], but tests every brush. Used to check the prepared world.
-    pub fn sweep_all(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+    pub fn sweep_all(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
         let grown = &self.by_hull[hull.index()];
-        let mut nearest = Nearest::default();
+        let mut nearest = NearestHit::default();
         for brush in 0..grown.ends.len() as u32 {
             nearest.sweep_convex(brush, grown.faces_of(brush), from, to);
         }
-        nearest.into_sweep(from, to, Touch::World)
+        nearest.into_sweep(from, to, SweepContact::World)
     }
 }
 
-impl Grown {
-    fn new(brushes: &[Brush], hull: Hull) -> Grown {
+impl ExpandedBrushes {
+    fn new(brushes: &[ConvexBrush], hull: Hull) -> ExpandedBrushes {
         let mut faces = Vec::new();
         let mut ends = Vec::new();
         for brush in brushes {
@@ -81,10 +81,10 @@ impl Grown {
             ends.push(faces.len() as u32);
         }
         let boxes: Vec<Bounds> = brushes.iter().map(|brush| brush.bounds_for(hull)).collect();
-        Grown { faces, ends, tree: Bvh::new(&boxes), boxes }
+        ExpandedBrushes { faces, ends, tree: Bvh::new(&boxes), boxes }
     }
 
-    fn faces_of(&self, brush: u32) -> &[Face] {
+    fn faces_of(&self, brush: u32) -> &[HullFace] {
         let brush = brush as usize;
         let start = if brush == 0 { 0 } else { self.ends[brush - 1] };
         &self.faces[start as usize..self.ends[brush] as usize]
@@ -92,17 +92,17 @@ impl Grown {
 }
 
 impl Solid for CollisionWorld {
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
         if !Bounds::of_path(from, to).is_trusted() {
             return self.sweep_all(hull, from, to);
         }
         let grown = &self.by_hull[hull.index()];
-        let mut nearest = Nearest::default();
+        let mut nearest = NearestHit::default();
         grown.tree.along(from, to, |brush| nearest.sweep_convex(brush, grown.faces_of(brush), from, to));
-        nearest.into_sweep(from, to, Touch::World)
+        nearest.into_sweep(from, to, SweepContact::World)
     }
 
-    fn inside(&self, hull: Hull, at: Vec3) -> Touch {
+    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
         let grown = &self.by_hull[hull.index()];
         let mut solid = false;
         if Bounds::of_path(at, at).is_trusted() {
@@ -110,14 +110,14 @@ impl Solid for CollisionWorld {
         } else {
             solid = (0..grown.ends.len() as u32).any(|brush| is_inside(grown.faces_of(brush), at));
         }
-        if solid { Touch::World } else { Touch::Nothing }
+        if solid { SweepContact::World } else { SweepContact::Nothing }
     }
 }
 
-impl Nearby<'_> {
+impl NearbyBrushes<'_> {
     /// Returns the brushes whose boxes the path touches; `None` when it leaves the reach.
     #[inline]
-    fn along(&self, hull: Hull, path: Bounds) -> Option<impl Iterator<Item = (u32, &[Face])>> {
+    fn along(&self, hull: Hull, path: Bounds) -> Option<impl Iterator<Item = (u32, &[HullFace])>> {
         let is_known = hull == self.hull && self.reach.holds(&path);
         let grown = &self.world.by_hull[hull.index()];
         let touched = move |brush: &&u32| grown.boxes[**brush as usize].touches(&path);
@@ -125,19 +125,19 @@ impl Nearby<'_> {
     }
 }
 
-impl Solid for Nearby<'_> {
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+impl Solid for NearbyBrushes<'_> {
+    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
         let Some(brushes) = self.along(hull, Bounds::of_path(from, to)) else {
             return self.world.sweep(hull, from, to);
         };
-        let mut nearest = Nearest::default();
+        let mut nearest = NearestHit::default();
         brushes.for_each(|(brush, faces)| nearest.sweep_convex(brush, faces, from, to));
-        nearest.into_sweep(from, to, Touch::World)
+        nearest.into_sweep(from, to, SweepContact::World)
     }
 
-    fn inside(&self, hull: Hull, at: Vec3) -> Touch {
+    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
         let Some(mut brushes) = self.along(hull, Bounds::of_path(at, at)) else { return self.world.inside(hull, at) };
-        if brushes.any(|(_, faces)| is_inside(faces, at)) { Touch::World } else { Touch::Nothing }
+        if brushes.any(|(_, faces)| is_inside(faces, at)) { SweepContact::World } else { SweepContact::Nothing }
     }
 }
 
@@ -153,25 +153,25 @@ mod tests {
     struct Plain<'a>(&'a CollisionWorld);
 
     impl Solid for Plain<'_> {
-        fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+        fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
             self.0.sweep_all(hull, from, to)
         }
 
-        fn inside(&self, hull: Hull, at: Vec3) -> Touch {
-            if self.0.sweep_all(hull, at, at).start_solid { Touch::World } else { Touch::Nothing }
+        fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
+            if self.0.sweep_all(hull, at, at).start_solid { SweepContact::World } else { SweepContact::Nothing }
         }
     }
 
     /// Corners lie on a coarse grid, so that brushes share faces and hits tie.
-    fn a_box() -> impl Strategy<Value = Brush> {
+    fn a_box() -> impl Strategy<Value = ConvexBrush> {
         (prop::array::uniform3(-12_i8..12), prop::array::uniform3(1_i8..10)).prop_map(|(at, size)| {
             let min = at.map(|n| f64::from(n) * 32.0);
-            Brush::cuboid(min, std::array::from_fn(|axis| min[axis] + f64::from(size[axis]) * 16.0))
+            ConvexBrush::cuboid(min, std::array::from_fn(|axis| min[axis] + f64::from(size[axis]) * 16.0))
         })
     }
 
     /// A box with one or two corners cut off, or an open wedge.
-    fn a_wedge() -> impl Strategy<Value = Brush> {
+    fn a_wedge() -> impl Strategy<Value = ConvexBrush> {
         let cut = (prop::array::uniform3(-1.0_f64..1.0), -200.0_f64..200.0);
         (a_box(), prop::collection::vec(cut, 1..3), any::<bool>()).prop_filter_map("a cut needs a direction", |parts| {
             let (whole, cuts, open) = parts;
@@ -180,7 +180,7 @@ mod tests {
                 let length = libm::sqrt(direction.iter().map(|n| n * n).sum());
                 facets.push(Facet { normal: direction.map(|n| n / length), distance });
             }
-            Brush::new(facets).ok()
+            ConvexBrush::new(facets).ok()
         })
     }
 
@@ -214,7 +214,7 @@ mod tests {
         prop::sample::select(Hull::ALL.to_vec())
     }
 
-    fn bits(sweep: &Sweep) -> ([u32; 7], bool, bool, Touch) {
+    fn bits(sweep: &SweepHit) -> ([u32; 7], bool, bool, SweepContact) {
         let numbers = [&[sweep.fraction], &sweep.end.to_array()[..], &sweep.normal.to_array()[..]].concat();
         let numbers = std::array::from_fn(|i| numbers[i].to_bits());
         (numbers, sweep.start_solid, sweep.all_solid, sweep.touch)
@@ -230,7 +230,7 @@ mod tests {
             for (from, to) in sweeps {
                 let prepared = world.sweep(hull, from, to);
                 prop_assert_eq!(bits(&prepared), bits(&world.sweep_all(hull, from, to)), "{} to {}", from, to);
-                let inside = world.inside(hull, from) != Touch::Nothing;
+                let inside = world.inside(hull, from) != SweepContact::Nothing;
                 prop_assert_eq!(inside, prepared.start_solid, "at {}", from);
             }
         }
@@ -271,11 +271,11 @@ mod tests {
 
     #[test]
     fn of_two_equally_near_brushes_the_first_is_hit() {
-        let east = Brush::cuboid([100.0, -64.0, -64.0], [200.0, 200.0, 64.0]);
-        let north = Brush::cuboid([-64.0, 100.0, -64.0], [200.0, 200.0, 64.0]);
+        let east = ConvexBrush::cuboid([100.0, -64.0, -64.0], [200.0, 200.0, 64.0]);
+        let north = ConvexBrush::cuboid([-64.0, 100.0, -64.0], [200.0, 200.0, 64.0]);
         let to = Vec3::new(150.0, 150.0, 0.0);
-        let hit_first = |brushes: [&Brush; 2]| {
-            let world = CollisionWorld::new(&brushes.map(Brush::clone));
+        let hit_first = |brushes: [&ConvexBrush; 2]| {
+            let world = CollisionWorld::new(&brushes.map(ConvexBrush::clone));
             world.sweep(Hull::Point, Vec3::ZERO, to).normal
         };
         assert_eq!(hit_first([&east, &north]), Vec3::NEG_X);
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn an_empty_world_stops_nothing() {
         let world = CollisionWorld::new(&[]);
-        assert_eq!(world.sweep(Hull::Standing, Vec3::ZERO, Vec3::X), Sweep::free(Vec3::X));
-        assert_eq!(world.inside(Hull::Standing, Vec3::ZERO), Touch::Nothing);
+        assert_eq!(world.sweep(Hull::Standing, Vec3::ZERO, Vec3::X), SweepHit::free(Vec3::X));
+        assert_eq!(world.inside(Hull::Standing, Vec3::ZERO), SweepContact::Nothing);
     }
 }

@@ -10,8 +10,8 @@ use super::{
     hitreg_value,
 };
 use ::hitreg_log::record::{
-    ArrivalRecord, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, PacketRecord, Presence, PresenceRecord,
-    Reason, Record, ShotRecord, SnapshotRecord, StateRecord, Value,
+    ArrivalRecord, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, OwnValue, PacketRecord, Presence,
+    PresenceRecord, Reason, Record, ShotRecord, SnapshotRecord, StateRecord,
 };
 use ::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use ::hitreg_log::usercmd::{Input, Usercmd};
@@ -352,8 +352,8 @@ pub unsafe extern "C" fn hitreg_push_row(
 ///
 /// # Safety
 /// `values` is null or `count` values.
-unsafe fn list(values: *const hitreg_value, count: usize) -> Result<Vec<Value>, Failure> {
-    let value = |c: &hitreg_value| if c.is_real == 0 { Value::Number(c.number) } else { Value::Float(c.real) };
+unsafe fn list(values: *const hitreg_value, count: usize) -> Result<Vec<OwnValue>, Failure> {
+    let value = |c: &hitreg_value| if c.is_real == 0 { OwnValue::Number(c.number) } else { OwnValue::Float(c.real) };
     // SAFETY: the caller upholds this function's contract.
     Ok(unsafe { array(values, count, "values") }?.iter().map(value).collect())
 }

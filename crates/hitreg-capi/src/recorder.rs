@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::guard::hitreg_code::{self, HITREG_FINISHED, HITREG_NULL, HITREG_THREAD, HITREG_VALUE};
 use super::guard::{Failure, answer, fail, fill, free, guard, handle, look, sized, text};
 use super::{hitreg_about, hitreg_log, hitreg_options, hitreg_written};
-use ::hitreg_log::recorder::{Options, Recorder, Rotation, Stream};
+use ::hitreg_log::recorder::{Recorder, RecorderOptions, Rotation, Stream};
 use ::hitreg_log::units::Micros;
 
 /// A log that is being written. Any thread may use it, one at a time.
@@ -108,10 +108,10 @@ unsafe fn made(recorder: *mut *mut hitreg_recorder, made: Recorder) -> Result<()
 
 /// # Safety
 /// `options` is null or a struct of its `size`.
-unsafe fn asked(options: *const hitreg_options) -> Result<Options, Failure> {
+unsafe fn asked(options: *const hitreg_options) -> Result<RecorderOptions, Failure> {
     // SAFETY: the caller upholds this function's contract.
     let asked = if options.is_null() { hitreg_options::default() } else { unsafe { sized(options) }? };
-    let mut options = if asked.patient == 0 { Options::default() } else { Options::patient() };
+    let mut options = if asked.patient == 0 { RecorderOptions::default() } else { RecorderOptions::patient() };
     if asked.window_ms > 0 {
         options.window = Micros::from_ms(asked.window_ms.into());
     }
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn hitreg_recorder_written(
     })
 }
 
-fn figures(written: ::hitreg_log::recorder::Written) -> hitreg_written {
+fn figures(written: ::hitreg_log::recorder::RecordingSummary) -> hitreg_written {
     hitreg_written {
         size: size_of::<hitreg_written>() as u32,
         reserved: 0,

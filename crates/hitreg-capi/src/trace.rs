@@ -6,8 +6,8 @@ use std::path::Path;
 use super::guard::hitreg_code::{self, HITREG_MISFIT, HITREG_VALUE};
 use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
 use super::hitreg_log;
-use ::hitreg_log::store::{self, Kind, Targets};
-use ::hitreg_log::trace::{Column, Data, SessionSource, Table, Trace, TraceHeader};
+use ::hitreg_log::store::{self, FileType, Targets};
+use ::hitreg_log::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 
 /// A trace under construction: a sequence of tables with their columns. One thread at a time.
 pub struct hitreg_trace {
@@ -110,7 +110,12 @@ fn table(trace: &mut hitreg_trace) -> Result<&mut Table, Failure> {
 
 /// # Safety
 /// `trace` is null or a trace, `name` and `unit` null or a C string.
-unsafe fn add(trace: *mut hitreg_trace, name: *const c_char, unit: *const c_char, data: Data) -> Result<(), Failure> {
+unsafe fn add(
+    trace: *mut hitreg_trace,
+    name: *const c_char,
+    unit: *const c_char,
+    data: ColumnData,
+) -> Result<(), Failure> {
     // SAFETY: the caller upholds this function's contract.
     unsafe {
         let unit = if unit.is_null() { "" } else { text(unit, "unit")? };
@@ -133,7 +138,7 @@ pub unsafe extern "C" fn hitreg_trace_u32(
     rows: usize,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { add(trace, name, unit, Data::U32(array(values, rows, "values")?.to_vec())) })
+    guard(|| unsafe { add(trace, name, unit, ColumnData::U32(array(values, rows, "values")?.to_vec())) })
 }
 
 /// Adds a column of 64-bit hashes; as `hitreg_trace_u32`.
@@ -149,7 +154,7 @@ pub unsafe extern "C" fn hitreg_trace_u64(
     rows: usize,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { add(trace, name, unit, Data::U64(array(values, rows, "values")?.to_vec())) })
+    guard(|| unsafe { add(trace, name, unit, ColumnData::U64(array(values, rows, "values")?.to_vec())) })
 }
 
 /// Adds a column of signed numbers or times in µs; as `hitreg_trace_u32`.
@@ -165,7 +170,7 @@ pub unsafe extern "C" fn hitreg_trace_i64(
     rows: usize,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { add(trace, name, unit, Data::I64(array(values, rows, "values")?.to_vec())) })
+    guard(|| unsafe { add(trace, name, unit, ColumnData::I64(array(values, rows, "values")?.to_vec())) })
 }
 
 /// Adds a column of floats; as `hitreg_trace_u32`.
@@ -181,7 +186,7 @@ pub unsafe extern "C" fn hitreg_trace_f32(
     rows: usize,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { add(trace, name, unit, Data::F32(array(values, rows, "values")?.to_vec())) })
+    guard(|| unsafe { add(trace, name, unit, ColumnData::F32(array(values, rows, "values")?.to_vec())) })
 }
 
 /// Adds a column of names. `codes` has each row's index in the list `names`.
@@ -202,7 +207,7 @@ pub unsafe extern "C" fn hitreg_trace_names(
         let list = array(names, count, "names")?.iter().map(|name| text(*name, "one of the names").map(str::to_owned));
         let names = list.collect::<Result<Vec<_>, _>>()?;
         let codes = array(codes, rows, "codes")?.to_vec();
-        add(trace, name, std::ptr::null(), Data::Name { names, codes })
+        add(trace, name, std::ptr::null(), ColumnData::Name { names, codes })
     })
 }
 
@@ -215,7 +220,7 @@ pub unsafe extern "C" fn hitreg_trace_write(trace: *const hitreg_trace, path: *c
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (trace, path) = (look(trace, "trace")?, text(path, "path")?);
-        let target = Targets::new([], true).file(Path::new(path), Kind::Trace)?;
+        let target = Targets::new([], true).file(Path::new(path), FileType::Trace)?;
         Ok(store::save_trace(&target, &trace.trace)?)
     })
 }

@@ -19,14 +19,14 @@ use std::process::Command;
 use std::time::Duration;
 
 pub use cache::{Cache, CacheError};
-pub use stop::Stop;
+pub use stop::StopSignal;
 
 use hitreg_log::memory::NeedsMemory;
 use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
 use hitreg_netcode::replay::ReplayError;
 use identity::Identity;
-use process::Ended;
+use process::ProcessEnd;
 
 /// The environment variable with the path of the config file, which holds the defaults of hitreg's commands.
 pub const CONFIG_VARIABLE: &str = "HITREG_CONFIG";
@@ -86,7 +86,7 @@ pub struct Untestable {
 
 /// What a build should replay.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct BuildRequest<'a> {
     /// The log.
     pub log: &'a Path,
     /// The digest of the log's bytes.
@@ -97,13 +97,13 @@ pub struct Request<'a> {
 
 /// Runs builds, each within a time limit, and caches their traces.
 #[derive(Clone, Debug)]
-pub struct Runner {
+pub struct BuildRunner {
     /// The time limit for one replay.
     pub time_limit: Duration,
     /// The cache of traces; `None` caches nothing.
     pub cache: Option<Cache>,
     /// Stops the running builds.
-    pub stop: Stop,
+    pub stop: StopSignal,
 }
 
 impl Build {
@@ -157,24 +157,24 @@ impl Untestable {
     }
 }
 
-impl Runner {
+impl BuildRunner {
     /// Returns a build's trace of a log, from the cache or by running the build.
     ///
     /// # Errors
     /// When the build gives no readable trace.
-    pub fn trace(&self, build: &Build, request: &Request<'_>) -> Result<Trace, Untestable> {
+    pub fn trace(&self, build: &Build, request: &BuildRequest<'_>) -> Result<Trace, Untestable> {
         Ok(self.made(build, request, store::read_regular_trace)?.0)
     }
 
-    /// Returns a build's trace as [`Runner::trace`] does, but leaves the trace in its file. If the file is not in the
+    /// Returns a build's trace as [`BuildRunner::trace`] does, but leaves the trace in its file. If the file is not in the
     /// cache, the result includes its temporary folder.
     ///
     /// # Errors
-    /// Under the conditions of [`Runner::trace`].
+    /// Under the conditions of [`BuildRunner::trace`].
     pub fn trace_file(
         &self,
         build: &Build,
-        request: &Request<'_>,
+        request: &BuildRequest<'_>,
     ) -> Result<(TraceFile, Option<TemporaryFolder>), Untestable> {
         self.made(build, request, TraceFile::open)
     }
@@ -182,7 +182,7 @@ impl Runner {
     fn made<T: TraceSource>(
         &self,
         build: &Build,
-        request: &Request<'_>,
+        request: &BuildRequest<'_>,
         take: impl Fn(&Path) -> Result<T, StoreError>,
     ) -> Result<(T, Option<TemporaryFolder>), Untestable> {
         let slot = self.cache.as_ref().and_then(|cache| Some((cache, key(build, request)?)));
@@ -206,7 +206,7 @@ impl Runner {
     ///
     /// # Errors
     /// When the build gives no readable log.
-    pub fn rerecord(&self, build: &Build, request: &Request<'_>, to: &Path) -> Result<(), Untestable> {
+    pub fn rerecord(&self, build: &Build, request: &BuildRequest<'_>, to: &Path) -> Result<(), Untestable> {
         let words = self.run(build, "replay", request, &[OsStr::new("--record"), to.as_os_str()])?;
         let read = store::read_log(to).map(drop);
         read.map_err(|error| unreadable("the log that it recorded", &error).saying(words))
@@ -217,7 +217,7 @@ impl Runner {
     ///
     /// # Errors
     /// When the build fails, for example because it does not know the command, or writes no file.
-    pub fn answer(&self, build: &Build, command: &str, request: &Request<'_>) -> Result<Vec<u8>, Untestable> {
+    pub fn answer(&self, build: &Build, command: &str, request: &BuildRequest<'_>) -> Result<Vec<u8>, Untestable> {
         let folder = tempfile::tempdir().map_err(no_folder)?;
         let path = folder.path().join("answer");
         let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
@@ -230,7 +230,7 @@ impl Runner {
         &self,
         build: &Build,
         what: &str,
-        request: &Request<'_>,
+        request: &BuildRequest<'_>,
         output: &[&OsStr],
     ) -> Result<Vec<String>, Untestable> {
         let log = std::path::absolute(request.log).map_err(no_folder)?;
@@ -247,14 +247,14 @@ impl Runner {
 }
 
 /// Why the end of a process makes a build untestable; `None` on success.
-fn why_untestable(ended: &Ended) -> Option<String> {
+fn why_untestable(ended: &ProcessEnd) -> Option<String> {
     match ended {
-        Ended::Exit(0) => None,
-        Ended::Exit(code @ (125 | 128)) => Some(format!("it cannot play this log (exit code {code})")),
-        Ended::Exit(code) => Some(format!("it failed (exit code {code})")),
-        Ended::Signal(signal) => Some(format!("it crashed ({})", process::signal_name(*signal))),
-        Ended::TimeLimit(limit) => Some(format!("it was still running after {} s", limit.as_secs_f64())),
-        Ended::Stopped => Some("it was stopped".to_owned()),
+        ProcessEnd::Exit(0) => None,
+        ProcessEnd::Exit(code @ (125 | 128)) => Some(format!("it cannot play this log (exit code {code})")),
+        ProcessEnd::Exit(code) => Some(format!("it failed (exit code {code})")),
+        ProcessEnd::Signal(signal) => Some(format!("it crashed ({})", process::signal_name(*signal))),
+        ProcessEnd::TimeLimit(limit) => Some(format!("it was still running after {} s", limit.as_secs_f64())),
+        ProcessEnd::Stopped => Some("it was stopped".to_owned()),
     }
 }
 
@@ -291,7 +291,7 @@ fn no_folder(error: impl std::fmt::Display) -> Untestable {
 
 /// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build
 /// cannot be cached.
-fn key(build: &Build, request: &Request<'_>) -> Option<Digest> {
+fn key(build: &Build, request: &BuildRequest<'_>) -> Option<Digest> {
     let Identity::Content(content) = build.identity else { return None };
     let name = build.path.file_name().map(OsString::from).unwrap_or_default();
     let mut text = format!("trace\0{content}\0{}\0{}\0", name.display(), request.log_digest);

@@ -1,7 +1,7 @@
 //! The commands of the `hitreg` program as a library: the games of a build, comparison, verification, bisection,
 //! shrinking, merging and excerpts. The command line adds arguments, pages and exit codes.
 //!
-//! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the [`Stop`] of
+//! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the [`StopSignal`] of
 //! its [`Runner`](crate::build::Runner). Files are read and written through [`store`](hitreg_log::store), and other
 //! builds run through [`build`](crate::build).
 //!
@@ -42,21 +42,21 @@ pub use error::EngineError;
 pub use excerpt::{Excerpt, ExcerptError};
 pub use games::JoinError;
 pub use games::{
-    Bodies, Games, MapFile, NotRecordable, Playable, PlaysItself, ReadySession, RulesError, ScoreError, SetupError,
-    StepError, UnknownGame, recording, replaying,
+    Bodies, Games, MapFile, NoBots, Playable, ReadySession, RulesError, ScoreError, SelfPlaying, SetupError, StepError,
+    UnknownGame, recording, replaying,
 };
 pub use log_file::LogFile;
-pub use looked::Looked;
-pub use merge::{MergedLog, NotMerged};
-pub use rejudged::{NotRejudged, OfSide, rejudged};
-pub use shrink::{Property, Recorder, shrink};
-pub use sides::{Across, Held, Missing, Sides, Traces, Way, Ways};
+pub use looked::ViewedFile;
+pub use merge::{MergeFailure, MergedLog};
+pub use rejudged::{RejudgeError, SideRejudgement, rejudged};
+pub use shrink::{Rerecorder, ShrinkProperty, shrink};
+pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
 pub use streamed::{ScoringError, StreamError, SurveyedLog, can_be_read_twice, until_whole};
-pub use verify::{Golden, Keep, LogReport, Player, Proposal, Verify, proposals_below};
+pub use verify::{Golden, GoldenUpdate, LogReport, Proposal, ReplayRunner, Verify, proposals_below};
 
 use std::path::Path;
 
-use crate::build::Stop;
+use crate::build::StopSignal;
 use hitreg_log::record::Header;
 
 /// The games of this program, and a callback for each log that it reads.
@@ -77,6 +77,6 @@ impl<'a> Engine<'a> {
 }
 
 /// Fails if the job was stopped. A result computed after the stop is invalid.
-fn check(stop: &Stop) -> Result<(), EngineError> {
+fn check(stop: &StopSignal) -> Result<(), EngineError> {
     if stop.is_stopped() { Err(EngineError::Stopped { resumes: false }) } else { Ok(()) }
 }

@@ -11,8 +11,8 @@ mod search;
 
 use serde::Serialize;
 
-pub use cost::Counts;
-pub use edit::{Direction, Key, Thing, things, without};
+pub use cost::CostCounts;
+pub use edit::{InputKey, PacketDirection, Removable, things, without};
 
 use hitreg_log::record::Session;
 use hitreg_netcode::replay::ReplayError;
@@ -23,7 +23,7 @@ use search::Search;
 /// its other counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum CostKind {
     /// Players. The numbers of later players move down by one.
     Players,
     /// Ticks, each with the time span that it ends. Everything after a removed tick moves to an earlier time.
@@ -46,43 +46,43 @@ pub enum Kind {
     Moves,
 }
 
-impl Kind {
+impl CostKind {
     /// All kinds, in order of importance.
-    pub const ALL: [Kind; 9] = [
-        Kind::Players,
-        Kind::Ticks,
-        Kind::Usercmds,
-        Kind::Losses,
-        Kind::Duplicates,
-        Kind::Delays,
-        Kind::Buttons,
-        Kind::Angles,
-        Kind::Moves,
+    pub const ALL: [CostKind; 9] = [
+        CostKind::Players,
+        CostKind::Ticks,
+        CostKind::Usercmds,
+        CostKind::Losses,
+        CostKind::Duplicates,
+        CostKind::Delays,
+        CostKind::Buttons,
+        CostKind::Angles,
+        CostKind::Moves,
     ];
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Players => "players",
-            Kind::Ticks => "ticks",
-            Kind::Usercmds => "usercmds",
-            Kind::Losses => "lost packets",
-            Kind::Duplicates => "duplicated packets",
-            Kind::Delays => "uneven delays",
-            Kind::Buttons => "buttons",
-            Kind::Angles => "angles",
-            Kind::Moves => "moves",
+            CostKind::Players => "players",
+            CostKind::Ticks => "ticks",
+            CostKind::Usercmds => "usercmds",
+            CostKind::Losses => "lost packets",
+            CostKind::Duplicates => "duplicated packets",
+            CostKind::Delays => "uneven delays",
+            CostKind::Buttons => "buttons",
+            CostKind::Angles => "angles",
+            CostKind::Moves => "moves",
         }
     }
 }
 
 /// The result of a search.
 #[derive(Clone, Debug)]
-pub struct Shrunk {
+pub struct ShrinkResult {
     /// The smallest session. It shows the property, and no single thing can be removed.
     pub session: Session,
-    /// The counts of each kind before and after, in the order of [`Kind::ALL`].
-    pub removed: Vec<Removed>,
+    /// The counts of each kind before and after, in the order of [`CostKind::ALL`].
+    pub removed: Vec<RemovedCount>,
     /// How many candidates were tested. Candidates that other threads tested in vain do not count, so the number does
     /// not depend on the number of threads.
     pub probes: u64,
@@ -90,9 +90,9 @@ pub struct Shrunk {
 
 /// How much of one kind was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Removed {
+pub struct RemovedCount {
     /// The kind.
-    pub kind: Kind,
+    pub kind: CostKind,
     /// The count in the original session.
     pub before: usize,
     /// The count in the smallest session.
@@ -101,13 +101,13 @@ pub struct Removed {
 
 /// The progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ShrinkStep {
     /// The kind that the search is removing.
-    pub kind: Kind,
+    pub kind: CostKind,
     /// Whether the last round made the session smaller.
     pub smaller: bool,
     /// The counts of the smallest session so far.
-    pub left: Counts,
+    pub left: CostCounts,
     /// How many candidates have been tested so far.
     pub probes: u64,
 }
@@ -140,18 +140,18 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
 /// When the session does not show the property, `G` cannot replay it closed loop, or `still` fails.
 pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     session: &Session,
-    still: &Still<'_, E>,
-    progress: &mut dyn FnMut(&Step),
-) -> Result<Shrunk, ShrinkError<E>> {
+    still: &StillShows<'_, E>,
+    progress: &mut dyn FnMut(&ShrinkStep),
+) -> Result<ShrinkResult, ShrinkError<E>> {
     let at_once = rayon::current_num_threads();
     shrink_by(session, &|session| Ok(Some(replay::rerecord::<G>(session, None)?)), (still, at_once), progress)
 }
 
 /// Records a candidate's input and links again; `None` if the candidate cannot be replayed.
-pub type Record<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError<E>> + Sync + 'a;
+pub type RecordCandidate<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError<E>> + Sync + 'a;
 
 /// Whether a session still shows the property.
-pub type Still<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
+pub type StillShows<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 
 /// Shrinks like [`shrink()`], with the caller's `record` in place of a game type. Tests `at_once` candidates at a time; the
 /// result does not depend on that number.
@@ -160,10 +160,10 @@ pub type Still<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 /// Under the conditions of [`shrink()`].
 pub fn shrink_by<E: std::error::Error + Send + 'static>(
     session: &Session,
-    record: &Record<'_, E>,
-    (still, at_once): (&Still<'_, E>, usize),
-    progress: &mut dyn FnMut(&Step),
-) -> Result<Shrunk, ShrinkError<E>> {
+    record: &RecordCandidate<'_, E>,
+    (still, at_once): (&StillShows<'_, E>, usize),
+    progress: &mut dyn FnMut(&ShrinkStep),
+) -> Result<ShrinkResult, ShrinkError<E>> {
     if !still(session).map_err(ShrinkError::Property)? {
         return Err(ShrinkError::NotShown);
     }
@@ -171,11 +171,12 @@ pub fn shrink_by<E: std::error::Error + Send + 'static>(
     if again != *session && !still(&again).map_err(ShrinkError::Property)? {
         return Err(ShrinkError::NotReproduced);
     }
-    let before = Counts::of(&again);
+    let before = CostCounts::of(&again);
     let mut search = Search::new(again, record, (still, at_once), progress);
     search.run()?;
     let (session, probes) = search.finish();
-    let after = Counts::of(&session);
-    let removed = Kind::ALL.map(|kind| Removed { kind, before: before.of_kind(kind), after: after.of_kind(kind) });
-    Ok(Shrunk { session, removed: removed.to_vec(), probes })
+    let after = CostCounts::of(&session);
+    let removed =
+        CostKind::ALL.map(|kind| RemovedCount { kind, before: before.of_kind(kind), after: after.of_kind(kind) });
+    Ok(ShrinkResult { session, removed: removed.to_vec(), probes })
 }

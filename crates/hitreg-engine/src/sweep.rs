@@ -11,11 +11,11 @@ use rayon::prelude::*;
 pub use axis::PRESET;
 pub use axis::{Axis, AxisError};
 
-use figures::Gathered;
-pub use hitreg_analysis::swept::{Cell, Figures, Row, Sweep, Table, figure_names};
+use figures::FigureSums;
+pub use hitreg_analysis::swept::{Figures, Row, Sweep, SweepCell, SweepTable, figure_names};
 use hitreg_log::record::Session;
 use hitreg_log::stats::confidence_95;
-use hitreg_netcode::replay::{ReplayError, Replayed, WhatIf, own_settings};
+use hitreg_netcode::replay::{ReplayError, ReplayOutput, WhatIf, own_settings};
 use hitreg_netcode::settings::{SettingError, Settings};
 
 /// The limit on the number of combinations in one sweep.
@@ -26,7 +26,7 @@ pub const SEEDS: u16 = 16;
 
 /// The plan of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct SweepPlan {
     axes: Vec<Axis>,
     what_if: WhatIf,
     seeds: u16,
@@ -85,12 +85,12 @@ pub enum SweepError {
     },
 }
 
-impl Plan {
+impl SweepPlan {
     /// Creates a plan with these axes. Presets become the first axis.
     ///
     /// # Errors
     /// When there is no axis, more than two settings, two axes of one setting, or too many combinations.
-    pub fn new(mut axes: Vec<Axis>) -> Result<Plan, PlanError> {
+    pub fn new(mut axes: Vec<Axis>) -> Result<SweepPlan, PlanError> {
         axes.sort_by_key(|axis| axis.key() != PRESET);
         if axes.is_empty() {
             return Err(PlanError::Nothing);
@@ -108,21 +108,21 @@ impl Plan {
         if points > POINTS_MAX {
             return Err(PlanError::TooManyPoints { points });
         }
-        Ok(Plan { axes, what_if: WhatIf::Replay, seeds: SEEDS })
+        Ok(SweepPlan { axes, what_if: WhatIf::Replay, seeds: SEEDS })
     }
 
     /// Sets how the runs are made, in place of [`WhatIf::Replay`].
     #[must_use]
-    pub fn asking(self, what_if: WhatIf) -> Plan {
-        Plan { what_if, ..self }
+    pub fn asking(self, what_if: WhatIf) -> SweepPlan {
+        SweepPlan { what_if, ..self }
     }
 
     /// Sets the number of seeds for sweeps in which bots play again, in place of [`SEEDS`].
     ///
     /// # Errors
     /// When there are fewer than two seeds, because they give no confidence interval.
-    pub fn with_seeds(self, seeds: u16) -> Result<Plan, PlanError> {
-        if seeds < 2 { Err(PlanError::TooFewSeeds { seeds }) } else { Ok(Plan { seeds, ..self }) }
+    pub fn with_seeds(self, seeds: u16) -> Result<SweepPlan, PlanError> {
+        if seeds < 2 { Err(PlanError::TooFewSeeds { seeds }) } else { Ok(SweepPlan { seeds, ..self }) }
     }
 
     /// How the runs are made.
@@ -166,43 +166,43 @@ impl Plan {
 }
 
 /// Makes the trace of a session under settings. The number is the index of the repetition, from 0.
-pub type Run<'a> = dyn Fn(&Session, Settings, u16) -> Result<Replayed, ReplayError> + Sync + 'a;
+pub type SweepRun<'a> = dyn Fn(&Session, Settings, u16) -> Result<ReplayOutput, ReplayError> + Sync + 'a;
 
 /// Runs every session at every point, `plan.repeats()` times each, in parallel. The figures of a point combine all
-/// sessions. `done` is called at the end of each run; each session has [`Plan::runs`] of them.
+/// sessions. `done` is called at the end of each run; each session has [`SweepPlan::runs`] of them.
 ///
 /// # Errors
 /// When this build cannot run a session.
 pub fn sweep(
     sessions: &[Session],
-    plan: &Plan,
-    (run, at_once): (&Run<'_>, usize),
+    plan: &SweepPlan,
+    (run, at_once): (&SweepRun<'_>, usize),
     done: &(dyn Fn() + Sync),
 ) -> Result<Sweep, SweepError> {
     let points = plan.points();
-    let one = |(point, log, repeat): (usize, usize, u16)| -> Result<Gathered, SweepError> {
+    let one = |(point, log, repeat): (usize, usize, u16)| -> Result<FigureSums, SweepError> {
         let session = &sessions[log];
         let settings = plan.settings(session, &points[point]).map_err(|source| SweepError::Settings { log, source })?;
         let replayed = run(session, settings, repeat).map_err(|source| SweepError::Run { log, source })?;
         done();
-        Ok(Gathered::of(session, &replayed))
+        Ok(FigureSums::of(session, &replayed))
     };
     let runs_of = |point| (0..sessions.len()).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
     let runs: Vec<(usize, usize, u16)> = (0..points.len()).flat_map(runs_of).collect();
     let next = AtomicUsize::new(0);
-    let some = |_| -> Vec<(usize, Result<Gathered, SweepError>)> {
+    let some = |_| -> Vec<(usize, Result<FigureSums, SweepError>)> {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
         numbers.map_while(|number| Some((number, one(*runs.get(number)?)))).collect()
     };
     let mut made: Vec<_> = (0..at_once.max(1)).into_par_iter().with_max_len(1).flat_map_iter(some).collect();
     made.sort_by_key(|(number, _)| *number);
-    let gathered: Vec<Gathered> = made.into_iter().map(|(_, made)| made).collect::<Result<_, _>>()?;
+    let gathered: Vec<FigureSums> = made.into_iter().map(|(_, made)| made).collect::<Result<_, _>>()?;
     let of_each = sessions.len() * usize::from(plan.repeats());
     let mut gathered = gathered.into_iter();
     let row = |values: &Vec<&str>| {
-        let of_point: Vec<Gathered> = gathered.by_ref().take(of_each).collect();
-        let hit_shares: Vec<f64> = of_point.iter().filter_map(Gathered::hit_share).collect();
-        let together = of_point.into_iter().fold(Gathered::default(), Gathered::plus);
+        let of_point: Vec<FigureSums> = gathered.by_ref().take(of_each).collect();
+        let hit_shares: Vec<f64> = of_point.iter().filter_map(FigureSums::hit_share).collect();
+        let together = of_point.into_iter().fold(FigureSums::default(), FigureSums::plus);
         let hit_share_ci95 = (plan.what_if == WhatIf::Rerecord).then(|| confidence_95(&hit_shares)).flatten();
         let figures = Figures { hit_share_ci95, ..together.figures() };
         Row { values: values.iter().map(|v| (*v).to_owned()).collect(), figures }

@@ -7,22 +7,22 @@ mod facts;
 use serde::Serialize;
 
 pub use facts::Facts;
-use facts::Hole;
-use hitreg_analysis::golden::{self, Gist};
+use facts::MissingPart;
+use hitreg_analysis::golden::{self, ReplaySummary};
 use hitreg_analysis::summary::Exercised;
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::record::Session;
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{HashDifference, Ran, Replayed};
+use hitreg_netcode::replay::{HashDifference, ReplayOutput, StreamReport};
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verified {
+pub struct LogVerification {
     /// The verdict on the log.
-    pub verdict: Verdict,
+    pub verdict: LogVerdict,
     /// The reason for a verdict other than `same`.
-    pub why: Option<Why>,
+    pub why: Option<VerdictReason>,
     /// The reason as text.
     pub detail: Option<String>,
     /// How the golden differs, whatever the verdict. Shots and counts come first, digests last.
@@ -46,7 +46,7 @@ pub struct Verified {
 /// The verdict on one log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum LogVerdict {
     /// Everything that was compared is equal, and something was compared.
     Same,
     /// The outcome was accepted as the new golden. It may differ from the golden before it.
@@ -62,7 +62,7 @@ pub enum Verdict {
 /// The reason for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum VerdictReason {
     /// The world was restored and run again, with another result.
     Rollback,
     /// A replayed state differs from the recorded state.
@@ -92,7 +92,7 @@ pub const THREADS: [usize; 2] = [1, 2];
 
 /// What a log is compared with.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Against<'a> {
+pub struct VerifyReference<'a> {
     /// The text of the accepted golden, if there is one.
     pub golden: Option<&'a str>,
     /// Whether rollbacks were requested.
@@ -101,39 +101,43 @@ pub struct Against<'a> {
 
 /// One replay of a log.
 #[derive(Debug)]
-pub struct Played {
+pub struct VerifiedReplay {
     /// The outcome: digests, counts and shots.
-    pub gist: Gist,
+    pub gist: ReplaySummary,
     /// Further results of the run.
-    pub ran: Ran,
+    pub ran: StreamReport,
 }
 
 /// A replayed leg of a log. It keeps only the figures and not the outcome, because the number of legs grows with the
 /// log's length.
 #[derive(Debug)]
 pub struct PlayedLeg {
-    figures: Figures,
+    figures: ReplayFigures,
     /// Further results of the run.
-    pub ran: Ran,
+    pub ran: StreamReport,
 }
 
 impl PlayedLeg {
     /// Creates the figures of a leg from its outcome.
-    pub fn of(gist: &Gist, ran: Ran) -> PlayedLeg {
-        PlayedLeg { figures: Figures::of(gist), ran }
+    pub fn of(gist: &ReplaySummary, ran: StreamReport) -> PlayedLeg {
+        PlayedLeg { figures: ReplayFigures::of(gist), ran }
     }
 }
 
 /// Judges the replays of one log, or the reason why there are none.
-pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: Against<'_>) -> Verified {
+pub fn judge(
+    session: &Session,
+    replays: Result<&[ReplayOutput], String>,
+    against: VerifyReference<'_>,
+) -> LogVerification {
     let facts = Facts::of(session);
     let replays = match replays {
         Ok(replays) => replays,
         Err(why) => return judge_played(&facts, Err(why), against),
     };
-    let played = |replayed: &Replayed| Played {
-        gist: Gist::of(&replayed.trace),
-        ran: Ran {
+    let played = |replayed: &ReplayOutput| VerifiedReplay {
+        gist: ReplaySummary::of(&replayed.trace),
+        ran: StreamReport {
             // After a hole no replay can equal the recording, and a difference there does not concern the build.
             first_difference: replayed.first_difference.filter(|difference| is_before_holes(session, difference)),
             hashes_compared: replayed.hashes_compared,
@@ -145,21 +149,25 @@ pub fn judge(session: &Session, replays: Result<&[Replayed], String>, against: A
             jumps: Vec::new(),
         },
     };
-    let all: Vec<Played> = replays.iter().map(played).collect();
+    let all: Vec<VerifiedReplay> = replays.iter().map(played).collect();
     match (against.golden, replays) {
         (Some(accepted), [first, ..]) if golden::is_of_first_version(accepted) => {
             let text = golden::first_golden(&first.trace);
             let found = golden::difference(accepted, &text);
             let judged = judge_with(&facts, Ok(&all), against, found);
             // Written again only if something differs from it.
-            Verified { golden: if judged.difference.is_some() { judged.golden } else { Some(text) }, ..judged }
+            LogVerification { golden: if judged.difference.is_some() { judged.golden } else { Some(text) }, ..judged }
         }
         _ => judge_played(&facts, Ok(&all), against),
     }
 }
 
 /// Judges replays like [`judge()`], from their kept outcomes.
-pub fn judge_played(facts: &Facts, replays: Result<&[Played], String>, against: Against<'_>) -> Verified {
+pub fn judge_played(
+    facts: &Facts,
+    replays: Result<&[VerifiedReplay], String>,
+    against: VerifyReference<'_>,
+) -> LogVerification {
     let text = replays.as_ref().ok().and_then(|all| all.first()).and_then(|first| first.gist.golden());
     let difference = against.golden.zip(text).and_then(|(accepted, text)| golden::difference(accepted, &text));
     judge_with(facts, replays, against, difference)
@@ -167,34 +175,40 @@ pub fn judge_played(facts: &Facts, replays: Result<&[Played], String>, against: 
 
 fn judge_with(
     facts: &Facts,
-    replays: Result<&[Played], String>,
-    against: Against<'_>,
+    replays: Result<&[VerifiedReplay], String>,
+    against: VerifyReference<'_>,
     difference: Option<TextDiff>,
-) -> Verified {
+) -> LogVerification {
     let all = match replays {
-        Ok([]) => return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, "it was not replayed"),
+        Ok([]) => {
+            return LogVerification::without_replay(
+                LogVerdict::Untestable,
+                VerdictReason::NotReplayed,
+                "it was not replayed",
+            );
+        }
         Ok(all) => all,
-        Err(why) => return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, why),
+        Err(why) => return LogVerification::without_replay(LogVerdict::Untestable, VerdictReason::NotReplayed, why),
     };
-    let Played { gist, ran } = &all[0];
+    let VerifiedReplay { gist, ran } = &all[0];
     let whole = Some((gist.digest(), gist.golden()));
-    judge_figures(facts, &Figures::of(gist), ran, (whole, compare_replays(all)), (against, difference))
+    judge_figures(facts, &ReplayFigures::of(gist), ran, (whole, compare_replays(all)), (against, difference))
 }
 
 /// The figures of a replay on which the verdict depends, besides its digest.
 #[derive(Clone, Debug, Default)]
-struct Figures {
+struct ReplayFigures {
     exercised: Exercised,
     /// Predictions that were compared with acks.
     held: u64,
     is_closed: bool,
 }
 
-impl Figures {
-    fn of(gist: &Gist) -> Figures {
+impl ReplayFigures {
+    fn of(gist: &ReplaySummary) -> ReplayFigures {
         let summary = gist.summary();
         let predictions = &summary.prediction;
-        Figures {
+        ReplayFigures {
             exercised: summary.exercised,
             held: predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>(),
             is_closed: gist.header.mode == "closed",
@@ -203,12 +217,16 @@ impl Figures {
 }
 
 /// Judges the legs of a log, each replayed once and separately. Together they have every tick.
-pub fn judge_legs(facts: &Facts, legs: &[PlayedLeg], against: Against<'_>) -> Verified {
+pub fn judge_legs(facts: &Facts, legs: &[PlayedLeg], against: VerifyReference<'_>) -> LogVerification {
     let Some(PlayedLeg { ran, .. }) = legs.first() else {
-        return Verified::without_replay(Verdict::Untestable, Why::NotReplayed, "it was not replayed");
+        return LogVerification::without_replay(
+            LogVerdict::Untestable,
+            VerdictReason::NotReplayed,
+            "it was not replayed",
+        );
     };
-    let mut ran = Ran { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
-    let mut figures = Figures { is_closed: true, ..Figures::default() };
+    let mut ran = StreamReport { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
+    let mut figures = ReplayFigures { is_closed: true, ..ReplayFigures::default() };
     for leg in legs {
         ran.hashes_compared += leg.ran.hashes_compared - leg.ran.hashes_before;
         ran.first_difference = ran.first_difference.or(leg.ran.first_difference);
@@ -222,27 +240,29 @@ pub fn judge_legs(facts: &Facts, legs: &[PlayedLeg], against: Against<'_>) -> Ve
 /// Judges the figures. `whole` is the digest and the golden; `replays` is the difference between replays.
 fn judge_figures(
     facts: &Facts,
-    figures: &Figures,
-    ran: &Ran,
-    (whole, replays): (Option<(Digest, Option<String>)>, Option<Finding>),
-    (against, difference): (Against<'_>, Option<TextDiff>),
-) -> Verified {
+    figures: &ReplayFigures,
+    ran: &StreamReport,
+    (whole, replays): (Option<(Digest, Option<String>)>, Option<LogFinding>),
+    (against, difference): (VerifyReference<'_>, Option<TextDiff>),
+) -> LogVerification {
     let exercised = facts.completed(figures.exercised);
-    let broken = |detail: &String| (Verdict::Broken, Why::Contradiction, detail.clone());
+    let broken = |detail: &String| (LogVerdict::Broken, VerdictReason::Contradiction, detail.clone());
     let found = facts
         .contradiction
         .as_ref()
         .map(broken)
         .or_else(|| compare_recorded(facts, ran))
         .or(replays)
-        .or_else(|| difference.is_some().then(|| (Verdict::Differs, Why::Golden, "the golden differs".to_owned())))
+        .or_else(|| {
+            difference.is_some().then(|| (LogVerdict::Differs, VerdictReason::Golden, "the golden differs".to_owned()))
+        })
         .or_else(|| not_judged(facts, ran, figures, &exercised, against));
     let (verdict, why, detail) = match found {
         Some((verdict, why, detail)) => (verdict, Some(why), Some(detail)),
-        None => (Verdict::Same, None, None),
+        None => (LogVerdict::Same, None, None),
     };
     let (digest, golden) = whole.map_or((None, None), |(digest, golden)| (Some(digest), golden));
-    Verified {
+    LogVerification {
         verdict,
         why,
         detail,
@@ -257,10 +277,10 @@ fn judge_figures(
     }
 }
 
-impl Verified {
+impl LogVerification {
     /// The result for a log without a replay.
-    pub fn without_replay(verdict: Verdict, why: Why, detail: impl Into<String>) -> Verified {
-        Verified {
+    pub fn without_replay(verdict: LogVerdict, why: VerdictReason, detail: impl Into<String>) -> LogVerification {
+        LogVerification {
             verdict,
             why: Some(why),
             detail: Some(detail.into()),
@@ -277,32 +297,32 @@ impl Verified {
 
     /// The same result with another verdict.
     #[must_use]
-    pub fn but(self, verdict: Verdict, why: Why, detail: impl Into<String>) -> Verified {
-        Verified { verdict, why: Some(why), detail: Some(detail.into()), ..self }
+    pub fn but(self, verdict: LogVerdict, why: VerdictReason, detail: impl Into<String>) -> LogVerification {
+        LogVerification { verdict, why: Some(why), detail: Some(detail.into()), ..self }
     }
 }
 
-type Finding = (Verdict, Why, String);
+type LogFinding = (LogVerdict, VerdictReason, String);
 
 /// Describes how the replay differs from the record.
-fn compare_recorded(facts: &Facts, ran: &Ran) -> Option<Finding> {
-    let differs = |why, detail| Some((Verdict::Differs, why, detail));
+fn compare_recorded(facts: &Facts, ran: &StreamReport) -> Option<LogFinding> {
+    let differs = |why, detail| Some((LogVerdict::Differs, why, detail));
     if let Some(error) = &ran.rollback_error {
-        return differs(Why::Rollback, format!("rollback: {error}"));
+        return differs(VerdictReason::Rollback, format!("rollback: {error}"));
     }
     let d = ran.first_difference?;
     if !facts.has_hashes {
         let detail = "its state hashes are all zero, so there is nothing to hold a replay against";
-        return Some((Verdict::Untestable, Why::NothingCompared, detail.to_owned()));
+        return Some((LogVerdict::Untestable, VerdictReason::NothingCompared, detail.to_owned()));
     }
     let replayed = d.replayed.map_or("nothing: the replay ended before".to_owned(), |h| format!("{h:016x}"));
     let detail = format!("tick {}: the log has state hash {:016x}, the replay {replayed}", d.tick, d.recorded);
-    differs(Why::RecordedState, detail)
+    differs(VerdictReason::RecordedState, detail)
 }
 
 /// Describes how a replay differs from the first.
-fn compare_replays(replays: &[Played]) -> Option<Finding> {
-    let Played { gist: first, .. } = replays.first()?;
+fn compare_replays(replays: &[VerifiedReplay]) -> Option<LogFinding> {
+    let VerifiedReplay { gist: first, .. } = replays.first()?;
     let digest = first.digest();
     for (again, threads) in replays.iter().zip(THREADS).skip(1) {
         let other = again.gist.digest();
@@ -311,7 +331,7 @@ fn compare_replays(replays: &[Played]) -> Option<Finding> {
             let detail = format!(
                 "two replays of this build differ, first in the table `{table}`: {digest} with 1 thread, {other} with {threads}"
             );
-            return Some((Verdict::Differs, Why::Replays, detail));
+            return Some((LogVerdict::Differs, VerdictReason::Replays, detail));
         }
     }
     None
@@ -327,47 +347,47 @@ fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
 /// Why agreement shows nothing, or does not cover the whole log.
 fn not_judged(
     facts: &Facts,
-    ran: &Ran,
-    figures: &Figures,
+    ran: &StreamReport,
+    figures: &ReplayFigures,
     exercised: &Exercised,
-    against: Against<'_>,
-) -> Option<Finding> {
-    let untestable = |why, detail: String| Some((Verdict::Untestable, why, detail));
+    against: VerifyReference<'_>,
+) -> Option<LogFinding> {
+    let untestable = |why, detail: String| Some((LogVerdict::Untestable, why, detail));
     let Facts { with_hash, hole, .. } = *facts;
     let is_closed = figures.is_closed;
-    if let Some(Hole { from, to, ticks_before }) = hole {
+    if let Some(MissingPart { from, to, ticks_before }) = hole {
         let (from, to) = (seconds(from), seconds(to));
         let judged = ran.hashes_compared.min(ticks_before);
         let detail = format!(
             "a part is missing, from {from} to {to}: {judged} of the {with_hash} ticks in it could be judged, and these are the same"
         );
-        return untestable(Why::Hole, detail);
+        return untestable(VerdictReason::Hole, detail);
     }
     if is_closed && ran.hashes_compared < with_hash {
         let compared = ran.hashes_compared;
         let detail = format!(
             "only {compared} of its {with_hash} ticks could be judged: those after them are not where they should be"
         );
-        return untestable(Why::Hole, detail);
+        return untestable(VerdictReason::Hole, detail);
     }
     if exercised.usercmds == 0 {
-        return untestable(Why::NothingCompared, "no usercmd was run".to_owned());
+        return untestable(VerdictReason::NothingCompared, "no usercmd was run".to_owned());
     }
     if exercised.active_usercmds == 0 {
         let detail = "nobody pressed a key: there is nothing in it that could come out differently";
-        return untestable(Why::NothingCompared, detail.to_owned());
+        return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
     if against.rollback && ran.rollbacks == 0 {
         let detail = match facts.has_server {
             true => "no rollback was checked: the log has fewer ticks than lie between two of them",
             false => "no rollback was checked: there is no server in this log",
         };
-        return untestable(Why::NothingCompared, detail.to_owned());
+        return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
     let held_against_acks = !is_closed && figures.held > 0;
     if ran.hashes_compared == 0 && against.golden.is_none() && !held_against_acks {
         let detail = "it has no state hashes, and no golden: there is nothing to hold a replay against";
-        return untestable(Why::NeedsGolden, detail.to_owned());
+        return untestable(VerdictReason::NeedsGolden, detail.to_owned());
     }
     None
 }

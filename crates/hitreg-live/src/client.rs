@@ -10,19 +10,22 @@ use std::time::Duration;
 use glam::Vec3;
 
 use super::LiveError;
-use super::clock::{Clock, Schedule};
+use super::clock::{MonotonicClock, Schedule};
 use super::counters::{Counters, RecordSender};
-use super::socket::Datagram;
-use super::transit::{Direction, Outbound};
+use super::socket::ReceivedDatagram;
+use super::transit::{Outbound, TransitDirection};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
 use hitreg_netcode::packet::ClientPacket;
 use hitreg_netcode::pipeline::{ClientPipeline, Netcode, Setup};
 use hitreg_netcode::session::sequence::{self, ClientEnd};
-use hitreg_netcode::session::{BotPlayer, LateFrames, Observer, Packed, Recorder, Screen, frame_phase};
+use hitreg_netcode::session::{
+    BotPlayer, LateFrames, Observer, PlayerScreen, SessionRecorder, SnapshotSize, frame_phase,
+};
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{
-    Accepted, ClientConnection, ClientEvent, ConnectOptions, DecodeError, Leaving, Lost, Perceived, REQUESTS_MAX, What,
+    AcceptedConnection, ClientConnection, ClientEvent, ConnectOptions, DecodeError, DisconnectReason, LeaveReason,
+    PerceivedAvatar, REQUESTS_MAX, RequestKind,
 };
 
 /// The interval at which a client checks whether to stop.
@@ -30,11 +33,11 @@ const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// A client's socket, with its counters.
 pub(super) struct ClientSocket<'a> {
-    pub(super) clock: Clock,
+    pub(super) clock: MonotonicClock,
     pub(super) outbound: Outbound,
     /// The index of the modelled connection that its datagrams take.
     pub(super) line: usize,
-    pub(super) inbox: Receiver<Datagram>,
+    pub(super) inbox: Receiver<ReceivedDatagram>,
     pub(super) server: SocketAddr,
     pub(super) counters: &'a Counters,
     /// Set when the session is to end.
@@ -42,7 +45,7 @@ pub(super) struct ClientSocket<'a> {
 }
 
 /// The parameters of a client's session.
-pub(super) struct Playing<'a, B> {
+pub(super) struct ClientSetup<'a, B> {
     pub(super) socket: ClientSocket<'a>,
     pub(super) connection: ClientConnection<B>,
     pub(super) player: PlayerId,
@@ -52,7 +55,7 @@ pub(super) struct Playing<'a, B> {
     /// Whether to record the contents of snapshots. True when no server writes them to the same log.
     pub(super) keeps_snapshots: bool,
     /// The requests to make when the session begins.
-    pub(super) asks: Vec<What>,
+    pub(super) asks: Vec<RequestKind>,
 }
 
 impl ClientSocket<'_> {
@@ -85,13 +88,15 @@ impl ClientSocket<'_> {
 pub(super) fn connect<B: Body>(
     socket: &ClientSocket<'_>,
     options: ConnectOptions,
-) -> Result<Option<(ClientConnection<B>, Accepted)>, LiveError> {
+) -> Result<Option<(ClientConnection<B>, AcceptedConnection)>, LiveError> {
     let (clock, server) = (socket.clock, socket.server);
     let mut connection = ClientConnection::new(options, super::secret().0, clock.now());
     while !socket.is_over() {
         match connection.handle_timeout(clock.now()) {
-            Some(Lost::Refused(why)) => return Err(LiveError::Refused { server, why }),
-            Some(Lost::NeverAnswered | Lost::Silent) => return Err(LiveError::Silent { server }),
+            Some(DisconnectReason::Refused(why)) => return Err(LiveError::Refused { server, why }),
+            Some(DisconnectReason::NeverAnswered | DisconnectReason::Silent) => {
+                return Err(LiveError::Silent { server });
+            }
             None => {}
         }
         socket.transmit(&mut connection);
@@ -110,20 +115,20 @@ pub(super) fn connect<B: Body>(
 ///
 /// # Errors
 /// When the server falls silent, or ends the session before it began.
-pub(super) fn play<G>(playing: Playing<'_, G::Body>, rules: Arc<G::Rules>, bot: G::Bot) -> Result<(), LiveError>
+pub(super) fn play<G>(playing: ClientSetup<'_, G::Body>, rules: Arc<G::Rules>, bot: G::Bot) -> Result<(), LiveError>
 where
     G: Bots + Netcode,
 {
-    let Playing { socket, connection, player, settings, seed, mut records, keeps_snapshots, asks } = playing;
+    let ClientSetup { socket, connection, player, settings, seed, mut records, keeps_snapshots, asks } = playing;
     let settings = settings.of_player(player);
     let setup = Setup { rules: Arc::clone(&rules), settings: Arc::clone(&settings), seed };
-    let mut running = Running::<G> {
-        end: End { socket: &socket, connection },
+    let mut running = RunningClient::<G> {
+        end: ClientSocketEnd { socket: &socket, connection },
         client: G::Client::new(setup, player),
         player,
         bot: BotPlayer::new(bot, Micros::ZERO),
         rules,
-        recorder: Recorder::new(&mut records),
+        recorder: SessionRecorder::new(&mut records),
         keeps_snapshots,
     };
     let clock = socket.clock;
@@ -133,7 +138,7 @@ where
     let mut late = LateFrames::new(settings.client.frames, seed, player);
     loop {
         if socket.is_over() {
-            running.end.connection.send_disconnect(Leaving::Done);
+            running.end.connection.send_disconnect(LeaveReason::Done);
             socket.transmit(&mut running.end.connection);
             return Ok(());
         }
@@ -153,9 +158,9 @@ where
         };
         let Some(bytes) = socket.hear(wait)? else { continue };
         match running.handle_datagram(&bytes) {
-            Handled::Nothing => {}
-            Handled::SessionRuns if frames.is_some() => {}
-            Handled::SessionRuns => {
+            DatagramSubject::Nothing => {}
+            DatagramSubject::SessionRuns if frames.is_some() => {}
+            DatagramSubject::SessionRuns => {
                 let now = clock.now();
                 socket.counters.began_at.get_or_init(|| now);
                 running.bot.begin(now);
@@ -165,32 +170,32 @@ where
                 }
                 frames = Some(Schedule::new(now + frame_phase(seed, player, cmd_hz), cmd_hz));
             }
-            Handled::SessionOver if frames.is_none() && !socket.is_over() => {
+            DatagramSubject::SessionOver if frames.is_none() && !socket.is_over() => {
                 return Err(LiveError::NeverBegan { server: socket.server });
             }
-            Handled::SessionOver => return Ok(()),
+            DatagramSubject::SessionOver => return Ok(()),
         }
     }
 }
 
-struct Running<'a, G: Bots + Netcode> {
-    end: End<'a, G::Body>,
+struct RunningClient<'a, G: Bots + Netcode> {
+    end: ClientSocketEnd<'a, G::Body>,
     client: G::Client,
     player: PlayerId,
     rules: Arc<G::Rules>,
     bot: BotPlayer<G>,
-    recorder: Recorder<'a, RecordSender, G>,
+    recorder: SessionRecorder<'a, RecordSender, G>,
     keeps_snapshots: bool,
 }
 
 /// A client's end of its connection, with its socket.
-struct End<'a, B> {
+struct ClientSocketEnd<'a, B> {
     socket: &'a ClientSocket<'a>,
     connection: ClientConnection<B>,
 }
 
 /// The effect of a datagram on the session.
-enum Handled {
+enum DatagramSubject {
     /// No effect.
     Nothing,
     /// The session is running.
@@ -199,8 +204,8 @@ enum Handled {
     SessionOver,
 }
 
-impl<G: Bots + Netcode> Running<'_, G> {
-    fn handle_datagram(&mut self, bytes: &[u8]) -> Handled {
+impl<G: Bots + Netcode> RunningClient<'_, G> {
+    fn handle_datagram(&mut self, bytes: &[u8]) -> DatagramSubject {
         let counters = self.end.socket.counters;
         let at = self.end.socket.clock.stamp();
         match self.end.connection.handle_datagram(at, bytes) {
@@ -211,31 +216,31 @@ impl<G: Bots + Netcode> Running<'_, G> {
                 let (player, snapshot) = (self.player, &received.snapshot);
                 if self.keeps_snapshots {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
-                    let packed = Packed { bytes, ..Packed::default() };
+                    let packed = SnapshotSize { bytes, ..SnapshotSize::default() };
                     Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, packed);
                 }
                 sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);
-                Handled::SessionRuns
+                DatagramSubject::SessionRuns
             }
             Ok(Some(ClientEvent::Duplicate)) => {
                 counters.down_duplicates.add(1);
-                Handled::SessionRuns
+                DatagramSubject::SessionRuns
             }
-            Ok(Some(ClientEvent::Part)) => Handled::SessionRuns,
+            Ok(Some(ClientEvent::Part)) => DatagramSubject::SessionRuns,
             Ok(Some(ClientEvent::Waiting(waiting))) => {
                 counters.ready.set(waiting.ready.into());
                 counters.places.set(waiting.places.into());
-                Handled::Nothing
+                DatagramSubject::Nothing
             }
-            Ok(Some(ClientEvent::Left(_))) => Handled::SessionOver,
-            Ok(Some(ClientEvent::Connected(_) | ClientEvent::Refused(_))) => Handled::Nothing,
+            Ok(Some(ClientEvent::Left(_))) => DatagramSubject::SessionOver,
+            Ok(Some(ClientEvent::Connected(_) | ClientEvent::Refused(_))) => DatagramSubject::Nothing,
             Ok(None) | Err(DecodeError::MissingBase { .. } | DecodeError::MissingFrame { .. }) => {
                 counters.down_undecodable.add(1);
-                Handled::Nothing
+                DatagramSubject::Nothing
             }
             Err(_) => {
                 counters.refused.add(1);
-                Handled::Nothing
+                DatagramSubject::Nothing
             }
         }
     }
@@ -243,16 +248,16 @@ impl<G: Bots + Netcode> Running<'_, G> {
     fn frame(&mut self) {
         let at = self.end.socket.clock.stamp();
         let (bot, rules) = (&mut self.bot, &self.rules);
-        let input = |screen: &Screen<'_, G>| bot.input(rules, at, screen);
+        let input = |screen: &PlayerScreen<'_, G>| bot.input(rules, at, screen);
         sequence::frame(&mut self.client, &mut self.end, at, self.player, (true, input), &mut self.recorder);
         self.end.socket.counters.usercmds.add(1);
     }
 }
 
-impl<B: Body> ClientEnd for End<'_, B> {
+impl<B: Body> ClientEnd for ClientSocketEnd<'_, B> {
     fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16> {
         // A datagram has room for all usercmds that `client.redundancy` allows.
-        let bytes = self.connection.send_packet(packet, predicted.map(Perceived::origin)).ok().flatten()?;
+        let bytes = self.connection.send_packet(packet, predicted.map(PerceivedAvatar::origin)).ok().flatten()?;
         self.socket.counters.up_datagrams.add(1);
         self.socket.counters.up_bytes.add(bytes as u64);
         u16::try_from(bytes).ok()
@@ -261,7 +266,7 @@ impl<B: Body> ClientEnd for End<'_, B> {
     fn send(&mut self, at: Micros, _packet: ClientPacket) {
         let socket = self.socket;
         while let Some(datagram) = self.connection.poll_transmit() {
-            socket.outbound.send_on(socket.line, Direction::Up, at, socket.server, datagram);
+            socket.outbound.send_on(socket.line, TransitDirection::Up, at, socket.server, datagram);
         }
     }
 }

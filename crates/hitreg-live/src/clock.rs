@@ -6,15 +6,15 @@ use hitreg_log::units::{Hz, Micros};
 
 /// A monotonic clock. Its copies show the same time on all threads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(super) struct MonotonicClock {
     started: Instant,
 }
 
-impl Clock {
+impl MonotonicClock {
     /// Starts a clock at zero.
     #[expect(clippy::disallowed_methods, reason = "the clock of live sessions reads the system time")]
-    pub(super) fn start() -> Clock {
-        Clock { started: Instant::now() }
+    pub(super) fn start() -> MonotonicClock {
+        MonotonicClock { started: Instant::now() }
     }
 
     pub(super) fn now(self) -> Micros {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn stamps_have_passed_when_they_are_returned() {
-        let clock = Clock::start();
+        let clock = MonotonicClock::start();
         let mut last = Micros(-1);
         for _ in 0..1_000 {
             let stamp = clock.stamp();

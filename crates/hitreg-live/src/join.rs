@@ -8,26 +8,26 @@ use std::thread::Scope;
 use std::time::Duration;
 
 use super::LiveError;
-use super::client::{ClientSocket, Playing, connect, play};
-use super::clock::Clock;
+use super::client::{ClientSetup, ClientSocket, connect, play};
+use super::clock::MonotonicClock;
 use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::main_loop::MainLoop;
 use super::own::{self, OwnSettings};
 use super::report::{LiveReport, LiveSink};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
-use super::transit::{InTransit, ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
+use super::transit::{ModelledLinks, Outbound, TransitDatagram, WAITING_IN_TRANSIT, deliver};
 use super::welcome::Welcome;
 use hitreg_log::units::{PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
 use hitreg_netcode::link::LinkModel;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::settings::Settings;
-use hitreg_netcode::wire::{Accepted, ClientConnection, ConnectOptions, Leaving, Notice, What};
+use hitreg_netcode::wire::{AcceptedConnection, ClientConnection, ConnectOptions, LeaveReason, Notice, RequestKind};
 
 /// The result of a client's session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Joined {
+pub struct JoinResult {
     /// The client's player; `None` when the session ended before the client had a slot.
     pub player: Option<PlayerId>,
     /// The player's own settings that the server granted.
@@ -50,7 +50,7 @@ pub fn resolve(name: &str) -> Result<SocketAddr, LiveError> {
 
 /// The parameters of a client.
 #[derive(Clone, Copy, Debug)]
-pub struct Joining<'a> {
+pub struct JoinOptions<'a> {
     /// The address of the server.
     pub server: SocketAddr,
     /// The modelled link that delays and drops this client's datagrams in both directions.
@@ -59,7 +59,7 @@ pub struct Joining<'a> {
     pub own: &'a OwnSettings,
     /// The requests that the client makes when the session begins. It makes only the first
     /// [`REQUESTS_MAX`](hitreg_netcode::wire::REQUESTS_MAX).
-    pub asks: &'a [What],
+    pub asks: &'a [RequestKind],
     /// Set to make the client leave.
     pub stop: &'a AtomicBool,
 }
@@ -69,18 +69,22 @@ pub struct Joining<'a> {
 /// # Errors
 /// When a requested setting is invalid, or a socket or thread is not available. Also when the server has no slot, does
 /// not answer, plays another game or falls silent.
-pub fn join<G>(joining: &Joining<'_>, rules: &Arc<G::Rules>, sink: &mut dyn LiveSink) -> Result<Joined, LiveError>
+pub fn join<G>(
+    joining: &JoinOptions<'_>,
+    rules: &Arc<G::Rules>,
+    sink: &mut dyn LiveSink,
+) -> Result<JoinResult, LiveError>
 where
     G: Bots + Netcode,
 {
-    let Joining { server, link, own, asks, stop } = *joining;
+    let JoinOptions { server, link, own, asks, stop } = *joining;
     let options = ConnectOptions { asked: own::encode(own)?, ..ConnectOptions::new(G::NAME) };
     let any = match server {
         SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
     };
     let socket = Arc::new(open(SocketAddr::new(any, 0))?);
-    let clock = Clock::start();
+    let clock = MonotonicClock::start();
     let (counters, ending, over) = (Counters::default(), AtomicBool::new(false), AtomicBool::new(false));
     let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);
     let player = std::thread::scope(|scope| {
@@ -100,7 +104,7 @@ where
             let player = accepted.player;
             let socket = ClientSocket { stop: &ending, ..socket };
             let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
-            let place = Place { socket, connection, accepted };
+            let place = Seat { socket, connection, accepted };
             let link = link.map(|link| (link, posted));
             let granted = play_in::<G>(scope, place, rules, link, asks.to_vec(), &main_loop, sink)?;
             Ok(Some((player, granted)))
@@ -111,20 +115,25 @@ where
     })?;
     let heard = counters.take_heard().into_iter().map(|(_, notice)| notice).collect();
     let (player, granted) = player.unzip();
-    Ok(Joined { player, granted: granted.unwrap_or_default(), report: LiveReport::new(&counters, Vec::new()), heard })
+    Ok(JoinResult {
+        player,
+        granted: granted.unwrap_or_default(),
+        report: LiveReport::new(&counters, Vec::new()),
+        heard,
+    })
 }
 
 /// A slot on a server, with its connection.
-struct Place<'a, B> {
+struct Seat<'a, B> {
     socket: ClientSocket<'a>,
     connection: ClientConnection<B>,
-    accepted: Accepted,
+    accepted: AcceptedConnection,
 }
 
-impl<B: Body> Place<'_, B> {
+impl<B: Body> Seat<'_, B> {
     /// Gives up the slot before playing.
     fn leave(&mut self) {
-        self.connection.send_disconnect(Leaving::Done);
+        self.connection.send_disconnect(LeaveReason::Done);
         self.socket.transmit(&mut self.connection);
     }
 }
@@ -132,10 +141,10 @@ impl<B: Body> Place<'_, B> {
 /// Plays in a slot, after checking that the client can play by the server's welcome.
 fn play_in<'scope, 'env, G>(
     scope: &'scope Scope<'scope, 'env>,
-    mut place: Place<'env, G::Body>,
+    mut place: Seat<'env, G::Body>,
     rules: &Arc<G::Rules>,
-    link: Option<(&LinkModel, Receiver<InTransit>)>,
-    asks: Vec<What>,
+    link: Option<(&LinkModel, Receiver<TransitDatagram>)>,
+    asks: Vec<RequestKind>,
     main_loop: &MainLoop<'_>,
     sink: &mut dyn LiveSink,
 ) -> Result<OwnSettings, LiveError>
@@ -164,8 +173,8 @@ where
     let rules = Arc::clone(rules);
     let client = spawn(scope, "client", move || {
         let bot = make_bot::<G>(scope, &mut place, seed, &rules)?;
-        let Place { socket, connection, .. } = place;
-        let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: true, asks };
+        let Seat { socket, connection, .. } = place;
+        let playing = ClientSetup { socket, connection, player, settings, seed, records, keeps_snapshots: true, asks };
         play::<G>(playing, rules, bot)
     })?;
     main_loop.run(sink, &recorded);
@@ -176,7 +185,7 @@ where
 /// Creates the bot. This can take long, so the client keeps reporting to the server that it is present.
 fn make_bot<'scope, G: Bots>(
     scope: &'scope Scope<'scope, '_>,
-    place: &mut Place<'_, G::Body>,
+    place: &mut Seat<'_, G::Body>,
     seed: Seed,
     rules: &Arc<G::Rules>,
 ) -> Result<G::Bot, LiveError>

@@ -25,18 +25,18 @@ mod urgent;
 mod welcome;
 
 pub use error::LiveError;
-pub use join::{Joined, Joining, join, resolve};
+pub use join::{JoinOptions, JoinResult, join, resolve};
 pub use loopback::{live_header, record_live};
-pub use own::{AskError, Limits, OwnSettings};
+pub use own::{AskError, GrantLimits, OwnSettings};
 pub use proxy::{ProxyOptions, ProxyReport, proxy};
-pub use report::{Lateness, LiveReport, LiveSink, Perception, Rates, Snapshots, Traffic};
+pub use report::{LatenessSummary, LiveReport, LiveSink, Perception, Rates, SnapshotCounts, TrafficCounts};
 pub use serve::serve;
 pub use welcome::WelcomeError;
 
 use std::hash::{BuildHasher, RandomState};
 
 use hitreg_netcode::wire::Key;
-pub use hitreg_netcode::wire::{Notice, What};
+pub use hitreg_netcode::wire::{Notice, RequestKind};
 
 /// Returns an unpredictable key from the random state that the system provides.
 fn secret() -> Key {

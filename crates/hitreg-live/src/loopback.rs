@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use super::LiveError;
-use super::client::{ClientSocket, Playing, connect, play};
-use super::clock::Clock;
+use super::client::{ClientSetup, ClientSocket, connect, play};
+use super::clock::MonotonicClock;
 use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::main_loop::MainLoop;
 use super::report::{LiveReport, LiveSink};
-use super::server::{self, Serving};
-use super::socket::{Datagram, open};
+use super::server::{self, ServerSetup};
+use super::socket::{ReceivedDatagram, open};
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::{ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
 use hitreg_log::record::{Header, Origin, Record};
@@ -58,7 +58,7 @@ where
         settings: Arc::new(scenario.settings().map_err(SynthError::from)?),
         length: scenario.length(),
         links: links_of(scenario),
-        clock: Clock::start(),
+        clock: MonotonicClock::start(),
         counters: Counters::default(),
         ending: AtomicBool::new(false),
         over: AtomicBool::new(false),
@@ -91,7 +91,7 @@ struct Loopback {
     settings: Arc<Settings>,
     length: Micros,
     links: Vec<ModelledLinks>,
-    clock: Clock,
+    clock: MonotonicClock,
     counters: Counters,
     /// Set when server and clients are to end.
     ending: AtomicBool,
@@ -100,7 +100,7 @@ struct Loopback {
 }
 
 /// The threads of the server and of the clients.
-struct Running<'scope> {
+struct SessionThreads<'scope> {
     server: ScopedJoinHandle<'scope, Result<Vec<u32>, LiveError>>,
     players: Vec<ScopedJoinHandle<'scope, Result<(), LiveError>>>,
 }
@@ -113,13 +113,13 @@ impl Loopback {
         server: &Arc<UdpSocket>,
         clients: &[Arc<UdpSocket>],
         records: SyncSender<Record>,
-    ) -> Result<Running<'scope>, LiveError>
+    ) -> Result<SessionThreads<'scope>, LiveError>
     where
         G: Bots + Netcode,
     {
         let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);
         spawn(scope, "links", move || deliver(self.clock, self.links.clone(), &posted))?;
-        let serving = Serving {
+        let serving = ServerSetup {
             places: self.header.players.len() as u16,
             seed: self.header.seed,
             hears: false,
@@ -154,7 +154,7 @@ impl Loopback {
             let work = move || self.ends_with(self.join_and_play::<G>(socket, records, rules, &bots));
             players.push(spawn(scope, "client", work)?);
         }
-        Ok(Running { server, players })
+        Ok(SessionThreads { server, players })
     }
 
     fn join_and_play<G: Bots + Netcode>(
@@ -175,7 +175,7 @@ impl Loopback {
         let bot = bot.ok_or(LiveError::ThreadGone)?;
         let (settings, seed) = (Arc::clone(&self.settings), self.header.seed);
         let asks = Vec::new();
-        let playing = Playing { socket, connection, player, settings, seed, records, keeps_snapshots: false, asks };
+        let playing = ClientSetup { socket, connection, player, settings, seed, records, keeps_snapshots: false, asks };
         play::<G>(playing, rules, bot)
     }
 
@@ -189,12 +189,12 @@ impl Loopback {
         &'env self,
         scope: &'scope Scope<'scope, 'env>,
         socket: &Arc<UdpSocket>,
-    ) -> Result<Receiver<Datagram>, LiveError> {
+    ) -> Result<Receiver<ReceivedDatagram>, LiveError> {
         read_from(scope, socket, None, &self.over)
     }
 }
 
-impl Running<'_> {
+impl SessionThreads<'_> {
     /// Waits for all threads. Returns the first error.
     fn finish(self) -> Result<Vec<u32>, LiveError> {
         let players: Vec<_> = self.players.into_iter().map(wait_for).collect();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::clock::Clock;
+use super::clock::MonotonicClock;
 use super::counters::Counters;
 use super::report::{LiveSink, Rates};
 use hitreg_log::record::{Header, Record};
@@ -21,7 +21,7 @@ const SAVE_EVERY: Micros = Micros::from_s(1);
 
 /// The state that the main thread watches.
 pub(super) struct MainLoop<'a> {
-    pub(super) clock: Clock,
+    pub(super) clock: MonotonicClock,
     pub(super) counters: &'a Counters,
     /// Set from outside to end the session early.
     pub(super) stop: &'a AtomicBool,

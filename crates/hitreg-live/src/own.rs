@@ -9,7 +9,7 @@ use hitreg_netcode::wire::ASKED_BYTES_MAX;
 
 /// The highest rates that a server grants. A client never gets more than one snapshot per tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct GrantLimits {
     /// The most snapshots per second.
     pub update_hz: Option<Hz>,
     /// The most bytes per second.
@@ -38,12 +38,12 @@ pub(super) fn encode(asked: &OwnSettings) -> Result<Vec<u8>, AskError> {
 
 /// Returns the part of a request that the server grants to a player. Skips invalid settings and clamps values that are
 /// out of bounds. The request is untrusted.
-pub(super) fn grant(asked: &[u8], player: PlayerId, settings: &Settings, limits: Limits) -> OwnSettings {
+pub(super) fn grant(asked: &[u8], player: PlayerId, settings: &Settings, limits: GrantLimits) -> OwnSettings {
     let asked: OwnSettings = hitreg_log::serial::from_msgpack(asked).unwrap_or_default();
     let mut granted = BTreeMap::new();
     let mut settings = settings.clone();
     let ticks = settings.server.tick_hz;
-    let limits = Limits { update_hz: Some(limits.update_hz.map_or(ticks, |most| most.min(ticks))), ..limits };
+    let limits = GrantLimits { update_hz: Some(limits.update_hz.map_or(ticks, |most| most.min(ticks))), ..limits };
     for (key, value) in asked {
         let Some(value) = Settings::nearest(&key, &within(&key, value, limits)) else { continue };
         if settings.set(&format!("p{player}.{key}"), &value).is_ok() {
@@ -67,7 +67,7 @@ pub enum AskError {
     Unwritable(#[from] rmp_serde::encode::Error),
 }
 
-fn within(key: &str, value: String, limits: Limits) -> String {
+fn within(key: &str, value: String, limits: GrantLimits) -> String {
     let most = match key {
         "server.update_hz" => limits.update_hz.map(|most| most.to_string()),
         "server.rate_bytes_per_s" => limits.rate_bytes_per_s.map(|most| most.to_string()),
@@ -82,7 +82,7 @@ fn within(key: &str, value: String, limits: Limits) -> String {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { update_hz: Hz::from_milli(50_000), rate_bytes_per_s: Some(50_000) };
+    const LIMITS: GrantLimits = GrantLimits { update_hz: Hz::from_milli(50_000), rate_bytes_per_s: Some(50_000) };
 
     fn pairs(pairs: &[(&str, &str)]) -> OwnSettings {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -125,8 +125,11 @@ mod tests {
     fn nobody_gets_more_than_a_snapshot_a_tick() {
         let bytes = encode(&pairs(&[("server.update_hz", "200")])).expect("a player's own");
         let of = |limits| grant(&bytes, PlayerId(0), &Settings::default(), limits);
-        assert_eq!(of(Limits::default()), pairs(&[("server.update_hz", "64")]));
-        assert_eq!(of(Limits { update_hz: Hz::from_milli(100_000), ..LIMITS }), pairs(&[("server.update_hz", "64")]));
+        assert_eq!(of(GrantLimits::default()), pairs(&[("server.update_hz", "64")]));
+        assert_eq!(
+            of(GrantLimits { update_hz: Hz::from_milli(100_000), ..LIMITS }),
+            pairs(&[("server.update_hz", "64")])
+        );
     }
 
     #[test]

@@ -15,16 +15,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::clock::Clock;
-use super::report::{Lateness, LiveSink, Rates};
+use super::clock::MonotonicClock;
+use super::report::{LatenessSummary, LiveSink, Rates};
 use super::socket::open;
 use super::threads::spawn;
-use super::{LiveError, Traffic};
-use forward::{Forwarding, Passed, Seen};
-use hitreg_log::record::{Record, When};
+use super::{LiveError, TrafficCounts};
+use forward::{ForwardedDatagram, Forwarder, ProxyTotals};
+use hitreg_log::record::{EventTime, Record};
 use hitreg_log::units::{Micros, Seed};
 use hitreg_netcode::link::LinkModel;
-use hitreg_netcode::protocol::{Direction, Heard, Listen, Passing};
+use hitreg_netcode::protocol::{Direction, HeardCounts, PassingDatagram, SessionListener};
 
 /// The most datagrams that may wait for the recording thread.
 const WAITING: usize = 1 << 15;
@@ -51,13 +51,13 @@ pub struct ProxyOptions {
 pub struct ProxyReport {
     /// The session as the listener decoded it.
     #[serde(flatten)]
-    pub heard: Heard,
+    pub heard: HeardCounts,
     /// The number of client addresses.
     pub clients: u64,
     /// Traffic from the clients.
-    pub up: Traffic,
+    pub up: TrafficCounts,
     /// Traffic from the server.
-    pub down: Traffic,
+    pub down: TrafficCounts,
     /// Datagrams that the modelled link dropped.
     pub lost_on_purpose: u64,
     /// Datagrams that were forwarded unrecorded, because the recording thread was too slow.
@@ -67,7 +67,7 @@ pub struct ProxyReport {
     /// Whether the forwarding threads have real-time priority.
     pub at_once: bool,
     /// How much later than due the datagrams were forwarded.
-    pub added: Option<Lateness>,
+    pub added: Option<LatenessSummary>,
 }
 
 /// Forwards datagrams until `stop` is set or the time is over, and records what `listener` decodes from them.
@@ -76,20 +76,20 @@ pub struct ProxyReport {
 /// When a socket or a thread is not available, or the session does not match the request.
 pub fn proxy(
     options: &ProxyOptions,
-    listener: &mut dyn Listen,
+    listener: &mut dyn SessionListener,
     stop: &AtomicBool,
     sink: &mut dyn LiveSink,
 ) -> Result<ProxyReport, LiveError> {
     options.link.check().map_err(|error| LiveError::Link(error.to_string()))?;
     let front = Arc::new(open(options.listen)?);
     sink.listening(front.local_addr().map_err(LiveError::Socket)?);
-    let clock = Clock::start();
+    let clock = MonotonicClock::start();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (seen, to_hear) = sync_channel(WAITING);
-        let forwarding = Forwarding::new(clock, &front, options, &over, seen);
+        let forwarding = Forwarder::new(clock, &front, options, &over, seen);
         let thread = spawn(scope, "forward", || forwarding.run(scope))?;
-        let mut hearing = Hearing { clock, listener, sink, began: None, ahead: Vec::new() };
+        let mut hearing = ProxyRecorder { clock, listener, sink, began: None, ahead: Vec::new() };
         let heard = hearing.run(&to_hear, options.length, stop);
         over.store(true, Ordering::Relaxed);
         // Datagrams that still wait for decoding belong to the session.
@@ -100,7 +100,7 @@ pub fn proxy(
     })
 }
 
-fn report(heard: Heard, passed: Passed) -> ProxyReport {
+fn report(heard: HeardCounts, passed: ProxyTotals) -> ProxyReport {
     ProxyReport {
         heard,
         clients: passed.clients,
@@ -110,14 +110,14 @@ fn report(heard: Heard, passed: Passed) -> ProxyReport {
         unrecorded: passed.unrecorded,
         refused: passed.refused,
         at_once: passed.at_once,
-        added: Lateness::of(passed.added_us),
+        added: LatenessSummary::of(passed.added_us),
     }
 }
 
 /// Decodes forwarded datagrams into records.
-struct Hearing<'a> {
-    clock: Clock,
-    listener: &'a mut dyn Listen,
+struct ProxyRecorder<'a> {
+    clock: MonotonicClock,
+    listener: &'a mut dyn SessionListener,
     sink: &'a mut dyn LiveSink,
     /// The time at which the session was identified.
     began: Option<Micros>,
@@ -125,8 +125,13 @@ struct Hearing<'a> {
     ahead: Vec<(Micros, Record)>,
 }
 
-impl Hearing<'_> {
-    fn run(&mut self, to_hear: &Receiver<Seen>, length: Option<Micros>, stop: &AtomicBool) -> Result<(), LiveError> {
+impl ProxyRecorder<'_> {
+    fn run(
+        &mut self,
+        to_hear: &Receiver<ForwardedDatagram>,
+        length: Option<Micros>,
+        stop: &AtomicBool,
+    ) -> Result<(), LiveError> {
         let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
         let mut traffic = (0_u64, 0_u64);
         let mut kept = ControlFlow::Continue(());
@@ -171,9 +176,9 @@ impl Hearing<'_> {
         }
     }
 
-    fn hear(&mut self, seen: &Seen) -> Result<ControlFlow<()>, LiveError> {
-        let Seen { at, client, direction, bytes, released } = seen;
-        let passing = Passing { at: *at, client: *client, direction: *direction, bytes, released: *released };
+    fn hear(&mut self, seen: &ForwardedDatagram) -> Result<ControlFlow<()>, LiveError> {
+        let ForwardedDatagram { at, client, direction, bytes, released } = seen;
+        let passing = PassingDatagram { at: *at, client: *client, direction: *direction, bytes, released: *released };
         let mut made = Vec::new();
         self.listener.hear(&passing, &mut |record| made.push(record));
         if let Some(header) = self.listener.header() {
@@ -191,11 +196,11 @@ impl Hearing<'_> {
         }
         for record in made {
             match record.when() {
-                When::At(when) if when > *at => {
+                EventTime::At(when) if when > *at => {
                     let place = self.ahead.partition_point(|(other, _)| *other <= when);
                     self.ahead.insert(place, (when, record));
                 }
-                When::At(_) | When::In(_) => {
+                EventTime::At(_) | EventTime::In(_) => {
                     if self.sink.record(&record).is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
@@ -206,14 +211,14 @@ impl Hearing<'_> {
     }
 
     /// Records the datagrams that were forwarded before the end, including those still in transit.
-    fn rest(&mut self, to_hear: &Receiver<Seen>) {
+    fn rest(&mut self, to_hear: &Receiver<ForwardedDatagram>) {
         while let Ok(seen) = to_hear.try_recv() {
             // The sink keeps errors of the log. Errors of the session were reported when it began.
             if !matches!(self.hear(&seen), Ok(ControlFlow::Continue(()))) {
                 return;
             }
         }
-        let Hearing { listener, sink, ahead, began, .. } = self;
+        let ProxyRecorder { listener, sink, ahead, began, .. } = self;
         if began.is_none() {
             return;
         }
@@ -227,7 +232,7 @@ impl Hearing<'_> {
 }
 
 /// Returns one direction of the traffic.
-fn way(traffic: &mut (Traffic, Traffic), direction: Direction) -> &mut Traffic {
+fn way(traffic: &mut (TrafficCounts, TrafficCounts), direction: Direction) -> &mut TrafficCounts {
     match direction {
         Direction::Up => &mut traffic.0,
         Direction::Down => &mut traffic.1,

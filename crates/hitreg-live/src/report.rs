@@ -65,15 +65,15 @@ pub struct LiveReport {
     /// The number of ticks skipped because the machine was busy for longer than a tick.
     pub ticks_left_out: u64,
     /// The lateness of the ticks.
-    pub lateness: Option<Lateness>,
+    pub lateness: Option<LatenessSummary>,
     /// The number of usercmds that the clients made.
     pub usercmds: u64,
     /// Traffic from the clients.
-    pub up: Traffic,
+    pub up: TrafficCounts,
     /// Traffic from the server.
-    pub down: Traffic,
+    pub down: TrafficCounts,
     /// Snapshots: how many the server sent, and what happened to them.
-    pub snapshots: Snapshots,
+    pub snapshots: SnapshotCounts,
     /// Snapshots that arrived a second time.
     pub down_duplicates: u64,
     /// Snapshots that arrived without some changed entities, for lack of room. Clients do not use them.
@@ -99,7 +99,7 @@ pub struct Perception {
 
 /// The traffic of all connections in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Traffic {
+pub struct TrafficCounts {
     /// The number of datagrams sent.
     pub datagrams: u64,
     /// Their payload in bytes. UDP and IP add 28 bytes to each.
@@ -110,7 +110,7 @@ pub struct Traffic {
 
 /// The number of snapshots by outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Snapshots {
+pub struct SnapshotCounts {
     /// Snapshots sent.
     pub sent: u64,
     /// Sent snapshots with room for every change that the client did not know yet.
@@ -123,7 +123,7 @@ pub struct Snapshots {
 
 /// The distribution of lateness in µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Lateness {
+pub struct LatenessSummary {
     /// The median, in µs.
     pub p50_us: u32,
     /// The 95th percentile, in µs.
@@ -134,14 +134,14 @@ pub struct Lateness {
     pub max_us: u32,
 }
 
-impl Lateness {
+impl LatenessSummary {
     /// Computes the distribution; `None` without values.
-    pub(super) fn of(mut lateness_us: Vec<u32>) -> Option<Lateness> {
+    pub(super) fn of(mut lateness_us: Vec<u32>) -> Option<LatenessSummary> {
         lateness_us.sort_unstable();
         let at = |percent| percentile(&lateness_us, percent);
         match (at(50.0), at(95.0), at(99.0), at(100.0)) {
             (Some(p50_us), Some(p95_us), Some(p99_us), Some(max_us)) => {
-                Some(Lateness { p50_us, p95_us, p99_us, max_us })
+                Some(LatenessSummary { p50_us, p95_us, p99_us, max_us })
             }
             _ => None,
         }
@@ -150,10 +150,10 @@ impl Lateness {
 
 impl LiveReport {
     pub(super) fn new(counters: &Counters, lateness_us: Vec<u32>) -> LiveReport {
-        let lateness = Lateness::of(lateness_us);
+        let lateness = LatenessSummary::of(lateness_us);
         let up = (&counters.up_datagrams, &counters.up_bytes, &counters.up_arrived);
         let down = (&counters.down_datagrams, &counters.down_bytes, &counters.down_arrived);
-        let [up, down] = [up, down].map(|(datagrams, bytes, arrived)| Traffic {
+        let [up, down] = [up, down].map(|(datagrams, bytes, arrived)| TrafficCounts {
             datagrams: datagrams.get(),
             bytes: bytes.get(),
             arrived: arrived.get(),
@@ -165,7 +165,7 @@ impl LiveReport {
             usercmds: counters.usercmds.get(),
             up,
             down,
-            snapshots: Snapshots {
+            snapshots: SnapshotCounts {
                 sent: counters.snapshots.get(),
                 whole: counters.snapshots_whole.get(),
                 in_fragments: counters.snapshots_in_fragments.get(),

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use super::LiveError;
-use super::clock::Clock;
+use super::clock::MonotonicClock;
 use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::loopback::live_header;
 use super::main_loop::MainLoop;
-use super::own::Limits;
+use super::own::GrantLimits;
 use super::report::{LiveReport, LiveSink};
-use super::server::{self, Joins, Serving};
+use super::server::{self, JoinPolicy, ServerSetup};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::Outbound;
 use super::welcome::Welcome;
-use hitreg_log::record::{Header, SessionId, Side};
+use hitreg_log::record::{Header, RecordedSide, SessionId};
 use hitreg_netcode::game::Bots;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::session::SynthError;
@@ -34,7 +34,7 @@ pub fn serve<G>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
     address: SocketAddr,
-    limits: Limits,
+    limits: GrantLimits,
     stop: &AtomicBool,
     sink: &mut dyn LiveSink,
 ) -> Result<LiveReport, LiveError>
@@ -43,7 +43,8 @@ where
 {
     let session = SessionId(super::secret().0);
     let length = scenario.length();
-    let mut header = Header { side: Some(Side { session, player: None }), ..live_header::<G>(scenario, rules)? };
+    let mut header =
+        Header { side: Some(RecordedSide { session, player: None }), ..live_header::<G>(scenario, rules)? };
     for player in &mut header.players {
         player.recorded = false;
     }
@@ -51,13 +52,13 @@ where
     let settings = Arc::new(scenario.settings().map_err(SynthError::from)?);
     let socket = Arc::new(open(address)?);
     sink.listening(socket.local_addr().map_err(LiveError::Socket)?);
-    let (clock, counters) = (Clock::start(), Counters::default());
+    let (clock, counters) = (MonotonicClock::start(), Counters::default());
     let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let lateness = std::thread::scope(|scope| {
         let (records, recorded) = sync_channel(WAITING_RECORDS);
         let (begins, begun) = sync_channel(1);
         let start = || {
-            let serving = Serving {
+            let serving = ServerSetup {
                 places: header.players.len() as u16,
                 seed: header.seed,
                 hears: true,
@@ -69,7 +70,7 @@ where
                 counters: &counters,
                 length,
                 stop: &ending,
-                joins: Some(Joins { welcome, limits, begins }),
+                joins: Some(JoinPolicy { welcome, limits, begins }),
             };
             let rules = Arc::clone(rules);
             spawn(scope, "server", move || server::run::<G>(serving, rules))

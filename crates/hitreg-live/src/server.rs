@@ -8,21 +8,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use super::LiveError;
-use super::clock::{Clock, Schedule};
+use super::clock::{MonotonicClock, Schedule};
 use super::counters::{Counters, RecordSender};
-use super::own::{self, Limits, OwnSettings};
-use super::socket::Datagram;
-use super::transit::{Direction, Outbound};
+use super::own::{self, GrantLimits, OwnSettings};
+use super::socket::ReceivedDatagram;
+use super::transit::{Outbound, TransitDirection};
 use super::welcome::{Welcome, WelcomeError, with_own};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Body;
 use hitreg_netcode::packet::{HeardPacket, Snapshot};
 use hitreg_netcode::pipeline::{Netcode, ServerPipeline, Setup};
 use hitreg_netcode::session::sequence::{self, ServerEnds};
-use hitreg_netcode::session::{Packed, Recorder};
+use hitreg_netcode::session::{SessionRecorder, SnapshotSize};
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{
-    Endpoint, EndpointOptions, Incoming, Key, Leaving, Notice, Request, ServerConnection, ServerEvent, Waiting, What,
+    ClientRequest, Endpoint, EndpointOptions, IncomingMessage, Key, LeaveReason, Notice, ReadyCount, RequestKind,
+    ServerConnection, ServerEvent,
 };
 
 /// A client that is silent for this long counts as gone.
@@ -31,16 +32,16 @@ const TIMEOUT: Micros = Micros::from_s(10);
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// The parameters of a server.
-pub(super) struct Serving<'a> {
+pub(super) struct ServerSetup<'a> {
     /// The number of players that it waits for.
     pub(super) places: u16,
     pub(super) seed: Seed,
     /// Whether the server records the packets that it receives. True when some clients may not provide a log.
     pub(super) hears: bool,
     pub(super) settings: Arc<Settings>,
-    pub(super) clock: Clock,
+    pub(super) clock: MonotonicClock,
     pub(super) outbound: Outbound,
-    pub(super) inbox: Receiver<Datagram>,
+    pub(super) inbox: Receiver<ReceivedDatagram>,
     pub(super) records: RecordSender,
     pub(super) counters: &'a Counters,
     /// The length of the session.
@@ -48,23 +49,23 @@ pub(super) struct Serving<'a> {
     /// Set when the session is to end.
     pub(super) stop: &'a AtomicBool,
     /// The settings for remote clients; `None` when all clients run in this process.
-    pub(super) joins: Option<Joins>,
+    pub(super) joins: Option<JoinPolicy>,
 }
 
 /// The welcome and the limits for remote clients.
-pub(super) struct Joins {
+pub(super) struct JoinPolicy {
     pub(super) welcome: Welcome,
-    pub(super) limits: Limits,
+    pub(super) limits: GrantLimits,
     /// Receives the session's settings when it begins, including each player's own settings.
     pub(super) begins: SyncSender<Settings>,
 }
 
 /// The lateness of each tick in µs.
-pub(super) type Lateness = Vec<u32>;
+pub(super) type TickDelays = Vec<u32>;
 
 /// Waits for all players, runs the session to its end, and sends farewells.
-pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Result<Lateness, LiveError> {
-    let Serving { places, clock, inbox, counters, .. } = serving;
+pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) -> Result<TickDelays, LiveError> {
+    let ServerSetup { places, clock, inbox, counters, .. } = serving;
     let common = serving.joins.as_ref().map_or(Ok(Vec::new()), |joins| joins.welcome.encode())?;
     let options = EndpointOptions {
         game: G::NAME.to_owned(),
@@ -73,7 +74,7 @@ pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Res
         unready_per_host: (places / 2).max(2),
         secret: super::secret(),
     };
-    let mut ends = Ends {
+    let mut ends = ServerConnections {
         endpoint: Endpoint::new(options),
         connections: (0..places).map(|_| None).collect(),
         is_ready: vec![false; usize::from(places)],
@@ -97,17 +98,17 @@ pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Res
     let tick_hz = settings.server.tick_hz;
     let mut records = serving.records;
     let heard = (0..places).map(PlayerId).filter(|_| serving.hears);
-    let mut server = Server::<G> {
+    let mut server = LiveServer::<G> {
         clock,
         server: G::Server::new(Setup { rules, settings, seed: serving.seed }, places),
-        recorder: Recorder::new(&mut records).hearing(heard),
+        recorder: SessionRecorder::new(&mut records).hearing(heard),
         lateness: Vec::new(),
         ends,
     };
     let begins = clock.now();
     counters.began_at.get_or_init(|| begins);
     let mut schedule = Schedule::new(begins, tick_hz);
-    let has_players = |ends: &Ends<'_, G::Body>| ends.endpoint.players().next().is_some();
+    let has_players = |ends: &ServerConnections<'_, G::Body>| ends.endpoint.players().next().is_some();
     while !is_over() && schedule.due() - begins <= serving.length && has_players(&server.ends) {
         let due = schedule.due();
         if clock.now() >= due {
@@ -122,7 +123,7 @@ pub(super) fn run<G: Netcode>(serving: Serving<'_>, rules: Arc<G::Rules>) -> Res
 }
 
 /// Waits up to `wait` for a datagram.
-fn hear(inbox: &Receiver<Datagram>, wait: Duration) -> Result<Option<Datagram>, LiveError> {
+fn hear(inbox: &Receiver<ReceivedDatagram>, wait: Duration) -> Result<Option<ReceivedDatagram>, LiveError> {
     match inbox.recv_timeout(wait) {
         Ok(datagram) => Ok(Some(datagram)),
         Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -130,16 +131,16 @@ fn hear(inbox: &Receiver<Datagram>, wait: Duration) -> Result<Option<Datagram>, 
     }
 }
 
-struct Server<'a, G: Netcode> {
-    clock: Clock,
+struct LiveServer<'a, G: Netcode> {
+    clock: MonotonicClock,
     server: G::Server,
-    recorder: Recorder<'a, RecordSender, G>,
-    lateness: Lateness,
-    ends: Ends<'a, G::Body>,
+    recorder: SessionRecorder<'a, RecordSender, G>,
+    lateness: TickDelays,
+    ends: ServerConnections<'a, G::Body>,
 }
 
 /// The server's ends of all connections, with their socket.
-struct Ends<'a, B> {
+struct ServerConnections<'a, B> {
     endpoint: Endpoint,
     /// The connections by player; `None` until a player joins. A player who has left keeps the connection, so that the
     /// log still holds the snapshots made for it.
@@ -149,7 +150,7 @@ struct Ends<'a, B> {
     /// Each player's own settings.
     own: Vec<OwnSettings>,
     settings: Arc<Settings>,
-    joins: Option<Joins>,
+    joins: Option<JoinPolicy>,
     message_max_bytes: usize,
     outbound: Outbound,
     counters: &'a Counters,
@@ -157,7 +158,7 @@ struct Ends<'a, B> {
     running: bool,
 }
 
-impl<G: Netcode> Server<'_, G> {
+impl<G: Netcode> LiveServer<'_, G> {
     fn handle_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         let at = self.clock.stamp();
         if let Some((player, heard)) = self.ends.handle_datagram(at, from, bytes) {
@@ -176,25 +177,25 @@ impl<G: Netcode> Server<'_, G> {
     }
 }
 
-impl<B: Body> Ends<'_, B> {
+impl<B: Body> ServerConnections<'_, B> {
     /// Takes a datagram. Returns the packet that it carries for the server's pipeline; the caller ignores it before the
     /// session begins.
     fn handle_datagram(&mut self, at: Micros, from: SocketAddr, bytes: &[u8]) -> Option<(PlayerId, HeardPacket)> {
         match self.endpoint.handle_datagram(at, from, bytes) {
-            Incoming::Reply(reply) => self.outbound.send(from, &reply),
-            Incoming::Joined { player, key, asked, reply, .. } => {
+            IncomingMessage::Reply(reply) => self.outbound.send(from, &reply),
+            IncomingMessage::Joined { player, key, asked, reply, .. } => {
                 self.begin(at, player, key);
                 let own = self.grant(player, &asked);
                 self.outbound.send(from, &own.unwrap_or(reply));
             }
-            Incoming::Connection(player) => match self.hear_from(at, player, bytes)? {
+            IncomingMessage::Connection(player) => match self.hear_from(at, player, bytes)? {
                 ServerEvent::Packet(heard) => return Some((player, heard)).filter(|_| self.running),
                 ServerEvent::Waiting(said) => self.handle_waiting(player, said),
                 ServerEvent::Left(_) => self.endpoint.free(at, player),
                 ServerEvent::Request(request) => self.answer(player, request),
                 ServerEvent::AskedAgain => {}
             },
-            Incoming::Ignored(_) => self.counters.refused.add(1),
+            IncomingMessage::Ignored(_) => self.counters.refused.add(1),
         }
         None
     }
@@ -239,12 +240,12 @@ impl<B: Body> Ends<'_, B> {
     }
 
     /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.
-    fn handle_waiting(&mut self, player: PlayerId, said: Waiting) {
+    fn handle_waiting(&mut self, player: PlayerId, said: ReadyCount) {
         self.is_ready[usize::from(player.0)] = said.ready > 0;
         if said.ready > 0 {
             self.endpoint.keep(player);
         }
-        let waiting = Waiting { ready: self.ready(), places: self.connections.len() as u16 };
+        let waiting = ReadyCount { ready: self.ready(), places: self.connections.len() as u16 };
         if let Some(connection) = self.connections[usize::from(player.0)].as_mut().filter(|_| !self.running) {
             connection.send_waiting(waiting);
             self.transmit(player);
@@ -252,14 +253,14 @@ impl<B: Body> Ends<'_, B> {
     }
 
     /// Handles a client's request and acks it. Chat goes to all players, including the speaker.
-    fn answer(&mut self, player: PlayerId, Request { number, what }: Request) {
+    fn answer(&mut self, player: PlayerId, ClientRequest { number, what }: ClientRequest) {
         let said = match what {
-            What::ChatOoc { channel, text } => Some(Notice::ChatOoc { sender: player.0 + 1, channel, text }),
-            What::ChatIc { style, language, text } => {
+            RequestKind::ChatOoc { channel, text } => Some(Notice::ChatOoc { sender: player.0 + 1, channel, text }),
+            RequestKind::ChatIc { style, language, text } => {
                 Some(Notice::ChatIc { entity: player.entity(), style, language, text })
             }
             // The games of live sessions define no requests.
-            What::Game { .. } => None,
+            RequestKind::Game { .. } => None,
         };
         let answer = Notice::RequestAck { request: number, answer: Vec::new() };
         for (index, connection) in self.connections.iter_mut().enumerate() {
@@ -296,7 +297,7 @@ impl<B: Body> Ends<'_, B> {
         let players: Vec<PlayerId> = self.endpoint.players().collect();
         for player in players {
             if let Some(connection) = &mut self.connections[usize::from(player.0)] {
-                connection.send_disconnect(Leaving::Done);
+                connection.send_disconnect(LeaveReason::Done);
             }
             self.transmit(player);
             self.endpoint.free(now, player);
@@ -315,11 +316,11 @@ impl<B: Body> Ends<'_, B> {
     }
 }
 
-impl<B: Body> ServerEnds<B> for Ends<'_, B> {
-    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed> {
+impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
+    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<SnapshotSize> {
         let connection = self.connections[usize::from(player.0)].as_mut()?;
         // A snapshot that cannot be sent is recorded with a size of 0 bytes, and never arrives.
-        let Ok(sent) = connection.send_snapshot(snapshot) else { return Some(Packed::default()) };
+        let Ok(sent) = connection.send_snapshot(snapshot) else { return Some(SnapshotSize::default()) };
         let counters = self.counters;
         if let Some(is_right) = sent.saw_avatar_right {
             counters.perceived.add(1);
@@ -328,7 +329,7 @@ impl<B: Body> ServerEnds<B> for Ends<'_, B> {
         counters.snapshots.add(1);
         counters.snapshots_whole.add(u64::from(sent.is_whole));
         counters.snapshots_in_fragments.add(u64::from(sent.datagrams > 1));
-        Some(Packed::of(&sent))
+        Some(SnapshotSize::of(&sent))
     }
 
     fn send(&mut self, at: Micros, player: PlayerId, _snapshot: Snapshot<B>) {
@@ -338,7 +339,7 @@ impl<B: Body> ServerEnds<B> for Ends<'_, B> {
             if let Some(to) = address {
                 self.counters.down_datagrams.add(1);
                 self.counters.down_bytes.add(datagram.len() as u64);
-                self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
+                self.outbound.send_on(usize::from(player.0), TransitDirection::Down, at, to, datagram);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::LiveError;
-use super::transit::Inbound;
+use super::transit::InboundQueue;
 use hitreg_netcode::wire::DATAGRAM_BYTES_MAX;
 
 /// The most received datagrams that may wait; further ones are dropped, as the kernel would drop them.
@@ -17,7 +17,7 @@ pub(super) const WAITING_DATAGRAMS: usize = 4096;
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// A datagram and its source address.
-pub(super) type Datagram = (SocketAddr, Vec<u8>);
+pub(super) type ReceivedDatagram = (SocketAddr, Vec<u8>);
 
 /// Opens a socket.
 ///
@@ -34,7 +34,7 @@ pub(super) fn open(address: SocketAddr) -> Result<UdpSocket, LiveError> {
 }
 
 /// Passes datagrams on until `over` is set or the reader has ended.
-pub(super) fn read(socket: &UdpSocket, into: &Inbound, over: &AtomicBool) {
+pub(super) fn read(socket: &UdpSocket, into: &InboundQueue, over: &AtomicBool) {
     // One byte more than the maximum, to detect datagrams that are too long.
     let mut bytes = [0; DATAGRAM_BYTES_MAX + 1];
     while !over.load(Ordering::Relaxed) {

@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use super::LiveError;
-use super::clock::Clock;
-use super::socket::{Datagram, WAITING_DATAGRAMS, read};
-use super::transit::{InTransit, Inbound};
+use super::clock::MonotonicClock;
+use super::socket::{ReceivedDatagram, WAITING_DATAGRAMS, read};
+use super::transit::{InboundQueue, TransitDatagram};
 
 pub(super) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
@@ -29,12 +29,12 @@ pub(super) fn wait_for<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>) ->
 pub(super) fn read_from<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     socket: &Arc<UdpSocket>,
-    delays: Option<(Clock, SyncSender<InTransit>)>,
+    delays: Option<(MonotonicClock, SyncSender<TransitDatagram>)>,
     over: &'env AtomicBool,
-) -> Result<Receiver<Datagram>, LiveError> {
+) -> Result<Receiver<ReceivedDatagram>, LiveError> {
     let (datagrams, inbox) = sync_channel(WAITING_DATAGRAMS);
     let socket = Arc::clone(socket);
-    let inlet = Inbound::new(datagrams, delays);
+    let inlet = InboundQueue::new(datagrams, delays);
     spawn(scope, "socket", move || read(&socket, &inlet, over))?;
     Ok(inbox)
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::Duration;
 
-use super::clock::Clock;
-use super::socket::Datagram;
+use super::clock::MonotonicClock;
+use super::socket::ReceivedDatagram;
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::link::{Link, LinkModel, ModelledLink};
 use hitreg_netcode::wire::{MessageType, message_type};
@@ -20,7 +20,7 @@ pub(super) const WAITING_IN_TRANSIT: usize = 8192;
 
 /// A direction of a player's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum TransitDirection {
     Up,
     Down,
 }
@@ -29,31 +29,31 @@ pub(super) enum Direction {
 #[derive(Clone, Debug)]
 pub(super) struct Outbound {
     socket: Arc<UdpSocket>,
-    delays: Option<SyncSender<InTransit>>,
+    delays: Option<SyncSender<TransitDatagram>>,
 }
 
 /// A datagram in transit.
 #[derive(Clone, Debug)]
-pub(super) struct InTransit {
-    to: To,
+pub(super) struct TransitDatagram {
+    to: TransitTarget,
     bytes: Vec<u8>,
     sent_at: Micros,
     /// The index of the modelled connection that it takes.
     line: usize,
-    direction: Direction,
+    direction: TransitDirection,
 }
 
 /// The destination of a datagram.
 #[derive(Clone, Debug)]
-enum To {
+enum TransitTarget {
     /// Outgoing, to this address.
     Address(Arc<UdpSocket>, SocketAddr),
     /// Incoming, to this reader; the datagram came from this address.
-    Inbox(SyncSender<Datagram>, SocketAddr),
+    Inbox(SyncSender<ReceivedDatagram>, SocketAddr),
 }
 
 impl Outbound {
-    pub(super) fn new(socket: Arc<UdpSocket>, delays: Option<SyncSender<InTransit>>) -> Outbound {
+    pub(super) fn new(socket: Arc<UdpSocket>, delays: Option<SyncSender<TransitDatagram>>) -> Outbound {
         Outbound { socket, delays }
     }
 
@@ -63,13 +63,20 @@ impl Outbound {
     }
 
     /// Sends a datagram of a connection, through its modelled link if there is one.
-    pub(super) fn send_on(&self, line: usize, direction: Direction, sent_at: Micros, to: SocketAddr, bytes: Vec<u8>) {
+    pub(super) fn send_on(
+        &self,
+        line: usize,
+        direction: TransitDirection,
+        sent_at: Micros,
+        to: SocketAddr,
+        bytes: Vec<u8>,
+    ) {
         match &self.delays {
             None => self.send(to, &bytes),
             Some(delays) => {
-                let to = To::Address(Arc::clone(&self.socket), to);
+                let to = TransitTarget::Address(Arc::clone(&self.socket), to);
                 // The receiving thread ends only after the session.
-                let _ = delays.send(InTransit { to, bytes, sent_at, line, direction });
+                let _ = delays.send(TransitDatagram { to, bytes, sent_at, line, direction });
             }
         }
     }
@@ -77,14 +84,17 @@ impl Outbound {
 
 /// Passes received datagrams to their reader, either immediately or through modelled links.
 #[derive(Clone, Debug)]
-pub(super) struct Inbound {
-    reader: SyncSender<Datagram>,
-    delays: Option<(Clock, SyncSender<InTransit>)>,
+pub(super) struct InboundQueue {
+    reader: SyncSender<ReceivedDatagram>,
+    delays: Option<(MonotonicClock, SyncSender<TransitDatagram>)>,
 }
 
-impl Inbound {
-    pub(super) fn new(reader: SyncSender<Datagram>, delays: Option<(Clock, SyncSender<InTransit>)>) -> Inbound {
-        Inbound { reader, delays }
+impl InboundQueue {
+    pub(super) fn new(
+        reader: SyncSender<ReceivedDatagram>,
+        delays: Option<(MonotonicClock, SyncSender<TransitDatagram>)>,
+    ) -> InboundQueue {
+        InboundQueue { reader, delays }
     }
 
     /// Takes a received datagram. Breaks when the reader has ended. Handshake and farewell datagrams are not delayed.
@@ -93,8 +103,9 @@ impl Inbound {
             matches!(message_type(&bytes), Ok(MessageType::LiveFromServer | MessageType::FragmentFromServer));
         let is_over = match &self.delays {
             Some((clock, delays)) if is_frame => {
-                let to = To::Inbox(self.reader.clone(), from);
-                let posted = InTransit { to, bytes, sent_at: clock.now(), line: 0, direction: Direction::Down };
+                let to = TransitTarget::Inbox(self.reader.clone(), from);
+                let posted =
+                    TransitDatagram { to, bytes, sent_at: clock.now(), line: 0, direction: TransitDirection::Down };
                 delays.send(posted).is_err()
             }
             Some(_) | None => matches!(self.reader.try_send((from, bytes)), Err(TrySendError::Disconnected(_))),
@@ -122,9 +133,9 @@ impl ModelledLinks {
 }
 
 /// Delays datagrams until all senders have ended. Datagrams still in transit at that time are lost.
-pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Receiver<InTransit>) {
+pub(super) fn deliver(clock: MonotonicClock, mut links: Vec<ModelledLinks>, posts: &Receiver<TransitDatagram>) {
     let mut waiting: BinaryHeap<Reverse<(Micros, u64)>> = BinaryHeap::new();
-    let mut held: std::collections::BTreeMap<u64, InTransit> = std::collections::BTreeMap::new();
+    let mut held: std::collections::BTreeMap<u64, TransitDatagram> = std::collections::BTreeMap::new();
     let mut posted = 0;
     loop {
         while let Some(Reverse((due, number))) = waiting.peek().copied() {
@@ -144,8 +155,8 @@ pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Recei
         };
         let Some(links) = links.get_mut(post.line) else { continue };
         let link = match post.direction {
-            Direction::Up => &mut links.up,
-            Direction::Down => &mut links.down,
+            TransitDirection::Up => &mut links.up,
+            TransitDirection::Down => &mut links.down,
         };
         let fate = link.send(post.sent_at, post.bytes.len().min(usize::from(u16::MAX)) as u16);
         for due in fate.arrivals() {
@@ -156,12 +167,12 @@ pub(super) fn deliver(clock: Clock, mut links: Vec<ModelledLinks>, posts: &Recei
     }
 }
 
-impl InTransit {
+impl TransitDatagram {
     /// Delivers the datagram. It is lost when the destination refuses it.
     fn arrive(self) {
         match self.to {
-            To::Address(socket, to) => drop(socket.send_to(&self.bytes, to)),
-            To::Inbox(reader, from) => drop(reader.try_send((from, self.bytes))),
+            TransitTarget::Address(socket, to) => drop(socket.send_to(&self.bytes, to)),
+            TransitTarget::Inbox(reader, from) => drop(reader.try_send((from, self.bytes))),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::own::OwnSettings;
 use hitreg_log::hash::StateHasher;
-use hitreg_log::record::{Header, Origin, PlayerInfo, SessionId, Side, usercmd_fields};
+use hitreg_log::record::{Header, Origin, PlayerInfo, RecordedSide, SessionId, usercmd_fields};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Game;
 use hitreg_netcode::session::scenario::{PLAYERS_MAX, SECONDS_MAX};
@@ -165,7 +165,7 @@ impl Welcome {
             preset: self.preset.clone(),
             players: (0..self.players).map(info).collect(),
             origin: Origin::Live,
-            side: Some(Side { session: self.session, player: Some(player) }),
+            side: Some(RecordedSide { session: self.session, player: Some(player) }),
             classes: G::classes(),
             usercmd: usercmd_fields(),
             unknown: Vec::new(),
@@ -225,7 +225,7 @@ mod tests {
         let read = Welcome::decode(&bytes).expect("it was just written");
         let header = read.header::<Arena>(&ArenaRules::default(), PlayerId(2)).expect("the same rules");
         assert_eq!(header.settings, scenario.settings().expect("good settings").to_pairs());
-        assert_eq!(header.side, Some(Side { session: SessionId(7), player: Some(PlayerId(2)) }));
+        assert_eq!(header.side, Some(RecordedSide { session: SessionId(7), player: Some(PlayerId(2)) }));
         assert_eq!(header.players.iter().map(|p| p.recorded).collect::<Vec<_>>(), [false, false, true, false]);
     }
 

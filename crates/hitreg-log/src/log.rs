@@ -44,13 +44,13 @@ mod trace_file;
 mod version;
 mod writer;
 
-pub use error::{LogError, Torn, WriteError};
+pub use error::{LogError, Truncation, WriteError};
 pub use header::{FileKind, kind_of, version_of};
-pub use keyframes::{Found, RewriteError, Sought, find_keyframe, keyframes_of, write_keyframes};
+pub use keyframes::{KeyframeQuery, RewriteError, SeekResult, find_keyframe, keyframes_of, write_keyframes};
 pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
 pub use reader::{LogReader, read_header, read_prefix, read_session};
-pub use recover::{Damage, Hole, recover};
+pub use recover::{Damage, DamagedPart, recover};
 pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
-pub use version::{Readable, TRACE_FORMAT, Unreadable, Version, check_readable_by};
-pub use writer::{BackgroundLogWriter, LogWriter, Options, StretchWriter, WhenFull, write_session};
+pub use version::{Readability, TRACE_FORMAT, UnreadableFormat, Version, check_readable_by};
+pub use writer::{BackgroundLogWriter, LogWriter, StretchWriter, WhenFull, WriterOptions, write_session};

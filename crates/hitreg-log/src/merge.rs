@@ -15,27 +15,27 @@ mod way;
 
 pub use error::MergeError;
 pub use offset::Offset;
-pub use plan::{Logs, NoPlan, Plan};
+pub use plan::{MergePlan, PlanFailure, SideLogs};
 
-use crate::record::{By, OF_PLAYERS, PlayerRecords, Session, UnknownRecords};
+use crate::record::{ClockOwner, OF_PLAYERS, PlayerRecords, Session, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
-use offset::NoOffset;
-use sides::{Sides, is_in_time};
+use offset::OffsetError;
+use sides::{SideIndex, is_in_time};
 
 /// A merged session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Merged {
+pub struct MergedSession {
     /// The session, on the server's clock.
     pub session: Session,
     /// The clients, in the order of players.
-    pub clients: Vec<Aligned>,
+    pub clients: Vec<AlignedClient>,
     /// Set when the session ends before the server's log does, because a client's log ends earlier.
     pub cut: Option<Cut>,
 }
 
 /// A client with the offset of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aligned {
+pub struct AlignedClient {
     /// The client's player.
     pub player: PlayerId,
     /// Index of the client's log; `None` without a log. The server's log then provides the packets that it heard.
@@ -60,19 +60,19 @@ pub struct Cut {
 ///
 /// # Errors
 /// When the logs are not the sides of one session, a side is missing or given twice, or no clock offset fits.
-pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
+pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
     let (mut session, mut sides) = sort_out(logs)?;
     let mut clients = Vec::with_capacity(sides.len());
     for (player, (side, server)) in (0..).map(PlayerId).zip(sides.iter_mut().zip(&session.players)) {
         clients.push(match side {
-            Some(side) => Aligned { player, log: Some(side.log), offset: align(side, server, player)? },
-            None => Aligned { player, log: None, offset: None },
+            Some(side) => AlignedClient { player, log: Some(side.log), offset: align(side, server, player)? },
+            None => AlignedClient { player, log: None, offset: None },
         });
     }
     let (end, cut) = common_end(&session, &sides)?;
     for (player, side) in sides.into_iter().enumerate() {
         let Some(side) = side else { continue };
-        session.players[player].take(By::Client, side.records);
+        session.players[player].take(ClockOwner::Client, side.records);
         session.players[player].heard.clear();
         session.header.players[player].recorded = true;
         // Unknown columns of client records belong to the client's clock. Of entirely unknown kinds the clock is
@@ -82,7 +82,7 @@ pub fn merge(logs: Vec<Session>) -> Result<Merged, MergeError> {
     let (tick, at) = end;
     session.end_at(tick, at);
     session.header.side = None;
-    Ok(Merged { session, clients, cut })
+    Ok(MergedSession { session, clients, cut })
 }
 
 /// The client's own records from its log.
@@ -95,7 +95,7 @@ struct ClientSide {
 
 /// Returns the server's log, and each player's client side if there is one.
 fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
-    let sides = Sides::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
+    let sides = SideIndex::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
     if let Some(log) = logs.iter().position(|session| !session.times().all(is_in_time)) {
         return Err(MergeError::OutOfTime { log });
     }
@@ -118,7 +118,7 @@ fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), Me
 
 /// Returns whether these are columns of records that clients record.
 fn is_of_clients(records: &UnknownRecords) -> bool {
-    OF_PLAYERS.iter().any(|(name, by)| *name == records.kind && *by == By::Client)
+    OF_PLAYERS.iter().any(|(name, by)| *name == records.kind && *by == ClockOwner::Client)
 }
 
 /// Drops the frames after the last recorded packet. A truncated log can end between a frame and its packet. Without the
@@ -137,7 +137,7 @@ fn without_later(records: &mut PlayerRecords, last_sent: Option<CommandSeq>) {
 fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Result<Option<Offset>, MergeError> {
     let found = judged(offset::offset(&side.records, server), !server.reached.is_empty(), (side.log, player))?;
     match found {
-        Some(found) => side.records.move_by(By::Client, found.offset),
+        Some(found) => side.records.move_by(ClockOwner::Client, found.offset),
         None => side.records = PlayerRecords::default(),
     }
     Ok(found)
@@ -146,15 +146,15 @@ fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Res
 /// Turns a missing offset into an error, unless the server never heard the client. Then the result is `None`, because
 /// the client does not affect the session.
 fn judged(
-    found: Result<Offset, NoOffset>,
+    found: Result<Offset, OffsetError>,
     is_heard: bool,
     (log, player): (usize, PlayerId),
 ) -> Result<Option<Offset>, MergeError> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(NoOffset::Unbounded) if !is_heard => Ok(None),
-        Err(NoOffset::Unbounded) => Err(MergeError::Unbounded { log, player }),
-        Err(NoOffset::Drift { apart, rate_us_per_s, is_steady }) => {
+        Err(OffsetError::Unbounded) if !is_heard => Ok(None),
+        Err(OffsetError::Unbounded) => Err(MergeError::Unbounded { log, player }),
+        Err(OffsetError::Drift { apart, rate_us_per_s, is_steady }) => {
             Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady })
         }
     }

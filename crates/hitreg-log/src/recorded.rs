@@ -6,9 +6,9 @@ mod shots;
 
 use std::collections::BTreeSet;
 
-use crate::record::{CellKind, Class, Field, Holds, Scope, Session, StateKey, sent_differently};
-use crate::trace::schema::{Role, bodies, executed, frames, ticks};
-use crate::trace::{Column, Data, SessionSource, Table, Trace, TraceHeader};
+use crate::record::{CellKind, Class, Field, LogContents, Scope, Session, StateKey, sent_differently};
+use crate::trace::schema::{ColumnRole, bodies, executed, frames, ticks};
+use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
 
 /// The error for a log that does not hold the server's state.
@@ -16,7 +16,7 @@ use crate::units::PlayerId;
 #[error(
     "an imported recording, or one side of a session, does not hold the server and its clients: compare two of its replays, or merge all sides first"
 )]
-pub struct NoStates;
+pub struct StatesMissing;
 
 /// Returns the tables of a log's own records: `ticks` with the recorded hashes, `bodies` with the sent states,
 /// `executed`, and `frames` with the players' input. They lack everything that the server did not send. Compare them
@@ -24,8 +24,8 @@ pub struct NoStates;
 ///
 /// # Errors
 /// When the log is an imported client recording, which has no server ticks, or holds one side of a session.
-pub fn recorded(session: &Session) -> Result<Trace, NoStates> {
-    (session.header.holds() == Holds::Whole).then(|| as_said(session)).ok_or(NoStates)
+pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
+    (session.header.holds() == LogContents::Whole).then(|| as_said(session)).ok_or(StatesMissing)
 }
 
 /// Returns the same tables for any log, including logs that hold only clients' views of the state.
@@ -106,9 +106,9 @@ fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
         };
         let cells = rows.iter().map(cell);
         let data = match field.kind {
-            CellKind::F32 => Data::F32(cells.map(f32::from_bits).collect()),
-            CellKind::I32 => Data::I64(cells.map(|cell| i64::from(cell as i32)).collect()),
-            CellKind::U32 => Data::U32(cells.collect()),
+            CellKind::F32 => ColumnData::F32(cells.map(f32::from_bits).collect()),
+            CellKind::I32 => ColumnData::I64(cells.map(|cell| i64::from(cell as i32)).collect()),
+            CellKind::U32 => ColumnData::U32(cells.collect()),
         };
         Column::new(field.name.as_str(), data).in_unit(field.unit())
     };
@@ -135,7 +135,7 @@ fn frames(session: &Session) -> Table {
         }
     }
     let mut table = frames.finish(Vec::new());
-    let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(Role::Input));
+    let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(ColumnRole::Input));
     let recorded: Vec<&str> = recorded.collect();
     table.columns.retain(|column| recorded.contains(&column.name.as_str()));
     table

@@ -57,21 +57,21 @@ pub use stream::Stream;
 
 use crate::log::{self, BackgroundLogWriter, WhenFull};
 use crate::record::Header;
-use crate::store::{Kind, Recording, Targets};
+use crate::store::{FileType, Recording, Targets};
 use crate::trace::Digest;
 use crate::units::Micros;
 use collector::Collector;
-use cut::Cut;
-use flight::Flight;
-use output::Output;
+use cut::FlightCut;
+use flight::FlightBuffer;
+use output::RecordOutput;
 use rotating::Rotating;
-use shared::Shared;
-use traced::Traced;
+use shared::RecorderShared;
+use traced::PendingTrace;
 
 /// Options of a recorder. The default is for a session that runs in real time.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct RecorderOptions {
     /// The reorder window: how much older than the newest record a record may be. The recorder refuses older ones.
     pub window: Micros,
     /// The capacity of each stream's ring, in records; at least 2.
@@ -80,22 +80,22 @@ pub struct Options {
     /// not run in real time.
     pub when_full: WhenFull,
     /// How the log writer cuts and packs chunks.
-    pub chunks: log::Options,
+    pub chunks: log::WriterOptions,
     /// When the recorder starts a new file; `None` writes a single file.
     pub rotation: Option<Rotation>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        let (window, when_full, chunks) = (Micros::from_ms(250), WhenFull::Drop, log::Options::live());
-        Options { window, ring: 4096, when_full, chunks, rotation: None }
+impl Default for RecorderOptions {
+    fn default() -> RecorderOptions {
+        let (window, when_full, chunks) = (Micros::from_ms(250), WhenFull::Drop, log::WriterOptions::live());
+        RecorderOptions { window, ring: 4096, when_full, chunks, rotation: None }
     }
 }
 
-impl Options {
+impl RecorderOptions {
     /// Returns options for a session that does not run in real time: the recorder waits and drops nothing.
-    pub fn patient() -> Options {
-        Options { when_full: WhenFull::Wait, ..Options::default() }
+    pub fn patient() -> RecorderOptions {
+        RecorderOptions { when_full: WhenFull::Wait, ..RecorderOptions::default() }
     }
 }
 
@@ -103,7 +103,7 @@ impl Options {
 /// would, with everything recorded up to that point.
 #[derive(Debug)]
 pub struct Recorder {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderShared>,
     ring: usize,
     thread: Option<JoinHandle<Result<(), FinishError>>>,
 }
@@ -111,7 +111,7 @@ pub struct Recorder {
 /// Counters of written, lost and dropped data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Written {
+pub struct RecordingSummary {
     /// Records written into chunks.
     pub records: u64,
     /// Records lost because their stream's ring was full. Gap records in the log mark when.
@@ -126,22 +126,22 @@ impl Recorder {
     /// Starts a log at `path`. Until [`Recorder::finish`] the file is called `NAME.hitlog.part`. If the process is
     /// killed, the file holds all but the last second, and `hitreg recover` turns it into a log.
     ///
-    /// With [`Options::rotation`] the recorder writes a series of files, `NAME-0001.hitlog` and so on, numbered after
+    /// With [`RecorderOptions::rotation`] the recorder writes a series of files, `NAME-0001.hitlog` and so on, numbered after
     /// those on disk. Each is a complete log that begins after a tick. It starts with the present players, the bodies
     /// after that tick (as states of tick 0), and the usercmds that have not run.
     ///
     /// # Errors
     /// When the file cannot be written, a file of that name exists, or the description is invalid.
-    pub fn create(path: &Path, about: Description, options: Options) -> Result<Recorder, FinishError> {
+    pub fn create(path: &Path, about: Description, options: RecorderOptions) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let how = (options.chunks, options.when_full);
-        let out: Box<dyn Output> = match options.rotation {
+        let out: Box<dyn RecordOutput> = match options.rotation {
             Some(rotation) => {
-                let cut = Cut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
+                let cut = FlightCut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
                 Box::new(Rotating::begin(path.to_owned(), header.clone(), cut, rotation, how)?)
             }
             None => {
-                let target = Targets::new([], false).file(path, Kind::Log)?;
+                let target = Targets::new([], false).file(path, FileType::Log)?;
                 Box::new(Recording::begin_with(&target, &header, how.0, how.1)?)
             }
         };
@@ -152,7 +152,11 @@ impl Recorder {
     ///
     /// # Errors
     /// When the header cannot be written or the description is invalid.
-    pub fn to(out: impl Write + Send + 'static, about: Description, options: Options) -> Result<Recorder, FinishError> {
+    pub fn to(
+        out: impl Write + Send + 'static,
+        about: Description,
+        options: RecorderOptions,
+    ) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let out = BackgroundLogWriter::new(out, &header, options.chunks)?.when_full(options.when_full);
         Recorder::begin(Box::new(out), header, kinds, options)
@@ -163,10 +167,10 @@ impl Recorder {
     ///
     /// # Errors
     /// When the description is invalid.
-    pub fn keep_last(span: Micros, about: Description, options: Options) -> Result<Recorder, FinishError> {
+    pub fn keep_last(span: Micros, about: Description, options: RecorderOptions) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
-        let cut = Cut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
-        Recorder::begin(Box::new(Flight::new(header.clone(), cut, span)), header, kinds, options)
+        let cut = FlightCut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
+        Recorder::begin(Box::new(FlightBuffer::new(header.clone(), cut, span)), header, kinds, options)
     }
 
     /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
@@ -177,17 +181,22 @@ impl Recorder {
     /// When the trace cannot be written or the description is invalid.
     pub fn trace(path: &Path, about: Description, log: Digest) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
-        let target = Targets::new([], true).file(path, Kind::Trace)?;
-        Recorder::begin(Box::new(Traced::new(target, log, header.clone())), header, kinds, Options::patient())
+        let target = Targets::new([], true).file(path, FileType::Trace)?;
+        Recorder::begin(
+            Box::new(PendingTrace::new(target, log, header.clone())),
+            header,
+            kinds,
+            RecorderOptions::patient(),
+        )
     }
 
     fn begin(
-        out: Box<dyn Output>,
+        out: Box<dyn RecordOutput>,
         header: Header,
         kinds: Vec<OwnKind>,
-        options: Options,
+        options: RecorderOptions,
     ) -> Result<Recorder, FinishError> {
-        let shared = Arc::new(Shared::new(header, kinds, options.when_full));
+        let shared = Arc::new(RecorderShared::new(header, kinds, options.when_full));
         let collector = Collector::new(Arc::clone(&shared), out, options.window);
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || collector.run());
         let thread = thread.map_err(log::WriteError::Io)?;
@@ -208,7 +217,7 @@ impl Recorder {
     }
 
     /// Returns the counters so far.
-    pub fn written(&self) -> Written {
+    pub fn written(&self) -> RecordingSummary {
         self.shared.written()
     }
 
@@ -227,7 +236,7 @@ impl Recorder {
     ///
     /// # Errors
     /// The first write error; the log ends before the record that failed.
-    pub fn finish(mut self) -> Result<Written, FinishError> {
+    pub fn finish(mut self) -> Result<RecordingSummary, FinishError> {
         self.shared.end(true);
         self.join()?;
         Ok(self.shared.written())

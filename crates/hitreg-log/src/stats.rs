@@ -4,7 +4,7 @@ mod counted;
 
 use serde::Serialize;
 
-pub use counted::Counted;
+pub use counted::CountedValues;
 
 /// Returns the nearest-rank percentile of ascending values: the smallest value that at least `percent` of them do not
 /// exceed. `None` for an empty slice. `percent` is in `0..=100`.

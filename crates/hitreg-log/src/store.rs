@@ -24,15 +24,15 @@ use std::path::Path;
 pub use error::StoreError;
 pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
 pub use folder::{files_below, temporary_folder};
-pub use recording::{Claim, Recording, Unfinished};
-pub use saving::{Prepared, remove, save, save_log, save_trace};
+pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
+pub use saving::{PreparedFile, remove, save, save_log, save_trace};
 pub use saving::{move_to, prepare, save_bytes};
 pub use standard::is_meant as is_standard_stream;
-pub use target::{Kind, Target, Targets};
+pub use target::{FileType, Target, Targets};
 pub use trace_file::TraceFile;
 pub use unnamed::remove_unnamed;
 
-use crate::log::{self, Damage, FileKind, LogReader, Torn, TraceReader};
+use crate::log::{self, Damage, FileKind, LogReader, TraceReader, Truncation};
 use crate::record::Session;
 use crate::trace::Trace;
 
@@ -158,7 +158,7 @@ pub fn read_log(path: &Path) -> Result<Session, StoreError> {
 ///
 /// # Errors
 /// When the file cannot be opened, or has other damage.
-pub fn read_log_prefix(path: &Path) -> Result<(Session, Option<Torn>), StoreError> {
+pub fn read_log_prefix(path: &Path) -> Result<(Session, Option<Truncation>), StoreError> {
     log::read_prefix(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 

@@ -32,7 +32,7 @@ pub mod schema;
 mod series;
 mod source;
 
-pub use data::Data;
+pub use data::ColumnData;
 use data::no_values;
 pub use digest::{Digest, TableDigest};
 pub use series::Series;
@@ -147,19 +147,19 @@ pub struct Column {
     /// [`Trace::digest`].
     pub unit: String,
     /// The values.
-    pub data: Data,
+    pub data: ColumnData,
 }
 
 /// A view of a column of names.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Names<'t> {
+pub struct NameColumn<'t> {
     /// The distinct names.
     pub names: &'t [String],
     /// Index of each row's name in `names`.
     pub codes: &'t [u32],
 }
 
-impl<'t> Names<'t> {
+impl<'t> NameColumn<'t> {
     /// Returns the name in a row; empty if the row or the name does not exist.
     pub fn get(self, row: usize) -> &'t str {
         self.codes.get(row).map_or("", |code| self.name_of(*code))
@@ -177,7 +177,7 @@ impl<'t> Names<'t> {
 
 impl Column {
     /// Returns a column without a unit.
-    pub fn new(name: impl Into<String>, data: Data) -> Column {
+    pub fn new(name: impl Into<String>, data: ColumnData) -> Column {
         Column { name: name.into(), unit: String::new(), data }
     }
 
@@ -265,7 +265,9 @@ impl Table {
         for (place, column) in more.columns.into_iter().enumerate() {
             match self.columns.iter_mut().find(|known| known.name == column.name) {
                 Some(known) => match (&mut known.data, column.data) {
-                    (Data::Name { names, .. }, Data::Name { names: more, .. }) if more.len() > names.len() => {
+                    (ColumnData::Name { names, .. }, ColumnData::Name { names: more, .. })
+                        if more.len() > names.len() =>
+                    {
                         *names = more;
                     }
                     _ => {}
@@ -277,12 +279,12 @@ impl Table {
 
     /// Returns the table with its columns and without rows.
     pub fn without_rows(&self) -> Table {
-        let none = |data: &Data| match data {
-            Data::U32(_) => Data::U32(Vec::new()),
-            Data::U64(_) => Data::U64(Vec::new()),
-            Data::I64(_) => Data::I64(Vec::new()),
-            Data::F32(_) => Data::F32(Vec::new()),
-            Data::Name { names, .. } => Data::Name { names: names.clone(), codes: Vec::new() },
+        let none = |data: &ColumnData| match data {
+            ColumnData::U32(_) => ColumnData::U32(Vec::new()),
+            ColumnData::U64(_) => ColumnData::U64(Vec::new()),
+            ColumnData::I64(_) => ColumnData::I64(Vec::new()),
+            ColumnData::F32(_) => ColumnData::F32(Vec::new()),
+            ColumnData::Name { names, .. } => ColumnData::Name { names: names.clone(), codes: Vec::new() },
         };
         let columns = self.columns.iter().map(|column| Column {
             name: column.name.clone(),
@@ -309,7 +311,7 @@ impl Table {
     pub fn select(&self, rows: &[u32]) -> Table {
         let columns = self.columns.iter().map(|c| Column {
             data: c.data.select(rows),
-            ..Column::new(&c.name, Data::U32(Vec::new())).in_unit(&c.unit)
+            ..Column::new(&c.name, ColumnData::U32(Vec::new())).in_unit(&c.unit)
         });
         Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
     }
@@ -327,7 +329,7 @@ impl Table {
     /// Returns the values of a `u32` column; empty if there is none of this name and type.
     pub fn u32s(&self, name: &str) -> &[u32] {
         match self.column(name).map(|c| &c.data) {
-            Some(Data::U32(values)) => values,
+            Some(ColumnData::U32(values)) => values,
             _ => &[],
         }
     }
@@ -335,7 +337,7 @@ impl Table {
     /// Returns the values of a `u64` column; empty if there is none of this name and type.
     pub fn u64s(&self, name: &str) -> &[u64] {
         match self.column(name).map(|c| &c.data) {
-            Some(Data::U64(values)) => values,
+            Some(ColumnData::U64(values)) => values,
             _ => &[],
         }
     }
@@ -343,7 +345,7 @@ impl Table {
     /// Returns the values of an `i64` column; empty if there is none of this name and type.
     pub fn i64s(&self, name: &str) -> &[i64] {
         match self.column(name).map(|c| &c.data) {
-            Some(Data::I64(values)) => values,
+            Some(ColumnData::I64(values)) => values,
             _ => &[],
         }
     }
@@ -351,16 +353,16 @@ impl Table {
     /// Returns the values of an `f32` column; empty if there is none of this name and type.
     pub fn f32s(&self, name: &str) -> &[f32] {
         match self.column(name).map(|c| &c.data) {
-            Some(Data::F32(values)) => values,
+            Some(ColumnData::F32(values)) => values,
             _ => &[],
         }
     }
 
     /// Returns a column of names; empty if there is none of this name and type.
-    pub fn names(&self, name: &str) -> Names<'_> {
+    pub fn names(&self, name: &str) -> NameColumn<'_> {
         match self.column(name).map(|c| &c.data) {
-            Some(Data::Name { names, codes }) => Names { names, codes },
-            _ => Names::default(),
+            Some(ColumnData::Name { names, codes }) => NameColumn { names, codes },
+            _ => NameColumn::default(),
         }
     }
 }
@@ -378,7 +380,7 @@ mod tests {
 
     #[test]
     fn angles_are_told_by_their_unit_and_else_by_their_name() {
-        let column = |name: &str, unit: &str| Column::new(name, Data::F32(Vec::new())).in_unit(unit);
+        let column = |name: &str, unit: &str| Column::new(name, ColumnData::F32(Vec::new())).in_unit(unit);
         for name in ["yaw", "pitch", "viewangles.x", "own.viewangles.z"] {
             assert!(column(name, "").is_angle(), "{name}");
         }

@@ -6,7 +6,7 @@ use crate::record::{
     ArrivalRecord, Fates, Header, Origin, PacketRecord, PlayerRecords, Session, SnapshotRecord, Stretch,
 };
 use crate::trace::schema::{packets, snapshots};
-use crate::trace::{Column, Data, Table, Trace, TraceSource, each_part, gathered};
+use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, gathered};
 use crate::units::{Micros, SnapshotSeq};
 
 /// One packet in either direction.
@@ -164,8 +164,8 @@ pub fn put_by(stretch: &Stretch) -> [Table; 2] {
     }
     let [sent_us, arrived_us] = times;
     let table = |name: &str, names: &[&str], columns: Vec<Vec<u32>>, times| {
-        let numbers = names.iter().zip(columns).map(|(name, cells)| Column::new(*name, Data::U32(cells)));
-        let all = numbers.chain([Column::new("at_us", Data::I64(times))]);
+        let numbers = names.iter().zip(columns).map(|(name, cells)| Column::new(*name, ColumnData::U32(cells)));
+        let all = numbers.chain([Column::new("at_us", ColumnData::I64(times))]);
         Table::new(name, all.collect())
     };
     [

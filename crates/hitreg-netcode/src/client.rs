@@ -22,16 +22,16 @@ mod smooth;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::game::{Body, Effect, Game, Placed, Touch, Verdict};
-use crate::history::{Frame, History, Limits};
+use crate::game::{Body, Effect, Game, Placed, ShotVerdict, Touch};
+use crate::history::{Frame, History, PlacementLimits};
 use crate::packet::{ClientPacket, Snapshot};
-use crate::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
+use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use crate::settings::{InterpolationMode, Settings};
 use crate::state::{BadState, Restorer, Saver};
-use categories::{Categories, Moment};
-use chase::Chase;
-use clock::Clock;
-use context::Context;
+use categories::{CategoryDrawer, DrawContext};
+use chase::LagChase;
+use clock::ServerClock;
+use context::PredictionContext;
 use glam::Vec3;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
@@ -46,15 +46,15 @@ pub struct Client<G: Game> {
     settings: Arc<Settings>,
     seed: Seed,
     player: PlayerId,
-    limits: Limits,
-    clock: Clock,
+    limits: PlacementLimits,
+    clock: ServerClock,
     input_time: InputTime,
     history: History<G::Body>,
     newest: SnapshotSeq,
     window: Window<G>,
     smoothing: Smoothing,
-    categories: Categories<G>,
-    chase: Chase<G::Body>,
+    categories: CategoryDrawer<G>,
+    chase: LagChase<G::Body>,
     /// The newest usercmd that the newest snapshot acks.
     acked: CommandSeq,
     /// The entities drawn at the last look, in ascending order of entity.
@@ -73,13 +73,13 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let Setup { rules, settings, seed } = setup;
         let redundancy = Repeats::new(&settings);
         Client {
-            clock: Clock::new(settings.client.clock),
+            clock: ServerClock::new(settings.client.clock),
             input_time: InputTime::new(&settings),
-            limits: Limits::of(&settings),
+            limits: PlacementLimits::of(&settings),
             window: Window::new(&settings),
             smoothing: Smoothing::new(&settings),
-            categories: Categories::new(&settings),
-            chase: Chase::new(),
+            categories: CategoryDrawer::new(&settings),
+            chase: LagChase::new(),
             acked: CommandSeq(0),
             rules,
             settings,
@@ -101,7 +101,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     }
 
     /// A snapshot older than the newest only fills the position history.
-    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled> {
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<ReconcileOutcome> {
         self.history.push(Arc::clone(&snapshot.frame));
         self.note_met(&snapshot.frame);
         if snapshot.seq <= self.newest {
@@ -121,7 +121,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             self.input_time.handle_round_trip(round_trip);
         }
         let shown = self.shown_origin(now);
-        let context = Context::<G> {
+        let context = PredictionContext::<G> {
             rules: &self.rules,
             settings: &self.settings,
             seed: self.seed,
@@ -133,7 +133,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         if let (Some(shown), Some(now_predicted)) = (shown, self.window.latest()) {
             self.smoothing.handle_correction(now, shown - now_predicted.origin(), reconciled.correction.is_some());
         }
-        Some(Reconciled { round_trip, ..reconciled })
+        Some(ReconcileOutcome { round_trip, ..reconciled })
     }
 
     fn set_clock(&mut self, now: Micros, server_time: Micros) {
@@ -162,18 +162,18 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.is_undrawn = true;
     }
 
-    fn command(&mut self, now: Micros, input: &Input) -> Commanded<G> {
+    fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<G> {
         let clock = self.clock.read(now).unwrap_or(Micros::ZERO);
         let server_time = self.input_time.of_command(now, clock);
         let behind = server_time - clock + self.drawn_behind();
         let lerp_msec = (behind.0 / 1000).clamp(0, u16::MAX.into()) as u16;
         let command = Usercmd { seq: self.window.next_seq(), lerp_msec, server_time, input: *input };
         self.window.push(now, command);
-        let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        let mut output = PredictedOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
         let newest = self.history.newest().map(Arc::clone);
         let met = self.met(newest.as_ref().map_or(nobody, |f| &f.entities));
-        let context = Context::<G> {
+        let context = PredictionContext::<G> {
             rules: &self.rules,
             settings: &self.settings,
             seed: self.seed,
@@ -195,7 +195,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             ack: self.newest,
             commands: self.window.newest(self.redundancy.of_packet(now, self.packets)),
         };
-        Commanded { command, packet, predicted, own, drawn_origin, ran, effects: output.effects, shots }
+        ClientFrameOutput { command, packet, predicted, own, drawn_origin, ran, effects: output.effects, shots }
     }
 
     fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
@@ -241,7 +241,7 @@ impl<G: Game> Client<G> {
 
     /// Draws the others at [`Client::drawn_at`]. `clock` is the server time on the client's clock.
     fn draw(&mut self, clock: Micros) {
-        let scene = draw::Others::<G> {
+        let scene = draw::OthersDrawer::<G> {
             rules: &self.rules,
             history: &self.history,
             mode: self.settings.interpolation.mode,
@@ -271,7 +271,7 @@ impl<G: Game> Client<G> {
     }
 
     /// Returns the client's verdict on its shots, judged against what it has drawn.
-    fn judge(&self, fires: Vec<(CommandSeq, u8, G::Fire)>) -> Vec<(CommandSeq, u8, G::Fire, Verdict)> {
+    fn judge(&self, fires: Vec<(CommandSeq, u8, G::Fire)>) -> Vec<(CommandSeq, u8, G::Fire, ShotVerdict)> {
         if fires.is_empty() {
             return Vec::new();
         }
@@ -284,11 +284,11 @@ impl<G: Game> Client<G> {
     }
 
     /// Returns the inputs of drawing by category. Returns `None` in other modes, and before the first snapshot.
-    fn moment(&self, now: Micros) -> Option<Moment<G>> {
+    fn moment(&self, now: Micros) -> Option<DrawContext<G>> {
         if self.settings.interpolation.mode != InterpolationMode::Category {
             return None;
         }
-        Some(Moment {
+        Some(DrawContext {
             rules: Arc::clone(&self.rules),
             player: self.player,
             newest: Arc::clone(self.history.newest()?),
@@ -332,7 +332,7 @@ impl<G: Game> Client<G> {
 }
 
 /// The output of predicted usercmds.
-pub(crate) struct CommandOutput<F> {
+pub(crate) struct PredictedOutput<F> {
     effects: Vec<Effect>,
     fires: Vec<(CommandSeq, u8, F)>,
     touches: Vec<Touch>,

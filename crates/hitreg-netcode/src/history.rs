@@ -9,11 +9,11 @@ mod place;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use place::Limits;
+pub use place::PlacementLimits;
 pub(crate) use place::is_teleport;
 pub(crate) use place::{between, beyond};
 
-use crate::game::{Game, How, Placed};
+use crate::game::{Game, Placed, PlacementKind};
 use hitreg_log::units::{EntityId, Micros, Tick};
 
 /// The number of frames kept per client: Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`.
@@ -114,7 +114,7 @@ impl<B: Clone> History<B> {
         rules: &G::Rules,
         at: Micros,
         but: EntityId,
-        limits: &Limits,
+        limits: &PlacementLimits,
         out: &mut Vec<(EntityId, Placed<B>)>,
     ) {
         let (before, after) = self.around(at);
@@ -134,7 +134,7 @@ impl<B: Clone> History<B> {
                     ),
                     (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
                     // The time is before the oldest known state, so that state is used.
-                    (None, _) => Placed::new(body.clone(), How::Held),
+                    (None, _) => Placed::new(body.clone(), PlacementKind::Held),
                 };
                 out.push((*id, placed));
             }

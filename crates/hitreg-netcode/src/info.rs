@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::settings::Settings;
-use connection::{Connection, longer};
+use connection::{ConnectionBuilder, longer};
 use hitreg_log::record::{Field, GapRecord, Header, Origin, Outline, Session, UnknownKind, usercmd_fields};
 use hitreg_log::units::Micros;
-use times::Times;
+use times::TimeCounts;
 
 /// Whether the session comes from a game with its own netcode, whose settings, fields and kinds of records only its own
 /// builds know. A log of one of hitreg's pipelines has all of the pipeline's settings.
@@ -43,7 +43,7 @@ pub fn passed_over(header: &Header) -> Vec<String> {
 
 /// The figures of a log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Info {
+pub struct SessionInfo {
     /// The name of the game.
     pub game: String,
     /// The name of the map.
@@ -69,9 +69,9 @@ pub struct Info {
     /// The usercmds with the attack button pressed.
     pub usercmds_firing: usize,
     /// Packets from the server to all recorded players.
-    pub packets: Packets,
+    pub packets: PacketCounts,
     /// Packets to the server; unknown in an imported recording, which does not record arrivals.
-    pub packets_up: Packets,
+    pub packets_up: PacketCounts,
     /// Time from making a usercmd to receiving its ack, over all recorded players.
     pub rtt_ms: Percentiles,
     /// The figures of each player with records: the client's own, or the server's about it.
@@ -104,9 +104,9 @@ pub struct PlayerFigures {
     /// The number of client frames, or of usercmds that the server received if the log holds only the server.
     pub usercmds: usize,
     /// Packets from the server.
-    pub packets: Packets,
+    pub packets: PacketCounts,
     /// Packets to the server.
-    pub packets_up: Packets,
+    pub packets_up: PacketCounts,
     /// Time from making a usercmd to receiving its ack.
     pub rtt_ms: Percentiles,
 }
@@ -114,7 +114,7 @@ pub struct PlayerFigures {
 /// Counts of the packets of one direction; each is `None` if the log does not hold it. A log of one side holds what that
 /// side sent or received, and not both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Packets {
+pub struct PacketCounts {
     /// Packets that the sender numbered.
     pub sent: Option<u64>,
     /// Packets that arrived, each counted once.
@@ -141,18 +141,18 @@ pub struct Percentiles {
 
 /// Collects the figures of a log, chunk by chunk.
 #[derive(Debug)]
-pub struct Figures {
+pub struct InfoBuilder {
     counts: BTreeMap<String, usize>,
-    players: Vec<Connection>,
+    players: Vec<ConnectionBuilder>,
     ticks: Option<(Micros, Micros)>,
     gaps: Vec<GapFigures>,
 }
 
-impl Figures {
+impl InfoBuilder {
     /// The figures of a log before its first chunk.
-    pub fn new(header: &Header) -> Figures {
-        let players = header.players.iter().map(|_| Connection::default()).collect();
-        Figures { counts: BTreeMap::new(), players, ticks: None, gaps: Vec::new() }
+    pub fn new(header: &Header) -> InfoBuilder {
+        let players = header.players.iter().map(|_| ConnectionBuilder::default()).collect();
+        InfoBuilder { counts: BTreeMap::new(), players, ticks: None, gaps: Vec::new() }
     }
 
     /// Adds the next chunk.
@@ -171,21 +171,21 @@ impl Figures {
     }
 
     /// The figures, after all chunks.
-    pub fn info(&mut self, header: &Header) -> Info {
+    pub fn info(&mut self, header: &Header) -> SessionInfo {
         let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
         let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
         let duration = spans.fold(None, |all: Option<(Micros, Micros)>, (first, last)| {
             let (begin, end) = all.unwrap_or((first, first));
             Some((begin.min(first).min(last), end.max(first).max(last)))
         });
-        let mut rtt = Times::default();
+        let mut rtt = TimeCounts::default();
         self.players.iter().filter(|player| player.is_recorded()).for_each(|player| rtt.add_all(&player.round_trips));
         let (usercmds, usercmds_firing) =
-            self.players.iter().map(Connection::usercmds).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+            self.players.iter().map(ConnectionBuilder::usercmds).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let recorded = self.players.iter_mut().zip(&header.players).filter(|(player, _)| player.is_recorded());
         let by_player: Vec<PlayerFigures> =
             recorded.map(|(player, info)| player.figures(&info.name, choked_are_numbered)).collect();
-        Info {
+        SessionInfo {
             game: header.game.clone(),
             map: header.map.clone(),
             origin: match &header.origin {
@@ -204,8 +204,8 @@ impl Figures {
             ticks: self.counts.get("ticks").copied().unwrap_or(0),
             usercmds,
             usercmds_firing,
-            packets: by_player.iter().map(|p| p.packets).fold(Packets::default(), Packets::plus),
-            packets_up: by_player.iter().map(|p| p.packets_up).fold(Packets::default(), Packets::plus),
+            packets: by_player.iter().map(|p| p.packets).fold(PacketCounts::default(), PacketCounts::plus),
+            packets_up: by_player.iter().map(|p| p.packets_up).fold(PacketCounts::default(), PacketCounts::plus),
             rtt_ms: rtt.percentiles(),
             by_player,
             records: self.counts.clone(),
@@ -214,10 +214,10 @@ impl Figures {
     }
 }
 
-impl Info {
+impl SessionInfo {
     /// The figures of a session.
-    pub fn of(session: &Session) -> Info {
-        let mut figures = Figures::new(&session.header);
+    pub fn of(session: &Session) -> SessionInfo {
+        let mut figures = InfoBuilder::new(&session.header);
         figures.add(Outline::of(session, &session.header.unknown));
         figures.info(&session.header)
     }
@@ -230,11 +230,11 @@ impl GapFigures {
     }
 }
 
-impl Packets {
-    fn plus(self, other: Packets) -> Packets {
+impl PacketCounts {
+    fn plus(self, other: PacketCounts) -> PacketCounts {
         // A player without any is no reason not to count the others'.
         let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b).or(a).or(b);
-        Packets {
+        PacketCounts {
             sent: sum(self.sent, other.sent),
             received: sum(self.received, other.received),
             lost: sum(self.lost, other.lost),
@@ -302,8 +302,8 @@ mod tests {
         session
     }
 
-    fn counted(sent: u64, received: u64, lost: u64, choked: u64) -> Packets {
-        Packets { sent: Some(sent), received: Some(received), lost: Some(lost), choked: Some(choked) }
+    fn counted(sent: u64, received: u64, lost: u64, choked: u64) -> PacketCounts {
+        PacketCounts { sent: Some(sent), received: Some(received), lost: Some(lost), choked: Some(choked) }
     }
 
     #[test]
@@ -321,17 +321,17 @@ mod tests {
                 commands,
             });
         }
-        let info = Info::of(&session);
-        assert_eq!(info.packets, Packets { sent: Some(10), choked: Some(1), ..Packets::default() });
-        assert_eq!(info.packets_up, Packets { received: Some(8), ..Packets::default() });
+        let info = SessionInfo::of(&session);
+        assert_eq!(info.packets, PacketCounts { sent: Some(10), choked: Some(1), ..PacketCounts::default() });
+        assert_eq!(info.packets_up, PacketCounts { received: Some(8), ..PacketCounts::default() });
         assert_eq!((info.by_player.len(), info.by_player[0].usercmds), (1, 8));
     }
 
     #[test]
     fn packets_are_sent_received_lost_or_on_their_way() {
-        let info = Info::of(&session());
+        let info = SessionInfo::of(&session());
         assert_eq!(info.packets, counted(10, 8, 1, 1));
-        assert_eq!(info.packets_up, Packets::default());
+        assert_eq!(info.packets_up, PacketCounts::default());
         assert_eq!((info.players, info.by_player.len()), (2, 1));
         assert_eq!((info.usercmds, info.usercmds_firing), (10, 1));
     }
@@ -340,20 +340,20 @@ mod tests {
     fn what_a_quakeworld_server_held_back_is_not_lost() {
         let mut session = session();
         session.header.origin = Origin::Imported { format: "qwd".to_owned() };
-        assert_eq!(Info::of(&session).packets, counted(10, 8, 0, 1));
+        assert_eq!(SessionInfo::of(&session).packets, counted(10, 8, 0, 1));
     }
 
     #[test]
     fn round_trips_are_measured_at_the_acked_usercmd() {
-        let rtt = Info::of(&session()).rtt_ms;
+        let rtt = SessionInfo::of(&session()).rtt_ms;
         let expected = Percentiles { p5: Some(41.0), p50: Some(45.0), p95: Some(49.0), p99: Some(49.0) };
         assert_eq!(rtt, expected);
     }
 
     #[test]
     fn an_empty_session_has_figures_too() {
-        let empty = Info::of(&Session::new(session().header));
-        assert_eq!((empty.usercmds, empty.packets, empty.rtt_ms), (0, Packets::default(), Percentiles::default()));
+        let empty = SessionInfo::of(&Session::new(session().header));
+        assert_eq!((empty.usercmds, empty.packets, empty.rtt_ms), (0, PacketCounts::default(), Percentiles::default()));
         assert_eq!(empty.duration_us, 0);
     }
 }

@@ -5,7 +5,7 @@ mod holed;
 mod model;
 mod recorded;
 
-pub use holed::Holed;
+pub use holed::LinkWithOutages;
 pub use model::{Jitter, LinkModel, Loss, ModelError, ModelledLink};
 pub use recorded::RecordedLink;
 

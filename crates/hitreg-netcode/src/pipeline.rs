@@ -10,8 +10,8 @@ mod server;
 
 use std::sync::Arc;
 
-pub use client::{Commanded, Comparison, Correction, FieldError, Reconciled};
-pub use server::{Event, Judged, Limit, Rewind, RollbackError, Rollbacks, Ticked};
+pub use client::{CellError, ClientFrameOutput, Comparison, Correction, ReconcileOutcome};
+pub use server::{Event, JudgedShot, Limit, Rewind, RollbackError, Rollbacks, TickOutcome};
 
 use crate::game::{Game, Placed};
 use crate::packet::{ClientPacket, Snapshot};
@@ -64,7 +64,7 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket);
 
     /// Runs one tick at `now`. The world advances by the time since the previous tick.
-    fn tick(&mut self, now: Micros) -> Ticked;
+    fn tick(&mut self, now: Micros) -> TickOutcome;
 
     /// Returns the next snapshot to send. Its entities are in ascending order and without client-only fields.
     fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)>;
@@ -117,7 +117,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     fn number_from(&mut self, first: CommandSeq);
 
     /// Takes a snapshot that arrived at `now`. Returns `None` when it has no news about the player's own body.
-    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<Reconciled>;
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<ReconcileOutcome>;
 
     /// Sets the clock to the value recorded at `now`. A client without a clock ignores this.
     fn set_clock(&mut self, _now: Micros, _server_time: Micros) {}
@@ -133,7 +133,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     }
 
     /// Makes a usercmd from `input` at `now`, predicts it if prediction is on, and packs it.
-    fn command(&mut self, now: Micros, input: &Input) -> Commanded<G>;
+    fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<G>;
 
     /// Reports that the last packet is sent, in a datagram of `bytes` bytes.
     fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16);

@@ -15,7 +15,7 @@ pub enum Direction {
 
 /// A datagram that passes through the proxy.
 #[derive(Clone, Copy, Debug)]
-pub struct Passing<'a> {
+pub struct PassingDatagram<'a> {
     /// The arrival time on the session's clock.
     pub at: Micros,
     /// The client's number, unique per connection.
@@ -30,7 +30,7 @@ pub struct Passing<'a> {
 
 /// The counters of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Heard {
+pub struct HeardCounts {
     /// The number of datagrams.
     pub datagrams: u64,
     /// The number of datagrams that could not be decoded. They are forwarded all the same.
@@ -47,17 +47,17 @@ pub struct Heard {
 ///
 /// A listener is exposed to the open network. It must not panic on any input, and its memory and its work per datagram
 /// must be bounded.
-pub trait Listen {
+pub trait SessionListener {
     /// Takes a datagram. Times never decrease between calls. `out` receives the resulting records; the record of a
     /// forwarding time may lie in the future.
-    fn hear(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record));
+    fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record));
 
     /// Returns the log's header once the session is identified. No record is made before that. An error means that the
     /// request does not fit the session, for example because of another map.
     fn header(&mut self) -> Option<Result<Header, String>>;
 
     /// Returns the counters so far.
-    fn heard(&self) -> Heard;
+    fn heard(&self) -> HeardCounts;
 
     /// Writes the remaining records at the end.
     fn finish(&mut self, out: &mut dyn FnMut(Record));

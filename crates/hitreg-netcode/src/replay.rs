@@ -27,28 +27,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use error::ReplayError;
-pub use keyframes::{BadKeyframe, Due, Start};
+pub use keyframes::{BadKeyframe, KeyframeSchedule, Start};
 pub use part::Part;
-pub use replayed::{HashDifference, Jump, Jumped, Replayed, Traffic};
-pub use streamed::{Pass, Ran, Source, stream, stream_clients};
-pub(crate) use survey::Near;
-pub use survey::{Survey, Ticks};
-pub use tables::Tables;
+pub use replayed::{HashDifference, Jump, PlayerJumps, ReplayOutput, TrafficBytes};
+pub use streamed::{LogPass, ReplaySource, StreamReport, stream, stream_clients};
+pub(crate) use survey::ReorderWindow;
+pub use survey::{LogSurvey, TickCounts};
+pub use tables::TraceTables;
 
 pub use hitreg_log::record::{REJUDGED, WhatIf};
 
 use crate::game::{Body, Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
-use crate::session::Recorder;
+use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
-use hitreg_log::record::{Header, Holds, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
+use hitreg_log::record::{Header, LogContents, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
 use hitreg_log::trace::{SessionSource, Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 
 /// Options of one replay.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct ReplayOptions {
     /// Which pipelines run.
     pub mode: Mode,
     /// Settings that replace the log's own; `None` for the log's own.
@@ -59,11 +59,11 @@ pub struct Options {
     /// settings in [`REJUDGED`] may differ from the session's. The consequences of a shot are those of the session's
     /// own verdict.
     pub judged_under: Option<Settings>,
-    /// Whether to measure datagram sizes, see [`Replayed::traffic`]. Without them, the replay encodes no datagrams
+    /// Whether to measure datagram sizes, see [`ReplayOutput::traffic`]. Without them, the replay encodes no datagrams
     /// unless another result depends on them. The trace is the same, and the replay is several times as fast.
     pub sizes: bool,
     /// Whether a closed loop fills the network tables, `packets` and `snapshots`. Their byte columns also need
-    /// [`Options::sizes`].
+    /// [`ReplayOptions::sizes`].
     pub network: bool,
     /// The tables of the trace. The replay makes no other rows and draws nothing that no table needs, so fewer tables
     /// make a closed loop faster.
@@ -73,13 +73,13 @@ pub struct Options {
     pub part: Option<Part>,
 }
 
-impl Options {
+impl ReplayOptions {
     /// Sets the settings of the replay, `None` for the log's own. With `rejudge`, the session keeps its own settings
     /// and these only judge its shots.
     #[must_use]
-    pub fn under(self, settings: Option<Settings>, rejudge: bool) -> Options {
+    pub fn under(self, settings: Option<Settings>, rejudge: bool) -> ReplayOptions {
         let (settings, judged_under) = if rejudge { (None, settings) } else { (settings, None) };
-        Options { settings, judged_under, ..self }
+        ReplayOptions { settings, judged_under, ..self }
     }
 }
 
@@ -99,16 +99,16 @@ pub enum Mode {
 ///
 /// # Errors
 /// When the log's settings are none of this build's, or its ticks are too far apart for these settings.
-pub fn trace_memory<G: Game>(session: &Session, options: &Options) -> Result<usize, ReplayError> {
+pub fn trace_memory<G: Game>(session: &Session, options: &ReplayOptions) -> Result<usize, ReplayError> {
     let own = own_settings(&session.header)?;
     let ticks = closed::tick_times(session, options.settings.as_ref().unwrap_or(&own))?.count();
-    let wanted = tables::Wanted::of(options.tables);
+    let wanted = tables::TableSelection::of(options.tables);
     Ok(budget::trace_bytes_of(session, ticks, <G::Body as Body>::CELLS, wanted))
 }
 
 /// The same of a session of a game that this build does not play, and under its own settings.
 pub fn foreign_trace_memory(session: &Session) -> usize {
-    budget::trace_bytes_of(session, session.ticks.len(), SOME_CELLS, tables::Wanted::of(TableSet::ALL))
+    budget::trace_bytes_of(session, session.ticks.len(), SOME_CELLS, tables::TableSelection::of(TableSet::ALL))
 }
 
 /// About as many cells as the bodies of the built-in games have.
@@ -119,9 +119,9 @@ const SOME_CELLS: usize = 40;
 /// When this build cannot replay the log.
 pub fn replay<G: Netcode>(
     session: &Session,
-    options: &Options,
+    options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayOutput, ReplayError> {
     let setup = setup::<G>(session, options.settings.as_ref())?;
     let has_server = check_session(session);
     let closed = match (options.mode, has_server) {
@@ -168,7 +168,7 @@ pub fn replay_clients<G: Game, C: ClientPipeline<G>>(
     session: &Session,
     settings: Option<&Settings>,
     progress: &mut dyn FnMut(Micros),
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayOutput, ReplayError> {
     let setup = setup::<G>(session, settings)?;
     check_input(session)?;
     replay_open::<G, C>(session, &setup, None, progress)
@@ -179,7 +179,7 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     setup: &Setup<G>,
     judged_under: Option<&Settings>,
     progress: &mut dyn FnMut(Micros),
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayOutput, ReplayError> {
     let judged = judged_under.unwrap_or(&setup.settings);
     let unlag = &judged.lag_compensation;
     let furthest = unlag.enabled.then(|| Micros::from_ms(unlag.max_unlag_ms));
@@ -188,7 +188,7 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     Ok(labelled(replayed, mode, &session.header, judged))
 }
 
-fn labelled(mut replayed: Replayed, mode: &str, header: &Header, settings: &Settings) -> Replayed {
+fn labelled(mut replayed: ReplayOutput, mode: &str, header: &Header, settings: &Settings) -> ReplayOutput {
     replayed.trace.header.game.clone_from(&header.game);
     replayed.trace.header.session = Some(SessionSource::of(header));
     replayed.trace.header.mode = mode.to_owned();
@@ -197,7 +197,7 @@ fn labelled(mut replayed: Replayed, mode: &str, header: &Header, settings: &Sett
 }
 
 /// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging.
-fn may_be_judged(settings: &Settings, options: &Options) -> Result<(), ReplayError> {
+fn may_be_judged(settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
     let may = |key: &String| REJUDGED.iter().any(|start| key.starts_with(start));
     let keys = options.judged_under.as_ref().map(|other| settings.keys_unlike(other)).unwrap_or_default();
     keys.into_iter().find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
@@ -247,7 +247,7 @@ fn check_input(session: &Session) -> Result<(), ReplayError> {
 }
 
 /// Compares a trace that another build made of a session with the recorded tick hashes.
-pub fn held_against(session: &Session, trace: Trace) -> Replayed {
+pub fn held_against(session: &Session, trace: Trace) -> ReplayOutput {
     let ticks = ticks::Columns::of(&trace);
     let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<BTreeMap<u32, u64>>();
     let (mut hashes_compared, mut first_difference) = (0, None);
@@ -259,7 +259,7 @@ pub fn held_against(session: &Session, trace: Trace) -> Replayed {
             first_difference = Some(HashDifference { tick, recorded, replayed: Some(replayed) });
         }
     }
-    Replayed {
+    ReplayOutput {
         trace,
         first_difference,
         hashes_compared,
@@ -291,9 +291,9 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
         let class = StateRows::own::<G>().write::<G>(&body, &mut cells);
         again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
     }
-    let mut machine = closed::machine::<G>(session, &setup, &Options::default())?;
+    let mut machine = closed::machine::<G>(session, &setup, &ReplayOptions::default())?;
     let heard = (0..).map(PlayerId).zip(&session.players).filter(|(_, records)| records.is_heard_only());
-    let mut recorder = Recorder::new(&mut again).hearing(heard.map(|(player, _)| player));
+    let mut recorder = SessionRecorder::new(&mut again).hearing(heard.map(|(player, _)| player));
     closed::run(&mut machine, session, &setup, &mut recorder)?;
     again.put_in_order();
     Ok(again)
@@ -308,7 +308,7 @@ pub fn play_anew<G: Bots + Netcode>(
     session: &Session,
     settings: &Settings,
     seed: Seed,
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayOutput, ReplayError> {
     let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
     check_session(session)?;
     let replayed = closed::play_anew::<G>(session, &setup)?;
@@ -325,12 +325,12 @@ fn check_session(session: &Session) -> Result<(), ReplayError> {
 /// clients.
 fn check_server(header: &Header, hears: bool) -> Result<(), ReplayError> {
     match (header.holds(), header.side) {
-        (Holds::Whole, _) => Ok(()),
+        (LogContents::Whole, _) => Ok(()),
         // A server that recorded the packets it received needs no client logs.
-        (Holds::Server, _) if hears => Ok(()),
-        (Holds::Server, _) => Err(ReplayError::ServerSide),
-        (Holds::Clients, Some(_)) => Err(ReplayError::ClientSide),
-        (Holds::Clients, None) => Err(ReplayError::NoServer),
+        (LogContents::Server, _) if hears => Ok(()),
+        (LogContents::Server, _) => Err(ReplayError::ServerSide),
+        (LogContents::Clients, Some(_)) => Err(ReplayError::ClientSide),
+        (LogContents::Clients, None) => Err(ReplayError::NoServer),
     }
 }
 

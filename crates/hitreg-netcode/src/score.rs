@@ -14,10 +14,10 @@ pub use as_read::score_as_read;
 
 use crate::game::{BadCells, Game, OtherFields, StateRows};
 use crate::settings::Settings;
-use hitreg_log::record::{KnowsStates, Session, SnapshotRecord};
-use hitreg_log::stats::{Counted, Tail};
+use hitreg_log::record::{Session, SnapshotRecord, StateSource};
+use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::units::{EntityId, PlayerId};
-use track::{Track, Ways};
+use track::{DrawingModes, SampleTrack};
 
 /// The error of one way of drawing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,7 +32,7 @@ pub struct ModeScore {
 
 /// The recorded states do not belong to this game.
 #[derive(Debug, thiserror::Error)]
-pub enum ScoreError {
+pub enum DrawingScoreError {
     /// Their classes have other fields.
     #[error(transparent)]
     OtherFields(#[from] OtherFields),
@@ -45,7 +45,11 @@ pub enum ScoreError {
 ///
 /// # Errors
 /// When a recorded state does not belong to this game.
-pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
+pub fn score<G: Game>(
+    session: &Session,
+    rules: &G::Rules,
+    settings: &Settings,
+) -> Result<Vec<ModeScore>, DrawingScoreError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
     let mut scoring = Scoring::<G>::new(rows, (rules, settings), session.players.len());
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
@@ -62,9 +66,9 @@ pub fn score<G: Game>(session: &Session, rules: &G::Rules, settings: &Settings) 
 /// The other players' states as each player has received them so far.
 struct Scoring<'a, G: Game> {
     rows: StateRows,
-    ways: Ways<'a, G>,
+    ways: DrawingModes<'a, G>,
     /// For each player, the other players in sight, each since it last came into sight.
-    tracks: Vec<Vec<(EntityId, Track<G::Body>)>>,
+    tracks: Vec<Vec<(EntityId, SampleTrack<G::Body>)>>,
     scores: Scores,
 }
 
@@ -72,7 +76,7 @@ struct Scoring<'a, G: Game> {
 #[derive(Default)]
 struct Scores {
     samples: u64,
-    errors_units: [Counted; MODES.len()],
+    errors_units: [CountedValues; MODES.len()],
 }
 
 const MODES: [&str; 4] = ["off", "extrapolate", "two-point", "history"];
@@ -80,7 +84,7 @@ const MODES: [&str; 4] = ["off", "extrapolate", "two-point", "history"];
 impl<'a, G: Game> Scoring<'a, G> {
     fn new(rows: StateRows, (rules, settings): (&'a G::Rules, &Settings), players: usize) -> Self {
         let tracks = (0..players).map(|_| Vec::new()).collect();
-        Scoring { rows, ways: Ways::new(rules, settings), tracks, scores: Scores::default() }
+        Scoring { rows, ways: DrawingModes::new(rules, settings), tracks, scores: Scores::default() }
     }
 
     /// Handles the next snapshot that a player received, in order of number.
@@ -88,7 +92,7 @@ impl<'a, G: Game> Scoring<'a, G> {
         &mut self,
         player: PlayerId,
         record: &SnapshotRecord,
-        states: &impl KnowsStates,
+        states: &impl StateSource,
     ) -> Result<(), BadCells> {
         let players = self.tracks.len();
         let Some(tracks) = self.tracks.get_mut(usize::from(player.0)) else { return Ok(()) };
@@ -100,7 +104,7 @@ impl<'a, G: Game> Scoring<'a, G> {
             let Some((class, cells)) = states.sent(record.tick, player, *entity).next() else { continue };
             let Some(body) = self.rows.read::<G>(class, cells)? else { continue };
             let place = tracks.iter().position(|(id, _)| id == entity).unwrap_or_else(|| {
-                tracks.push((*entity, Track::default()));
+                tracks.push((*entity, SampleTrack::default()));
                 tracks.len() - 1
             });
             tracks[place].1.add((record.server_time, body), &self.ways, &mut self.scores);
@@ -113,7 +117,7 @@ impl<'a, G: Game> Scoring<'a, G> {
             track.end(&self.ways, &mut self.scores);
         }
         let Scores { samples, errors_units } = self.scores;
-        let of_mode = |(mode, errors): (_, Counted)| ModeScore { mode, samples, error_units: errors.tail() };
+        let of_mode = |(mode, errors): (_, CountedValues)| ModeScore { mode, samples, error_units: errors.tail() };
         MODES.into_iter().zip(errors_units).map(of_mode).collect()
     }
 }

@@ -18,12 +18,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::game::{Effect, Game};
-use crate::history::{Frame, Limits};
+use crate::history::{Frame, PlacementLimits};
 use crate::packet::{ClientPacket, Snapshot};
-use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, Ticked};
+use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::settings::{Schedule, Settings};
 use crate::state::{BadState, Restorer, Saver};
-use connection::Connection;
+use connection::PlayerConnection;
 use hitreg_log::hash;
 use hitreg_log::record::Presence;
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
@@ -34,11 +34,11 @@ pub struct Server<G: Game> {
     rules: Arc<G::Rules>,
     settings: Arc<Settings>,
     seed: Seed,
-    limits: Limits,
+    limits: PlacementLimits,
     world: G::World,
     tick: Tick,
     now: Micros,
-    connections: Vec<Connection<G>>,
+    connections: Vec<PlayerConnection<G>>,
     /// Packets since the last tick, in order of arrival.
     inbox: Vec<(PlayerId, Micros, ClientPacket)>,
     snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
@@ -54,9 +54,11 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     fn new(setup: Setup<G>, players: u16) -> Server<G> {
         let Setup { rules, settings, seed } = setup;
         let world = G::spawn(&rules, seed, players);
-        let limits = Limits { extrapolate_max: None, ..Limits::of(&settings) };
+        let limits = PlacementLimits { extrapolate_max: None, ..PlacementLimits::of(&settings) };
         Server {
-            connections: (0..players).map(|player| Connection::new(settings.of_player(PlayerId(player)))).collect(),
+            connections: (0..players)
+                .map(|player| PlayerConnection::new(settings.of_player(PlayerId(player))))
+                .collect(),
             rules,
             settings,
             seed,
@@ -105,7 +107,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         self.inbox.push((player, now, packet));
     }
 
-    fn tick(&mut self, now: Micros) -> Ticked {
+    fn tick(&mut self, now: Micros) -> TickOutcome {
         let dt = if self.tick == Tick(0) { self.settings.server.tick_hz.interval() } else { now - self.now };
         self.tick = self.tick.next();
         let before = std::mem::replace(&mut self.now, now);
@@ -128,7 +130,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
             rollback.tick_ends(&self.rules, self.seed, dt, hash);
         }
         self.send_updates();
-        Ticked { tick: self.tick, hash }
+        TickOutcome { tick: self.tick, hash }
     }
 
     fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)> {

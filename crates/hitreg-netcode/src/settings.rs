@@ -14,8 +14,8 @@ pub use choices::{
     Among, ClockMode, Frames, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone,
 };
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
-pub use keys::{KEYS, Key};
-pub use kind::Kind;
+pub use keys::{KEYS, SettingKey};
+pub use kind::ValueKind;
 pub(crate) use players::is_of_players;
 pub use players::{Players, without_players};
 pub use preset::{PRESETS, Preset};
@@ -32,9 +32,9 @@ const LATER: &[&str] = &["client.frames", "interpolation.ease_ms", "server.zone"
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Settings of prediction.
-    pub prediction: Prediction,
+    pub prediction: PredictionSettings,
     /// Settings of drawing the others.
-    pub interpolation: Interpolation,
+    pub interpolation: InterpolationSettings,
     /// The longest extrapolation when drawing, in ms.
     pub extrapolation_max_ms: i64,
     /// A body that moves farther than this between two snapshots counts as teleported, in units.
@@ -42,11 +42,11 @@ pub struct Settings {
     /// Settings of lag compensation.
     pub lag_compensation: LagCompensation,
     /// Settings of the server.
-    pub server: Server,
+    pub server: ServerSettings,
     /// Settings of clients.
-    pub client: Client,
+    pub client: ClientSettings,
     /// Settings of the transport of packets and snapshots.
-    pub wire: Wire,
+    pub wire: WireSettings,
     /// Single players' own settings, with keys such as `p2.interpolation.lerp_ms`. [`Settings::of_player`] applies
     /// them.
     pub players: Players,
@@ -54,7 +54,7 @@ pub struct Settings {
 
 /// Settings of prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prediction {
+pub struct PredictionSettings {
     /// What is predicted.
     pub mode: PredictionMode,
     /// Bernier's `pushlatency`: minus the most milliseconds that are predicted.
@@ -69,7 +69,7 @@ pub struct Prediction {
 
 /// Settings of drawing the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interpolation {
+pub struct InterpolationSettings {
     /// The method of drawing.
     pub mode: InterpolationMode,
     /// The interpolation delay behind the client's clock, in ms.
@@ -93,7 +93,7 @@ pub struct LagCompensation {
 
 /// Settings of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerSettings {
     /// Ticks per second.
     pub tick_hz: Hz,
     /// Snapshots per second to each client.
@@ -114,7 +114,7 @@ pub struct Server {
 
 /// Settings of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Client {
+pub struct ClientSettings {
     /// Usercmds per second.
     pub cmd_hz: Hz,
     /// The regularity of a bot client's frames.
@@ -125,13 +125,13 @@ pub struct Client {
     pub clock: ClockMode,
     /// How long before its tick a calibrated client's input should arrive, in ms.
     pub lead_ms: i64,
-    /// Whether the redundancy adapts to bandwidth, loss and jitter; [`Client::redundancy`] is then its maximum.
+    /// Whether the redundancy adapts to bandwidth, loss and jitter; [`ClientSettings::redundancy`] is then its maximum.
     pub adaptive_redundancy: bool,
 }
 
 /// Settings of the transport of packets and snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wire {
+pub struct WireSettings {
     /// Which sizes are used for the server's rate, for redundancy, and in logs.
     pub sizes: Sizes,
     /// The longest snapshot in bytes; entities that do not fit wait for the next one.
@@ -199,7 +199,7 @@ fn named(players: usize) -> String {
     }
 }
 
-impl Server {
+impl ServerSettings {
     /// Returns whether the zone of knowledge can hide any entity from a client.
     pub(crate) fn bounds_zones(&self) -> bool {
         self.zone != Zone::Everything || self.zone_units < keys::WIDEST_ZONE

@@ -1,19 +1,19 @@
 //! Serialisation of pipeline state, so that a replay can start from a keyframe.
 //!
 //! `fields!` destructures a structure completely, so that a missing field is a compile error. Sent frames and usercmds
-//! that the log holds near the keyframe are stored as references ([`Known`]).
+//! that the log holds near the keyframe are stored as references ([`KnownFrames`]).
 
 mod known;
 mod restorer;
 mod saver;
 mod values;
 
-pub use known::Known;
+pub use known::KnownFrames;
 pub use restorer::{BadState, Restorer};
 pub use saver::Saver;
 
 /// A value that can be restored from bytes alone.
-pub trait Value<B>: Sized {
+pub trait StateValue<B>: Sized {
     /// Writes the value.
     fn put(&self, to: &mut Saver<'_, B>);
     /// Reads the value.
@@ -29,7 +29,7 @@ macro_rules! fields {
     ($body:ty, $type:ident { $($field:ident),* $(,)? } in place { $($part:ident),* $(,)? } but { $($kept:ident),* $(,)? }) => {
         pub(crate) fn save(&self, to: &mut $crate::state::Saver<'_, $body>) {
             let $type { $($field,)* $($part,)* $($kept: _,)* } = self;
-            $( $crate::state::Value::<$body>::put($field, to); )*
+            $( $crate::state::StateValue::<$body>::put($field, to); )*
             $( $part.save(to); )*
         }
 
@@ -38,7 +38,7 @@ macro_rules! fields {
             from: &mut $crate::state::Restorer<'_, $body>,
         ) -> Result<(), $crate::state::BadState> {
             let $type { $($field,)* $($part,)* $($kept: _,)* } = self;
-            $( *$field = $crate::state::Value::<$body>::get(from)?; )*
+            $( *$field = $crate::state::StateValue::<$body>::get(from)?; )*
             $( $part.restore(from)?; )*
             Ok(())
         }
@@ -46,16 +46,16 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Implements [`Value`] for a structure from the names of all its fields.
+/// Implements [`StateValue`] for a structure from the names of all its fields.
 macro_rules! value {
     ($type:ident { $($field:ident),* $(,)? }) => {
-        impl<B: $crate::game::Body> $crate::state::Value<B> for $type {
+        impl<B: $crate::game::Body> $crate::state::StateValue<B> for $type {
             fn put(&self, to: &mut $crate::state::Saver<'_, B>) {
                 let $type { $($field,)* } = self;
-                $( $crate::state::Value::<B>::put($field, to); )*
+                $( $crate::state::StateValue::<B>::put($field, to); )*
             }
             fn get(from: &mut $crate::state::Restorer<'_, B>) -> Result<Self, $crate::state::BadState> {
-                Ok($type { $($field: $crate::state::Value::<B>::get(from)?,)* })
+                Ok($type { $($field: $crate::state::StateValue::<B>::get(from)?,)* })
             }
         }
     };

@@ -9,7 +9,7 @@
 //! driver (sockets or virtual time) passes incoming datagrams to them and sends the datagrams that they return. The
 //! parts:
 //!
-//! - [`Endpoint`] and [`Connecting`] do the handshake: a challenge, a slot, a key.
+//! - [`Endpoint`] and [`ConnectMachine`] do the handshake: a challenge, a slot, a key.
 //! - [`Sender`] and [`Receiver`] carry snapshots. Each entity is delta-coded without loss against the last state that
 //!   the client acked. When the message has no room for all entities, important and near ones go first. Messages longer
 //!   than one datagram go as [`fragments`].
@@ -42,32 +42,35 @@ mod usercmd;
 mod waiting;
 mod wrapping;
 
-pub(crate) use bound::{Besides, KNOWN_FOR, Known, snapshot_bytes_max, told_bytes_max};
+pub(crate) use bound::{DeltaBase, ExtraBits, KNOWN_FOR, snapshot_bytes_max, told_bytes_max};
 pub use commands::{
-    COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, Perceived, decode_commands, encode_commands,
+    COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, PerceivedAvatar, decode_commands, encode_commands,
 };
 pub(crate) use connection::PACKETS_REMEMBERED;
 pub use connection::{
-    ClientConnection, ClientEvent, Lost, REQUESTS_MAX, Sent, ServerConnection, ServerEvent, TooManyRequests, Unusable,
+    ClientConnection, ClientEvent, DisconnectReason, REQUESTS_MAX, SendReport, ServerConnection, ServerEvent,
+    TooManyRequests, UnusableDatagram,
 };
 pub use error::DecodeError;
 pub(crate) use fragment::MESSAGE_BYTES_MAX;
-pub use fragment::{Reassembled, Reassembly, fragments};
+pub use fragment::{ReassembledMessage, Reassembly, fragments};
 pub use handshake::{
-    ASKED_BYTES_MAX, Accepted, CONFIRM_BYTES, ConnectOptions, Connecting, Endpoint, EndpointOptions, Ignored, Incoming,
-    Outcome, Refusal, WELCOME_BYTES_MAX,
+    ASKED_BYTES_MAX, AcceptedConnection, CONFIRM_BYTES, ConnectMachine, ConnectOptions, ConnectOutcome, Endpoint,
+    EndpointOptions, IgnoredReason, IncomingMessage, Refusal, WELCOME_BYTES_MAX,
 };
 pub use header::{DATAGRAM_BYTES_MAX, FILTER, MessageType, SEAL_BYTES, VERSION, message_type, seal, unseal};
 pub use key::Key;
 pub use notice::{NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, TEXT_BYTES_MAX};
 pub use priority::{OVERTAKES_AFTER, Urgency};
-pub use receiver::{Decoded, Received, Receiver};
-pub use request::{Leaving, Request, What, decode_disconnect, decode_request, encode_disconnect, encode_request};
-pub use sender::{EncodeError, Encoded, Sender};
-pub use told::Told;
+pub use receiver::{Decoded, Receiver, ServerDatagram};
+pub use request::{
+    ClientRequest, LeaveReason, RequestKind, decode_disconnect, decode_request, encode_disconnect, encode_request,
+};
+pub use sender::{EncodeError, EncodedSnapshot, Sender};
+pub use told::SnapshotBitCounts;
 pub use track::ReceivedSet;
 pub(crate) use waiting::decode_waiting;
-pub use waiting::{Waiting, encode_waiting};
+pub use waiting::{ReadyCount, encode_waiting};
 pub use wrapping::Wrapping16;
 
 /// The number of snapshots for which both ends keep states; a delta base must be newer than this (Quake's

@@ -32,7 +32,7 @@ pub enum ImportFileError {
         /// The file at fault.
         path: PathBuf,
         /// The problem.
-        source: crate::quakeworld::ImportError,
+        source: crate::quakeworld::DemoImportError,
     },
     /// A Quake III recording, its map or its server log is invalid.
     #[error("{}: {source}", path.display())]
@@ -40,6 +40,6 @@ pub enum ImportFileError {
         /// The file at fault.
         path: PathBuf,
         /// The problem.
-        source: crate::quake3::ImportError,
+        source: crate::quake3::Quake3ImportError,
     },
 }

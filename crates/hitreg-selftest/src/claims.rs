@@ -41,7 +41,7 @@ mod zones;
 use serde::Serialize;
 
 use experiment::Experiment;
-use hitreg_arena::MapError;
+use hitreg_arena::MapTextError;
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::settings::SettingError;
 use script::{Expect, Script};
@@ -54,7 +54,7 @@ pub struct Claim {
     /// The theme.
     pub theme: Theme,
     text: &'static str,
-    measure: fn(&Experiment) -> Result<Figures, ClaimError>,
+    measure: fn(&Experiment) -> Result<NamedFigures, ClaimError>,
 }
 
 /// The themes of claims, in the order in which they are listed.
@@ -84,7 +84,7 @@ pub enum Mechanism {
 
 /// A measured claim.
 #[derive(Clone, Debug, Serialize)]
-pub struct Checked {
+pub struct ClaimResult {
     /// The claim's name.
     pub name: &'static str,
     /// The theme.
@@ -133,7 +133,7 @@ pub enum ClaimError {
     Setting(#[from] SettingError),
     /// The map is invalid.
     #[error("its map: {0}")]
-    Map(#[from] MapError),
+    Map(#[from] MapTextError),
     /// Bots cannot play the scene.
     #[error(transparent)]
     Bots(#[from] SynthError),
@@ -155,7 +155,7 @@ pub enum ClaimError {
 }
 
 /// The measured figures by name.
-type Figures = Vec<(&'static str, Option<f64>)>;
+type NamedFigures = Vec<(&'static str, Option<f64>)>;
 
 fn count(number: usize) -> Option<f64> {
     Some(number as f64)
@@ -195,19 +195,19 @@ impl Claim {
     ///
     /// # Errors
     /// When its file is invalid.
-    pub fn check(&self, mechanism: Mechanism) -> Result<Checked, ClaimError> {
+    pub fn check(&self, mechanism: Mechanism) -> Result<ClaimResult, ClaimError> {
         self.check_as(self.text, mechanism)
     }
 
     /// Measures the claim with another text.
-    fn check_as(&self, text: &str, mechanism: Mechanism) -> Result<Checked, ClaimError> {
+    fn check_as(&self, text: &str, mechanism: Mechanism) -> Result<ClaimResult, ClaimError> {
         let script: Script =
             hitreg_log::serial::from_toml(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
         let experiment = Experiment::new(script.clone(), mechanism == Mechanism::Off);
         let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =
             script.expect.iter().map(|expect| expect.held_against(&measured)).collect::<Result<_, _>>()?;
-        Ok(Checked {
+        Ok(ClaimResult {
             name: self.name,
             theme: self.theme,
             holds: !figures.is_empty() && figures.iter().all(|figure| figure.holds),
@@ -245,7 +245,7 @@ impl Theme {
 }
 
 impl Expect {
-    fn held_against(&self, measured: &Figures) -> Result<Figure, ClaimError> {
+    fn held_against(&self, measured: &NamedFigures) -> Result<Figure, ClaimError> {
         let found = measured.iter().find(|(name, _)| *name == self.figure);
         let (_, measured) = *found.ok_or_else(|| ClaimError::NoFigure(self.figure.clone()))?;
         let low = self.at_least.or(self.is.map(|is| is - self.within));

@@ -1,5 +1,5 @@
-//! The soak test: a search for faults. A seed determines a session and everything that goes wrong in it (a [`Plan`]).
-//! The session is played in virtual time, recorded, replayed, cut, merged and compared. Every [`Property`] that must
+//! The soak test: a search for faults. A seed determines a session and everything that goes wrong in it (a [`SoakPlan`]).
+//! The session is played in virtual time, recorded, replayed, cut, merged and compared. Every [`SoakProperty`] that must
 //! hold for all sessions is checked. The same seed gives the same result on any machine.
 //!
 //! A plan that breaks a property is reduced as long as it breaks the same property.
@@ -23,14 +23,14 @@ use hitreg_log::units::named;
 use serde::Serialize;
 
 pub use lie::Lie;
-pub use plan::{Fault, Limits, Plan, PlayerPlan};
+pub use plan::{Fault, PlanLimits, PlayerPlan, SoakPlan};
 pub use play::Stage;
 pub use smaller::smaller;
 
 /// The properties that must hold for every session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Property {
+pub enum SoakProperty {
     /// Every plan can be played, without a panic.
     Plays,
     /// No client exceeds the documented bounds, whatever it claims.
@@ -71,7 +71,7 @@ pub enum Property {
     Shrink,
 }
 
-named!(Property {
+named!(SoakProperty {
     Plays = "plays",
     Bounds = "bounds",
     Log = "log",
@@ -93,7 +93,7 @@ named!(Property {
     Shrink = "shrink",
 });
 
-impl Property {
+impl SoakProperty {
     /// Returns the name.
     pub fn name(self) -> &'static str {
         self.into()
@@ -102,18 +102,18 @@ impl Property {
 
 /// A broken property.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Broken {
+pub struct BrokenProperty {
     /// The property.
-    pub property: Property,
+    pub property: SoakProperty,
     /// A description of the failure.
     pub detail: String,
 }
 
 /// Counts of what the checks exercised.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Exercised {
+pub struct SoakCoverage {
     /// For each property, the number of sessions in which it had something to check.
-    pub held: BTreeMap<Property, u64>,
+    pub held: BTreeMap<SoakProperty, u64>,
     /// Server ticks.
     pub ticks: u64,
     /// Usercmds.
@@ -128,13 +128,13 @@ pub struct Exercised {
     pub lost_us_most: i64,
 }
 
-impl Exercised {
-    fn held(&mut self, property: Property) {
+impl SoakCoverage {
+    fn held(&mut self, property: SoakProperty) {
         *self.held.entry(property).or_default() += 1;
     }
 
     /// Adds the counts of other sessions.
-    pub fn add(&mut self, other: &Exercised) {
+    pub fn add(&mut self, other: &SoakCoverage) {
         for (property, sessions) in &other.held {
             *self.held.entry(*property).or_default() += sessions;
         }
@@ -151,13 +151,13 @@ impl Exercised {
 ///
 /// # Errors
 /// When a property is broken.
-pub fn run(stage: &Stage, plan: &Plan) -> Result<Exercised, Broken> {
+pub fn run(stage: &Stage, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProperty> {
     match catch_unwind(AssertUnwindSafe(|| check::check(stage, plan))) {
         Ok(found) => found,
         Err(panic) => {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why");
-            Err(Broken { property: Property::Plays, detail: format!("it panics: {said}") })
+            Err(BrokenProperty { property: SoakProperty::Plays, detail: format!("it panics: {said}") })
         }
     }
 }

@@ -4,13 +4,13 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use super::found;
-use super::sought::Sought;
-use crate::build::Request;
-use crate::cli::diff::running::{Running, parse_jobs};
+use super::sought::SearchArgs;
+use crate::build::BuildRequest;
+use crate::cli::diff::running::{BuildArgs, parse_jobs};
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::Trouble;
-use crate::cli::{Outcome, files};
+use crate::cli::{CommandOutcome, files};
 use crate::engine::bisect::BuildSearch;
 use crate::replay::foreign_trace_memory;
 
@@ -41,16 +41,16 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZero<usize>>,
     #[command(flatten)]
-    sought: Sought,
+    sought: SearchArgs,
     #[command(flatten)]
-    running: Running,
+    running: BuildArgs,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let log = files::read_log(&args.log)?;
     let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
     drop(log);
-    let request = Request { log: &args.log, log_digest, options: &[] };
+    let request = BuildRequest { log: &args.log, log_digest, options: &[] };
     let judge = args.sought.judge(&args.running, request, trace_bytes)?;
     let jobs = args.jobs.map_or_else(rayon::current_num_threads, NonZero::get);
     let search = BuildSearch { builds: &args.builds, verify_ends: args.verify_ends, jobs };

@@ -1,32 +1,32 @@
 //! Prints the result of a search, and chooses the exit code.
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::diff::print_last_words;
 use crate::cli::figures::counted;
 use crate::cli::page::{BAD, GOOD, Page, UNSURE};
-use crate::diff::On;
-use crate::engine::bisect::{Found, Skipped, Verdict};
+use crate::diff::DiffScope;
+use crate::engine::bisect::{BisectResult, SearchVerdict, SkippedCandidate};
 use crate::report::diff_answer;
 
-pub(super) fn outcome(found: &Found) -> Outcome {
+pub(super) fn outcome(found: &BisectResult) -> CommandOutcome {
     match found.verdict {
-        Verdict::Found | Verdict::Range | Verdict::AllAreBad => Outcome::Differs,
-        Verdict::NoneIsBad => Outcome::Done,
-        Verdict::Untestable => Outcome::Untestable,
+        SearchVerdict::Found | SearchVerdict::Range | SearchVerdict::AllAreBad => CommandOutcome::Differs,
+        SearchVerdict::NoneIsBad => CommandOutcome::Done,
+        SearchVerdict::Untestable => CommandOutcome::Untestable,
     }
 }
 
 /// Prints the result. `what` is `build` or `commit`, and `bad_means` says what makes one bad.
-pub(super) fn print(found: &Found, page: &mut Page, what: &str, bad_means: &str) {
+pub(super) fn print(found: &BisectResult, page: &mut Page, what: &str, bad_means: &str) {
     let named = |name: &str| name_of(found, name);
     let first_bad = found.first_bad.as_deref().map_or("-".to_owned(), named);
     match found.verdict {
-        Verdict::Found => {
+        SearchVerdict::Found => {
             let short = found.first_bad.as_deref().map_or("-", |name| short(found, name));
             page.styled(BAD, &format!("{short} is the first bad {what}"));
             page.pair_if("subject", found.subject.as_deref());
         }
-        Verdict::Range => {
+        SearchVerdict::Range => {
             let among = found.candidates.len();
             page.styled(UNSURE, &format!("The first bad {what} is one of {among}: those between cannot be judged"));
             for name in &found.candidates {
@@ -34,9 +34,9 @@ pub(super) fn print(found: &Found, page: &mut Page, what: &str, bad_means: &str)
             }
             page.pair("known bad", &first_bad);
         }
-        Verdict::NoneIsBad => page.styled(GOOD, &format!("No {what} is bad: the last plays as the first does")),
-        Verdict::AllAreBad => page.styled(BAD, &format!("Every {what} is bad: the first shows it already")),
-        Verdict::Untestable => page.styled(UNSURE, "untestable"),
+        SearchVerdict::NoneIsBad => page.styled(GOOD, &format!("No {what} is bad: the last plays as the first does")),
+        SearchVerdict::AllAreBad => page.styled(BAD, &format!("Every {what} is bad: the first shows it already")),
+        SearchVerdict::Untestable => page.styled(UNSURE, "untestable"),
     }
     if let Some(reason) = &found.untestable {
         page.paragraph(2, reason);
@@ -49,18 +49,18 @@ pub(super) fn print(found: &Found, page: &mut Page, what: &str, bad_means: &str)
     if found.probes > 0 {
         page.pair("tried", &format!("{}{resumed}; {} untestable", counted(found.probes as u64, what), skipped));
     }
-    for Skipped { name, why } in &found.skipped {
+    for SkippedCandidate { name, why } in &found.skipped {
         page.paragraph(2, &format!("{}: {}", named(name), why.reason));
         print_last_words(page, &why.last_words);
     }
     if let Some(diff) = &found.diff {
         page.heading("What changed, A the last good and B the first bad");
-        page.append(diff_answer(diff, On::Any));
+        page.append(diff_answer(diff, DiffScope::Any));
     }
 }
 
 /// The name of a build or commit in the output: for a commit, its short hash and its subject.
-fn name_of(found: &Found, name: &str) -> String {
+fn name_of(found: &BisectResult, name: &str) -> String {
     match found.subjects.get(name) {
         Some(subject) => format!("{} {subject}", short(found, name)),
         None => name.to_owned(),
@@ -68,7 +68,7 @@ fn name_of(found: &Found, name: &str) -> String {
 }
 
 /// Shortens a commit's hash to 10 digits, as git does in a large repository.
-fn short<'a>(found: &Found, name: &'a str) -> &'a str {
+fn short<'a>(found: &BisectResult, name: &'a str) -> &'a str {
     const DIGITS: usize = 10;
     match found.subjects.contains_key(name) {
         true => name.get(..DIGITS).unwrap_or(name),

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::found;
-use super::sought::Sought;
-use crate::build::Request;
-use crate::cli::diff::running::{Running, parse_jobs, parse_seconds};
+use super::sought::SearchArgs;
+use crate::build::BuildRequest;
+use crate::cli::diff::running::{BuildArgs, parse_jobs, parse_seconds};
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::Trouble;
-use crate::cli::{Outcome, files};
+use crate::cli::{CommandOutcome, files};
 use crate::engine::bisect::GitSearch;
 use crate::replay::foreign_trace_memory;
 
@@ -64,16 +64,16 @@ pub(super) struct Args {
     #[arg(long)]
     restart: bool,
     #[command(flatten)]
-    sought: Sought,
+    sought: SearchArgs,
     #[command(flatten)]
-    running: Running,
+    running: BuildArgs,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let log = files::read_log(&args.log)?;
     let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
     drop(log);
-    let request = Request { log: &args.log, log_digest, options: &[] };
+    let request = BuildRequest { log: &args.log, log_digest, options: &[] };
     let judge = args.sought.judge(&args.running, request, trace_bytes)?;
     let search = GitSearch {
         repository: &args.repo,

@@ -1,34 +1,34 @@
 //! Options that define a bad build.
 
-use crate::build::Request;
+use crate::build::BuildRequest;
 use crate::build::condition::Condition;
-use crate::cli::diff::looking::Looking;
-use crate::cli::diff::running::Running;
+use crate::cli::diff::looking::CompareArgs;
+use crate::cli::diff::running::BuildArgs;
 use crate::cli::interrupt;
 use crate::cli::trouble::Trouble;
-use crate::engine::bisect::Judge;
+use crate::engine::bisect::BuildJudge;
 
 /// What is being looked for.
 #[derive(clap::Args)]
-pub(super) struct Sought {
+pub(super) struct SearchArgs {
     /// Ask a shell command in place of comparing traces: {} stands for the log, {build} for the build; exit code 1
     /// means that it shows, 0 that it does not, 125 that it cannot be told
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["on", "tolerance", "overlap"])]
     condition: Option<String>,
     #[command(flatten)]
-    looking: Looking,
+    looking: CompareArgs,
 }
 
-impl Sought {
+impl SearchArgs {
     pub(super) fn judge<'a>(
         &self,
-        running: &Running,
-        request: Request<'a>,
+        running: &BuildArgs,
+        request: BuildRequest<'a>,
         trace_bytes: usize,
-    ) -> Result<Judge<'a>, Trouble> {
+    ) -> Result<BuildJudge<'a>, Trouble> {
         let stop = interrupt::stop()?;
         let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
-        Ok(Judge::new(condition, self.looking.options(), running.build_runner()?, request, trace_bytes)?)
+        Ok(BuildJudge::new(condition, self.looking.options(), running.build_runner()?, request, trace_bytes)?)
     }
 
     /// A text of these options that distinguishes one search from another.

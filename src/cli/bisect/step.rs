@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutPath;
 use crate::cli::trouble::Trouble;
-use crate::cli::{Outcome, files};
+use crate::cli::{CommandOutcome, files};
 use crate::engine::Games;
 use crate::engine::bisect::{body_argument, step};
-use crate::store::{self, Kind};
+use crate::store::{self, FileType};
 use crate::units::{CommandSeq, EntityId, PlayerId};
 
 /// Run one usercmd of a log on one body
@@ -33,13 +33,13 @@ pub(in crate::cli) struct Args {
     output: OutPath,
 }
 
-pub(in crate::cli) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(&args.output, Kind::Answer)?;
+pub(in crate::cli) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(&args.output, FileType::Answer)?;
     let log = files::read_log(&args.log)?;
     let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
     let which = (PlayerId(args.player), CommandSeq(args.command));
     let entities = args.body.iter().cloned().collect();
     let after = step(game, &log.session, which, &entities).map_err(|error| Trouble::file(&args.log, error))?;
     store::save_bytes(&target, after.as_bytes())?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

@@ -1,8 +1,8 @@
 //! `hitreg bisect ticks`: finds the first tick, entity and field where two runs differ, and the cause.
 
-use crate::cli::Outcome;
-use crate::cli::diff::looking::Looking;
-use crate::cli::diff::running::Running;
+use crate::cli::CommandOutcome;
+use crate::cli::diff::looking::CompareArgs;
+use crate::cli::diff::running::BuildArgs;
 use crate::cli::diff::sides::SideArgs;
 use crate::cli::diff::{outcome, print_missing};
 use crate::cli::files;
@@ -31,18 +31,18 @@ pub(super) struct Args {
     #[command(flatten)]
     sides: SideArgs,
     #[command(flatten)]
-    looking: Looking,
+    looking: CompareArgs,
     #[command(flatten)]
-    running: Running,
+    running: BuildArgs,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let sides = args.sides.sides(output.files.force())?;
     let runner = args.running.runner(sides.run_builds(), output)?;
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
         Err(missing) => {
             output.show(&missing, |page| print_missing(page, &missing))?;
-            Ok(Outcome::Untestable)
+            Ok(CommandOutcome::Untestable)
         }
         Ok(bisected) => {
             output.show(&bisected, |page| {

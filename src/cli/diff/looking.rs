@@ -1,14 +1,14 @@
 //! Options that select what a comparison covers, and its tolerances.
 
-use crate::diff::{DiffOptions, On, Tolerance};
+use crate::diff::{DiffOptions, DiffScope, Tolerance};
 
 /// What counts as a difference.
 #[derive(clap::Args)]
 #[command(next_help_heading = "What counts")]
-pub(in crate::cli) struct Looking {
+pub(in crate::cli) struct CompareArgs {
     /// Look at one side of the game alone: state, hits, corrections, views, or any
     #[arg(long, value_name = "WHAT", value_parser = parse_on, default_value = "any")]
-    on: On,
+    on: DiffScope,
     /// Take numbers of a column as the same that are this close; may be given more than once
     #[arg(long, value_name = "COLUMN=NUMBER")]
     tolerance: Vec<Tolerance>,
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Looking {
     overlap: bool,
 }
 
-impl Looking {
+impl CompareArgs {
     pub(in crate::cli) fn options(&self) -> DiffOptions {
         DiffOptions {
             tolerances: self.tolerance.iter().cloned().collect(),
@@ -30,12 +30,12 @@ impl Looking {
     /// A phrase for the compared difference, such as `state differs`; `from` and the other side follow.
     pub(in crate::cli) fn meaning(&self) -> String {
         let what = match self.on {
-            On::Any => "trace differs",
-            On::State => "state differs",
-            On::Hits => "hits differ",
-            On::Corrections => "corrections differ",
-            On::Views => "views differ",
-            On::Network => "what went over the network differs",
+            DiffScope::Any => "trace differs",
+            DiffScope::State => "state differs",
+            DiffScope::Hits => "hits differ",
+            DiffScope::Corrections => "corrections differ",
+            DiffScope::Views => "views differ",
+            DiffScope::Network => "what went over the network differs",
         };
         let beyond = if self.tolerance.is_empty() { "" } else { ", beyond the tolerances," };
         format!("its {what}{beyond}")
@@ -52,6 +52,6 @@ impl Looking {
     }
 }
 
-fn parse_on(text: &str) -> Result<On, String> {
-    text.parse().map_err(|_| format!("it should be one of {}", On::NAMES.join(", ")))
+fn parse_on(text: &str) -> Result<DiffScope, String> {
+    text.parse().map_err(|_| format!("it should be one of {}", DiffScope::NAMES.join(", ")))
 }

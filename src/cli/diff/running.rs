@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::build::{Cache, Runner, TIME_LIMIT};
+use crate::build::{BuildRunner, Cache, TIME_LIMIT};
 use crate::cli::interrupt;
 use crate::cli::output::Output;
 use crate::cli::trouble::Trouble;
@@ -12,7 +12,7 @@ use crate::cli::trouble::Trouble;
 /// How builds are run.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Running builds")]
-pub(in crate::cli) struct Running {
+pub(in crate::cli) struct BuildArgs {
     /// A build that takes longer for a log is untestable [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Running {
     no_cache: bool,
 }
 
-impl Running {
+impl BuildArgs {
     /// Refuses options about builds that were typed where no build runs.
     pub(in crate::cli) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), Trouble> {
         let given =
@@ -38,21 +38,21 @@ impl Running {
     }
 
     /// Runs builds, if `runs_builds` says that there are any.
-    pub(in crate::cli) fn runner(&self, runs_builds: bool, output: &Output) -> Result<Runner, Trouble> {
+    pub(in crate::cli) fn runner(&self, runs_builds: bool, output: &Output) -> Result<BuildRunner, Trouble> {
         self.check(runs_builds, output)?;
         match runs_builds {
             true => self.build_runner(),
-            false => Ok(Runner { time_limit: self.time_limit(), cache: None, stop: interrupt::stop()? }),
+            false => Ok(BuildRunner { time_limit: self.time_limit(), cache: None, stop: interrupt::stop()? }),
         }
     }
 
     /// Runs builds.
-    pub(in crate::cli) fn build_runner(&self) -> Result<Runner, Trouble> {
+    pub(in crate::cli) fn build_runner(&self) -> Result<BuildRunner, Trouble> {
         let cache = match self.no_cache {
             true => None,
             false => Some(Cache::open(&self.folder()).map_err(|error| Trouble::Request(error.to_string()))?),
         };
-        Ok(Runner { time_limit: self.time_limit(), cache, stop: interrupt::stop()? })
+        Ok(BuildRunner { time_limit: self.time_limit(), cache, stop: interrupt::stop()? })
     }
 
     pub(in crate::cli) fn time_limit(&self) -> Duration {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::offered;
 use crate::cli::trouble::Trouble;
 use crate::cli::what_if::{OF_ONE_RUN, one_of};
-use crate::engine::{Across, Sides, Way, Ways};
+use crate::engine::{ComparisonSpec, CrossBuild, ReplaySpec, ReplaySpecs};
 use crate::replay::WhatIf;
 use crate::trace::schema::TableSet;
 
@@ -67,10 +67,10 @@ pub(in crate::cli) struct WayArgs {
 
 impl SideArgs {
     /// Both sides; with `force`, also those of different sessions.
-    pub(in crate::cli) fn sides(&self, force: bool) -> Result<Sides, Trouble> {
+    pub(in crate::cli) fn sides(&self, force: bool) -> Result<ComparisonSpec, Trouble> {
         let across = (self.server_build.is_some() || self.client_build.is_some())
-            .then(|| Across { server: self.server_build.clone(), client: self.client_build.clone() });
-        Ok(Sides {
+            .then(|| CrossBuild { server: self.server_build.clone(), client: self.client_build.clone() });
+        Ok(ComparisonSpec {
             first: self.first.clone(),
             second: self.second.clone(),
             ways: self.ways.ways()?,
@@ -81,7 +81,7 @@ impl SideArgs {
 }
 
 impl WayArgs {
-    pub(in crate::cli) fn ways(&self) -> Result<Ways, Trouble> {
+    pub(in crate::cli) fn ways(&self) -> Result<ReplaySpecs, Trouble> {
         let has_settings = [&self.a_preset, &self.b_preset].into_iter().any(Option::is_some)
             || [&self.a_set, &self.b_set].into_iter().any(|set| !set.is_empty());
         if self.what_if == WhatIf::Rejudge && !has_settings {
@@ -89,7 +89,7 @@ impl WayArgs {
                         --a-set, --b-set, --a-preset or --b-preset. It does not let one build judge another's session";
             return Err(Trouble::Request(what.to_owned()));
         }
-        let way = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| Way {
+        let way = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| ReplaySpec {
             build: build.clone(),
             preset: preset.clone(),
             set: set.to_vec(),
@@ -98,6 +98,6 @@ impl WayArgs {
             tables: TableSet::ALL,
             part: None,
         };
-        Ok(Ways { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) })
+        Ok(ReplaySpecs { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) })
     }
 }

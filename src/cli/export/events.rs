@@ -2,21 +2,21 @@
 
 use std::io::Write;
 
-use super::replayed::Replayed;
-use super::{Args, Failed, save, trace_of};
+use super::replayed::ReplayedTables;
+use super::{Args, ExportFailure, save, trace_of};
 use crate::cli::output::Output;
 use crate::cli::trouble::Trouble;
-use crate::cli::{Outcome, files};
+use crate::cli::{CommandOutcome, files};
 use crate::engine::{Games, can_be_read_twice};
 use crate::log::FileKind;
-use crate::perfetto::{self, SHOWN, Unwritten};
-use crate::store::{self, Kind, TemporaryFolder, TraceFile};
+use crate::perfetto::{self, PerfettoError, SHOWN};
+use crate::store::{self, FileType, TemporaryFolder, TraceFile};
 use crate::trace::Trace;
 use crate::trace::schema::{packets, snapshots};
 use crate::traffic::{self, Packet};
 
 /// The source of the events.
-enum Events {
+enum EventSource {
     /// A trace in memory, and the packets.
     Whole(Trace, Vec<Packet>),
     /// A trace in a file.
@@ -25,55 +25,57 @@ enum Events {
     Replay { trace: TraceFile, has_packets: bool, is_received: bool, _folder: TemporaryFolder },
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = args.output.as_ref().map(|path| output.files.target(path, Kind::Events)).transpose()?;
-    let events = Events::of(games, args)?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = args.output.as_ref().map(|path| output.files.target(path, FileType::Events)).transpose()?;
+    let events = EventSource::of(games, args)?;
     match &target {
         Some(target) => save(target, &mut |out| events.write(args, out))?,
         None => events.write(args, output.raw())?,
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-impl Events {
-    fn of(games: &Games, args: &Args) -> Result<Events, Trouble> {
+impl EventSource {
+    fn of(games: &Games, args: &Args) -> Result<EventSource, Trouble> {
         let path = &args.file;
-        let whole = |told| trace_of(games, args, told).map(|(trace, packets)| Events::Whole(trace, packets));
+        let whole = |told| trace_of(games, args, told).map(|(trace, packets)| EventSource::Whole(trace, packets));
         if !can_be_read_twice(path) {
             return whole(false);
         }
         let of_its_own = args.what_if.is_plain();
         if store::kind_of(path)? == FileKind::Trace {
             let is_long = store::kind_of_regular(path) == Some(FileKind::Trace);
-            return if is_long && of_its_own { Ok(Events::File(TraceFile::open(path)?)) } else { whole(false) };
+            return if is_long && of_its_own { Ok(EventSource::File(TraceFile::open(path)?)) } else { whole(false) };
         }
         let log = files::engine(games).survey(path)?;
         // The log's packets include their bytes. They match the replay only under the log's own settings.
         let sent = |name: &str| !of_its_own && [packets::NAME, snapshots::NAME].contains(&name);
         let wanted = |name: &str| SHOWN.contains(&name) || sent(name);
-        match log.as_ref().map(|log| Replayed::of(games, args, log, &wanted, of_its_own)).transpose()?.flatten() {
-            Some(Replayed { folder, .. }) => {
-                let trace = TraceFile::open(folder.file(Replayed::NAME).path())?;
+        match log.as_ref().map(|log| ReplayedTables::of(games, args, log, &wanted, of_its_own)).transpose()?.flatten() {
+            Some(ReplayedTables { folder, .. }) => {
+                let trace = TraceFile::open(folder.file(ReplayedTables::NAME).path())?;
                 let is_received = log.as_ref().is_some_and(|log| traffic::is_received(&log.header));
-                Ok(Events::Replay { trace, has_packets: of_its_own, is_received, _folder: folder })
+                Ok(EventSource::Replay { trace, has_packets: of_its_own, is_received, _folder: folder })
             }
             None => whole(log.is_some()),
         }
     }
 
-    fn write(&self, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), Failed> {
+    fn write(&self, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), ExportFailure> {
         let written = match self {
-            Events::Whole(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
-            Events::Replay { trace, has_packets: true, is_received, .. } => traffic::of_log_beside(trace, *is_received)
-                .map_err(Unwritten::Unread)
-                .and_then(|packets| perfetto::write(trace, packets, out)),
-            Events::File(trace) | Events::Replay { trace, .. } => traffic::of_source(trace)
-                .map_err(Unwritten::Unread)
+            EventSource::Whole(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
+            EventSource::Replay { trace, has_packets: true, is_received, .. } => {
+                traffic::of_log_beside(trace, *is_received)
+                    .map_err(PerfettoError::Unread)
+                    .and_then(|packets| perfetto::write(trace, packets, out))
+            }
+            EventSource::File(trace) | EventSource::Replay { trace, .. } => traffic::of_source(trace)
+                .map_err(PerfettoError::Unread)
                 .and_then(|packets| perfetto::write(trace, packets, out)),
         };
         written.map_err(|error| match error {
-            Unwritten::Unread(what) => Failed::Reading(Trouble::file(&args.file, what)),
-            Unwritten::Io(error) => Failed::Writing(error),
+            PerfettoError::Unread(what) => ExportFailure::Reading(Trouble::file(&args.file, what)),
+            PerfettoError::Io(error) => ExportFailure::Writing(error),
         })
     }
 }

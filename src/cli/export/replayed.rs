@@ -10,21 +10,21 @@ use crate::cli::trouble::Trouble;
 use crate::engine::{Games, StreamError, SurveyedLog, until_whole};
 use crate::log::write_trace_meanwhile;
 use crate::record::Stretch;
-use crate::replay::Options;
+use crate::replay::ReplayOptions;
 use crate::store::{self, TemporaryFolder};
 use crate::trace::schema::{TABLES, TableSet};
 use crate::trace::{Table, TraceHeader};
 use crate::traffic;
 
 /// A temporary trace and its tables.
-pub(super) struct Replayed {
-    /// The folder that contains [`Replayed::NAME`].
+pub(super) struct ReplayedTables {
+    /// The folder that contains [`ReplayedTables::NAME`].
     pub(super) folder: TemporaryFolder,
     /// Each table without its rows, and its number of rows.
     pub(super) shapes: Vec<(Table, u64)>,
 }
 
-impl Replayed {
+impl ReplayedTables {
     /// The trace's file name in the folder.
     pub(super) const NAME: &str = "replayed.hittrace";
 
@@ -36,18 +36,18 @@ impl Replayed {
         log: &SurveyedLog,
         wanted: &dyn Fn(&str) -> bool,
         packets: bool,
-    ) -> Result<Option<Replayed>, Trouble> {
+    ) -> Result<Option<ReplayedTables>, Trouble> {
         let Ok(game) = games.of_header(&log.header) else { return Ok(None) };
         let (options, _) = args.what_if.options(&log.header)?;
         let tables = TableSet::named(TABLES.map(|table| table.name).into_iter().filter(|name| wanted(name)));
         // If no table is requested, all tables are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
-        let options = Options { network: true, tables, ..options };
+        let options = ReplayOptions { network: true, tables, ..options };
         if !log.streams(game, &options) {
             return Ok(None);
         }
         let (folder, progress) = (store::temporary_folder()?, Progress::of_session("replaying", log.survey.duration()));
-        let target = folder.file(Replayed::NAME);
+        let target = folder.file(ReplayedTables::NAME);
         let shapes = until_whole(&AtomicBool::new(false), |encoded| {
             let (mut shapes, mut ran) = (Vec::new(), Ok(None));
             let written = store::prepare(&target, |out| {
@@ -74,7 +74,7 @@ impl Replayed {
             written.put()?;
             Ok::<_, Trouble>(ran.map(|_| shapes))
         })?;
-        Ok(Some(Replayed { folder, shapes: in_order(shapes) }))
+        Ok(Some(ReplayedTables { folder, shapes: in_order(shapes) }))
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
-use crate::trace::{Data, Table};
+use crate::trace::{ColumnData, Table};
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,58 +36,58 @@ pub(super) fn write(table: &Table, format: RowFormat, out: &mut (dyn Write + Sen
     if format == RowFormat::Parquet {
         return crate::parquet_file::write(table, out).map_err(io::Error::other);
     }
-    let mut rows = Rows::new(table, format, out)?;
+    let mut rows = RowWriter::new(table, format, out)?;
     rows.write(Cow::Borrowed(table))?;
     rows.finish()
 }
 
 /// Writes a table in several groups of rows.
-pub(super) enum Rows<'a> {
+pub(super) enum RowWriter<'a> {
     Jsonl {
         out: BufWriter<&'a mut (dyn Write + Send)>,
         keys: Vec<String>,
     },
     Csv(Box<csv::Writer<&'a mut (dyn Write + Send)>>),
     #[cfg(feature = "parquet")]
-    Parquet(Box<crate::parquet_file::Writer<&'a mut (dyn Write + Send)>>),
+    Parquet(Box<crate::parquet_file::ParquetWriter<&'a mut (dyn Write + Send)>>),
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowWriter<'a> {
     /// Writes the header for a table with these columns.
-    pub(super) fn new(shape: &Table, format: RowFormat, out: &'a mut (dyn Write + Send)) -> io::Result<Rows<'a>> {
+    pub(super) fn new(shape: &Table, format: RowFormat, out: &'a mut (dyn Write + Send)) -> io::Result<RowWriter<'a>> {
         match format {
             RowFormat::Csv => {
                 let mut out = csv::Writer::from_writer(out);
                 out.write_record(shape.columns.iter().map(|column| &column.name)).map_err(of_csv)?;
-                Ok(Rows::Csv(Box::new(out)))
+                Ok(RowWriter::Csv(Box::new(out)))
             }
             RowFormat::Jsonl => {
                 let keys = shape.columns.iter().map(|column| json_text(&column.name)).collect();
-                Ok(Rows::Jsonl { out: BufWriter::with_capacity(1 << 16, out), keys })
+                Ok(RowWriter::Jsonl { out: BufWriter::with_capacity(1 << 16, out), keys })
             }
             #[cfg(feature = "parquet")]
             RowFormat::Parquet => {
-                let writer = crate::parquet_file::Writer::new(shape, out).map_err(io::Error::other)?;
-                Ok(Rows::Parquet(Box::new(writer)))
+                let writer = crate::parquet_file::ParquetWriter::new(shape, out).map_err(io::Error::other)?;
+                Ok(RowWriter::Parquet(Box::new(writer)))
             }
         }
     }
 
     pub(super) fn write(&mut self, table: Cow<'_, Table>) -> io::Result<()> {
         match self {
-            Rows::Jsonl { out, keys } => write_jsonl(&table, keys, out),
-            Rows::Csv(out) => write_csv(&table, out),
+            RowWriter::Jsonl { out, keys } => write_jsonl(&table, keys, out),
+            RowWriter::Csv(out) => write_csv(&table, out),
             #[cfg(feature = "parquet")]
-            Rows::Parquet(out) => out.rows(table.into_owned()).map_err(io::Error::other),
+            RowWriter::Parquet(out) => out.rows(table.into_owned()).map_err(io::Error::other),
         }
     }
 
     pub(super) fn finish(self) -> io::Result<()> {
         match self {
-            Rows::Jsonl { mut out, .. } => out.flush(),
-            Rows::Csv(mut out) => out.flush(),
+            RowWriter::Jsonl { mut out, .. } => out.flush(),
+            RowWriter::Csv(mut out) => out.flush(),
             #[cfg(feature = "parquet")]
-            Rows::Parquet(out) => out.finish().map_err(io::Error::other),
+            RowWriter::Parquet(out) => out.finish().map_err(io::Error::other),
         }
     }
 }
@@ -98,9 +98,9 @@ fn write_jsonl(table: &Table, keys: &[String], out: &mut impl Write) -> io::Resu
         for (index, (column, key)) in table.columns.iter().zip(keys).enumerate() {
             write!(out, "{}{key}:", if index == 0 { '{' } else { ',' })?;
             match &column.data {
-                Data::F32(values) if !values[row].is_finite() => out.write_all(b"null")?,
+                ColumnData::F32(values) if !values[row].is_finite() => out.write_all(b"null")?,
                 // Hashes are text, because many JSON readers keep only 53 bits of a number.
-                Data::U64(_) | Data::Name { .. } => {
+                ColumnData::U64(_) | ColumnData::Name { .. } => {
                     out.write_all(json_text(value(&column.data, row, &mut text)).as_bytes())?;
                 }
                 data => out.write_all(value(data, row, &mut text).as_bytes())?,
@@ -131,15 +131,15 @@ fn of_csv(error: csv::Error) -> io::Error {
 }
 
 /// Formats a value, using `text` as the buffer if needed. A missing measurement is empty.
-fn value<'t>(data: &'t Data, row: usize, text: &'t mut String) -> &'t str {
+fn value<'t>(data: &'t ColumnData, row: usize, text: &'t mut String) -> &'t str {
     text.clear();
     let _ = match data {
-        Data::U32(values) => write!(text, "{}", values[row]),
-        Data::I64(values) => write!(text, "{}", values[row]),
-        Data::U64(values) => write!(text, "{:016x}", values[row]),
-        Data::F32(values) if values[row].is_finite() => write!(text, "{}", values[row]),
-        Data::F32(_) => Ok(()),
-        Data::Name { names, codes } => return names.get(codes[row] as usize).map_or("", String::as_str),
+        ColumnData::U32(values) => write!(text, "{}", values[row]),
+        ColumnData::I64(values) => write!(text, "{}", values[row]),
+        ColumnData::U64(values) => write!(text, "{:016x}", values[row]),
+        ColumnData::F32(values) if values[row].is_finite() => write!(text, "{}", values[row]),
+        ColumnData::F32(_) => Ok(()),
+        ColumnData::Name { names, codes } => return names.get(codes[row] as usize).map_or("", String::as_str),
     };
     text
 }
@@ -160,10 +160,10 @@ mod tests {
             name: "t".into(),
             key: Vec::new(),
             columns: vec![
-                column("tick", Data::U32(vec![1, 2])),
-                column("hash", Data::U64(vec![u64::MAX, 1])),
-                column("error", Data::F32(vec![0.1, f32::NAN])),
-                column("reason", Data::Name { names, codes: vec![0, 1] }),
+                column("tick", ColumnData::U32(vec![1, 2])),
+                column("hash", ColumnData::U64(vec![u64::MAX, 1])),
+                column("error", ColumnData::F32(vec![0.1, f32::NAN])),
+                column("reason", ColumnData::Name { names, codes: vec![0, 1] }),
             ],
         }
     }

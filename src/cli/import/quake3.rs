@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::figures::{count, share};
-use crate::cli::files::Size;
+use crate::cli::files::FileSize;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::Trouble;
 use crate::import::{ImportFileError, Quake3Recording, import_quake3};
 use crate::protocol::Direction;
-use crate::quake3::{Counts, Overview, Source};
-use crate::store::Kind;
+use crate::quake3::{ListenerCounts, Overview, RecordingKind};
+use crate::store::FileType;
 
 /// Import captured datagrams of a Quake III engine's clients and server (protocol 71: OpenArena, ioquake3)
 ///
@@ -30,7 +30,7 @@ Examples:
   hitreg import quake3-udp duel.trace.zst -o duel.hitlog
   hitreg import quake3-udp duel.trace.zst --map pak1-maps.pk3 -o duel.hitlog && hitreg replay duel.hitlog
   hitreg import quake3-udp duel.trace.zst --server-log server.log -o duel.hitlog")]
-pub(super) struct Udp {
+pub(super) struct UdpArgs {
     /// The capture, plain or packed with zstd
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
@@ -57,7 +57,7 @@ pub(super) struct Udp {
 #[command(after_long_help = "\
 Examples:
   hitreg import quake3-demo match.dm_71 -o match.hitlog && hitreg replay match.hitlog")]
-pub(super) struct Demo {
+pub(super) struct DemoArgs {
     /// The demo
     #[arg(value_name = "DEMO")]
     demo: PathBuf,
@@ -67,44 +67,49 @@ pub(super) struct Demo {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct Quake3ImportReport<'a> {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: &'a Path,
     #[serde(skip)]
-    from: Source,
+    from: RecordingKind,
     game: String,
     map: String,
     players: Vec<u16>,
     #[serde(flatten)]
-    counts: Counts,
+    counts: ListenerCounts,
     /// The first datagrams that could not be decoded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     undecoded_first: Vec<String>,
-    size_bytes: Size,
+    size_bytes: FileSize,
     /// What the capture lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
 
-pub(super) fn run_udp(args: &Udp, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run_udp(args: &UdpArgs, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let (map, server_log) = (args.map.as_deref(), args.server_log.as_deref());
     let (recording, force_map) = (args.capture.as_path(), args.force_map);
-    let from = Quake3Recording { source: Source::Capture, recording, map, force_map, server_log };
+    let from = Quake3Recording { source: RecordingKind::Capture, recording, map, force_map, server_log };
     run(from, &args.output, output)
 }
 
-pub(super) fn run_demo(args: &Demo, output: &mut Output) -> Result<Outcome, Trouble> {
-    let from =
-        Quake3Recording { source: Source::Demo, recording: &args.demo, map: None, force_map: false, server_log: None };
+pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let from = Quake3Recording {
+        source: RecordingKind::Demo,
+        recording: &args.demo,
+        map: None,
+        force_map: false,
+        server_log: None,
+    };
     run(from, &args.output, output)
 }
 
-fn run(from: Quake3Recording<'_>, to: &OutPath, output: &mut Output) -> Result<Outcome, Trouble> {
-    let target = output.files.target(to, Kind::Log)?;
+fn run(from: Quake3Recording<'_>, to: &OutPath, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    let target = output.files.target(to, FileType::Log)?;
     let overview = import_quake3(&from, &target).map_err(blame)?;
-    let report = Report::new(to, from.source, overview);
+    let report = Quake3ImportReport::new(to, from.source, overview);
     output.show(&report, |page| report.print(page))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 fn blame(error: ImportFileError) -> Trouble {
@@ -112,14 +117,18 @@ fn blame(error: ImportFileError) -> Trouble {
     Trouble::file(&path, source.to_string().replace("force it if", "give --force-map if"))
 }
 
-impl Report<'_> {
-    fn new(path: &Path, from: Source, Overview { rules, players, counts, undecoded, cut }: Overview) -> Report<'_> {
+impl Quake3ImportReport<'_> {
+    fn new(
+        path: &Path,
+        from: RecordingKind,
+        Overview { rules, players, counts, undecoded, cut }: Overview,
+    ) -> Quake3ImportReport<'_> {
         let way = |direction| match direction {
             Direction::Up => "from",
             Direction::Down => "to",
         };
         let undecoded = undecoded.iter().map(|(client, to, why)| format!("{} client {client}: {why}", way(*to)));
-        Report {
+        Quake3ImportReport {
             path,
             from,
             game: rules.game,
@@ -127,7 +136,7 @@ impl Report<'_> {
             players,
             counts,
             undecoded_first: undecoded.collect(),
-            size_bytes: Size::of(path),
+            size_bytes: FileSize::of(path),
             warning: cut.map(|offset| format!("it is cut off: what follows byte {offset} was not imported")),
         }
     }
@@ -144,7 +153,7 @@ impl Report<'_> {
             0 => "every one decoded".to_owned(),
             some => format!("{} could not be decoded ({})", count(some), share(some, counts.datagrams)),
         };
-        let messages = if self.from == Source::Demo { "messages" } else { "datagrams" };
+        let messages = if self.from == RecordingKind::Demo { "messages" } else { "datagrams" };
         page.pair(messages, &format!("{}, {undecoded}", count(counts.datagrams)));
         for why in &self.undecoded_first {
             page.styled(UNSURE, &format!("  {why}"));
@@ -152,7 +161,7 @@ impl Report<'_> {
         if counts.after_level > 0 {
             page.styled(UNSURE, &format!("  {} of another level are left out", count(counts.after_level)));
         }
-        if self.from == Source::Demo {
+        if self.from == RecordingKind::Demo {
             page.pair("snapshots", &count(counts.snapshots));
         } else {
             page.pair("usercmds", &count(counts.usercmds));

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::Outcome;
+use crate::cli::CommandOutcome;
 use crate::cli::figures::{bytes, count, duration, share};
-use crate::cli::files::Size;
+use crate::cli::files::FileSize;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::Trouble;
 use crate::import::{ImportFileError, Maps, demos_below, import_qwd};
-use crate::info::Info;
-use crate::log::Options;
-use crate::quakeworld::{Cut, Finding, ImportError, Imported, RecordedBy};
-use crate::store::{self, Kind, Target};
+use crate::info::SessionInfo;
+use crate::log::WriterOptions;
+use crate::quakeworld::{DemoCut, DemoImportError, ImportResult, RecordedBy, TraitFinding};
+use crate::store::{self, FileType, Target};
 use crate::units::Micros;
 
 /// Import a QuakeWorld demo (.qwd or .mvd, protocol 28)
@@ -61,16 +61,16 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct QwdImportReport {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     #[serde(flatten)]
-    info: Info,
+    info: SessionInfo,
     demo_bytes: usize,
-    size_bytes: Size,
+    size_bytes: FileSize,
     recorded_by: &'static str,
     /// Features of the server that not every server has.
-    server: Vec<Finding>,
+    server: Vec<TraitFinding>,
     /// The number of walls on the played map that the given map lacks, as far as the demo shows them.
     walls_missing: usize,
     /// What the demo lacks.
@@ -80,20 +80,20 @@ struct Report {
 
 /// The result of importing several demos.
 #[derive(Serialize)]
-struct Several {
-    logs: Vec<Report>,
-    refused: Vec<Refused>,
+struct ImportBatch {
+    logs: Vec<QwdImportReport>,
+    refused: Vec<RefusedDemo>,
 }
 
 /// A demo that could not be imported.
 #[derive(Serialize)]
-struct Refused {
+struct RefusedDemo {
     #[serde(serialize_with = "crate::store::shown::path")]
     path: PathBuf,
     why: String,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
     let maps = match (&args.map, &args.maps) {
         (Some(map), _) => Maps::File(map.clone()),
         (None, Some(file)) if file.is_file() => {
@@ -105,10 +105,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     if let [demo] = &args.demos[..]
         && !demo.is_dir()
     {
-        let target = output.files.target(&args.output, Kind::Log)?;
+        let target = output.files.target(&args.output, FileType::Log)?;
         let report = import(demo, &maps, args.force_map, &target)?;
         output.show(&report, |page| report.print(page))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     let mut demos = Vec::new();
     for demo in &args.demos {
@@ -121,13 +121,13 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     }
     let targets = targets(&demos, args, output);
     let jobs = demos.par_iter().zip(targets);
-    let imported: Vec<Result<Report, Trouble>> =
+    let imported: Vec<Result<QwdImportReport, Trouble>> =
         jobs.map(|(demo, target)| import(demo, &maps, args.force_map, &target?)).collect();
-    let mut several = Several { logs: Vec::new(), refused: Vec::new() };
+    let mut several = ImportBatch { logs: Vec::new(), refused: Vec::new() };
     for (demo, imported) in demos.into_iter().zip(imported) {
         match imported {
             Ok(report) => several.logs.push(report),
-            Err(trouble) => several.refused.push(Refused { path: demo, why: trouble.to_string() }),
+            Err(trouble) => several.refused.push(RefusedDemo { path: demo, why: trouble.to_string() }),
         }
     }
     output.show(&several, |page| {
@@ -136,7 +136,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
             page.styled(UNSURE, &format!("not imported: {}", refused.why));
         }
     })?;
-    Ok(if several.refused.is_empty() { Outcome::Done } else { Outcome::Trouble })
+    Ok(if several.refused.is_empty() { CommandOutcome::Done } else { CommandOutcome::Trouble })
 }
 
 /// The target of each demo's log in the requested folder, or the reason why it has none.
@@ -153,22 +153,22 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
             let what = format!("{log} is of {} already: import it by itself, with a name of its own", first.display());
             return Err(Trouble::file(demo, what));
         }
-        let target = output.files.target_in(&args.output, &log, Kind::Log)?;
+        let target = output.files.target_in(&args.output, &log, FileType::Log)?;
         named.insert(log, demo);
         Ok(target)
     };
     demos.iter().map(target).collect()
 }
 
-fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<Report, Trouble> {
-    let (Imported { by, session, cut, findings, walls }, demo_bytes) =
+fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, Trouble> {
+    let (ImportResult { by, session, cut, findings, walls }, demo_bytes) =
         import_qwd(demo, maps, force_map).map_err(blame)?;
-    store::save_log(target, &session, Options::whole())?;
-    Ok(Report {
+    store::save_log(target, &session, WriterOptions::whole())?;
+    Ok(QwdImportReport {
         path: target.path().to_owned(),
-        info: Info::of(&session),
+        info: SessionInfo::of(&session),
         demo_bytes,
-        size_bytes: Size::of(target.path()),
+        size_bytes: FileSize::of(target.path()),
         recorded_by: match by {
             RecordedBy::Player => "player",
             RecordedBy::Spectator => "spectator",
@@ -176,7 +176,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
         },
         server: findings,
         walls_missing: walls,
-        warning: cut.map(|Cut { offset, bytes }| {
+        warning: cut.map(|DemoCut { offset, bytes }| {
             let rest = match bytes {
                 0 => String::new(),
                 bytes => format!(", {bytes} bytes of a frame after it were not"),
@@ -190,25 +190,25 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
 fn blame(error: ImportFileError) -> Trouble {
     let ImportFileError::Import { path, source } = error else { return error.into() };
     let what = match source {
-        ImportError::Map(source) => format!("this is no map of QuakeWorld's: {source}"),
-        ImportError::Unpack { source, .. } => source.to_string(),
-        ImportError::Demo(source) => source.to_string(),
-        ImportError::OtherMap { demo, .. } => {
+        DemoImportError::Map(source) => format!("this is no map of QuakeWorld's: {source}"),
+        DemoImportError::Unpack { source, .. } => source.to_string(),
+        DemoImportError::Demo(source) => source.to_string(),
+        DemoImportError::OtherMap { demo, .. } => {
             format!("the demo was played on `{demo}`; if this is the same map under another name, give --force-map")
         }
-        ImportError::InWalls { in_walls, places } => format!(
+        DemoImportError::InWalls { in_walls, places } => format!(
             "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; \
              --force-map takes it all the same"
         ),
-        ImportError::NoSuchModel { .. } => source.to_string().replace("force it", "give --force-map"),
+        DemoImportError::NoSuchModel { .. } => source.to_string().replace("force it", "give --force-map"),
         other => other.to_string(),
     };
     Trouble::file(&path, what)
 }
 
 /// Describes a finding and its certainty.
-fn found(finding: &Finding) -> String {
-    let Finding { what, has, agree, disagree, .. } = *finding;
+fn found(finding: &TraitFinding) -> String {
+    let TraitFinding { what, has, agree, disagree, .. } = *finding;
     let answer = if has { "yes" } else { "no" };
     match agree + disagree {
         0 => format!("{}: {answer}, as far as its info tells", what.words()),
@@ -216,7 +216,7 @@ fn found(finding: &Finding) -> String {
     }
 }
 
-impl Report {
+impl QwdImportReport {
     fn print(&self, page: &mut Page) {
         let info = &self.info;
         page.heading(&self.path.display().to_string());

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::cli::figures::{bytes, count};
 use crate::cli::output::Output;
-use crate::cli::page::{Align, Cell};
+use crate::cli::page::{Align, PageCell};
 use crate::cli::trouble::Trouble;
-use crate::cli::{Outcome, files};
-use crate::golden::Gist;
+use crate::cli::{CommandOutcome, files};
+use crate::golden::ReplaySummary;
 use crate::log::{self, Version};
 use crate::store;
 use crate::trace::{Digest, Table, TraceHeader};
@@ -47,7 +47,7 @@ struct ColumnInfo<'a> {
 }
 
 /// A trace without its rows.
-pub(super) struct Shape {
+pub(super) struct TraceShape {
     header: TraceHeader,
     digest: Digest,
     version: Version,
@@ -56,20 +56,20 @@ pub(super) struct Shape {
     tables: Vec<(Table, u64)>,
 }
 
-impl Shape {
-    pub(super) fn of_file(path: &Path) -> Result<Shape, Trouble> {
+impl TraceShape {
+    pub(super) fn of_file(path: &Path) -> Result<TraceShape, Trouble> {
         let fail = |error| Trouble::file(path, error);
         let mut reader = store::open_trace(path)?;
         let (header, version) = (reader.header().clone(), reader.format());
-        let mut gist = Gist::new(header.clone(), false);
+        let mut gist = ReplaySummary::new(header.clone(), false);
         while let Some(rows) = reader.next_rows().map_err(fail)? {
             gist.add(&rows);
         }
         let tables = store::open_trace(path)?.shapes().map_err(fail)?;
-        Ok(Shape { header, digest: gist.digest(), version, size_bytes: files::size_bytes(path), tables })
+        Ok(TraceShape { header, digest: gist.digest(), version, size_bytes: files::size_bytes(path), tables })
     }
 
-    pub(super) fn of_bytes(path: &Path, file: &[u8]) -> Result<Shape, Trouble> {
+    pub(super) fn of_bytes(path: &Path, file: &[u8]) -> Result<TraceShape, Trouble> {
         let trace = files::trace_in(path, file)?;
         let version =
             log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
@@ -79,10 +79,10 @@ impl Shape {
             (table, rows)
         };
         let tables = trace.tables.into_iter().map(with_rows).collect();
-        Ok(Shape { header: trace.header, digest, version, size_bytes, tables })
+        Ok(TraceShape { header: trace.header, digest, version, size_bytes, tables })
     }
 
-    pub(super) fn show(&self, path: &Path, output: &mut Output) -> Result<Outcome, Trouble> {
+    pub(super) fn show(&self, path: &Path, output: &mut Output) -> Result<CommandOutcome, Trouble> {
         let shown = TraceInfo {
             path,
             kind: "trace",
@@ -109,10 +109,10 @@ impl Shape {
             page.blank();
             let cells =
                 |t: &TableInfo<'_>| vec![t.name.into(), count(t.rows).into(), t.columns.len().to_string().into()];
-            let rows: Vec<Vec<Cell>> = shown.tables.iter().map(cells).collect();
+            let rows: Vec<Vec<PageCell>> = shown.tables.iter().map(cells).collect();
             page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Right)], &rows);
         })?;
-        Ok(Outcome::Done)
+        Ok(CommandOutcome::Done)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::trace::schema::shots;
 
 /// A shot that has different results in two replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Changed {
+pub(super) struct ChangedOutcome {
     /// The session time at which the server judged it, in the first replay.
     pub(super) at_us: i64,
     /// The shooter.
@@ -29,15 +29,15 @@ pub(super) struct Changed {
 }
 
 /// The common shots with different results, in the order of the first replay. For a projectile, its impact is compared.
-pub(super) fn changed(with: &Trace, without: &Trace) -> Vec<Changed> {
-    let (with, without) = (Shots::of(with), Shots::of(without));
-    let mut second: BTreeMap<(u32, u32, u32), &Shot> = BTreeMap::new();
+pub(super) fn changed(with: &Trace, without: &Trace) -> Vec<ChangedOutcome> {
+    let (with, without) = (ShotOutcomes::of(with), ShotOutcomes::of(without));
+    let mut second: BTreeMap<(u32, u32, u32), &ShotOutcome> = BTreeMap::new();
     for shot in &without.0 {
         second.insert(shot.key, shot);
     }
-    let differs = |first: &Shot| {
+    let differs = |first: &ShotOutcome| {
         let other = second.get(&first.key)?;
-        (first.outcome != other.outcome).then(|| Changed {
+        (first.outcome != other.outcome).then(|| ChangedOutcome {
             at_us: first.at_us,
             shooter: format!("p{}", first.key.0),
             command: first.key.1,
@@ -51,9 +51,9 @@ pub(super) fn changed(with: &Trace, without: &Trace) -> Vec<Changed> {
     with.0.iter().filter_map(differs).collect()
 }
 
-struct Shots(Vec<Shot>);
+struct ShotOutcomes(Vec<ShotOutcome>);
 
-struct Shot {
+struct ShotOutcome {
     /// Shooter, usercmd, index.
     key: (u32, u32, u32),
     at_us: i64,
@@ -63,8 +63,8 @@ struct Shot {
     outcome: String,
 }
 
-impl Shots {
-    fn of(trace: &Trace) -> Shots {
+impl ShotOutcomes {
+    fn of(trace: &Trace) -> ShotOutcomes {
         let shots = shots::Columns::of(trace);
         let outcome = |row: usize| match shots.target.get(row) {
             "none" => shots.reason.get(row).to_owned(),
@@ -76,7 +76,7 @@ impl Shots {
             "none" => shots.predicted_reason.get(row).to_owned(),
             target => format!("{} {target}", shots.predicted_reason.get(row)),
         };
-        let shot = |row: usize| Shot {
+        let shot = |row: usize| ShotOutcome {
             key: (shots.shooter[row], shots.command[row], shots.index[row]),
             at_us: shots.at_us[row],
             weapon: shots.weapon.get(row).to_owned(),
@@ -84,35 +84,35 @@ impl Shots {
             rewind_us: shots.rewind_us[row],
             outcome: outcome(row),
         };
-        Shots((0..shots.rows).map(shot).filter(|shot| shot.outcome != "not run").collect())
+        ShotOutcomes((0..shots.rows).map(shot).filter(|shot| shot.outcome != "not run").collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Column, Data, Table};
+    use crate::trace::{Column, ColumnData, Table};
 
     /// Shots of player 1 with usercmds 10, 11, ..., each at a target or at none.
     fn trace(targets: &[Option<&str>]) -> Trace {
         let rows = targets.len() as u32;
         let names = |of: for<'a> fn(&Option<&'a str>) -> &'a str| {
             let names: Vec<String> = targets.iter().map(|t| of(t).to_owned()).collect();
-            Data::Name { names, codes: (0..rows).collect() }
+            ColumnData::Name { names, codes: (0..rows).collect() }
         };
         let columns = [
-            ("shooter", Data::U32(vec![1; targets.len()])),
-            ("command", Data::U32((10..10 + rows).collect())),
-            ("index", Data::U32(vec![0; targets.len()])),
-            ("at_us", Data::I64((0..i64::from(rows)).collect())),
+            ("shooter", ColumnData::U32(vec![1; targets.len()])),
+            ("command", ColumnData::U32((10..10 + rows).collect())),
+            ("index", ColumnData::U32(vec![0; targets.len()])),
+            ("at_us", ColumnData::I64((0..i64::from(rows)).collect())),
             ("weapon", names(|_| "pistol")),
-            ("rewind_us", Data::I64(vec![150_000; targets.len()])),
+            ("rewind_us", ColumnData::I64(vec![150_000; targets.len()])),
             ("predicted_reason", names(|_| "hit")),
             ("predicted_target", names(|t| t.unwrap_or("p7"))),
             ("reason", names(|t| if t.is_some() { "hit" } else { "wide" })),
             ("target", names(|t| t.unwrap_or("none"))),
             ("hitgroup", names(|t| if t.is_some() { "chest" } else { "none" })),
-            ("damage", Data::I64(targets.iter().map(|t| if t.is_some() { 12 } else { 0 }).collect())),
+            ("damage", ColumnData::I64(targets.iter().map(|t| if t.is_some() { 12 } else { 0 }).collect())),
         ];
         let columns = columns.into_iter().map(|(name, data)| Column::new(name, data)).collect();
         Trace { tables: vec![Table::new("shots", columns)], ..Trace::default() }

@@ -1,17 +1,17 @@
 //! Describes whether a replay matches the recorded session.
 
-use super::{Hashes, OfSession, Report};
+use super::{HashReport, ReplayReport, SessionPart};
 use crate::cli::figures::count;
-use crate::cli::page::{BAD, GOOD, Mark, Page, UNSURE};
+use crate::cli::page::{BAD, GOOD, Page, TextStyle, UNSURE};
 use crate::units::{ClockTime, Micros};
 
-pub(super) fn print(page: &mut Page, report: &Report<'_>) {
-    let Hashes { compared, first_difference_tick, missing } = report.hashes;
+pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>) {
+    let HashReport { compared, first_difference_tick, missing } = report.hashes;
     if compared > 0 {
         let (style, text) = compared_in_words(report, compared, first_difference_tick);
         page.styled(style, &text);
     }
-    if let Some(OfSession { from_us, to_us }) = missing {
+    if let Some(SessionPart { from_us, to_us }) = missing {
         let [from, to] = [from_us, to_us].map(|at| ClockTime(Micros(at)));
         let text = format!(
             "A part is missing, from {from} to {to}: what is told of the time after it is not what was played."
@@ -20,7 +20,11 @@ pub(super) fn print(page: &mut Page, report: &Report<'_>) {
     }
 }
 
-fn compared_in_words(report: &Report<'_>, compared: u64, first_difference_tick: Option<u32>) -> (Mark, String) {
+fn compared_in_words(
+    report: &ReplayReport<'_>,
+    compared: u64,
+    first_difference_tick: Option<u32>,
+) -> (TextStyle, String) {
     match first_difference_tick {
         None if report.hashes.missing.is_some() => {
             (UNSURE, format!("  as recorded up to what is missing: {} tick hashes are the same", count(compared)))

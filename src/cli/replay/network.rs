@@ -2,11 +2,11 @@
 
 use crate::cli::figures::{count, counted, measure, share};
 use crate::cli::page::Page;
-use crate::summary::{Direction, Network};
+use crate::summary::{DirectionSummary, NetworkSummary};
 
-pub(super) fn print(page: &mut Page, network: &Network) {
+pub(super) fn print(page: &mut Page, network: &NetworkSummary) {
     page.heading("Network");
-    let one_way = |what: &str, way: &Direction| {
+    let one_way = |what: &str, way: &DirectionSummary| {
         let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
         let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
         let lost = match way.lost {

@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
-use super::recorded::Jumps;
+use super::recorded::JumpReport;
 use super::{Args, score};
 use crate::cli::files;
 use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::Trouble;
-use crate::drawing::{Drawing, Drawn};
+use crate::drawing::{Drawing, DrawingScore};
 use crate::engine::{Games, Playable, ScoringError, StreamError, SurveyedLog, can_be_read_twice, until_whole};
-use crate::fairness::{Fairness, Weighing};
-use crate::golden::Gist;
-use crate::log::{Options as LogOptions, write_trace_meanwhile};
+use crate::fairness::{Fairness, FairnessBuilder};
+use crate::golden::ReplaySummary;
+use crate::log::{WriterOptions as LogOptions, write_trace_meanwhile};
 use crate::record::{GapRecord, Header};
-use crate::replay::{HashDifference, Jumped, Options, Part, Ran, own_settings};
+use crate::replay::{HashDifference, Part, PlayerJumps, ReplayOptions, StreamReport, own_settings};
 use crate::report::Spreads;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
@@ -25,16 +25,16 @@ use crate::units::Micros;
 use crate::verify::Facts;
 
 /// The results of a replay.
-pub(super) struct Played {
+pub(super) struct ReplayResult {
     pub(super) header: Header,
     pub(super) trace: TraceHeader,
     pub(super) part: Option<Part>,
     pub(super) digest: Option<String>,
     pub(super) summary: Summary,
     pub(super) fairness: Fairness,
-    pub(super) drawn: Vec<Drawn>,
+    pub(super) drawn: Vec<DrawingScore>,
     pub(super) scores: Vec<ModeScore>,
-    pub(super) jumps: Vec<Jumps>,
+    pub(super) jumps: Vec<JumpReport>,
     /// The whole trace, if the replay ran in memory.
     pub(super) whole: Option<Trace>,
     pub(super) spreads: Page,
@@ -48,24 +48,24 @@ pub(super) struct Played {
 }
 
 /// Accumulates figures from the rows of a replay.
-struct Gathered {
-    gist: Gist,
-    weighing: Weighing,
+struct RowCollectors {
+    gist: ReplaySummary,
+    weighing: FairnessBuilder,
     drawing: Drawing,
     spreads: Spreads,
 }
 
-impl Gathered {
+impl RowCollectors {
     /// Starts with a replay that writes rows in groups.
-    fn new(header: TraceHeader) -> Gathered {
+    fn new(header: TraceHeader) -> RowCollectors {
         let spreads = Spreads::of(&header);
-        Gathered { spreads, ..Gathered::of_tables(header) }
+        RowCollectors { spreads, ..RowCollectors::of_tables(header) }
     }
 
     /// Starts with a replay that writes each table as a whole.
-    fn of_tables(header: TraceHeader) -> Gathered {
-        let (weighing, drawing) = (Weighing::of(&header), Drawing::of(&header));
-        Gathered { gist: Gist::new(header, false), weighing, drawing, spreads: Spreads::default() }
+    fn of_tables(header: TraceHeader) -> RowCollectors {
+        let (weighing, drawing) = (FairnessBuilder::of(&header), Drawing::of(&header));
+        RowCollectors { gist: ReplaySummary::new(header, false), weighing, drawing, spreads: Spreads::default() }
     }
 
     fn add(&mut self, rows: &Table) {
@@ -82,7 +82,7 @@ pub(super) fn play(
     args: &Args,
     trace: Option<&Target>,
     record: Option<&Target>,
-) -> Result<Played, Trouble> {
+) -> Result<ReplayResult, Trouble> {
     // Recording a run needs the session in memory, and a trace to a stream cannot be written twice.
     let as_read = record.is_none() && !trace.is_some_and(Target::is_stream);
     let surveyed = match as_read {
@@ -115,7 +115,7 @@ pub(super) fn play(
         summary.exercised = Facts::of_log(&log.header, &log.survey).completed(summary.exercised);
     }
     let SurveyedLog { header, .. } = log;
-    Ok(Played {
+    Ok(ReplayResult {
         header,
         part,
         digest: part.is_none().then(|| gathered.gist.digest().to_string()),
@@ -139,13 +139,18 @@ pub(super) fn play(
 
 /// How often players were moved on their own screens. Empty if clients predict nothing, because then every snapshot
 /// moves them without a correction.
-fn jumps(trace: &TraceHeader, jumped: &[Jumped]) -> Vec<Jumps> {
+fn jumps(trace: &TraceHeader, jumped: &[PlayerJumps]) -> Vec<JumpReport> {
     let is_off = |(key, value): &(String, String)| key == "prediction.mode" && value == "off";
-    if trace.settings.iter().any(is_off) { Vec::new() } else { Jumps::of(jumped) }
+    if trace.settings.iter().any(is_off) { Vec::new() } else { JumpReport::of(jumped) }
 }
 
 /// Scores the interpolation modes on a log that is read again.
-fn scores(game: &dyn Playable, args: &Args, log: &SurveyedLog, options: &Options) -> Result<Vec<ModeScore>, Trouble> {
+fn scores(
+    game: &dyn Playable,
+    args: &Args,
+    log: &SurveyedLog,
+    options: &ReplayOptions,
+) -> Result<Vec<ModeScore>, Trouble> {
     let settings = match &options.settings {
         Some(settings) => settings,
         None => &own_settings(&log.header)?,
@@ -174,18 +179,23 @@ fn survey(games: &Games, args: &Args) -> Result<Option<(SurveyedLog, Option<Part
     Ok(Some((if is_usable { log } else { log.from_its_beginning()? }, part)))
 }
 
-type Attempt<'a> = dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<Ran>, StreamError> + Sync + 'a;
+type ReplayAttempt<'a> =
+    dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<StreamReport>, StreamError> + Sync + 'a;
 
 /// Streams the replay, again with encoded datagrams if needed, and writes its trace if requested.
-fn streamed(args: &Args, attempt: &Attempt<'_>, trace: Option<&Target>) -> Result<(Gathered, Ran), Trouble> {
+fn streamed(
+    args: &Args,
+    attempt: &ReplayAttempt<'_>,
+    trace: Option<&Target>,
+) -> Result<(RowCollectors, StreamReport), Trouble> {
     let failed = |error| match error {
         StreamError::Read(error) => error.into(),
         StreamError::Replay(error) => Trouble::file(&args.log, error),
     };
     until_whole(&AtomicBool::new(false), |encoded| {
-        let mut gathered: Option<Gathered> = None;
+        let mut gathered: Option<RowCollectors> = None;
         let mut gather = |header: &TraceHeader, rows: &Table| {
-            gathered.get_or_insert_with(|| Gathered::new(header.clone())).add(rows);
+            gathered.get_or_insert_with(|| RowCollectors::new(header.clone())).add(rows);
         };
         let (ran, unnamed) = match trace {
             None => (attempt(encoded, &mut |header, rows| gather(header, &rows)), None),
@@ -220,7 +230,7 @@ fn whole(
     told: bool,
     trace: Option<&Target>,
     record: Option<&Target>,
-) -> Result<Played, Trouble> {
+) -> Result<ReplayResult, Trouble> {
     let log = match told {
         true => files::read_log_again(&args.log)?,
         false => files::read_log(&args.log)?,
@@ -245,7 +255,7 @@ fn whole(
         let again = again.map_err(|error| Trouble::file(&args.log, error))?;
         store::save_log(target, &again, LogOptions::whole())?;
     }
-    let mut gathered = Gathered::of_tables(replayed.trace.header.clone());
+    let mut gathered = RowCollectors::of_tables(replayed.trace.header.clone());
     replayed.trace.tables.iter().for_each(|table| gathered.add(table));
     let drawn = gathered.drawing.drawn();
     let scores = match drawn.is_empty() && part.is_none() {
@@ -256,7 +266,7 @@ fn whole(
     if part.is_none() {
         summary.exercised = Facts::of(&log.session).completed(summary.exercised);
     }
-    Ok(Played {
+    Ok(ReplayResult {
         hole: log.session.first_hole().copied(),
         length: part.map_or(log.session.duration(), length_of),
         header: log.session.header,
@@ -266,7 +276,7 @@ fn whole(
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,
-        jumps: jumps(&replayed.trace.header, &Jumped::of(&replayed.jumps)),
+        jumps: jumps(&replayed.trace.header, &PlayerJumps::of(&replayed.jumps)),
         spreads: gathered.spreads.page(),
         hashes_compared: replayed.hashes_compared,
         first_difference: replayed.first_difference,
@@ -290,7 +300,7 @@ fn length_of(part: Part) -> Micros {
     part.to - part.from
 }
 
-fn options(args: &Args, header: &Header, part: Option<Part>) -> Result<(Options, Vec<String>), Trouble> {
+fn options(args: &Args, header: &Header, part: Option<Part>) -> Result<(ReplayOptions, Vec<String>), Trouble> {
     let (options, changed) = args.what_if.options(header)?;
-    Ok((Options { network: true, sizes: args.sizes, part, ..options }, changed))
+    Ok((ReplayOptions { network: true, sizes: args.sizes, part, ..options }, changed))
 }

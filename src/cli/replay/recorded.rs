@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cli::figures::{count, measure, ms, share};
-use crate::cli::page::{Align, Cell, Page};
-use crate::replay::Jumped;
-use crate::stats::{Counted, Spread};
+use crate::cli::page::{Align, Page, PageCell};
+use crate::replay::PlayerJumps;
+use crate::stats::{CountedValues, Spread};
 use crate::trace::Trace;
 use crate::trace::schema::shots;
 
 /// The visible corrections of a player's own position.
 #[derive(Serialize)]
-pub(super) struct Jumps {
+pub(super) struct JumpReport {
     player: u16,
     /// The number of visible corrections.
     count: usize,
@@ -24,24 +24,24 @@ pub(super) struct Jumps {
 /// The maximum number of players in the text output. The JSON has all players.
 const MOST_PLAYERS: usize = 8;
 
-impl Jumps {
+impl JumpReport {
     /// Smaller corrections are invisible. Quake III's clients do not count them either (`cg_showmiss`).
     const LEAST_UNITS: f32 = 0.1;
 
-    pub(super) fn of(jumped: &[Jumped]) -> Vec<Jumps> {
-        let of_player = |Jumped { player, units }: &Jumped| {
-            let mut seen = Counted::default();
+    pub(super) fn of(jumped: &[PlayerJumps]) -> Vec<JumpReport> {
+        let of_player = |PlayerJumps { player, units }: &PlayerJumps| {
+            let mut seen = CountedValues::default();
             let mut count = 0;
             for (units, times) in units.iter().filter(|(units, _)| *units > Self::LEAST_UNITS) {
                 count += times as usize;
                 (0..times).for_each(|_| seen.add(units));
             }
-            Some(Jumps { player: player.0, count, units: seen.spread()? })
+            Some(JumpReport { player: player.0, count, units: seen.spread()? })
         };
         jumped.iter().filter_map(of_player).collect()
     }
 
-    pub(super) fn print(page: &mut Page, jumps: &[Jumps]) {
+    pub(super) fn print(page: &mut Page, jumps: &[JumpReport]) {
         if jumps.is_empty() {
             return;
         }
@@ -51,10 +51,14 @@ impl Jumps {
         ));
         let right = Align::Right;
         let head = [("", Align::Left), ("times", right), ("p50", right), ("p95", right), ("greatest", right)];
-        let row = |jumps: &Jumps| -> Vec<Cell> {
+        let row = |jumps: &JumpReport| -> Vec<PageCell> {
             let Spread { p50, p95, max } = jumps.units;
             let units = [p50, p95, max].map(measure);
-            [format!("p{}", jumps.player), count(jumps.count as u64)].into_iter().chain(units).map(Cell::from).collect()
+            [format!("p{}", jumps.player), count(jumps.count as u64)]
+                .into_iter()
+                .chain(units)
+                .map(PageCell::from)
+                .collect()
         };
         page.table(&head, &jumps.iter().take(MOST_PLAYERS).map(row).collect::<Vec<_>>());
     }
@@ -62,7 +66,7 @@ impl Jumps {
 
 /// A hit that another server reported.
 #[derive(Serialize)]
-pub(super) struct Hit {
+pub(super) struct RejudgedHit {
     shooter: u32,
     command: u32,
     /// The index of the hit within its usercmd.
@@ -83,12 +87,12 @@ pub(super) struct Hit {
     view_error_units: Option<f32>,
 }
 
-impl Hit {
+impl RejudgedHit {
     /// A shot that misses by no more than this counts as a hit. Coordinates are single-precision, and maps are large.
     const THROUGH_UNITS: f32 = 0.01;
 
     /// The reported hits of hitscan weapons.
-    pub(super) fn of(trace: &Trace) -> Vec<Hit> {
+    pub(super) fn of(trace: &Trace) -> Vec<RejudgedHit> {
         let shots = shots::Columns::of(trace);
         let measure = |column: &[f32], row: usize| column.get(row).copied().filter(|value| !value.is_nan());
         let given = (0..shots.rows).zip(shots.given_target.iter()).filter(|(_, target)| *target != "none");
@@ -96,7 +100,7 @@ impl Hit {
         let hit = |(row, target): (usize, &str)| {
             let at_present = shots.present_target.get(row);
             let off_units = measure(shots.off_units, row);
-            Some(Hit {
+            Some(RejudgedHit {
                 shooter: *shots.shooter.get(row)?,
                 command: *shots.command.get(row)?,
                 index: *shots.index.get(row)?,
@@ -119,8 +123,8 @@ impl Hit {
     }
 
     /// Whether the shots of all hits are unknown. Then nothing is known about missed shots either.
-    pub(super) fn are_of_no_shot(hits: &[Hit]) -> bool {
-        let known = |hit: &Hit| hit.rewind_us != 0 || hit.at_present.is_some() || hit.off_units.is_some();
+    pub(super) fn are_of_no_shot(hits: &[RejudgedHit]) -> bool {
+        let known = |hit: &RejudgedHit| hit.rewind_us != 0 || hit.at_present.is_some() || hit.off_units.is_some();
         !hits.is_empty() && !hits.iter().any(known)
     }
 
@@ -128,12 +132,12 @@ impl Hit {
         self.at_present.as_ref().is_some_and(|target| *target == self.target || self.target == "?")
     }
 
-    pub(super) fn print(page: &mut Page, hits: &[Hit]) {
+    pub(super) fn print(page: &mut Page, hits: &[RejudgedHit]) {
         if hits.is_empty() {
             return;
         }
         page.heading("Hits that the server gave, judged again as it judges: the same target is hit");
-        if Hit::are_of_no_shot(hits) {
+        if RejudgedHit::are_of_no_shot(hits) {
             let text = "none of the {} could be: no shot is known without the map that was played, which `hitreg import quake3-udp` takes by --map";
             page.note(2, &text.replace("{}", &count(hits.len() as u64)));
             return;
@@ -148,22 +152,23 @@ impl Hit {
             ("view error p50", right),
             ("p95", right),
         ];
-        let mut by_weapon: BTreeMap<&str, Vec<&Hit>> = BTreeMap::new();
+        let mut by_weapon: BTreeMap<&str, Vec<&RejudgedHit>> = BTreeMap::new();
         for hit in hits {
             by_weapon.entry(&hit.weapon).or_default().push(hit);
         }
-        let row = |name: &str, hits: &[&Hit]| -> Vec<Cell> {
-            let of = |is_one: fn(&Hit) -> bool| {
+        let row = |name: &str, hits: &[&RejudgedHit]| -> Vec<PageCell> {
+            let of = |is_one: fn(&RejudgedHit) -> bool| {
                 share(hits.iter().filter(|hit| is_one(hit)).count() as u64, hits.len() as u64)
             };
             let error = Spread::of(hits.iter().filter_map(|hit| hit.view_error_units));
             let error = error.map_or(["-"; 2].map(str::to_owned), |error| [error.p50, error.p95].map(measure));
-            let within = |hit: &Hit| hit.beyond_spread_units.is_some_and(|off| off <= Hit::THROUGH_UNITS);
+            let within =
+                |hit: &RejudgedHit| hit.beyond_spread_units.is_some_and(|off| off <= RejudgedHit::THROUGH_UNITS);
             let shares = [of(|hit| hit.is_explained()), of(within), of(|hit| hit.hits_at_present())];
             let cells = [name.to_owned(), count(hits.len() as u64)].into_iter().chain(shares).chain(error);
-            cells.map(Cell::from).collect()
+            cells.map(PageCell::from).collect()
         };
-        let mut rows: Vec<Vec<Cell>> = by_weapon.iter().map(|(weapon, hits)| row(weapon, hits)).collect();
+        let mut rows: Vec<Vec<PageCell>> = by_weapon.iter().map(|(weapon, hits)| row(weapon, hits)).collect();
         rows.push(row("all", &hits.iter().collect::<Vec<_>>()));
         page.table(&head, &rows);
         let mut others = hits.iter().filter(|hit| !hit.is_explained());

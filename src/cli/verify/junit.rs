@@ -9,7 +9,7 @@ use crate::cli::replay::exercised;
 use crate::cli::trouble::Trouble;
 use crate::engine::LogReport;
 use crate::store::{self, Target};
-use crate::verify::Verdict;
+use crate::verify::LogVerdict;
 
 /// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped.
 pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), Trouble> {
@@ -28,15 +28,15 @@ pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), Trouble> 
 
 fn status(log: &LogReport) -> TestCaseStatus {
     let mut status = match log.verdict {
-        Verdict::Same | Verdict::Accepted => return TestCaseStatus::success(),
-        Verdict::Untestable => TestCaseStatus::skipped(),
-        Verdict::Differs => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Verdict::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
+        LogVerdict::Same | LogVerdict::Accepted => return TestCaseStatus::success(),
+        LogVerdict::Untestable => TestCaseStatus::skipped(),
+        LogVerdict::Differs => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        LogVerdict::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
     let detail = log.detail.as_deref().unwrap_or_default();
     let difference = log.difference.as_ref().map_or(String::new(), |difference| format!("\n{difference}"));
     status.set_type(word(log.verdict)).set_message(detail);
-    if log.verdict != Verdict::Untestable {
+    if log.verdict != LogVerdict::Untestable {
         status.set_description(format!("{detail}{difference}"));
     }
     status

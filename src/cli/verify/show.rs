@@ -3,16 +3,16 @@
 
 use std::path::Path;
 
-use super::{Report, word};
+use super::{VerifyReport, word};
 use crate::cli::figures::{count, counted};
-use crate::cli::page::{BAD, Cell, FAINT, GOOD, Page, UNSURE};
+use crate::cli::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
 use crate::cli::replay::exercised;
 use crate::engine::{Golden, LogReport};
-use crate::text_diff::{Of, TextDiff};
-use crate::verify::{THREADS, Verdict, Why};
+use crate::text_diff::{LineOrigin, TextDiff};
+use crate::verify::{LogVerdict, THREADS, VerdictReason};
 
 /// The level of detail.
-pub(super) struct Style<'a> {
+pub(super) struct Verbosity<'a> {
     pub(super) quiet: bool,
     pub(super) verbose: bool,
     /// The command line name of this program.
@@ -21,44 +21,44 @@ pub(super) struct Style<'a> {
     pub(super) build: Option<&'a Path>,
 }
 
-pub(super) fn print(page: &mut Page, report: &Report, style: &Style<'_>) {
+pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_>) {
     let mut logs: Vec<&LogReport> = report.logs.iter().collect();
     logs.sort_by_key(|log| log.verdict);
     let is_long = style.verbose || logs.len() == 1;
     for log in logs {
         match log.verdict {
-            Verdict::Same if style.quiet => {}
-            Verdict::Same if !is_long => print_line(page, log),
+            LogVerdict::Same if style.quiet => {}
+            LogVerdict::Same if !is_long => print_line(page, log),
             _ => print_log(page, log, style),
         }
     }
     for golden in &report.orphans {
-        page.parts(vec![Cell::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
+        page.parts(vec![PageCell::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
         page.paragraph(11, "there is no log beside this golden");
     }
-    if !style.quiet || report.verdict != Verdict::Same {
+    if !style.quiet || report.verdict != LogVerdict::Same {
         page.blank();
         page.line(&tally(&report.logs));
     }
 }
 
-fn head(log: &LogReport) -> Vec<Cell> {
+fn head(log: &LogReport) -> Vec<PageCell> {
     let style = match log.verdict {
-        Verdict::Same | Verdict::Accepted => GOOD,
-        Verdict::Untestable => UNSURE,
-        Verdict::Differs | Verdict::Broken => BAD,
+        LogVerdict::Same | LogVerdict::Accepted => GOOD,
+        LogVerdict::Untestable => UNSURE,
+        LogVerdict::Differs | LogVerdict::Broken => BAD,
     };
-    vec![Cell::styled(style, format!("{:<11}", word(log.verdict))), log.path.display().to_string().into()]
+    vec![PageCell::styled(style, format!("{:<11}", word(log.verdict))), log.path.display().to_string().into()]
 }
 
 fn print_line(page: &mut Page, log: &LogReport) {
     let mut parts = head(log);
     let figures = format!("  {}, {}", counted(log.exercised.ticks, "tick"), counted(log.exercised.hits, "hit"));
-    parts.push(Cell::styled(FAINT, figures));
+    parts.push(PageCell::styled(FAINT, figures));
     page.parts(parts);
 }
 
-fn print_log(page: &mut Page, log: &LogReport, style: &Style<'_>) {
+fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
     page.parts(head(log));
     if log.digest.is_some() || log.legs.is_some() {
         page.paragraph(11, &exercised(&log.exercised));
@@ -72,7 +72,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Style<'_>) {
     }
     for (place, next) in next(log, style).into_iter().enumerate() {
         let label = if place == 0 { "           next: " } else { "           then: " };
-        page.parts(vec![Cell::styled(FAINT, label), next.into()]);
+        page.parts(vec![PageCell::styled(FAINT, label), next.into()]);
     }
 }
 
@@ -106,20 +106,21 @@ fn compared(log: &LogReport) -> String {
 pub(in crate::cli) const MOST_LINES: usize = 30;
 
 /// The commands to run next, in order.
-fn next(log: &LogReport, style: &Style<'_>) -> Vec<String> {
-    let Some(why) = log.why.filter(|why| log.verdict == Verdict::Differs || *why == Why::NeedsGolden) else {
+fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<String> {
+    let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden)
+    else {
         return Vec::new();
     };
     let (program, path) = (style.program, log.path.display());
     let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", build.display()));
     let accept = || format!("{program} verify {path}{} --accept", with("--build"));
     match why {
-        Why::Golden if log.golden == Golden::Proposed => vec![format!("{program} review {path}")],
+        VerdictReason::Golden if log.golden == Golden::Proposed => vec![format!("{program} review {path}")],
         // Side A of these comparisons is this program, so it must play the game.
-        Why::Golden if !log.plays_here => vec![accept()],
-        Why::RecordedState if !log.plays_here => Vec::new(),
+        VerdictReason::Golden if !log.plays_here => vec![accept()],
+        VerdictReason::RecordedState if !log.plays_here => Vec::new(),
         // A golden has no rows, so the commands show the changes in the shots of the replay.
-        Why::Golden => {
+        VerdictReason::Golden => {
             let shot = log.difference.as_ref().and_then(changed_shot);
             let look = match (shot, style.build) {
                 (Some(shot), None) => format!("{program} why {path} {shot}"),
@@ -127,22 +128,22 @@ fn next(log: &LogReport, style: &Style<'_>) -> Vec<String> {
             };
             vec![look, accept()]
         }
-        Why::NeedsGolden => vec![accept()],
-        Why::RecordedState => vec![format!("{program} bisect ticks {path}{}", with("--b"))],
-        Why::Rollback => vec![format!("{program} verify {path} --rollback 1")],
-        Why::Replays
-        | Why::NoGolden
-        | Why::Hole
-        | Why::NothingCompared
-        | Why::NotReplayed
-        | Why::Contradiction
-        | Why::Unreadable => Vec::new(),
+        VerdictReason::NeedsGolden => vec![accept()],
+        VerdictReason::RecordedState => vec![format!("{program} bisect ticks {path}{}", with("--b"))],
+        VerdictReason::Rollback => vec![format!("{program} verify {path} --rollback 1")],
+        VerdictReason::Replays
+        | VerdictReason::NoGolden
+        | VerdictReason::Hole
+        | VerdictReason::NothingCompared
+        | VerdictReason::NotReplayed
+        | VerdictReason::Contradiction
+        | VerdictReason::Unreadable => Vec::new(),
     }
 }
 
 /// The first changed shot of the replay in a golden's difference, named as in `hitreg why`: `p1#197`.
 fn changed_shot(difference: &TextDiff) -> Option<String> {
-    let replayed = difference.lines.iter().filter(|line| line.of == Of::After);
+    let replayed = difference.lines.iter().filter(|line| line.of == LineOrigin::After);
     let mut names = replayed.filter_map(|line| {
         let text: String = line.words.iter().map(|words| words.text.as_str()).collect();
         let mut words = text.strip_prefix("tick ")?.split_whitespace().skip(1);
@@ -154,7 +155,8 @@ fn changed_shot(difference: &TextDiff) -> Option<String> {
 
 fn tally(logs: &[LogReport]) -> String {
     let number = |verdict| logs.iter().filter(|log| log.verdict == verdict).count() as u64;
-    let verdicts = [Verdict::Same, Verdict::Accepted, Verdict::Differs, Verdict::Untestable, Verdict::Broken];
+    let verdicts =
+        [LogVerdict::Same, LogVerdict::Accepted, LogVerdict::Differs, LogVerdict::Untestable, LogVerdict::Broken];
     let parts: Vec<String> = verdicts
         .into_iter()
         .filter(|verdict| number(*verdict) > 0)

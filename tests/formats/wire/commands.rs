@@ -5,8 +5,8 @@ use hitreg::packet::ClientPacket;
 use hitreg::units::{CommandSeq, Micros, SnapshotSeq};
 use hitreg::usercmd::{Input, Usercmd};
 use hitreg::wire::{
-    ClientMessage, ClientReference, CommandsError, DecodeError, Perceived, Request, What, Wrapping16, decode_commands,
-    decode_request, encode_commands, encode_request,
+    ClientMessage, ClientReference, ClientRequest, CommandsError, DecodeError, PerceivedAvatar, RequestKind,
+    Wrapping16, decode_commands, decode_request, encode_commands, encode_request,
 };
 use proptest::prelude::*;
 
@@ -35,8 +35,8 @@ prop_compose! {
         ack in any::<u32>(), before in prop_oneof![Just(u32::MAX), any::<u32>()],
         perceived in prop_oneof![
             Just(None),
-            any::<u32>().prop_map(|hash| Some(Perceived::Hash(hash))),
-            prop::array::uniform3(-8_388_608i32..8_388_608).prop_map(|o| Some(Perceived::OriginEighths(o))),
+            any::<u32>().prop_map(|hash| Some(PerceivedAvatar::Hash(hash))),
+            prop::array::uniform3(-8_388_608i32..8_388_608).prop_map(|o| Some(PerceivedAvatar::OriginEighths(o))),
         ],
     ) -> ClientMessage {
         let commands = commands.into_iter().zip(first..).map(|(c, seq)| Usercmd { seq: CommandSeq(seq), ..c }).collect();
@@ -76,11 +76,11 @@ proptest! {
     fn requests_come_back(number in any::<u16>(), a in any::<u8>(), b in any::<u8>(), text in "\\PC{0,120}") {
         let text: String = text.chars().take_while({ let mut n = 0; move |c| { n += c.len_utf8(); n <= 127 } }).collect();
         for what in [
-            What::ChatOoc { channel: a, text: text.clone() },
-            What::ChatIc { style: a, language: b, text: text.clone() },
-            What::Game { bytes: text.clone().into_bytes() },
+            RequestKind::ChatOoc { channel: a, text: text.clone() },
+            RequestKind::ChatIc { style: a, language: b, text: text.clone() },
+            RequestKind::Game { bytes: text.clone().into_bytes() },
         ] {
-            let request = Request { number: Wrapping16(number), what };
+            let request = ClientRequest { number: Wrapping16(number), what };
             prop_assert_eq!(decode_request(&encode_request(&request)), Ok(request));
         }
     }
@@ -88,9 +88,9 @@ proptest! {
 
 #[test]
 fn texts_are_cut_at_a_character() {
-    let what = What::ChatOoc { channel: 0, text: "ä".repeat(100) };
-    let request = decode_request(&encode_request(&Request { number: Wrapping16(1), what })).expect("it is whole");
-    assert_eq!(request.what, What::ChatOoc { channel: 0, text: "ä".repeat(63) });
+    let what = RequestKind::ChatOoc { channel: 0, text: "ä".repeat(100) };
+    let request = decode_request(&encode_request(&ClientRequest { number: Wrapping16(1), what })).expect("it is whole");
+    assert_eq!(request.what, RequestKind::ChatOoc { channel: 0, text: "ä".repeat(63) });
 }
 
 #[test]
@@ -117,14 +117,14 @@ fn hashes_tell_whether_client_and_server_agree() {
     let body = Runner { origin: Vec3::new(1.0, 2.0, 3.0), ..Runner::default() };
     let squinting = Runner { view_ofs_z: 28.0, ..body };
     let off = Runner { origin: Vec3::new(1.0, 2.0, 3.000_000_2), ..body };
-    assert_eq!(Perceived::hash(&body), Perceived::hash(&squinting));
-    assert_ne!(Perceived::hash(&body), Perceived::hash(&off));
+    assert_eq!(PerceivedAvatar::hash(&body), PerceivedAvatar::hash(&squinting));
+    assert_ne!(PerceivedAvatar::hash(&body), PerceivedAvatar::hash(&off));
 }
 
 #[test]
 fn quantised_origins_are_to_the_nearest_eighth() {
     let origin = Vec3::new(100.06, -3.07, 1e9);
-    assert_eq!(Perceived::origin(origin), Perceived::OriginEighths([800, -25, 8_388_352]));
+    assert_eq!(PerceivedAvatar::origin(origin), PerceivedAvatar::OriginEighths([800, -25, 8_388_352]));
     let far = Vec3::new(-1e9, -1_048_544.0, 1_048_543.0);
-    assert_eq!(Perceived::origin(far), Perceived::OriginEighths([-8_388_352, -8_388_352, 8_388_344]));
+    assert_eq!(PerceivedAvatar::origin(far), PerceivedAvatar::OriginEighths([-8_388_352, -8_388_352, 8_388_344]));
 }

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use hitreg::rng::Rng;
 use hitreg::units::{Micros, PlayerId, Seed};
 use hitreg::wire::{
-    ASKED_BYTES_MAX, Accepted, ClientConnection, ConnectOptions, Connecting, DecodeError, Endpoint, EndpointOptions,
-    Ignored, Incoming, Key, Leaving, MessageType, Outcome, Refusal, ServerConnection, ServerEvent, Unusable, VERSION,
-    WELCOME_BYTES_MAX, Waiting, encode_disconnect, message_type, seal,
+    ASKED_BYTES_MAX, AcceptedConnection, ClientConnection, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError,
+    Endpoint, EndpointOptions, IgnoredReason, IncomingMessage, Key, LeaveReason, MessageType, ReadyCount, Refusal,
+    ServerConnection, ServerEvent, UnusableDatagram, VERSION, WELCOME_BYTES_MAX, encode_disconnect, message_type, seal,
 };
 
 use super::runners::Runner;
@@ -38,8 +38,8 @@ fn connect(
     salt: u64,
     start: Micros,
     loss: f64,
-) -> (Outcome, Vec<u8>) {
-    let mut connecting = Connecting::new(ConnectOptions::new(game), salt, start);
+) -> (ConnectOutcome, Vec<u8>) {
+    let mut connecting = ConnectMachine::new(ConnectOptions::new(game), salt, start);
     let mut rng = Rng::new(Seed(salt), 0);
     let mut last = Vec::new();
     let mut now = start;
@@ -49,7 +49,7 @@ fn connect(
             last.clone_from(&datagram);
             if !rng.chance(loss) {
                 let reply = match endpoint.handle_datagram(now, from, &datagram) {
-                    Incoming::Reply(reply) | Incoming::Joined { reply, .. } => Some(reply),
+                    IncomingMessage::Reply(reply) | IncomingMessage::Joined { reply, .. } => Some(reply),
                     _ => None,
                 };
                 if let Some(reply) = reply.filter(|_| !rng.chance(loss)) {
@@ -64,9 +64,9 @@ fn connect(
     }
 }
 
-pub(crate) fn join(endpoint: &mut Endpoint, from: SocketAddr, salt: u64, start: Micros) -> Accepted {
+pub(crate) fn join(endpoint: &mut Endpoint, from: SocketAddr, salt: u64, start: Micros) -> AcceptedConnection {
     match connect(endpoint, from, "discs", salt, start, 0.0).0 {
-        Outcome::Accepted(accepted) => accepted,
+        ConnectOutcome::Accepted(accepted) => accepted,
         other => panic!("{other:?}"),
     }
 }
@@ -89,21 +89,24 @@ fn what_a_client_asks_for_comes_with_it_and_it_is_told_what_it_gets() {
     let mut endpoint = endpoint(2);
     let asked: Vec<u8> = (0..=255).cycle().take(ASKED_BYTES_MAX).collect();
     let options = ConnectOptions { asked: asked.clone(), ..ConnectOptions::new("discs") };
-    let mut connecting = Connecting::new(options, 7, ms(0));
+    let mut connecting = ConnectMachine::new(options, 7, ms(0));
     let request = connecting.poll_datagram(ms(0)).expect("it is due");
-    let Incoming::Reply(challenge) = endpoint.handle_datagram(ms(0), address(1, 1), &request) else { panic!("none") };
+    let IncomingMessage::Reply(challenge) = endpoint.handle_datagram(ms(0), address(1, 1), &request) else {
+        panic!("none")
+    };
     connecting.handle_datagram(ms(0), &challenge);
     let confirm = connecting.poll_datagram(ms(0)).expect("it is due");
-    let Incoming::Joined { player, asked: heard, .. } = endpoint.handle_datagram(ms(1), address(1, 1), &confirm) else {
+    let IncomingMessage::Joined { player, asked: heard, .. } = endpoint.handle_datagram(ms(1), address(1, 1), &confirm)
+    else {
         panic!("no place")
     };
     assert_eq!(heard, asked);
     assert!(endpoint.welcome(PlayerId(1), vec![1]).is_none(), "nobody is there");
     let told = endpoint.welcome(player, vec![3; 9]).expect("its place");
     // The answer is lost, and the same one comes to the repeated confirm.
-    assert_eq!(endpoint.handle_datagram(ms(300), address(1, 1), &confirm), Incoming::Reply(told.clone()));
+    assert_eq!(endpoint.handle_datagram(ms(300), address(1, 1), &confirm), IncomingMessage::Reply(told.clone()));
     connecting.handle_datagram(ms(301), &told);
-    let Some(Outcome::Accepted(accepted)) = connecting.outcome() else { panic!("no place") };
+    let Some(ConnectOutcome::Accepted(accepted)) = connecting.outcome() else { panic!("no place") };
     assert_eq!((accepted.player, &accepted.welcome), (player, &vec![3; 9]));
     assert_eq!(
         join(&mut endpoint, address(1, 2), 8, ms(400)).welcome,
@@ -117,30 +120,33 @@ fn a_bad_line_only_takes_longer() {
     let mut endpoint = endpoint(200);
     for salt in 0..100 {
         let (outcome, _) = connect(&mut endpoint, address(2, salt as u16), "discs", salt, ms(0), 0.4);
-        assert!(matches!(outcome, Outcome::Accepted(_)), "{outcome:?}");
+        assert!(matches!(outcome, ConnectOutcome::Accepted(_)), "{outcome:?}");
     }
     assert_eq!(endpoint.players().count(), 100, "no attempt takes two places");
     let (outcome, _) = connect(&mut endpoint, address(3, 1), "discs", 5, ms(0), 1.0);
-    assert_eq!(outcome, Outcome::Silent);
+    assert_eq!(outcome, ConnectOutcome::Silent);
 }
 
 #[test]
 fn refusals_say_why() {
     let mut endpoint = endpoint(1);
     let (outcome, _) = connect(&mut endpoint, address(1, 1), "chess", 1, ms(0), 0.0);
-    assert_eq!(outcome, Outcome::Refused(Refusal::Game { server: "discs".to_owned() }));
+    assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Game { server: "discs".to_owned() }));
     let player = join(&mut endpoint, address(1, 2), 2, ms(0)).player;
     endpoint.keep(player);
     let (outcome, _) = connect(&mut endpoint, address(1, 3), "discs", 3, ms(0), 0.0);
-    assert_eq!(outcome, Outcome::Refused(Refusal::Full { places: 1 }));
+    assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Full { places: 1 }));
 
-    let mut request = Connecting::new(ConnectOptions::new("discs"), 4, ms(0)).poll_datagram(ms(0)).expect("it is due");
+    let mut request =
+        ConnectMachine::new(ConnectOptions::new("discs"), 4, ms(0)).poll_datagram(ms(0)).expect("it is due");
     request[5] = 99;
-    let Incoming::Reply(reply) = endpoint.handle_datagram(ms(0), address(1, 4), &request) else { panic!("no answer") };
-    let mut connecting = Connecting::new(ConnectOptions::new("discs"), 4, ms(0));
+    let IncomingMessage::Reply(reply) = endpoint.handle_datagram(ms(0), address(1, 4), &request) else {
+        panic!("no answer")
+    };
+    let mut connecting = ConnectMachine::new(ConnectOptions::new("discs"), 4, ms(0));
     connecting.handle_datagram(ms(0), &reply);
-    assert_eq!(connecting.outcome(), Some(&Outcome::Refused(Refusal::Version { server: VERSION })));
-    let Some(Outcome::Refused(why)) = connecting.outcome() else { panic!("it was refused") };
+    assert_eq!(connecting.outcome(), Some(&ConnectOutcome::Refused(Refusal::Version { server: VERSION })));
+    let Some(ConnectOutcome::Refused(why)) = connecting.outcome() else { panic!("it was refused") };
     assert_eq!(why.to_string(), "the server speaks version 5 of the protocol, this client version 5");
 }
 
@@ -151,16 +157,16 @@ fn a_closed_endpoint_lets_nobody_in_and_keeps_who_is_there() {
     endpoint.keep(player);
     endpoint.close();
     let (outcome, _) = connect(&mut endpoint, address(1, 2), "discs", 2, ms(10), 0.0);
-    assert_eq!(outcome, Outcome::Refused(Refusal::Begun));
+    assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Begun));
     assert_eq!(endpoint.address(player), Some(address(1, 1)));
 }
 
 #[test]
 fn a_made_up_address_gets_no_session() {
     let mut endpoint = endpoint(4);
-    let mut connecting = Connecting::new(ConnectOptions::new("discs"), 1, ms(0));
+    let mut connecting = ConnectMachine::new(ConnectOptions::new("discs"), 1, ms(0));
     let request = connecting.poll_datagram(ms(0)).expect("it is due");
-    let Incoming::Reply(challenge) = endpoint.handle_datagram(ms(0), address(1, 1), &request) else {
+    let IncomingMessage::Reply(challenge) = endpoint.handle_datagram(ms(0), address(1, 1), &request) else {
         panic!("no answer")
     };
     connecting.handle_datagram(ms(1), &challenge);
@@ -176,31 +182,34 @@ fn a_made_up_address_gets_no_session() {
         (ms(17_000), address(1, 1), &confirm),
     ] {
         let incoming = endpoint.handle_datagram(now, from, datagram);
-        assert!(matches!(incoming, Incoming::Reply(_)), "{incoming:?}");
+        assert!(matches!(incoming, IncomingMessage::Reply(_)), "{incoming:?}");
         assert_eq!(endpoint.players().count(), 0);
     }
-    assert!(matches!(endpoint.handle_datagram(ms(7_000), address(1, 1), &confirm), Incoming::Joined { .. }));
+    assert!(matches!(endpoint.handle_datagram(ms(7_000), address(1, 1), &confirm), IncomingMessage::Joined { .. }));
 }
 
 #[test]
 fn repeats_of_a_confirm_change_nothing() {
     let mut endpoint = endpoint(4);
     let (outcome, confirm) = connect(&mut endpoint, address(1, 1), "discs", 1, ms(0), 0.0);
-    let Outcome::Accepted(session) = outcome else { panic!("{outcome:?}") };
-    let farewell = seal(session.key, encode_disconnect(Leaving::Done));
+    let ConnectOutcome::Accepted(session) = outcome else { panic!("{outcome:?}") };
+    let farewell = seal(session.key, encode_disconnect(LeaveReason::Done));
     // While the session lasts the client may not have heard; once it is over it is an enemy who repeats it.
-    assert!(matches!(endpoint.handle_datagram(ms(5), address(1, 1), &confirm), Incoming::Reply(_)));
+    assert!(matches!(endpoint.handle_datagram(ms(5), address(1, 1), &confirm), IncomingMessage::Reply(_)));
     let mut connection = ServerConnection::<Runner>::new(session.key, PlayerId(0), 4, ms(0));
-    assert_eq!(endpoint.handle_datagram(ms(6), address(1, 1), &farewell), Incoming::Connection(PlayerId(0)));
-    assert_eq!(connection.handle_datagram(ms(6), &farewell), Ok(ServerEvent::Left(Leaving::Done)));
+    assert_eq!(endpoint.handle_datagram(ms(6), address(1, 1), &farewell), IncomingMessage::Connection(PlayerId(0)));
+    assert_eq!(connection.handle_datagram(ms(6), &farewell), Ok(ServerEvent::Left(LeaveReason::Done)));
     endpoint.free(ms(6), PlayerId(0));
-    assert_eq!(endpoint.handle_datagram(ms(7), address(1, 1), &confirm), Incoming::Ignored(Ignored::Over));
+    assert_eq!(endpoint.handle_datagram(ms(7), address(1, 1), &confirm), IncomingMessage::Ignored(IgnoredReason::Over));
     // The client itself may come back, and its farewell of old does not throw it out.
     let again = join(&mut endpoint, address(1, 1), 2, ms(8));
     assert_eq!(again.player, PlayerId(0));
     let mut connection = ServerConnection::<Runner>::new(again.key, PlayerId(0), 4, ms(8));
-    assert_eq!(connection.handle_datagram(ms(20), &farewell), Err(Unusable::NotOurs(DecodeError::WrongSeal)));
-    assert_eq!(endpoint.handle_datagram(ms(21), address(1, 1), &confirm), Incoming::Ignored(Ignored::Over));
+    assert_eq!(connection.handle_datagram(ms(20), &farewell), Err(UnusableDatagram::NotOurs(DecodeError::WrongSeal)));
+    assert_eq!(
+        endpoint.handle_datagram(ms(21), address(1, 1), &confirm),
+        IncomingMessage::Ignored(IgnoredReason::Over)
+    );
     // Starting anew without a farewell takes the same place, with a new key.
     let anew = join(&mut endpoint, address(1, 1), 3, ms(30));
     assert_eq!(anew.player, PlayerId(0));
@@ -212,15 +221,18 @@ fn only_the_seal_makes_a_datagram_count() {
     let mut endpoint = endpoint(4);
     let place = join(&mut endpoint, address(1, 1), 1, ms(0));
     let mut connection = ServerConnection::<Runner>::new(place.key, place.player, 4, ms(0));
-    let sealed = seal(place.key, hitreg::wire::encode_waiting(Waiting { ready: 1, places: 1 }));
-    assert_eq!(endpoint.handle_datagram(ms(1), address(1, 1), &sealed), Incoming::Connection(PlayerId(0)));
-    let waiting = ServerEvent::Waiting(Waiting { ready: 1, places: 1 });
+    let sealed = seal(place.key, hitreg::wire::encode_waiting(ReadyCount { ready: 1, places: 1 }));
+    assert_eq!(endpoint.handle_datagram(ms(1), address(1, 1), &sealed), IncomingMessage::Connection(PlayerId(0)));
+    let waiting = ServerEvent::Waiting(ReadyCount { ready: 1, places: 1 });
     assert_eq!(connection.handle_datagram(ms(1), &sealed), Ok(waiting));
-    assert_eq!(endpoint.handle_datagram(ms(1), address(1, 2), &sealed), Incoming::Ignored(Ignored::Stranger));
+    assert_eq!(
+        endpoint.handle_datagram(ms(1), address(1, 2), &sealed),
+        IncomingMessage::Ignored(IgnoredReason::Stranger)
+    );
     for bit in 40..sealed.len() * 8 {
         let mut changed = sealed.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(connection.handle_datagram(ms(2), &changed), Err(Unusable::NotOurs(DecodeError::WrongSeal)));
+        assert_eq!(connection.handle_datagram(ms(2), &changed), Err(UnusableDatagram::NotOurs(DecodeError::WrongSeal)));
     }
     assert_eq!(connection.silent_for(ms(5)), ms(4), "what did not count was not heard");
 }
@@ -230,12 +242,15 @@ fn who_has_left_is_a_stranger_and_who_is_dismissed_is_told() {
     let mut endpoint = endpoint(4);
     let place = join(&mut endpoint, address(1, 1), 1, ms(0));
     let mut connection = ServerConnection::<Runner>::new(place.key, place.player, 4, ms(0));
-    connection.send_disconnect(Leaving::Misbehaved);
+    connection.send_disconnect(LeaveReason::Misbehaved);
     let farewell = connection.poll_transmit().expect("it was just said");
     assert_eq!(message_type(&farewell), Ok(MessageType::Disconnect));
     endpoint.free(ms(6_000), place.player);
     assert_eq!((endpoint.players().count(), endpoint.address(place.player)), (0, None));
-    assert_eq!(endpoint.handle_datagram(ms(6_001), address(1, 1), &farewell), Incoming::Ignored(Ignored::Stranger));
+    assert_eq!(
+        endpoint.handle_datagram(ms(6_001), address(1, 1), &farewell),
+        IncomingMessage::Ignored(IgnoredReason::Stranger)
+    );
 }
 
 #[test]
@@ -248,24 +263,24 @@ fn a_client_says_that_it_waits_and_finds_that_nobody_answers() {
         assert_eq!(client.handle_timeout(now), None);
         while let Some(datagram) = client.poll_transmit() {
             match endpoint.handle_datagram(now, address(1, 1), &datagram) {
-                Incoming::Reply(reply) => drop(client.handle_datagram(now, &reply)),
-                Incoming::Joined { player, key, reply, .. } => {
+                IncomingMessage::Reply(reply) => drop(client.handle_datagram(now, &reply)),
+                IncomingMessage::Joined { player, key, reply, .. } => {
                     server = Some(ServerConnection::<Runner>::new(key, player, 1, now));
                     client.handle_datagram(now, &reply).expect("the server's answer");
                     client.set_ready(now, true);
                 }
-                Incoming::Connection(_) => {
+                IncomingMessage::Connection(_) => {
                     let server = server.as_mut().expect("it has joined");
                     said.push((now, server.handle_datagram(now, &datagram).expect("its own datagram")));
                 }
-                Incoming::Ignored(why) => panic!("{why}"),
+                IncomingMessage::Ignored(why) => panic!("{why}"),
             }
         }
     }
     assert!((3..=5).contains(&said.len()), "{said:?}");
-    let ready = ServerEvent::Waiting(Waiting { ready: 1, places: 1 });
+    let ready = ServerEvent::Waiting(ReadyCount { ready: 1, places: 1 });
     assert!(said.iter().all(|(_, event)| *event == ready));
-    assert_eq!(client.handle_timeout(ms(8_000)), Some(hitreg::wire::Lost::Silent));
+    assert_eq!(client.handle_timeout(ms(8_000)), Some(hitreg::wire::DisconnectReason::Silent));
 }
 
 #[test]
@@ -282,17 +297,20 @@ fn who_is_refused_a_place_for_long_enough_is_told_so() {
             }
             while let Some(datagram) = client.poll_transmit() {
                 match endpoint.handle_datagram(now, address(1, number), &datagram) {
-                    Incoming::Reply(reply) => drop(client.handle_datagram(now, &reply)),
-                    Incoming::Joined { player, reply, .. } => {
+                    IncomingMessage::Reply(reply) => drop(client.handle_datagram(now, &reply)),
+                    IncomingMessage::Joined { player, reply, .. } => {
                         endpoint.keep(player);
                         client.handle_datagram(now, &reply).expect("the server's answer");
                     }
-                    Incoming::Connection(_) | Incoming::Ignored(_) => {}
+                    IncomingMessage::Connection(_) | IncomingMessage::Ignored(_) => {}
                 }
             }
         }
     }
-    assert!(matches!(lost, Some(hitreg::wire::Lost::Refused(hitreg::wire::Refusal::Full { .. }))), "{lost:?}");
+    assert!(
+        matches!(lost, Some(hitreg::wire::DisconnectReason::Refused(hitreg::wire::Refusal::Full { .. }))),
+        "{lost:?}"
+    );
 }
 
 /// What became of a client that asks for two minutes at most, and when; the endpoint's others do `meanwhile`.
@@ -301,12 +319,12 @@ fn insists(
     from: SocketAddr,
     start: Micros,
     mut meanwhile: impl FnMut(&mut Endpoint, Micros),
-) -> (Outcome, Micros) {
-    let mut connecting = Connecting::new(ConnectOptions::new("discs"), 4711, start);
+) -> (ConnectOutcome, Micros) {
+    let mut connecting = ConnectMachine::new(ConnectOptions::new("discs"), 4711, start);
     for now in (start.0..start.0 + 120_000_000).step_by(1000).map(Micros) {
         meanwhile(endpoint, now);
         if let Some(datagram) = connecting.poll_datagram(now)
-            && let Incoming::Reply(reply) | Incoming::Joined { reply, .. } =
+            && let IncomingMessage::Reply(reply) | IncomingMessage::Joined { reply, .. } =
                 endpoint.handle_datagram(now, from, &datagram)
         {
             connecting.handle_datagram(now, &reply);
@@ -330,10 +348,10 @@ fn who_was_let_in_and_says_nothing_keeps_nobody_out() {
         for host in 1..=4 {
             if !endpoint.players().any(|player| endpoint.address(player) == Some(address(host, 1))) {
                 salt += 1;
-                let mut connecting = Connecting::new(ConnectOptions::new("discs"), salt, now);
+                let mut connecting = ConnectMachine::new(ConnectOptions::new("discs"), salt, now);
                 for _ in 0..2 {
                     if let Some(datagram) = connecting.poll_datagram(now)
-                        && let Incoming::Reply(reply) | Incoming::Joined { reply, .. } =
+                        && let IncomingMessage::Reply(reply) | IncomingMessage::Joined { reply, .. } =
                             endpoint.handle_datagram(now, address(host, 1), &datagram)
                     {
                         connecting.handle_datagram(now, &reply);
@@ -346,7 +364,7 @@ fn who_was_let_in_and_says_nothing_keeps_nobody_out() {
     let mut now = ms(100);
     for honest in 11..=14 {
         let (outcome, at) = insists(&mut endpoint, address(honest, 1), now, &mut again);
-        let Outcome::Accepted(accepted) = outcome else { panic!("{outcome:?}") };
+        let ConnectOutcome::Accepted(accepted) = outcome else { panic!("{outcome:?}") };
         assert!(at - now < Micros::from_s(3), "{}", at - now);
         endpoint.keep(accepted.player);
         now = at;
@@ -355,7 +373,7 @@ fn who_was_let_in_and_says_nothing_keeps_nobody_out() {
     assert!((11..=14).all(|host| honest.contains(&address(host, 1))), "{honest:?}");
     // Those who are ready stay, whoever asks.
     let (outcome, at) = insists(&mut endpoint, address(15, 1), now, &mut again);
-    assert_eq!((outcome, at - now), (Outcome::Refused(Refusal::Full { places: 4 }), Micros::from_s(10)));
+    assert_eq!((outcome, at - now), (ConnectOutcome::Refused(Refusal::Full { places: 4 }), Micros::from_s(10)));
 }
 
 #[test]
@@ -371,7 +389,7 @@ fn one_host_cannot_take_all_places_by_asking() {
     join(&mut endpoint, address(1, 2), 2, ms(0));
     let (outcome, _) = connect(&mut endpoint, address(1, 3), "discs", 3, ms(0), 0.0);
     // It has another of its own, which says nothing, and no more of them.
-    assert!(matches!(outcome, Outcome::Accepted(_)), "{outcome:?}");
+    assert!(matches!(outcome, ConnectOutcome::Accepted(_)), "{outcome:?}");
     assert_eq!(endpoint.players().count(), 2);
     join(&mut endpoint, address(2, 1), 4, ms(0));
     join(&mut endpoint, address(3, 1), 5, ms(0));
@@ -389,5 +407,5 @@ fn who_finds_no_place_waits_for_one() {
         }
     };
     let (outcome, at) = insists(&mut endpoint, address(1, 2), ms(0), leaves);
-    assert!(matches!(outcome, Outcome::Accepted(_)) && at < ms(3_500), "{outcome:?} at {at}");
+    assert!(matches!(outcome, ConnectOutcome::Accepted(_)) && at < ms(3_500), "{outcome:?} at {at}");
 }

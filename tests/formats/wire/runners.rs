@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use glam::Vec3;
-use hitreg::arena::{Brush, CollisionWorld, MoveInput, MoveState, MoveVars, pmove};
-use hitreg::game::{Body, Field as BodyField, Role, body};
+use hitreg::arena::{CollisionWorld, ConvexBrush, MoveInput, MoveState, MoveVars, pmove};
+use hitreg::game::{Body, CellRole, Field as BodyField, body};
 use hitreg::history::Frame;
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
@@ -43,13 +43,13 @@ body! {
     role = role;
 }
 
-fn role(field: &BodyField) -> Role {
+fn role(field: &BodyField) -> CellRole {
     match &*field.name {
-        "on_ground" => Role::Ground,
-        "duck_time_ms" => Role::Style,
-        "step_time_ms" | "step_left" => Role::SubAction,
-        "controller" => Role::Controller,
-        _ => Role::by_default(field),
+        "on_ground" => CellRole::Ground,
+        "duck_time_ms" => CellRole::Style,
+        "step_time_ms" | "step_left" => CellRole::SubAction,
+        "controller" => CellRole::Controller,
+        _ => CellRole::by_default(field),
     }
 }
 
@@ -65,10 +65,10 @@ pub(crate) struct Field {
 
 impl Field {
     pub(crate) fn new(seed: u64, players: u16) -> Field {
-        let mut brushes = vec![Brush::cuboid([-4096.0, -4096.0, -64.0], [4096.0, 4096.0, 0.0])];
+        let mut brushes = vec![ConvexBrush::cuboid([-4096.0, -4096.0, -64.0], [4096.0, 4096.0, 0.0])];
         for i in 0..8 {
             let x = f64::from(i) * 400.0 - 1600.0;
-            brushes.push(Brush::cuboid([x, -32.0, 0.0], [x + 64.0, 32.0, 200.0]));
+            brushes.push(ConvexBrush::cuboid([x, -32.0, 0.0], [x + 64.0, 32.0, 200.0]));
         }
         let at = |p: u16| Vec3::new(f32::from(p % 8) * 300.0 - 1000.0, f32::from(p / 8) * 300.0 + 150.0, 36.0);
         Field {

@@ -3,7 +3,7 @@
 use hitreg::packet::ClientPacket;
 use hitreg::units::{CommandSeq, Micros, SnapshotSeq};
 use hitreg::usercmd::{Input, Usercmd};
-use hitreg::wire::{ClientMessage, Perceived, SEAL_BYTES, encode_commands};
+use hitreg::wire::{ClientMessage, PerceivedAvatar, SEAL_BYTES, encode_commands};
 
 use super::runners::{Field, TICK};
 use super::snapshots::{Line, Pair};
@@ -56,7 +56,7 @@ fn client_packets() {
     for (redundancy, bound) in [(1, 42.0), (2, 51.0), (3, 60.0), (4, 69.0)] {
         let size = |window: &[Usercmd]| {
             let packet = ClientPacket { number: 9, ack: SnapshotSeq(900), commands: window.to_vec() };
-            let perceived = Some(Perceived::Hash(0x1234_5678));
+            let perceived = Some(PerceivedAvatar::Hash(0x1234_5678));
             let message = ClientMessage { packet, received_before: u32::MAX, perceived };
             encode_commands(&message).expect("the commands are consecutive").len() + SEAL_BYTES
         };

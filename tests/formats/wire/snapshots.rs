@@ -7,7 +7,7 @@ use hitreg::game::{Body, Effect};
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed, SnapshotSeq, Tick};
-use hitreg::wire::{Decoded, EncodeError, Encoded, ReceivedSet, Receiver, Sender};
+use hitreg::wire::{Decoded, EncodeError, EncodedSnapshot, ReceivedSet, Receiver, Sender};
 use proptest::prelude::*;
 
 use super::runners::{Field, Runner, bits, cells, snapshot};
@@ -73,7 +73,7 @@ impl Pair {
         now: u32,
         sent: &Snapshot<Runner>,
         budget: usize,
-    ) -> (Encoded, Vec<Snapshot<Runner>>) {
+    ) -> (EncodedSnapshot, Vec<Snapshot<Runner>>) {
         for received in self.line.arrived_up(now) {
             self.sender.handle_ack(&received);
         }

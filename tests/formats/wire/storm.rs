@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq};
-use hitreg::wire::{ClientMessage, Leaving, Request, What, Wrapping16};
+use hitreg::wire::{ClientMessage, ClientRequest, LeaveReason, RequestKind, Wrapping16};
 use hitreg::wire::{
-    ClientReference, ConnectOptions, Connecting, Decoded, ENTITIES_MAX, Endpoint, Incoming, Notice, Receiver, Sender,
-    ServerConnection, WINDOW, decode_commands, decode_disconnect, decode_request, encode_commands, encode_disconnect,
-    encode_request, seal, unseal,
+    ClientReference, ConnectMachine, ConnectOptions, Decoded, ENTITIES_MAX, Endpoint, IncomingMessage, Notice,
+    Receiver, Sender, ServerConnection, WINDOW, decode_commands, decode_disconnect, decode_request, encode_commands,
+    encode_disconnect, encode_request, seal, unseal,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -43,10 +43,12 @@ fn real_ones() -> (Vec<Vec<u8>>, Receiver<Runner>) {
             half_way = receiver.clone();
         }
     }
-    all.push(encode_request(&Request { number: Wrapping16(1), what: What::Game { bytes: vec![1; 50] } }));
-    all.push(encode_disconnect(Leaving::Done));
+    all.push(encode_request(&ClientRequest { number: Wrapping16(1), what: RequestKind::Game { bytes: vec![1; 50] } }));
+    all.push(encode_disconnect(LeaveReason::Done));
     all.push(
-        Connecting::new(ConnectOptions::new("discs"), 5, Micros::ZERO).poll_datagram(Micros::ZERO).expect("it is due"),
+        ConnectMachine::new(ConnectOptions::new("discs"), 5, Micros::ZERO)
+            .poll_datagram(Micros::ZERO)
+            .expect("it is due"),
     );
     (all, half_way)
 }
@@ -96,7 +98,7 @@ fn a_million_datagrams_harm_nobody() {
     // These are given what no seal protected.
     let mut victim = half_way.clone();
     let mut victims_of_old = Vec::new();
-    let mut connecting = Connecting::new(ConnectOptions::new("discs"), 5, Micros::ZERO);
+    let mut connecting = ConnectMachine::new(ConnectOptions::new("discs"), 5, Micros::ZERO);
     let (mut decoded, mut refused, mut let_through) = (0u32, 0u32, 0u32);
     for i in 0..DATAGRAMS {
         let bytes = enemy(&mut rng, &real);
@@ -107,9 +109,9 @@ fn a_million_datagrams_harm_nobody() {
         }
         let from: SocketAddr = address(rng.below(3) as u8, rng.below(3) as u16);
         match endpoint.handle_datagram(now, from, &bytes) {
-            Incoming::Reply(reply) => assert!(reply.len() < bytes.len()),
-            Incoming::Ignored(_) => {}
-            Incoming::Connection(_) => assert!(connection.handle_datagram(now, &bytes).is_err()),
+            IncomingMessage::Reply(reply) => assert!(reply.len() < bytes.len()),
+            IncomingMessage::Ignored(_) => {}
+            IncomingMessage::Connection(_) => assert!(connection.handle_datagram(now, &bytes).is_err()),
             incoming => panic!("datagram {i} was believed: {incoming:?}"),
         }
         let_through += u32::from(unseal(honest.key, &bytes).is_ok());

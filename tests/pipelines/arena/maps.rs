@@ -1,7 +1,7 @@
 //! Maps as text: what is read, and what is said of what cannot be.
 
 use glam::Vec3;
-use hitreg::arena::{ArenaMap, ArenaRules, Hull, MapError, ShapeError, Solid};
+use hitreg::arena::{ArenaMap, ArenaRules, Hull, MapTextError, ShapeError, Solid};
 
 const START: &str = "{\n\"classname\" \"info_player_deathmatch\"\n\"origin\" \"0 0 24\"\n}\n";
 
@@ -43,26 +43,26 @@ fn classic_and_valve_faces_give_the_same_map() {
 #[test]
 fn bad_maps_are_named_by_line_entity_and_brush() {
     let parse = |text: &str| ArenaMap::parse("m", text.as_bytes()).unwrap_err();
-    assert!(matches!(parse(""), MapError::NoSpawnPoint));
-    assert!(matches!(parse("{\n\"classname\" \"worldspawn\"\n"), MapError::Unfinished));
+    assert!(matches!(parse(""), MapTextError::NoSpawnPoint));
+    assert!(matches!(parse("{\n\"classname\" \"worldspawn\"\n"), MapTextError::Unfinished));
     let error = parse("{\n\"classname\" \"worldspawn\"\nbogus\n}\n");
-    assert!(matches!(error, MapError::Syntax { line: 3, .. }), "{error}");
+    assert!(matches!(error, MapTextError::Syntax { line: 3, .. }), "{error}");
 
     let flat =
         FLOOR.replace("( 256 256 0 ) ( 256 257 0 ) ( 257 256 0 )", "( 256 256 -16 ) ( 256 257 -16 ) ( 257 256 -16 )");
     let error = parse(&world(&format!("{FLOOR}{flat}")));
-    assert!(matches!(error, MapError::Brush { entity: 0, brush: 1, source: ShapeError::Degenerate }), "{error}");
+    assert!(matches!(error, MapTextError::Brush { entity: 0, brush: 1, source: ShapeError::Degenerate }), "{error}");
     let collinear = FLOOR.replace("( 256 256 0 ) ( 256 257 0 ) ( 257 256 0 )", "( 0 0 0 ) ( 1 1 1 ) ( 2 2 2 )");
     let error = parse(&world(&collinear));
     assert_eq!(error.to_string(), "entity 0, brush 0: side 3: its three points span no plane");
     let error = parse(&world(FLOOR).replace("0 0 24", "0 0 -8"));
-    assert!(matches!(error, MapError::NoRoom { entity: 1, .. }), "{error}");
+    assert!(matches!(error, MapTextError::NoRoom { entity: 1, .. }), "{error}");
     let error = parse(&world(FLOOR).replace("0 0 24", "0 0"));
     assert_eq!(error.to_string(), "entity 1: origin is \"0 0\", it should be three numbers within 32768");
     let error = parse(&world(FLOOR).replace("worldspawn", "func_door"));
     assert!(error.to_string().starts_with("entity 0: func_door with brushes is not supported"), "{error}");
     let lost = format!("{}{{\n\"classname\" \"trigger_teleport\"\n\"target\" \"x\"\n{FLOOR}}}\n", world(FLOOR));
-    assert!(matches!(parse(&lost), MapError::NoDestination { entity: 2, .. }));
+    assert!(matches!(parse(&lost), MapTextError::NoDestination { entity: 2, .. }));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn props_are_read_and_bad_ones_are_named() {
     assert!(!map.props().arrows && ArenaMap::orchard().props().arrows);
     let error = parse(&bell.replace("700", "0")).unwrap_err();
     assert_eq!(error.to_string(), "entity 2: length_ms is \"0\", it should be 1 to 65535");
-    assert!(matches!(parse(&bell.repeat(256)), Err(MapError::TooManyProps)));
+    assert!(matches!(parse(&bell.repeat(256)), Err(MapTextError::TooManyProps)));
     assert!(parse("{\n\"classname\" \"prop_apple\"\n}\n").is_err());
     let quiver = world(FLOOR).replace("\"worldspawn\"", "\"worldspawn\"\n\"launcher\" \"pears\"");
     let error = ArenaMap::parse("m", quiver.as_bytes()).unwrap_err();

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Hitgroup, WeaponId};
-use hitreg::game::{Effect, Judge, Reason, Simulate, Verdict, WorldSink};
+use hitreg::game::{Effect, Judge, Reason, ShotVerdict, Simulate, WorldSink};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
@@ -12,14 +12,14 @@ use super::course::Walker;
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) effects: Vec<Effect>,
-    pub(crate) impacts: Vec<(PlayerId, CommandSeq, Verdict)>,
+    pub(crate) impacts: Vec<(PlayerId, CommandSeq, ShotVerdict)>,
 }
 
 impl WorldSink for Events {
     fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
-    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, _weapon: &'static str, verdict: Verdict) {
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, _weapon: &'static str, verdict: ShotVerdict) {
         self.impacts.push((shooter, command, verdict));
     }
 }
@@ -115,7 +115,7 @@ fn hits_hurt_push_kill_and_bring_back() {
 
 fn rocket_flight(world: &mut ArenaWorld, rules: &ArenaRules, fire: &ArenaFire) -> Events {
     let mut events = Events::default();
-    let launched = Verdict { reason: Reason::Launched, wounds: Vec::new() };
+    let launched = ShotVerdict { reason: Reason::Launched, wounds: Vec::new() };
     Arena::apply(rules, world, PlayerId(0), &command(77), fire, &launched, &mut events);
     for _ in 0..300 {
         Arena::step_world(rules, world, Micros::from_ms(16), &mut events);

@@ -12,10 +12,10 @@ use hitreg::arena::{Arena, ArenaBody, BodyKind};
 use hitreg::game::{Categorize, Category};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::packet::Snapshot;
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::settings::Settings;
 use hitreg::store;
-use hitreg::trace::Data;
+use hitreg::trace::ColumnData;
 use hitreg::units::{EntityId, Micros};
 use hitreg::usercmd::{Input, buttons};
 
@@ -59,7 +59,7 @@ fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
     let again = |mode: &str| {
         let mut settings = Settings::from_pairs(&session.header.settings).expect("its settings");
         settings.set("interpolation.mode", mode).expect("a mode");
-        let options = Options { settings: Some(settings), ..Options::default() };
+        let options = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
         replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build")
     };
     let by_category = again("category");
@@ -67,7 +67,7 @@ fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
     let mut rows = [0_u32; Category::NAMES.len()];
     for name in ["views", "variables"] {
         let column = by_category.trace.table(name).and_then(|table| table.column("category")).expect("a column");
-        let Data::Name { names, codes } = &column.data else { panic!("names") };
+        let ColumnData::Name { names, codes } = &column.data else { panic!("names") };
         assert_eq!(*names, Category::NAMES);
         codes.iter().for_each(|code| rows[*code as usize] += 1);
     }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use crate::bugged::{Bug, Bugged, Rules};
 use crate::disc::Disc;
-use hitreg::bisect::{Reran, Step, bisect_ticks};
-use hitreg::diff::{DiffOptions, Named, On, Side, Value, Verdict};
+use hitreg::bisect::{RerunResult, RerunStep, bisect_ticks};
+use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, Side, TraceVerdict};
 use hitreg::game::{Body, CellKind, Effect, Scene, Simulate, Sink, Touch};
 use hitreg::link::LinkModel;
 use hitreg::record::{Execution, Session};
 use hitreg::recorded::recorded;
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
-use hitreg::trace::{Data, Trace};
+use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed};
 
 fn session() -> Session {
@@ -27,7 +27,8 @@ fn session() -> Session {
     let link = LinkModel { delay_ms: 30.0, ..LinkModel::default() };
     let scenario = Scenario { players: 3, seconds: 3.0, seed: 41, link, ..Scenario::default() };
     let mut session = Session::new(scenario.header::<Bugged>(&rules).expect("a good scenario"));
-    record_synthetic::<Bugged>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Bugged>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session
 }
 
@@ -39,10 +40,10 @@ fn rules(session: &Session, bug: Option<Bug>) -> Rules {
 fn build(session: &Session, bug: Option<Bug>) -> Trace {
     let mut session = session.clone();
     session.header.rules = rmp_serde::to_vec_named(&rules(&session, bug)).expect("MessagePack").into();
-    replay::<Bugged>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace
+    replay::<Bugged>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace
 }
 
-fn on(on: On) -> DiffOptions {
+fn on(on: DiffScope) -> DiffOptions {
     DiffOptions { on, ..DiffOptions::default() }
 }
 
@@ -63,7 +64,7 @@ fn a_bit_wrong_in_one_tick_is_found_by_tick_entity_and_field() {
         let (tick, entity) = (20 + rng.below(150) as u32, rng.below(3) as u16);
         let bug = Bug::Tick { tick, entity, cell: cell(field), bit: rng.below(u64::from(bits)) as u32 };
         let bad = build(&session, Some(bug));
-        for options in [on(On::Any), on(On::State)] {
+        for options in [on(DiffScope::Any), on(DiffScope::State)] {
             let found = bisect_ticks(&good, &bad, &options, None).expect("no tolerance");
             let first = found.first.expect("a divergence");
             let place = (first.table.as_str(), first.place.tick, first.place.entity, first.field.as_deref());
@@ -95,7 +96,8 @@ fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
         let bug = Bug::Usercmd { player, command, cell: cell(field), bit };
         let bad = build(&session, Some(bug));
 
-        let any = bisect_ticks(&good, &bad, &on(On::Any), None).expect("no tolerance").first.expect("a divergence");
+        let any =
+            bisect_ticks(&good, &bad, &on(DiffScope::Any), None).expect("no tolerance").first.expect("a divergence");
         assert_eq!(
             (any.table.as_str(), any.place.player, any.place.command),
             ("frames", Some(u32::from(player)), Some(command)),
@@ -107,13 +109,13 @@ fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
         );
 
         let of = |side| rules(&session, (side == Side::B).then_some(bug));
-        let mut rerun = |side: Side, step: &Step<'_>| run_again(&session, &of(side), step, step.others);
-        let found = bisect_ticks(&good, &bad, &on(On::State), Some(&mut rerun)).expect("no tolerance");
+        let mut rerun = |side: Side, step: &RerunStep<'_>| run_again(&session, &of(side), step, step.others);
+        let found = bisect_ticks(&good, &bad, &on(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
         let first = found.first.expect("a divergence");
         assert_eq!((first.place.tick, first.place.entity), (Some(tick), Some(u32::from(player))), "{bug:?}");
         assert_eq!(first.field.as_deref(), Some(field), "{bug:?}");
         match found.reran.expect("it was run again") {
-            Reran::Differs { player: of, command: which, field: what, .. } => {
+            RerunResult::Differs { player: of, command: which, field: what, .. } => {
                 assert_eq!((of, which, what.as_str()), (u32::from(player), command, field));
             }
             other => panic!("{bug:?}: {other:?}"),
@@ -134,7 +136,8 @@ fn a_collision_is_reproduced_among_the_others() {
         let scenario = Scenario { players: 6, seconds: 8.0, seed, link, ..Scenario::default() };
         let mut session = Session::new(scenario.header::<Bugged>(&solid).expect("a good scenario"));
         let rules = Arc::new(solid);
-        record_synthetic::<Bugged>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+        record_synthetic::<Bugged>(&scenario, &rules, &mut SessionRecorder::new(&mut session))
+            .expect("a good scenario");
         let ghosts = Rules { discs: crate::disc::Rules { ghosts: true, ..crate::disc::Rules::default() }, bug: None };
         let mut other = session.clone();
         other.header.rules = rmp_serde::to_vec_named(&ghosts).expect("MessagePack").into();
@@ -142,20 +145,20 @@ fn a_collision_is_reproduced_among_the_others() {
         let of = |side| if side == Side::A { &*rules } else { &ghosts };
         let nobody = BTreeMap::new();
         for among in [true, false] {
-            let mut rerun = |side: Side, step: &Step<'_>| {
+            let mut rerun = |side: Side, step: &RerunStep<'_>| {
                 run_again(&session, of(side), step, if among { step.others } else { &nobody })
             };
-            let found = bisect_ticks(&a, &b, &on(On::State), Some(&mut rerun)).expect("no tolerance");
+            let found = bisect_ticks(&a, &b, &on(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
             let (Some(first), Some(reran)) = (found.first, found.reran) else { continue };
             match reran {
-                Reran::Differs { player, a, b, field, .. } if among => {
+                RerunResult::Differs { player, a, b, field, .. } if among => {
                     // What the usercmd does when it is run again is what it did: the very values of the two traces.
                     assert_eq!(Some(player), first.place.entity);
                     assert_eq!((Some(field), Some(a), Some(b)), (first.field, first.a, first.b), "seed {seed}");
                     assert_eq!(found.cause.expect("a cause").cause.name(), "build");
                     reproduced += 1;
                 }
-                Reran::Same if !among => alone += 1,
+                RerunResult::Same if !among => alone += 1,
                 other => panic!("seed {seed}, among the others: {among}: {other:?}"),
             }
         }
@@ -168,10 +171,10 @@ fn a_collision_is_reproduced_among_the_others() {
 fn run_again(
     session: &Session,
     rules: &Rules,
-    step: &Step<'_>,
-    others: &BTreeMap<u32, Vec<Named>>,
-) -> Result<Vec<Named>, String> {
-    let disc = |body: &[Named]| {
+    step: &RerunStep<'_>,
+    others: &BTreeMap<u32, Vec<NamedValue>>,
+) -> Result<Vec<NamedValue>, String> {
+    let disc = |body: &[NamedValue]| {
         let cells: Vec<u32> = body.iter().map(|named| word(&named.value)).collect::<Result<_, _>>()?;
         Disc::read(&cells).map_err(|bad| bad.to_string())
     };
@@ -186,19 +189,19 @@ fn run_again(
     let mut cells = vec![0; Disc::CELLS];
     after.write(&mut cells);
     let value = |(field, cell): (&hitreg::game::Field, &u32)| match field.kind {
-        CellKind::F32 => Value::Float(f32::from_bits(*cell)),
-        CellKind::I32 => Value::Integer(i64::from(*cell as i32)),
-        CellKind::U32 => Value::Integer(i64::from(*cell)),
+        CellKind::F32 => CellValue::Float(f32::from_bits(*cell)),
+        CellKind::I32 => CellValue::Integer(i64::from(*cell as i32)),
+        CellKind::U32 => CellValue::Integer(i64::from(*cell)),
     };
     let named = Disc::fields();
-    Ok(named.iter().zip(&cells).map(|pair| Named { name: pair.0.name.clone(), value: value(pair) }).collect())
+    Ok(named.iter().zip(&cells).map(|pair| NamedValue { name: pair.0.name.clone(), value: value(pair) }).collect())
 }
 
-fn word(value: &Value) -> Result<u32, String> {
+fn word(value: &CellValue) -> Result<u32, String> {
     match value {
-        Value::Float(v) => Ok(v.to_bits()),
-        Value::Integer(v) => u32::try_from(*v).map_err(|e| e.to_string()),
-        Value::Hash(_) | Value::Name(_) => Err("not a cell".to_owned()),
+        CellValue::Float(v) => Ok(v.to_bits()),
+        CellValue::Integer(v) => u32::try_from(*v).map_err(|e| e.to_string()),
+        CellValue::Hash(_) | CellValue::Name(_) => Err("not a cell".to_owned()),
     }
 }
 
@@ -213,8 +216,9 @@ impl<F> Sink<F> for Nothing {
 #[test]
 fn two_runs_of_the_same_build_are_the_same_always() {
     let session = session();
-    let found = bisect_ticks(&build(&session, None), &build(&session, None), &on(On::Any), None).expect("no tolerance");
-    assert_eq!((found.verdict, found.first, found.cause), (Verdict::Same, None, None));
+    let found =
+        bisect_ticks(&build(&session, None), &build(&session, None), &on(DiffScope::Any), None).expect("no tolerance");
+    assert_eq!((found.verdict, found.first, found.cause), (TraceVerdict::Same, None, None));
     assert!(found.ticks_compared > 150);
 }
 
@@ -224,7 +228,7 @@ fn a_replay_is_held_against_what_its_log_recorded() {
     let log = recorded(&session).expect("a log with a server");
     let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let found = bisect_ticks(&log, &build(&session, None), &overlap, None).expect("no tolerance");
-    assert_eq!((found.verdict, found.first), (Verdict::Same, None));
+    assert_eq!((found.verdict, found.first), (TraceVerdict::Same, None));
     assert!(found.ticks_compared > 150);
     // A tick of which states were sent, so that the log knows what they were.
     let tick = session.states.keys()[session.states.len() / 2].tick.0;
@@ -245,31 +249,31 @@ fn the_causes_are_told_apart() {
     };
     let mut lost = good.clone();
     change(&mut lost, "executed", "how", 100, 1);
-    assert_eq!(cause(&lost, On::Any), "input_lost");
+    assert_eq!(cause(&lost, DiffScope::Any), "input_lost");
     let mut late = good.clone();
     change(&mut late, "executed", "how", 100, 3);
-    assert_eq!(cause(&late, On::Any), "input_late");
+    assert_eq!(cause(&late, DiffScope::Any), "input_late");
     let mut input = session.clone();
     input.players[1].frames[60].command.input.forwardmove += 1.0;
-    assert_eq!(cause(&build(&input, None), On::Any), "other_input");
-    assert_eq!(cause(&build(&input, None), On::State), "other_input");
+    assert_eq!(cause(&build(&input, None), DiffScope::Any), "other_input");
+    assert_eq!(cause(&build(&input, None), DiffScope::State), "other_input");
     let mut teleported = good.clone();
     change(&mut teleported, "bodies", "teleports", 100, 1);
-    assert_eq!(cause(&teleported, On::Any), "teleport");
+    assert_eq!(cause(&teleported, DiffScope::Any), "teleport");
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set_pair("interpolation.lerp_ms=50").expect("a good setting");
-    let options = Options { settings: Some(settings), ..Options::default() };
+    let options = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
     let other = replay::<Bugged>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
-    assert_eq!(cause(&other, On::Views), "settings");
-    let state = bisect_ticks(&good, &other, &on(On::State), None).expect("no tolerance");
+    assert_eq!(cause(&other, DiffScope::Views), "settings");
+    let state = bisect_ticks(&good, &other, &on(DiffScope::State), None).expect("no tolerance");
     assert_eq!(state.cause.expect("a cause").cause.name(), "shot");
 }
 
 fn change(trace: &mut Trace, table: &str, column: &str, row: usize, value: u8) {
     let table = trace.tables.iter_mut().find(|t| t.name == table).expect("the table");
     match &mut table.columns.iter_mut().find(|c| c.name == column).expect("the column").data {
-        Data::U32(values) => values[row] = u32::from(value),
-        Data::Name { codes, .. } => codes[row] = u32::from(value),
+        ColumnData::U32(values) => values[row] = u32::from(value),
+        ColumnData::Name { codes, .. } => codes[row] = u32::from(value),
         _ => panic!("a column of counts or names"),
     }
 }

@@ -1,8 +1,8 @@
 //! What bisect runs again, and among whom: only what both runs ran, only where it is known how the others stood.
 
-use hitreg::bisect::{Reran, Step, bisect_ticks};
-use hitreg::diff::{DiffOptions, Named, On, Side};
-use hitreg::trace::{Data, Trace};
+use hitreg::bisect::{RerunResult, RerunStep, bisect_ticks};
+use hitreg::diff::{DiffOptions, DiffScope, NamedValue, Side};
+use hitreg::trace::{ColumnData, Trace};
 
 use crate::disc::Rules;
 use crate::traces::{data, replayed, session};
@@ -12,7 +12,7 @@ fn trace() -> Trace {
 }
 
 fn on_state() -> DiffOptions {
-    DiffOptions { on: On::State, ..DiffOptions::default() }
+    DiffOptions { on: DiffScope::State, ..DiffOptions::default() }
 }
 
 /// The row of a player in a tick, of `bodies` or of `executed`.
@@ -25,13 +25,13 @@ fn row(trace: &Trace, table: &str, player: u32, tick: u32) -> usize {
 
 fn move_by(trace: &mut Trace, player: u32, tick: u32, units: f32) {
     let row = row(trace, "bodies", player, tick);
-    let Data::F32(x) = data(trace, "bodies", "origin.x") else { panic!("a coordinate") };
+    let ColumnData::F32(x) = data(trace, "bodies", "origin.x") else { panic!("a coordinate") };
     x[row] += units;
 }
 
 fn how(trace: &mut Trace, player: u32, tick: u32, how: &str) {
     let row = row(trace, "executed", player, tick);
-    let Data::Name { names, codes } = data(trace, "executed", "how") else { panic!("names") };
+    let ColumnData::Name { names, codes } = data(trace, "executed", "how") else { panic!("names") };
     let code = names.iter().position(|name| name == how).unwrap_or_else(|| {
         names.push(how.to_owned());
         names.len() - 1
@@ -44,14 +44,14 @@ const TICK: u32 = 100;
 /// Whether a usercmd of player 1 was run again for a body that is elsewhere, and which others it was run among.
 fn rerun(a: &Trace, b: &Trace, options: &DiffOptions) -> (bool, Vec<u32>) {
     let mut among = Vec::new();
-    let mut run = |_: Side, step: &Step<'_>| -> Result<Vec<Named>, String> {
+    let mut run = |_: Side, step: &RerunStep<'_>| -> Result<Vec<NamedValue>, String> {
         among = step.others.keys().copied().collect();
         Ok(step.body.to_vec())
     };
     let found = bisect_ticks(a, b, options, Some(&mut run)).expect("no bad tolerance");
     assert_eq!(found.first.expect("a body is elsewhere").place.tick, Some(TICK));
     if let Some(reran) = &found.reran {
-        assert!(matches!(reran, Reran::Same), "{reran:?}");
+        assert!(matches!(reran, RerunResult::Same), "{reran:?}");
     }
     (found.reran.is_some(), among)
 }
@@ -89,7 +89,7 @@ fn another_input_is_the_cause_whoevers_it_is_and_no_input_is_none() {
     a.tables.retain(|table| table.name != "bodies");
     let mut b = a.clone();
     let hash = a.table("ticks").expect("ticks").u32s("tick").iter().position(|tick| *tick == TICK).expect("the tick");
-    let Data::U64(hashes) = data(&mut b, "ticks", "hash") else { panic!("hashes") };
+    let ColumnData::U64(hashes) = data(&mut b, "ticks", "hash") else { panic!("hashes") };
     hashes[hash] ^= 1;
     let cause =
         |b: &Trace| bisect_ticks(&a, b, &on_state(), None).expect("no tolerance").cause.map(|found| found.cause.name());
@@ -101,7 +101,7 @@ fn another_input_is_the_cause_whoevers_it_is_and_no_input_is_none() {
     let mut rows = frames.u32s("player").iter().zip(frames.u32s("command"));
     let frame = rows.position(|key| key == (&3, &command)).expect("the usercmd");
     let mut other = b.clone();
-    let Data::F32(forward) = data(&mut other, "frames", "forwardmove") else { panic!("a speed") };
+    let ColumnData::F32(forward) = data(&mut other, "frames", "forwardmove") else { panic!("a speed") };
     forward[frame] += 1.0;
     assert_eq!(cause(&other), Some("other_input"));
     // A build that writes no client frames says nothing of input.

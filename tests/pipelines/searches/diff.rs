@@ -3,9 +3,9 @@
 
 use crate::disc::Rules;
 use crate::traces::{column, data, names, replayed, session, set, small, table};
-use hitreg::diff::{Class, DiffOptions, On, Status, TraceDiff, Verdict, What, diff};
+use hitreg::diff::{DiffOptions, DiffScope, DifferenceClass, DivergenceKind, Status, TraceDiff, TraceVerdict, diff};
 use hitreg::rng::Rng;
-use hitreg::trace::{Data, Trace};
+use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::Seed;
 
 fn compared(a: &Trace, b: &Trace) -> TraceDiff {
@@ -20,7 +20,7 @@ fn status(diff: &TraceDiff, name: &str) -> Status {
 fn a_trace_is_the_same_as_itself() {
     for trace in [small(), replayed(&session(1, 4.0, Rules { push_units: 4.0, ..Rules::default() }), &[])] {
         let found = compared(&trace, &trace);
-        assert_eq!((found.verdict, &found.first), (Verdict::Same, &None));
+        assert_eq!((found.verdict, &found.first), (TraceVerdict::Same, &None));
         assert!(found.tables.iter().all(|t| t.status == Status::Same && t.rows.compared == t.rows.a));
         assert_eq!((found.hits.only_a, found.hits.only_b, found.hits.changed.len()), (0, 0, 0));
         assert!(found.hits.both > 0 && found.interpolation.moved == 0 && found.interpolation.compared > 0);
@@ -48,14 +48,14 @@ fn one_bit_in_one_field_at_one_tick_is_found_fifty_times_of_fifty() {
         let result = compared(&whole, &planted);
         let first = result.first.as_ref().expect("one bit is a difference");
         let key = |key: &str| match whole.table(name).and_then(|t| t.column(key)).map(|c| &c.data) {
-            Some(Data::U32(values)) => Some(values[row]),
+            Some(ColumnData::U32(values)) => Some(values[row]),
             _ => None,
         };
         let place = (first.place.entity, first.place.player, first.place.command);
         assert_eq!((first.table.as_str(), first.field.as_deref()), (name, Some(field)), "case {case}");
         assert_eq!(place, (key("entity"), key("player").or(key("shooter")), key("command")), "case {case}");
         assert_eq!(first.place.tick, Some(tick_of(&whole, name, row)), "case {case}");
-        assert_eq!((first.what, first.others.len()), (What::Value, 0));
+        assert_eq!((first.what, first.others.len()), (DivergenceKind::Value, 0));
         let differing: u64 = result.tables.iter().map(|t| t.rows.differing).sum();
         assert_eq!(differing, 1, "case {case}");
         found += 1;
@@ -64,16 +64,16 @@ fn one_bit_in_one_field_at_one_tick_is_found_fifty_times_of_fifty() {
 }
 
 /// Flips one bit in one row, of which it tells the number. A float that is none stays as it is.
-fn flip(data: &mut Data, rows: usize, rng: &mut Rng) -> usize {
+fn flip(data: &mut ColumnData, rows: usize, rng: &mut Rng) -> usize {
     loop {
         let (row, bit) = (rng.below(rows as u64) as usize, rng.below(32));
         match data {
-            Data::U32(v) => v[row] ^= 1 << bit,
-            Data::I64(v) => v[row] ^= 1 << bit,
-            Data::U64(v) => v[row] ^= 1 << bit,
-            Data::F32(v) if v[row].is_nan() => continue,
-            Data::F32(v) => v[row] = f32::from_bits(v[row].to_bits() ^ (1 << bit)),
-            Data::Name { codes, .. } => codes[row] ^= 1,
+            ColumnData::U32(v) => v[row] ^= 1 << bit,
+            ColumnData::I64(v) => v[row] ^= 1 << bit,
+            ColumnData::U64(v) => v[row] ^= 1 << bit,
+            ColumnData::F32(v) if v[row].is_nan() => continue,
+            ColumnData::F32(v) => v[row] = f32::from_bits(v[row].to_bits() ^ (1 << bit)),
+            ColumnData::Name { codes, .. } => codes[row] ^= 1,
         }
         return row;
     }
@@ -82,11 +82,11 @@ fn flip(data: &mut Data, rows: usize, rng: &mut Rng) -> usize {
 /// The tick of a row: its own, or the last one before its client frame.
 fn tick_of(trace: &Trace, name: &str, row: usize) -> u32 {
     let numbers = |table: &str, column: &str| match &trace.table(table).expect("a table").column(column)?.data {
-        Data::U32(values) => Some(values.clone()),
+        ColumnData::U32(values) => Some(values.clone()),
         _ => None,
     };
     let times = |table: &str| match trace.table(table).and_then(|t| t.column("at_us")).map(|c| &c.data) {
-        Some(Data::I64(values)) => Some(values.clone()),
+        Some(ColumnData::I64(values)) => Some(values.clone()),
         _ => None,
     };
     if let Some(ticks) = numbers(name, "tick") {
@@ -111,7 +111,7 @@ fn ticks_of_different_times_are_not_compared() {
     set(&mut b, "bodies", "origin.x", 7, 99.0);
     let found = compared(&a, &b);
     let first = found.first.as_ref().expect("the times differ");
-    assert_eq!((first.table.as_str(), first.what, first.place.tick), ("ticks", What::TimesDiffer, Some(4)));
+    assert_eq!((first.table.as_str(), first.what, first.place.tick), ("ticks", DivergenceKind::TimesDiffer, Some(4)));
     let ticks = &found.tables[0].rows;
     assert_eq!((ticks.other_time, ticks.differing), (1, 0));
     let bodies = &found.tables[1].rows;
@@ -139,8 +139,8 @@ fn a_predicted_body_is_not_compared_with_a_confirmed_one() {
     let (mut a, mut b) = (small(), small());
     for trace in [&mut a, &mut b] {
         let frames = trace.tables.iter_mut().find(|t| t.name == "frames").expect("frames");
-        frames.columns.push(column("ran", Data::U32(vec![1; 16])));
-        frames.columns.push(column("drawn.x", Data::F32(vec![0.0; 16])));
+        frames.columns.push(column("ran", ColumnData::U32(vec![1; 16])));
+        frames.columns.push(column("drawn.x", ColumnData::F32(vec![0.0; 16])));
     }
     for row in [7, 9] {
         set(&mut b, "frames", "ran", row, 0.0);
@@ -149,7 +149,7 @@ fn a_predicted_body_is_not_compared_with_a_confirmed_one() {
     }
     let found = compared(&a, &b);
     assert_eq!(differing(&found, "frames"), ["ran"]);
-    assert_eq!(found.verdict, Verdict::Differs);
+    assert_eq!(found.verdict, TraceVerdict::Differs);
     // Where both predict, or neither does, their bodies are held against each other.
     set(&mut a, "frames", "ran", 7, 0.0);
     let found = compared(&a, &b);
@@ -189,12 +189,12 @@ fn a_predicted_effect_is_not_compared_with_one_that_the_server_sent() {
     let effects = |predicted: u32, x: f32| {
         let mut trace = small();
         let columns = vec![
-            column("player", Data::U32(vec![0])),
-            column("at_us", Data::I64(vec![64_000])),
+            column("player", ColumnData::U32(vec![0])),
+            column("at_us", ColumnData::I64(vec![64_000])),
             column("kind", names(&["shot"], &[0])),
-            column("entity", Data::U32(vec![0])),
-            column("at.x", Data::F32(vec![x])),
-            column("predicted", Data::U32(vec![predicted])),
+            column("entity", ColumnData::U32(vec![0])),
+            column("at.x", ColumnData::F32(vec![x])),
+            column("predicted", ColumnData::U32(vec![predicted])),
         ];
         trace.tables.push(table("effects", columns));
         trace
@@ -226,20 +226,20 @@ fn angles_are_apart_by_the_shortest_way_round() {
         tolerances: [within.parse().expect("a tolerance")].into_iter().collect(),
         ..DiffOptions::default()
     };
-    assert_eq!(diff(&a, &b, &tolerant("yaw=5")).expect("a column").verdict, Verdict::Same);
-    assert_eq!(diff(&a, &b, &tolerant("yaw=4.9")).expect("a column").verdict, Verdict::Differs);
+    assert_eq!(diff(&a, &b, &tolerant("yaw=5")).expect("a column").verdict, TraceVerdict::Same);
+    assert_eq!(diff(&a, &b, &tolerant("yaw=4.9")).expect("a column").verdict, TraceVerdict::Differs);
     // The same direction in other bits is not the same.
     set(&mut a, "frames", "yaw", 3, 360.0);
     let found = compared(&a, &b);
-    assert_eq!((found.verdict, found.worst), (Verdict::Differs, Some(Class::Drift)));
+    assert_eq!((found.verdict, found.worst), (TraceVerdict::Differs, Some(DifferenceClass::Drift)));
     // A correction of an angle, which the table of errors names in a column.
     let errors = |predicted: f32| {
         let mut trace = small();
         let columns = vec![
-            column("player", Data::U32(vec![1, 1])),
-            column("command", Data::U32(vec![2, 2])),
+            column("player", ColumnData::U32(vec![1, 1])),
+            column("command", ColumnData::U32(vec![2, 2])),
             column("field", names(&["viewangles.y", "origin.x"], &[0, 1])),
-            column("predicted", Data::F32(vec![predicted, 1.0])),
+            column("predicted", ColumnData::F32(vec![predicted, 1.0])),
         ];
         trace.tables.push(table("errors", columns));
         trace
@@ -257,14 +257,17 @@ fn settings_without_any_effect_are_named() {
         found.settings_without_effect.iter().map(|setting| setting.key.clone()).collect()
     };
     let teleport = compared(&replayed(&log, &[]), &replayed(&log, &["teleport.distance_units=9000"]));
-    assert_eq!((teleport.verdict, changed(&teleport)), (Verdict::Same, vec!["teleport.distance_units".to_owned()]));
+    assert_eq!(
+        (teleport.verdict, changed(&teleport)),
+        (TraceVerdict::Same, vec!["teleport.distance_units".to_owned()])
+    );
     assert_eq!(teleport.notes, ["teleport.distance_units 128 → 9000 changed nothing in this log"]);
     let lerp = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
-    assert_eq!((lerp.verdict, changed(&lerp).len()), (Verdict::Differs, 0));
+    assert_eq!((lerp.verdict, changed(&lerp).len()), (TraceVerdict::Differs, 0));
     let echo = "each usercmd carries the changed setting: lerp_msec is 100 in A, 50 in B";
     assert_eq!(lerp.notes, [echo, "interpolation.lerp_ms is 100 in A, 50 in B"]);
     // It draws the others elsewhere, and corrects nothing else by it.
-    let options = DiffOptions { on: On::Corrections, ..DiffOptions::default() };
+    let options = DiffOptions { on: DiffScope::Corrections, ..DiffOptions::default() };
     let (a, b) = (replayed(&log, &[]), replayed(&log, &["interpolation.lerp_ms=50"]));
     let corrections = diff(&a, &b, &options).expect("no tolerance");
     assert_eq!(corrections.notes, ["interpolation.lerp_ms 100 → 50 changed nothing in the corrections"]);
@@ -279,14 +282,14 @@ fn tolerances_are_by_column_and_excuse_the_hash_that_follows() {
         tolerances: [text.parse().expect("a tolerance")].into_iter().collect(),
         ..DiffOptions::default()
     };
-    assert_eq!(compared(&a, &b).verdict, Verdict::Differs);
+    assert_eq!(compared(&a, &b).verdict, TraceVerdict::Differs);
     let tolerant = diff(&a, &b, &options("origin=0.1")).expect("there is such a column");
-    assert_eq!((tolerant.verdict, status(&tolerant, "bodies")), (Verdict::Same, Status::WithinTolerance));
-    assert_eq!(diff(&a, &b, &options("origin=0.01")).expect("a column").verdict, Verdict::Differs);
+    assert_eq!((tolerant.verdict, status(&tolerant, "bodies")), (TraceVerdict::Same, Status::WithinTolerance));
+    assert_eq!(diff(&a, &b, &options("origin=0.01")).expect("a column").verdict, TraceVerdict::Differs);
     set(&mut b, "ticks", "hash", 5, 1.0);
     let unseen = diff(&a, &b, &options("origin=0.1")).expect("a column");
     let first = unseen.first.expect("a hash that no body explains");
-    assert_eq!((first.table.as_str(), first.place.tick, first.class), ("ticks", Some(6), Some(Class::Hash)));
+    assert_eq!((first.table.as_str(), first.place.tick, first.class), ("ticks", Some(6), Some(DifferenceClass::Hash)));
     let error = diff(&a, &b, &options("orgin=0.1")).expect_err("no such column");
     assert!(error.to_string().ends_with("the nearest is `origin`"), "{error}");
 }
@@ -319,23 +322,25 @@ fn only_one_side_of_a_log_can_be_asked_about() {
     let (a, mut b) = (small(), small());
     set(&mut b, "bodies", "origin.x", 7, 99.0);
     let on = |on| diff(&a, &b, &DiffOptions { on, ..DiffOptions::default() }).expect("no tolerance").verdict;
-    assert_eq!([On::State, On::Hits, On::Views, On::Corrections].map(on), {
-        use Verdict::{Differs, Same};
+    assert_eq!([DiffScope::State, DiffScope::Hits, DiffScope::Views, DiffScope::Corrections].map(on), {
+        use TraceVerdict::{Differs, Same};
         [Differs, Same, Same, Same]
     });
     set(&mut b, "shots", "rewind_us", 0, 0.0);
-    let hits =
-        |b: &Trace| diff(&a, b, &DiffOptions { on: On::Hits, ..DiffOptions::default() }).expect("no tolerance").verdict;
-    assert_eq!(hits(&b), Verdict::Same);
+    let hits = |b: &Trace| {
+        diff(&a, b, &DiffOptions { on: DiffScope::Hits, ..DiffOptions::default() }).expect("no tolerance").verdict
+    };
+    assert_eq!(hits(&b), TraceVerdict::Same);
     set(&mut b, "shots", "damage", 0, 25.0);
-    assert_eq!(hits(&b), Verdict::Differs);
+    assert_eq!(hits(&b), TraceVerdict::Differs);
 }
 
 #[test]
 fn foreign_tables_are_told_apart_by_a_declared_key_or_by_all_they_have() {
     let with = |values: &[u32], heat: &[f32]| {
         let mut trace = small();
-        let columns = vec![column("id", Data::U32(values.to_vec())), column("heat", Data::F32(heat.to_vec()))];
+        let columns =
+            vec![column("id", ColumnData::U32(values.to_vec())), column("heat", ColumnData::F32(heat.to_vec()))];
         trace.tables.push(table("furnaces", columns));
         trace
     };

@@ -2,8 +2,8 @@
 //! and what a reader should know of the traces themselves.
 
 use crate::traces::{data, set, small};
-use hitreg::diff::{DiffOptions, Status, TraceDiff, Verdict, diff};
-use hitreg::trace::{Data, Trace};
+use hitreg::diff::{DiffOptions, Status, TraceDiff, TraceVerdict, diff};
+use hitreg::trace::{ColumnData, Trace};
 
 fn compared(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
@@ -17,11 +17,11 @@ fn rows_of(trace: &mut Trace, table: &str, rows: usize) {
     let table = trace.tables.iter_mut().find(|known| known.name == table).expect("the table");
     for column in &mut table.columns {
         match &mut column.data {
-            Data::U32(v) => v.truncate(rows),
-            Data::U64(v) => v.truncate(rows),
-            Data::I64(v) => v.truncate(rows),
-            Data::F32(v) => v.truncate(rows),
-            Data::Name { codes, .. } => codes.truncate(rows),
+            ColumnData::U32(v) => v.truncate(rows),
+            ColumnData::U64(v) => v.truncate(rows),
+            ColumnData::I64(v) => v.truncate(rows),
+            ColumnData::F32(v) => v.truncate(rows),
+            ColumnData::Name { codes, .. } => codes.truncate(rows),
         }
     }
 }
@@ -53,7 +53,7 @@ fn a_hash_is_excused_only_where_all_bodies_of_its_tick_are_within_tolerance() {
         ..Default::default()
     };
     let within = diff(&a, &b, &options).expect("a column");
-    assert_eq!((within.verdict, status(&within, "ticks")), (Verdict::Same, Status::WithinTolerance));
+    assert_eq!((within.verdict, status(&within, "ticks")), (TraceVerdict::Same, Status::WithinTolerance));
     // The other body of the same tick.
     set(&mut b, "bodies", "origin.y", 6, 5.0);
     let differs = diff(&a, &b, &options).expect("a column");
@@ -96,7 +96,7 @@ fn the_state_before_a_difference_is_of_the_tick_before_with_times_or_without() {
 #[test]
 fn a_row_with_a_time_alone_is_of_the_tick_that_began_then() {
     let (a, mut b) = (small(), small());
-    let Data::I64(times) = data(&mut b, "corrections", "at_us") else { panic!("times") };
+    let ColumnData::I64(times) = data(&mut b, "corrections", "at_us") else { panic!("times") };
     assert_eq!(times[1], 104_000);
     for (at_us, tick) in [(96_000.0, 6), (111_999.0, 6), (112_000.0, 7)] {
         let [mut a, mut b] = [a.clone(), small()];

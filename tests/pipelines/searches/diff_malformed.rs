@@ -1,9 +1,9 @@
 //! Traces that make no sense are said to make none, and never take the comparison down.
 
 use crate::traces::{data, names, small};
-use hitreg::diff::{DiffOptions, Status, TraceDiff, Verdict, diff};
+use hitreg::diff::{DiffOptions, Status, TraceDiff, TraceVerdict, diff};
 use hitreg::rng::Rng;
-use hitreg::trace::{Data, Trace};
+use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::Seed;
 
 fn compared(a: &Trace, b: &Trace) -> TraceDiff {
@@ -13,11 +13,11 @@ fn compared(a: &Trace, b: &Trace) -> TraceDiff {
 #[test]
 fn columns_of_different_lengths_cannot_be_judged() {
     let (a, mut b) = (small(), small());
-    if let Data::F32(values) = data(&mut b, "bodies", "origin.x") {
+    if let ColumnData::F32(values) = data(&mut b, "bodies", "origin.x") {
         values.pop();
     }
     for found in [compared(&a, &b), compared(&b, &b)] {
-        assert_eq!(found.verdict, Verdict::Untestable);
+        assert_eq!(found.verdict, TraceVerdict::Untestable);
         let reason = found.untestable.expect("a reason");
         assert!(reason.contains("`bodies`") && reason.contains("values"), "{reason}");
     }
@@ -38,13 +38,13 @@ fn missing_tables_columns_and_keys_are_named() {
     b.tables[1].columns.retain(|c| c.name != "velocity.x");
     b.tables[3].columns.retain(|c| c.name != "command");
     let found = compared(&a, &b);
-    assert_eq!(found.verdict, Verdict::Differs);
+    assert_eq!(found.verdict, TraceVerdict::Differs);
     assert_eq!(found.tables[1].shape.only_in_a, ["velocity.x"]);
     assert_eq!(found.tables[6].status, Status::OnlyInA);
     assert!(found.tables[3].untestable.as_ref().expect("a reason").contains("`command`"));
     let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let found = diff(&a, &b, &overlap).expect("no tolerance");
-    assert_eq!((found.tables[1].status, found.verdict), (Status::Same, Verdict::Untestable));
+    assert_eq!((found.tables[1].status, found.verdict), (Status::Same, TraceVerdict::Untestable));
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn a_table_that_is_there_twice_cannot_be_judged() {
 fn traces_of_different_games_or_of_nothing_cannot_be_judged() {
     let (a, mut b) = (small(), small());
     b.header.game = "arena".into();
-    assert_eq!(compared(&a, &b).verdict, Verdict::Untestable);
+    assert_eq!(compared(&a, &b).verdict, TraceVerdict::Untestable);
     let empty = Trace::default();
-    assert_eq!(compared(&empty, &empty).verdict, Verdict::Untestable);
+    assert_eq!(compared(&empty, &empty).verdict, TraceVerdict::Untestable);
 }
 
 /// Whatever is broken in whatever column of whatever table: a result comes out, and its text fits the page.
@@ -92,9 +92,9 @@ fn break_table(trace: &mut Trace, index: usize, rng: &mut Rng) {
         1 if column < table.columns.len() => {
             table.columns.remove(column);
         }
-        2 if column < table.columns.len() => table.columns[column].data = Data::U32(vec![u32::MAX; 3]),
-        3 if column < table.columns.len() => table.columns[column].data = Data::F32(vec![f32::NAN; table.rows()]),
-        4 if column < table.columns.len() => table.columns[column].data = Data::I64(vec![i64::MIN; table.rows()]),
+        2 if column < table.columns.len() => table.columns[column].data = ColumnData::U32(vec![u32::MAX; 3]),
+        3 if column < table.columns.len() => table.columns[column].data = ColumnData::F32(vec![f32::NAN; table.rows()]),
+        4 if column < table.columns.len() => table.columns[column].data = ColumnData::I64(vec![i64::MIN; table.rows()]),
         5 if column < table.columns.len() => table.columns[column].name = "x".repeat(90),
         _ => table.name = "a_table_of_another_build_with_a_long_name".into(),
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hitreg::diff::{ChangedShots, DiffOptions, diff, diff_sources};
-use hitreg::trace::{Data, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
+use hitreg::trace::{ColumnData, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
 
 use crate::traces::{column, data, names, reorder, set, table};
 
@@ -53,11 +53,11 @@ impl TraceSource for Kept {
 fn shots(count: u32) -> Trace {
     let each = || 0..count;
     let columns = vec![
-        column("shooter", Data::U32(each().map(|n| n % 4).collect())),
-        column("command", Data::U32(each().map(|n| 1 + n / 4).collect())),
-        column("index", Data::U32(vec![0; count as usize])),
-        column("at_us", Data::I64(each().map(|n| i64::from(n / 4) * 16_000).collect())),
-        column("tick", Data::U32(each().map(|n| 1 + n / 4).collect())),
+        column("shooter", ColumnData::U32(each().map(|n| n % 4).collect())),
+        column("command", ColumnData::U32(each().map(|n| 1 + n / 4).collect())),
+        column("index", ColumnData::U32(vec![0; count as usize])),
+        column("at_us", ColumnData::I64(each().map(|n| i64::from(n / 4) * 16_000).collect())),
+        column("tick", ColumnData::U32(each().map(|n| 1 + n / 4).collect())),
         column(
             "reason",
             names(&["hit", "missed", "hit the world"], &each().map(|n| u32::from(n % 3 > 0)).collect::<Vec<_>>()),
@@ -74,7 +74,7 @@ fn shots_that_are_not_kept_are_told_all_the_same() {
     let a = shots(COUNT);
     let mut b = a.clone();
     // Misses of the first half miss otherwise, and no hit of the second half is one.
-    let Data::Name { codes, .. } = data(&mut b, "shots", "reason") else { panic!("reasons are names") };
+    let ColumnData::Name { codes, .. } = data(&mut b, "shots", "reason") else { panic!("reasons are names") };
     for (n, code) in codes.iter_mut().enumerate() {
         *code = if n < COUNT as usize / 2 { *code * 2 } else { 1 };
     }

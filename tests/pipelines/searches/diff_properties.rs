@@ -1,7 +1,7 @@
 //! What holds of any two traces: comparing is symmetric, and the order of rows is none of its business.
 
 use crate::traces::{data, names, reorder, set, small};
-use hitreg::diff::{DiffOptions, TraceDiff, Verdict, diff};
+use hitreg::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg::rng::Rng;
 use hitreg::trace::Trace;
 use hitreg::units::Seed;
@@ -59,7 +59,7 @@ proptest! {
         }
         *data(&mut b, "views", "how") = names(&["held", "interpolated"], &[1; 14]);
         let found = compared(&a, &b);
-        prop_assert_eq!(found.verdict, Verdict::Same, "{:?}", found.first);
+        prop_assert_eq!(found.verdict, TraceVerdict::Same, "{:?}", found.first);
         prop_assert_ne!(a.digest(), b.digest());
     }
 }

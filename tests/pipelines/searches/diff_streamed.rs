@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::diff::{DiffOptions, On, Verdict, diff, diff_sources};
+use hitreg::diff::{DiffOptions, DiffScope, TraceVerdict, diff, diff_sources};
 use hitreg::link::{LinkModel, Loss};
 use hitreg::log::{TraceReader, read_trace, write_trace};
 use hitreg::record::Session;
-use hitreg::replay::{Options, replay};
+use hitreg::replay::{ReplayOptions, replay};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::trace::{NextRows, Table, Trace, TraceHeader, TraceSource};
 use hitreg::units::Seed;
@@ -66,14 +66,14 @@ fn session() -> Session {
     let link = LinkModel { delay_ms: 40.0, loss: Loss::Random(0.05), ..LinkModel::default() };
     let scenario = Scenario { players: 3, seconds: 6.0, link, ..Scenario::default() };
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(&scenario, &rules, &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
 fn replayed(session: &Session, set: &[&str]) -> Trace {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("its own settings");
     set.iter().for_each(|pair| settings.set_pair(pair).expect("a good setting"));
-    let options = Options { settings: Some(settings), network: true, ..Options::default() };
+    let options = ReplayOptions { settings: Some(settings), network: true, ..ReplayOptions::default() };
     replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build").trace
 }
 
@@ -103,13 +103,13 @@ fn replays_under_other_settings_are_compared_alike() {
             ["origin=0.5", "rewind_us=20000"].map(|t| t.parse().expect("a tolerance")).into_iter().collect();
         for options in [
             DiffOptions { tolerances, ..DiffOptions::default() },
-            DiffOptions { on: On::Hits, ..DiffOptions::default() },
+            DiffOptions { on: DiffScope::Hits, ..DiffOptions::default() },
             DiffOptions { overlap_only: true, ..DiffOptions::default() },
         ] {
             same(&a, &b, [64, 50], &options);
         }
         let one = DiffOptions::default();
-        assert_eq!(diff(&a, &b, &one).expect("comparable").verdict == Verdict::Same, set.is_empty());
+        assert_eq!(diff(&a, &b, &one).expect("comparable").verdict == TraceVerdict::Same, set.is_empty());
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::disc::Rules;
 use crate::traces::{replayed, session, set, small};
-use hitreg::bisect::{Step, bisect_ticks};
-use hitreg::diff::{DiffOptions, Named, On, Side, TraceDiff, Value, diff};
+use hitreg::bisect::{RerunStep, bisect_ticks};
+use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, Side, TraceDiff, diff};
 use hitreg::report::{bisect_page, diff_answer, diff_junit, diff_line, diff_page};
 use hitreg::trace::Trace;
 
@@ -63,16 +63,17 @@ fn a_bug() {
 
 #[test]
 fn the_answer_comes_before_the_evidence() {
-    let same = diff_answer(&compared(&small(), &small()), On::Any).text();
+    let same = diff_answer(&compared(&small(), &small()), DiffScope::Any).text();
     assert_eq!(same.lines().count(), 1, "{same}");
     let found = compared(&small(), &with_a_bug());
-    assert_reads("diff_bug_answer", &diff_answer(&found, On::Any).text());
-    let hits = diff_answer(&found, On::Hits).text();
+    assert_reads("diff_bug_answer", &diff_answer(&found, DiffScope::Any).text());
+    let hits = diff_answer(&found, DiffScope::Hits).text();
     assert_reads("diff_bug_hits", &hits);
     assert!(!hits.contains("bodies.origin"), "{hits}");
     let log = session(3, 6.0, Rules { push_units: 4.0, ..Rules::default() });
     let text =
-        diff_answer(&compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"])), On::Any).text();
+        diff_answer(&compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"])), DiffScope::Any)
+            .text();
     assert!(text.lines().count() <= 26, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("hits: A ") && text.contains("in A only"), "{text}");
@@ -116,10 +117,10 @@ fn a_bisection() {
     let (a, b) = (small(), with_a_bug());
     let found = bisect_ticks(&a, &b, &DiffOptions::default(), None).expect("no tolerance");
     assert_reads("bisect_inferred", &bisect_page(&found).text());
-    let mut run = |build: Side, step: &Step<'_>| -> Result<Vec<Named>, String> {
+    let mut run = |build: Side, step: &RerunStep<'_>| -> Result<Vec<NamedValue>, String> {
         let mut body = step.body.to_vec();
         if build == Side::B && step.command.player == 1 {
-            body[0].value = Value::Float(16.000002);
+            body[0].value = CellValue::Float(16.000002);
         }
         Ok(body)
     };

@@ -9,12 +9,12 @@ use crate::patched::Patched;
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::game::Bots;
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::log::{Options as LogOptions, read_session, write_session};
+use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
 use hitreg::record::Session;
-use hitreg::replay::{Options, ReplayError, replay, rerecord};
+use hitreg::replay::{ReplayError, ReplayOptions, replay, rerecord};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
-use hitreg::shrink::{Kind, ShrinkError, Shrunk, Thing, shrink, things, without};
+use hitreg::session::{SessionRecorder, record_synthetic};
+use hitreg::shrink::{CostKind, Removable, ShrinkError, ShrinkResult, shrink, things, without};
 use hitreg::units::{Micros, Tick};
 use proptest::prelude::*;
 
@@ -22,7 +22,8 @@ fn record<G: Bots + hitreg::pipeline::Netcode>(scenario: Scenario, rules: G::Rul
     let mut scenario = scenario;
     scenario.settings.insert("client.redundancy".to_owned(), "1".to_owned());
     let mut session = Session::new(scenario.header::<G>(&rules).expect("a good scenario"));
-    record_synthetic::<G>(&scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<G>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session
 }
 
@@ -43,8 +44,8 @@ fn diverges(session: &Session) -> Result<bool, ReplayError> {
 }
 
 /// Every single thing that can be taken out of a session which shows it nevertheless.
-fn spare<G: Bots + hitreg::pipeline::Netcode>(session: &Session, shows: &dyn Fn(&Session) -> bool) -> Vec<Thing> {
-    let all = Kind::ALL.into_iter().flat_map(|kind| things(session, kind));
+fn spare<G: Bots + hitreg::pipeline::Netcode>(session: &Session, shows: &dyn Fn(&Session) -> bool) -> Vec<Removable> {
+    let all = CostKind::ALL.into_iter().flat_map(|kind| things(session, kind));
     all.filter(|thing| {
         let less = without(session, &[*thing]);
         let is_empty = less.ticks.is_empty() || less.players.iter().all(|p| p.frames.is_empty());
@@ -82,7 +83,7 @@ fn one_lost_packet(players: u16, seconds: f64) -> Session {
 #[test]
 fn a_minute_of_sixteen_shrinks_to_two_players_and_a_moment() {
     let session = one_lost_packet(16, 60.0);
-    assert_eq!(things(&session, Kind::Losses).len(), 1);
+    assert_eq!(things(&session, CostKind::Losses).len(), 1);
     let usercmds = |session: &Session| session.players.iter().map(|player| player.frames.len()).sum::<usize>();
     let played = AtomicUsize::new(0);
     let counted = |session: &Session| {
@@ -95,7 +96,7 @@ fn a_minute_of_sixteen_shrinks_to_two_players_and_a_moment() {
     assert!(times_the_session < 20, "the work is that of playing the session {times_the_session} times");
     assert_eq!(shrunk.session.players.len(), 2);
     assert!(shrunk.session.duration() < Micros::from_s(2), "{:?}", shrunk.session.duration());
-    assert_eq!(things(&shrunk.session, Kind::Losses).len(), 1);
+    assert_eq!(things(&shrunk.session, CostKind::Losses).len(), 1);
     let shows = |session: &Session| diverges(session).expect("a log of this build");
     assert!(shows(&shrunk.session));
     assert_eq!(spare::<Arena>(&shrunk.session, &shows), []);
@@ -109,7 +110,7 @@ fn what_is_left_is_a_log_like_any_other() {
     let file = write_session(Vec::new(), &shrunk, LogOptions::whole()).expect("a session that can be written");
     let read = read_session(&file[..]).expect("a log");
     assert_eq!(read, shrunk);
-    let replayed = replay::<Arena>(&read, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let replayed = replay::<Arena>(&read, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert_eq!(replayed.first_difference, None);
     assert_eq!(replayed.hashes_compared, read.ticks.len() as u64);
 }
@@ -121,7 +122,7 @@ fn players_keep_their_own_settings_under_their_new_numbers() {
         scenario.settings.insert(key.to_owned(), value.to_owned());
     }
     let session = record::<Arena>(scenario, ArenaRules::default());
-    let edited = without(&session, &[Thing::Player(1)]);
+    let edited = without(&session, &[Removable::Player(1)]);
     let of_players = |session: &Session| -> Vec<(String, String)> {
         session
             .header
@@ -140,7 +141,7 @@ fn players_keep_their_own_settings_under_their_new_numbers() {
 #[test]
 fn the_result_does_not_depend_on_how_many_threads_there_are() {
     let session = record::<Arena>(scenario(3, 8.0, 0.02), ArenaRules::default());
-    let with = |threads| -> Shrunk {
+    let with = |threads| -> ShrinkResult {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be had");
         pool.install(|| shrink::<Arena, _>(&session, &diverges, &mut |_| {}).expect("the session diverges"))
     };
@@ -171,7 +172,7 @@ fn what_is_not_shown_is_not_shrunk_and_a_failing_property_says_so() {
 fn a_game_that_begins_at_its_spawn_only_is_shrunk_too() {
     let rules = crate::disc::Rules { rooted: true, ..crate::disc::Rules::default() };
     let session = record::<Discs>(scenario(4, 6.0, 0.03), rules);
-    let shows = |session: &Session| things(session, Kind::Losses).len() >= 2 && session.players.len() >= 2;
+    let shows = |session: &Session| things(session, CostKind::Losses).len() >= 2 && session.players.len() >= 2;
     let shrunk =
         shrink::<Discs, Infallible>(&session, &|s| Ok(shows(s)), &mut |_| {}).expect("many packets are lost").session;
     assert_eq!(shrunk.states.of_tick(Tick(0)).count(), 0);
@@ -191,7 +192,7 @@ proptest! {
     ) {
         let rules = crate::disc::Rules { rooted, push_units: 3.0, ..crate::disc::Rules::default() };
         let session = record::<Discs>(Scenario { seed, ..scenario(players, 2.0, 0.08) }, rules);
-        let kinds = [Kind::Losses, Kind::Duplicates, Kind::Buttons, Kind::Angles, Kind::Moves];
+        let kinds = [CostKind::Losses, CostKind::Duplicates, CostKind::Buttons, CostKind::Angles, CostKind::Moves];
         let shows = |session: &Session| {
             session.players.len() >= 2 && kinds.iter().zip(least).all(|(kind, least)| things(session, *kind).len() >= least)
         };

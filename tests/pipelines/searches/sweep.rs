@@ -11,17 +11,18 @@ use hitreg::game::Bots;
 use hitreg::link::{Jitter, LinkModel};
 use hitreg::pipeline::Netcode;
 use hitreg::record::Session;
-use hitreg::replay::{Options, Replayed, replay, rerecord};
+use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::sweep::{Axis, Cell, Plan, PlanError, Sweep};
-use hitreg::trace::{Data, Trace};
+use hitreg::sweep::{Axis, PlanError, Sweep, SweepCell, SweepPlan};
+use hitreg::trace::{ColumnData, Trace};
 
 fn record<G: Bots + Netcode>(scenario: &Scenario, rules: G::Rules) -> Session {
     let mut session = Session::new(scenario.header::<G>(&rules).expect("a good scenario"));
-    record_synthetic::<G>(scenario, &Arc::new(rules), &mut Recorder::new(&mut session)).expect("a good scenario");
+    record_synthetic::<G>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
     session
 }
 
@@ -37,23 +38,23 @@ fn arena() -> Session {
     record::<Arena>(&Scenario { seconds: 60.0, players: 6, links, ..Scenario::default() }, ArenaRules::default())
 }
 
-fn plan(axes: &[&str]) -> Plan {
-    Plan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect()).expect("a good plan")
+fn plan(axes: &[&str]) -> SweepPlan {
+    SweepPlan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect()).expect("a good plan")
 }
 
 fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
     asked(sessions, &plan(axes), &|| {})
 }
 
-fn asked(sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Sweep {
+fn asked(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
     let games = Games::default().recording::<Discs>(|_| Ok(crate::disc::Rules::default()));
     games.of(&sessions[0]).expect("discs").sweep(sessions, plan, done).expect("logs of this build")
 }
 
-fn again<G: Netcode>(session: &Session, change: &str) -> Replayed {
+fn again<G: Netcode>(session: &Session, change: &str) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set_pair(change).expect("a good setting");
-    let options = Options { settings: Some(settings), sizes: true, ..Options::default() };
+    let options = ReplayOptions { settings: Some(settings), sizes: true, ..ReplayOptions::default() };
     replay::<G>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 
@@ -137,12 +138,12 @@ fn a_sweep_is_written_as_text_csv_and_json() {
     assert_eq!(json[1]["interpolation.lerp_ms"], "100");
     assert_eq!(json[1]["hits"], sweep.rows[1].figures.hits);
     assert!(json[0]["in_cover_ms_p50"].is_null());
-    assert_eq!(Cell::Text("half-life".into()), table.rows[0][0]);
+    assert_eq!(SweepCell::Text("half-life".into()), table.rows[0][0]);
 }
 
 #[test]
 fn plans_that_cannot_be_are_refused() {
-    let plan = |axes: &[&str]| Plan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect());
+    let plan = |axes: &[&str]| SweepPlan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect());
     assert_eq!(plan(&[]), Err(PlanError::Nothing));
     let twice = plan(&["client.cmd_hz=1", "client.cmd_hz=2"]);
     assert_eq!(twice, Err(PlanError::Twice { key: "client.cmd_hz".to_owned() }));
@@ -178,11 +179,11 @@ fn hits_around_corners_are_told_and_lag_compensation_makes_them() {
 /// The values of a column of numbers, whatever their type.
 fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
     match &trace.table(table).and_then(|t| t.column(column)).expect(column).data {
-        Data::U32(values) => values.iter().map(|v| f64::from(*v)).collect(),
-        Data::I64(values) => values.iter().map(|v| *v as f64).collect(),
-        Data::F32(values) => values.iter().map(|v| f64::from(*v)).collect(),
-        Data::U64(_) => panic!("{column} holds hashes"),
-        Data::Name { names, codes } => {
+        ColumnData::U32(values) => values.iter().map(|v| f64::from(*v)).collect(),
+        ColumnData::I64(values) => values.iter().map(|v| *v as f64).collect(),
+        ColumnData::F32(values) => values.iter().map(|v| f64::from(*v)).collect(),
+        ColumnData::U64(_) => panic!("{column} holds hashes"),
+        ColumnData::Name { names, codes } => {
             let number = |name: &str| name.trim_start_matches('p').parse().unwrap_or(f64::NAN);
             codes.iter().map(|code| number(&names[*code as usize])).collect()
         }
@@ -195,7 +196,7 @@ fn time_in_cover_is_what_the_targets_own_frames_say() {
     let rules = crate::disc::Rules { ghosts: true, curtain_x: Some(CURTAIN_X), ..crate::disc::Rules::default() };
     let link = LinkModel { delay_ms: 90.0, ..LinkModel::default() };
     let session = record::<Discs>(&Scenario { seconds: 20.0, link, ..Scenario::default() }, rules);
-    let trace = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build").trace;
+    let trace = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
     let [player, at, own_x] = ["player", "at_us", "own.origin.x"].map(|name| column(&trace, "frames", name));
     let [tick, entity, x] = ["tick", "entity", "origin.x"].map(|name| column(&trace, "bodies", name));
     let [shot_at, shot_tick, target, ms] =
@@ -221,7 +222,7 @@ fn time_in_cover_is_what_the_targets_own_frames_say() {
 fn a_game_that_does_not_say_who_sees_whom_says_nothing_about_cover() {
     let trace: Trace = again::<Discs>(&discs(7), "interpolation.lerp_ms=100").trace;
     let shots = trace.table("shots").expect("shots");
-    let Some(Data::Name { names, codes }) = shots.column("visible_at_present").map(|c| &c.data) else {
+    let Some(ColumnData::Name { names, codes }) = shots.column("visible_at_present").map(|c| &c.data) else {
         panic!("a column of names")
     };
     assert!(codes.iter().all(|code| names[*code as usize] == "unknown") && codes.len() > 100);

@@ -6,11 +6,11 @@ use crate::disc::{Discs, Rules};
 use hitreg::engine::Games;
 use hitreg::link::LinkModel;
 use hitreg::record::Session;
-use hitreg::replay::{Options, ReplayError, Replayed, WhatIf, replay};
+use hitreg::replay::{ReplayError, ReplayOptions, ReplayOutput, WhatIf, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Recorder, record_synthetic};
+use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
-use hitreg::sweep::{Axis, Plan, PlanError, Sweep};
+use hitreg::sweep::{Axis, PlanError, Sweep, SweepPlan};
 use hitreg::trace::schema::shots;
 
 /// Discs at constant distances, recorded with an interpolation of so many milliseconds.
@@ -19,7 +19,7 @@ fn recorded_under(lerp_ms: &str) -> Session {
     let settings = [("interpolation.lerp_ms".to_owned(), lerp_ms.to_owned())].into();
     let scenario = Scenario { seed: 8, seconds: 5.0, link, settings, ..Scenario::default() };
     let mut session = Session::new(scenario.header::<Discs>(&Rules::default()).expect("a good scenario"));
-    record_synthetic::<Discs>(&scenario, &Arc::new(Rules::default()), &mut Recorder::new(&mut session))
+    record_synthetic::<Discs>(&scenario, &Arc::new(Rules::default()), &mut SessionRecorder::new(&mut session))
         .expect("a good scenario");
     session
 }
@@ -28,15 +28,15 @@ fn own(session: &Session) -> Settings {
     Settings::from_pairs(&session.header.settings).expect("recorded settings")
 }
 
-fn rejudged(session: &Session, change: &str) -> Result<Replayed, ReplayError> {
+fn rejudged(session: &Session, change: &str) -> Result<ReplayOutput, ReplayError> {
     let mut settings = own(session);
     settings.set_pair(change).expect("a good setting");
-    replay::<Discs>(session, &Options { judged_under: Some(settings), ..Options::default() }, &mut |_| {})
+    replay::<Discs>(session, &ReplayOptions { judged_under: Some(settings), ..ReplayOptions::default() }, &mut |_| {})
 }
 
 fn swept(session: &Session, what_if: WhatIf) -> Sweep {
     let axes = vec![Axis::parse("interpolation.lerp_ms=0,50,100").expect("an axis")];
-    let plan = Plan::new(axes).expect("a plan").asking(what_if).with_seeds(3).expect("enough seeds");
+    let plan = SweepPlan::new(axes).expect("a plan").asking(what_if).with_seeds(3).expect("enough seeds");
     let games = Games::default().recording::<Discs>(|_| Ok(Rules::default()));
     games.of(session).expect("discs").sweep(std::slice::from_ref(session), &plan, &|| {}).expect("a log of this build")
 }
@@ -44,7 +44,7 @@ fn swept(session: &Session, what_if: WhatIf) -> Sweep {
 #[test]
 fn judging_again_changes_nothing_but_what_is_said_of_shots() {
     let session = recorded_under("100");
-    let plain = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let plain = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     let off = rejudged(&session, "lag_compensation.enabled=false").expect("a server to judge");
     assert_eq!(off.first_difference, None, "the world went its own way");
     assert_eq!(off.hashes_compared, session.ticks.len() as u64);
@@ -61,7 +61,7 @@ fn judging_again_changes_nothing_but_what_is_said_of_shots() {
 #[test]
 fn judging_again_under_the_same_settings_is_the_replay() {
     let session = recorded_under("100");
-    let plain = replay::<Discs>(&session, &Options::default(), &mut |_| {}).expect("a log of this build");
+    let plain = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     let mut same = rejudged(&session, "lag_compensation.enabled=true").expect("a server to judge");
     assert_eq!(same.trace.header.mode, "closed, rejudged");
     same.trace.header.mode.clone_from(&plain.trace.header.mode);
@@ -114,6 +114,6 @@ fn replays_favour_the_setting_that_was_recorded() {
 
 #[test]
 fn one_seed_has_no_confidence() {
-    let plan = Plan::new(vec![Axis::parse("interpolation.lerp_ms=0").expect("an axis")]).expect("a plan");
+    let plan = SweepPlan::new(vec![Axis::parse("interpolation.lerp_ms=0").expect("an axis")]).expect("a plan");
     assert_eq!(plan.with_seeds(1), Err(PlanError::TooFewSeeds { seeds: 1 }));
 }

@@ -3,15 +3,15 @@
 
 use serde::{Serialize, Serializer};
 
-use super::rerun::Reran;
-use crate::diff::{Divergence, Ran, What, settings_that_differ};
+use super::rerun::RerunResult;
+use crate::diff::{Divergence, DivergenceKind, UsercmdRow, settings_that_differ};
 use hitreg_log::record::Cause;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, shots};
 
 /// Why two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum DivergenceCause {
     /// One run met something that the other run did not.
     Met(Cause),
     /// A shot hit in one run only. The game decides what a hit does to a body.
@@ -26,27 +26,27 @@ pub enum Why {
 
 /// A cause with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct CauseFinding {
     /// The cause.
-    pub cause: Why,
+    pub cause: DivergenceCause,
     /// The evidence, as text.
     pub evidence: String,
 }
 
-impl Why {
+impl DivergenceCause {
     /// The name in results: one of [`Cause::NAMES`], `shot`, `other_input`, `settings` or `build`.
     pub fn name(self) -> &'static str {
         match self {
-            Why::Met(cause) => cause.into(),
-            Why::Shot => "shot",
-            Why::OtherInput => "other_input",
-            Why::Settings => "settings",
-            Why::Build => "build",
+            DivergenceCause::Met(cause) => cause.into(),
+            DivergenceCause::Shot => "shot",
+            DivergenceCause::OtherInput => "other_input",
+            DivergenceCause::Settings => "settings",
+            DivergenceCause::Build => "build",
         }
     }
 }
 
-impl Serialize for Why {
+impl Serialize for DivergenceCause {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -54,8 +54,8 @@ impl Serialize for Why {
 
 /// The cause of a divergence. Checks the usercmds themselves before their effects, and reproduced causes before
 /// coincidences.
-pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&Reran>) -> Found {
-    let found = |cause, evidence| Found { cause, evidence };
+pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&RerunResult>) -> CauseFinding {
+    let found = |cause, evidence| CauseFinding { cause, evidence };
     execution(traces, first)
         .or_else(|| input(first))
         .or_else(|| reproduced(reran))
@@ -64,30 +64,32 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
         .or_else(|| shot(traces, first))
         .or_else(|| settings(traces))
         .unwrap_or_else(|| match (first.what, reran) {
-            (What::TimesDiffer, _) => {
-                found(Why::Met(Cause::Unknown), "the runs are of different times from there on".to_owned())
+            (DivergenceKind::TimesDiffer, _) => {
+                found(DivergenceCause::Met(Cause::Unknown), "the runs are of different times from there on".to_owned())
             }
-            (_, Some(Reran::Same)) => found(
-                Why::Build,
+            (_, Some(RerunResult::Same)) => found(
+                DivergenceCause::Build,
                 "both builds run its usercmds alike; what follows them in the tick differs".to_owned(),
             ),
-            _ => found(Why::Build, "inputs, earlier state and settings are the same".to_owned()),
+            _ => found(DivergenceCause::Build, "inputs, earlier state and settings are the same".to_owned()),
         })
 }
 
 /// Finds a usercmd that one run executed, and that was lost, late, or in another tick in the other run.
-fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<Found> {
+fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     // A trace without executed usercmds does not record them; it does not mean that none ran.
     if traces.iter().any(|trace| executed::Columns::of(trace).rows == 0) {
         return None;
     }
     let (a, b) = (&first.usercmds_a, &first.usercmds_b);
-    let of = |list: &[Ran], ran: &Ran| -> Option<Ran> {
+    let of = |list: &[UsercmdRow], ran: &UsercmdRow| -> Option<UsercmdRow> {
         list.iter().find(|r| (r.player, r.command) == (ran.player, ran.command)).cloned()
     };
     for ran in a.iter().chain(b) {
         let (in_a, in_b) = (of(a, ran), of(b, ran));
-        let how = |ran: &Option<Ran>| ran.as_ref().and_then(|r| r.how.clone()).unwrap_or("not in this tick".to_owned());
+        let how = |ran: &Option<UsercmdRow>| {
+            ran.as_ref().and_then(|r| r.how.clone()).unwrap_or("not in this tick".to_owned())
+        };
         let (how_a, how_b) = (how(&in_a), how(&in_b));
         if how_a == how_b {
             continue;
@@ -101,14 +103,14 @@ fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<Found> {
             Cause::Unknown
         };
         let evidence = format!("usercmd {} of p{}: {how_a} in A, {how_b} in B", ran.command, ran.player);
-        return Some(Found { cause: Why::Met(cause), evidence });
+        return Some(CauseFinding { cause: DivergenceCause::Met(cause), evidence });
     }
     None
 }
 
-fn input(first: &Divergence) -> Option<Found> {
+fn input(first: &Divergence) -> Option<CauseFinding> {
     // The runs may list the usercmds of a tick in different orders: by player, or in the order in which they ran.
-    let same = |a: &&Ran, b: &&Ran| (a.player, a.command) == (b.player, b.command);
+    let same = |a: &&UsercmdRow, b: &&UsercmdRow| (a.player, a.command) == (b.player, b.command);
     let mut pairs = first.usercmds_a.iter().filter_map(|a| Some((a, first.usercmds_b.iter().find(|b| same(&a, b))?)));
     let (a, b) = pairs.find(|(a, b)| a.input != b.input && !a.input.is_empty() && !b.input.is_empty())?;
     let differing = a.input.iter().zip(&b.input).find(|(x, y)| x != y)?;
@@ -116,19 +118,19 @@ fn input(first: &Divergence) -> Option<Found> {
         "{} of usercmd {} of p{} is {} in A, {} in B",
         differing.0.name, a.command, a.player, differing.0.value, differing.1.value
     );
-    Some(Found { cause: Why::OtherInput, evidence })
+    Some(CauseFinding { cause: DivergenceCause::OtherInput, evidence })
 }
 
-fn reproduced(reran: Option<&Reran>) -> Option<Found> {
-    let Some(Reran::Differs { player, command, field, a, b }) = reran else { return None };
+fn reproduced(reran: Option<&RerunResult>) -> Option<CauseFinding> {
+    let Some(RerunResult::Differs { player, command, field, a, b }) = reran else { return None };
     let evidence = format!(
         "usercmd {command} of p{player}, run again from the last common state, gives {field} {a} in A, {b} in B"
     );
-    Some(Found { cause: Why::Build, evidence })
+    Some(CauseFinding { cause: DivergenceCause::Build, evidence })
 }
 
 /// Finds a prediction that only one run corrected, with the cause that its trace gives.
-fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
+fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     if ![corrections::NAME, errors::NAME].contains(&first.table.as_str()) {
         return None;
     }
@@ -144,11 +146,14 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
         (Some(found), None) => ("A", found),
         (None, Some(found)) => ("B", found),
     };
-    Some(Found { cause: Why::Met(cause), evidence: format!("corrected in {side} only, evidence: {evidence}") })
+    Some(CauseFinding {
+        cause: DivergenceCause::Met(cause),
+        evidence: format!("corrected in {side} only, evidence: {evidence}"),
+    })
 }
 
 /// Finds a teleport, a death or a spawn that only one run has.
-fn stated(first: &Divergence) -> Option<Found> {
+fn stated(first: &Divergence) -> Option<CauseFinding> {
     if first.table != bodies::NAME {
         return None;
     }
@@ -160,11 +165,11 @@ fn stated(first: &Divergence) -> Option<Found> {
     } else {
         return None;
     };
-    Some(Found { cause: Why::Met(cause), evidence: "the state itself says so".to_owned() })
+    Some(CauseFinding { cause: DivergenceCause::Met(cause), evidence: "the state itself says so".to_owned() })
 }
 
 /// Finds a shot of the same tick that hurt the entity in one run only.
-fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
+fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     if first.table != bodies::NAME {
         return None;
     }
@@ -178,7 +183,7 @@ fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<Found> {
         (None, None) => return None,
     };
     let evidence = format!("the shot of p{shooter}'s usercmd {command} hit {target} in {side} only");
-    Some(Found { cause: Why::Shot, evidence })
+    Some(CauseFinding { cause: DivergenceCause::Shot, evidence })
 }
 
 fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {
@@ -188,8 +193,8 @@ fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {
     hits.filter_map(|row| Some((*shots.shooter.get(row)?, *shots.command.get(row)?))).collect()
 }
 
-fn settings([a, b]: [&Trace; 2]) -> Option<Found> {
+fn settings([a, b]: [&Trace; 2]) -> Option<CauseFinding> {
     let changed = settings_that_differ([&a.header.settings, &b.header.settings]).into_iter().next()?;
     let evidence = format!("{} is {} in A, {} in B", changed.key, changed.a, changed.b);
-    Some(Found { cause: Why::Settings, evidence })
+    Some(CauseFinding { cause: DivergenceCause::Settings, evidence })
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use hitreg_log::record::Cause;
 use hitreg_log::trace::schema::{corrections, errors, frames};
-use hitreg_log::trace::{Column, Data, Table, Trace};
+use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
 /// The server's results and the predictions of all acked usercmds.
 #[derive(Debug)]
-pub struct Predicted {
+pub struct PredictionTraces {
     /// The server's results.
     pub said: Trace,
     /// The predictions.
@@ -25,7 +25,7 @@ pub struct Predicted {
 /// Splits an open-loop replay of a client's recording into two traces. Each has `corrections` with the fields that were
 /// predicted wrong, and NaN for correct fields. A miss with a known cause, such as a rocket that pushed the player,
 /// does not concern the movement code. If any miss has no cause, only such misses are included.
-pub fn predicted(replay: &Trace) -> Predicted {
+pub fn predicted(replay: &Trace) -> PredictionTraces {
     let acks = corrections::Columns::of(replay);
     let misses: Vec<usize> = (0..acks.rows).filter(|&row| acks.result.get(row) == "miss").collect();
     let unknown: &str = Cause::Unknown.into();
@@ -46,8 +46,8 @@ pub fn predicted(replay: &Trace) -> Predicted {
     }
     let (mut said, mut predicted) = (Vec::new(), Vec::new());
     for (name, [by_server, by_client]) in fields {
-        said.push(Column::new(name, Data::F32(by_server)));
-        predicted.push(Column::new(name, Data::F32(by_client)));
+        said.push(Column::new(name, ColumnData::F32(by_server)));
+        predicted.push(Column::new(name, ColumnData::F32(by_client)));
     }
     let side = |cells: Vec<Column>, kept: &[&str]| {
         let acks = replay.table(corrections::NAME).into_iter().flat_map(|table| &table.columns);
@@ -56,7 +56,7 @@ pub fn predicted(replay: &Trace) -> Predicted {
         let usercmds = replay.table(frames::NAME).cloned();
         Trace { header: replay.header.clone(), tables: usercmds.into_iter().chain([table]).collect() }
     };
-    Predicted {
+    PredictionTraces {
         said: side(said, &["player", "at_us", "command"]),
         predicted: side(predicted, &["player", "at_us", "command", "cause", "evidence"]),
         checked: acks.rows,
@@ -68,7 +68,7 @@ pub fn predicted(replay: &Trace) -> Predicted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::{DiffOptions, Verdict, diff};
+    use crate::diff::{DiffOptions, TraceVerdict, diff};
     use hitreg_log::trace::TraceHeader;
 
     /// A trace with acks of these usercmds: number, result, cause, and error of `origin.x`.
@@ -113,11 +113,11 @@ mod tests {
 
     /// The first difference between the two sides, the number of misses, and the number of misses with a cause.
     fn first(acks: &[(u32, u8, Cause, f32)]) -> (Option<u32>, usize, usize) {
-        let Predicted { said, predicted, misses, explained, checked } = predicted(&replay(acks));
+        let PredictionTraces { said, predicted, misses, explained, checked } = predicted(&replay(acks));
         assert_eq!(checked, acks.len());
         let found = diff(&said, &predicted, &DiffOptions { overlap_only: true, ..DiffOptions::default() })
             .expect("no tolerance");
-        assert_eq!(found.first.is_some(), found.verdict == Verdict::Differs);
+        assert_eq!(found.first.is_some(), found.verdict == TraceVerdict::Differs);
         (found.first.and_then(|first| first.place.command), misses, explained)
     }
 

@@ -4,32 +4,32 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::diff::{Divergence, Named, Ran, Side, Value};
+use crate::diff::{CellValue, Divergence, NamedValue, Side, UsercmdRow};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, executed};
 
 /// One usercmd to run on one body.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step<'a> {
+pub struct RerunStep<'a> {
     /// The tick in which the usercmd ran.
     pub tick: u32,
     /// Player and number of the usercmd. The log holds its input.
-    pub command: &'a Ran,
+    pub command: &'a UsercmdRow,
     /// The body before the usercmd, field by field.
-    pub body: &'a [Named],
+    pub body: &'a [NamedValue],
     /// The entities that the usercmd can meet: every entity with the same known state in both runs, including the
     /// player's own.
-    pub others: &'a BTreeMap<u32, Vec<Named>>,
+    pub others: &'a BTreeMap<u32, Vec<NamedValue>>,
 }
 
 /// Runs a step in the build of A or of B, and returns the body after it with the same fields. The error says why the
 /// build could not run it.
-pub type Rerun<'a> = dyn FnMut(Side, &Step<'_>) -> Result<Vec<Named>, String> + 'a;
+pub type RerunFn<'a> = dyn FnMut(Side, &RerunStep<'_>) -> Result<Vec<NamedValue>, String> + 'a;
 
 /// The result of running the usercmds again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "result")]
-pub enum Reran {
+pub enum RerunResult {
     /// The builds give different results for a usercmd.
     Differs {
         /// The player.
@@ -39,9 +39,9 @@ pub enum Reran {
         /// The first field that differs.
         field: String,
         /// The field's value after the usercmd in A's build.
-        a: Value,
+        a: CellValue,
         /// The field's value after the usercmd in B's build.
-        b: Value,
+        b: CellValue,
     },
     /// The builds agree about every usercmd of the tick, so the divergence has its origin elsewhere.
     Same,
@@ -57,7 +57,7 @@ pub enum Reran {
 /// Runs the usercmds of a tick in their order, up to the last usercmd of the divergence's entity. Each usercmd meets
 /// the other entities in their last common state, or in the state that earlier usercmds left. `None` if no usercmd ran,
 /// if there is no earlier common state, or if the runs have different usercmds.
-pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut Rerun<'_>) -> Option<Reran> {
+pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut RerunFn<'_>) -> Option<RerunResult> {
     let state = first.last_agreeing.as_ref().filter(|row| row.table == bodies::NAME)?;
     let (tick, entity) = (first.place.tick?, state.place.entity?);
     if first.usercmds_a != first.usercmds_b || !first.usercmds_a.iter().any(ran) {
@@ -71,8 +71,8 @@ pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut Rerun<'
     bodies.insert(entity, state.values.clone());
     for command in &in_order(traces, tick, first) {
         let Some(body) = bodies.get(&command.player) else { continue };
-        let step = Step { tick, command, body, others: &bodies };
-        let mut after = |build| rerun(build, &step).map_err(|reason| Reran::Failed { build, reason });
+        let step = RerunStep { tick, command, body, others: &bodies };
+        let mut after = |build| rerun(build, &step).map_err(|reason| RerunResult::Failed { build, reason });
         let (a, b) = match (after(Side::A), after(Side::B)) {
             (Ok(a), Ok(b)) => (a, b),
             (Err(failed), _) | (_, Err(failed)) => return Some(failed),
@@ -82,7 +82,7 @@ pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut Rerun<'
             (!of_a.value.same(&of_b.value)).then_some((of_a, of_b))
         });
         if let Some((of_a, of_b)) = differing {
-            return Some(Reran::Differs {
+            return Some(RerunResult::Differs {
                 player: command.player,
                 command: command.command,
                 field: of_a.name.clone(),
@@ -92,22 +92,23 @@ pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut Rerun<'
         }
         bodies.insert(command.player, a);
     }
-    Some(Reran::Same)
+    Some(RerunResult::Same)
 }
 
 /// Whether the server ran a usercmd, as far as the trace says.
-fn ran(command: &Ran) -> bool {
+fn ran(command: &UsercmdRow) -> bool {
     command.how.as_deref().is_none_or(|how| how == "run")
 }
 
 /// The usercmds of a tick in the order in which both runs ran them. If the orders differ: only the usercmds of the
 /// divergence.
-fn in_order(traces: [&Trace; 2], tick: u32, first: &Divergence) -> Vec<Ran> {
+fn in_order(traces: [&Trace; 2], tick: u32, first: &Divergence) -> Vec<UsercmdRow> {
     let [a, b] = traces.map(|trace| executed(trace, tick));
-    let own: Vec<Ran> = first.usercmds_a.iter().filter(|command| ran(command)).cloned().collect();
+    let own: Vec<UsercmdRow> = first.usercmds_a.iter().filter(|command| ran(command)).cloned().collect();
     let is_own = |(player, command): &(u32, u32)| own.iter().any(|o| (o.player, o.command) == (*player, *command));
     let Some(last) = a.iter().rposition(is_own).filter(|_| a == b) else { return own };
-    let usercmd = |(player, command): &(u32, u32)| Ran { player: *player, command: *command, how: None, input: vec![] };
+    let usercmd =
+        |(player, command): &(u32, u32)| UsercmdRow { player: *player, command: *command, how: None, input: vec![] };
     let of = |key: &(u32, u32)| own.iter().find(|o| (o.player, o.command) == *key).cloned();
     a[..=last].iter().map(|key| of(key).unwrap_or_else(|| usercmd(key))).collect()
 }
@@ -122,21 +123,22 @@ fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
 }
 
 /// The bodies of a tick that are equal in both runs.
-fn common_state(traces: [&Trace; 2], tick: u32) -> BTreeMap<u32, Vec<Named>> {
+fn common_state(traces: [&Trace; 2], tick: u32) -> BTreeMap<u32, Vec<NamedValue>> {
     let [mut a, b] = traces.map(|trace| bodies(trace, tick));
-    let same = |x: &[Named], y: &[Named]| {
-        let alike = |(x, y): (&Named, &Named)| x.name == y.name && x.value.same(&y.value);
+    let same = |x: &[NamedValue], y: &[NamedValue]| {
+        let alike = |(x, y): (&NamedValue, &NamedValue)| x.name == y.name && x.value.same(&y.value);
         x.len() == y.len() && x.iter().zip(y).all(alike)
     };
     a.retain(|entity, body| b.get(entity).is_some_and(|other| same(body, other)));
     a
 }
 
-fn bodies(trace: &Trace, tick: u32) -> BTreeMap<u32, Vec<Named>> {
+fn bodies(trace: &Trace, tick: u32) -> BTreeMap<u32, Vec<NamedValue>> {
     let Some(table) = trace.table(bodies::NAME) else { return BTreeMap::new() };
     let (ticks, entities) = (table.u32s("tick"), table.u32s("entity"));
     let rows = ticks.iter().zip(entities).enumerate().filter(|(_, (of, _))| **of == tick);
     let fields = || table.columns.iter().filter(|column| !matches!(column.name.as_str(), "tick" | "entity" | "at_us"));
-    let body = |row| fields().filter_map(move |c| Some(Named { name: c.name.clone(), value: Value::at(c, row)? }));
+    let body =
+        |row| fields().filter_map(move |c| Some(NamedValue { name: c.name.clone(), value: CellValue::at(c, row)? }));
     rows.map(|(row, (_, entity))| (*entity, body(row).collect())).collect()
 }

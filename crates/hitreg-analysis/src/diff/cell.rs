@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use hitreg_log::trace::{Column, Data};
+use hitreg_log::trace::{Column, ColumnData};
 
 /// Floats at most this many representable values apart have drifted: the same arithmetic ran in another order or at
 /// another precision.
@@ -13,7 +13,7 @@ pub(crate) const DRIFT_ABSOLUTE: f64 = 1e-3;
 /// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum DifferenceClass {
     /// Floats at most `DRIFT_ULPS` representable values or `DRIFT_ABSOLUTE` apart.
     Drift,
     /// Hashes differ, which shows that something differs but not by how much.
@@ -24,7 +24,7 @@ pub enum Class {
 
 /// One value of a trace.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum CellValue {
     /// A count, number, flag or time.
     Integer(i64),
     /// A hash.
@@ -35,54 +35,54 @@ pub enum Value {
     Name(String),
 }
 
-impl Value {
+impl CellValue {
     /// The value in one row of a column; `None` after the column's last row.
-    pub(crate) fn at(column: &Column, row: usize) -> Option<Value> {
+    pub(crate) fn at(column: &Column, row: usize) -> Option<CellValue> {
         Some(match &column.data {
-            Data::U32(v) => Value::Integer(i64::from(*v.get(row)?)),
-            Data::U64(v) => Value::Hash(*v.get(row)?),
-            Data::I64(v) => Value::Integer(*v.get(row)?),
-            Data::F32(v) => Value::Float(*v.get(row)?),
-            Data::Name { names, codes } => Value::Name(names.get(*codes.get(row)? as usize)?.clone()),
+            ColumnData::U32(v) => CellValue::Integer(i64::from(*v.get(row)?)),
+            ColumnData::U64(v) => CellValue::Hash(*v.get(row)?),
+            ColumnData::I64(v) => CellValue::Integer(*v.get(row)?),
+            ColumnData::F32(v) => CellValue::Float(*v.get(row)?),
+            ColumnData::Name { names, codes } => CellValue::Name(names.get(*codes.get(row)? as usize)?.clone()),
         })
     }
 }
 
-impl Value {
+impl CellValue {
     /// Whether two values are equal to the bit. NaN equals NaN.
-    pub fn same(&self, other: &Value) -> bool {
+    pub fn same(&self, other: &CellValue) -> bool {
         match (self, other) {
-            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            (CellValue::Float(a), CellValue::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
             _ => self == other,
         }
     }
 }
 
-impl std::fmt::Display for Value {
+impl std::fmt::Display for CellValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Value::Integer(v) => write!(f, "{v}"),
-            Value::Hash(v) => write!(f, "{v:016x}"),
-            Value::Float(v) => write!(f, "{v}"),
-            Value::Name(v) => write!(f, "{v}"),
+            CellValue::Integer(v) => write!(f, "{v}"),
+            CellValue::Hash(v) => write!(f, "{v:016x}"),
+            CellValue::Float(v) => write!(f, "{v}"),
+            CellValue::Name(v) => write!(f, "{v}"),
         }
     }
 }
 
-impl Serialize for Value {
+impl Serialize for CellValue {
     /// Writes numbers as JSON numbers. Hashes and non-finite floats become text, because JSON has neither.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Value::Integer(v) => serializer.serialize_i64(*v),
-            Value::Float(v) if v.is_finite() => serializer.serialize_f32(*v),
-            Value::Hash(_) | Value::Float(_) | Value::Name(_) => serializer.collect_str(self),
+            CellValue::Integer(v) => serializer.serialize_i64(*v),
+            CellValue::Float(v) if v.is_finite() => serializer.serialize_f32(*v),
+            CellValue::Hash(_) | CellValue::Float(_) | CellValue::Name(_) => serializer.collect_str(self),
         }
     }
 }
 
 /// How the numbers of a column are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Measure {
+pub(crate) struct NumberComparison {
     /// The tolerance: the largest difference that counts as equal.
     pub(crate) within: Option<f64>,
     /// Whether the numbers are degrees, which wrap around: from 355 to 0 is 5.
@@ -91,14 +91,14 @@ pub(crate) struct Measure {
 
 /// The result of comparing two cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Compared {
+pub(crate) enum CellComparison {
     Same,
     Within,
-    Differs { class: Class, error: Option<f64> },
+    Differs { class: DifferenceClass, error: Option<f64> },
 }
 
 /// The same column of both traces.
-pub(crate) enum Cells<'a> {
+pub(crate) enum CellPair<'a> {
     U32(&'a [u32], &'a [u32]),
     U64(&'a [u64], &'a [u64]),
     I64(&'a [i64], &'a [i64]),
@@ -106,16 +106,16 @@ pub(crate) enum Cells<'a> {
     Names { a: &'a [u32], b: &'a [u32], names: [&'a [String]; 2] },
 }
 
-impl<'a> Cells<'a> {
+impl<'a> CellPair<'a> {
     /// Pairs the columns; `None` if their types differ.
-    pub(crate) fn of(a: &'a Data, b: &'a Data) -> Option<Cells<'a>> {
+    pub(crate) fn of(a: &'a ColumnData, b: &'a ColumnData) -> Option<CellPair<'a>> {
         Some(match (a, b) {
-            (Data::U32(a), Data::U32(b)) => Cells::U32(a, b),
-            (Data::U64(a), Data::U64(b)) => Cells::U64(a, b),
-            (Data::I64(a), Data::I64(b)) => Cells::I64(a, b),
-            (Data::F32(a), Data::F32(b)) => Cells::F32(a, b),
-            (Data::Name { names: names_a, codes: a }, Data::Name { names: names_b, codes: b }) => {
-                Cells::Names { a, b, names: [names_a, names_b] }
+            (ColumnData::U32(a), ColumnData::U32(b)) => CellPair::U32(a, b),
+            (ColumnData::U64(a), ColumnData::U64(b)) => CellPair::U64(a, b),
+            (ColumnData::I64(a), ColumnData::I64(b)) => CellPair::I64(a, b),
+            (ColumnData::F32(a), ColumnData::F32(b)) => CellPair::F32(a, b),
+            (ColumnData::Name { names: names_a, codes: a }, ColumnData::Name { names: names_b, codes: b }) => {
+                CellPair::Names { a, b, names: [names_a, names_b] }
             }
             _ => return None,
         })
@@ -124,62 +124,62 @@ impl<'a> Cells<'a> {
     /// Whether a range of rows is equal to the bit on both sides. A false result does not mean that they differ.
     pub(crate) fn same_bits(&self, rows: std::ops::Range<usize>) -> bool {
         match self {
-            Cells::U32(a, b) => a[rows.clone()] == b[rows],
-            Cells::U64(a, b) => a[rows.clone()] == b[rows],
-            Cells::I64(a, b) => a[rows.clone()] == b[rows],
-            Cells::F32(a, b) => {
+            CellPair::U32(a, b) => a[rows.clone()] == b[rows],
+            CellPair::U64(a, b) => a[rows.clone()] == b[rows],
+            CellPair::I64(a, b) => a[rows.clone()] == b[rows],
+            CellPair::F32(a, b) => {
                 let differing =
                     a[rows.clone()].iter().zip(&b[rows]).fold(0, |d, (a, b)| d | (a.to_bits() ^ b.to_bits()));
                 differing == 0
             }
-            Cells::Names { a, b, names: [names_a, names_b] } => names_a == names_b && a[rows.clone()] == b[rows],
+            CellPair::Names { a, b, names: [names_a, names_b] } => names_a == names_b && a[rows.clone()] == b[rows],
         }
     }
 
     /// Compares row `i` of A with row `j` of B.
-    pub(crate) fn compare(&self, i: usize, j: usize, measure: Measure) -> Compared {
+    pub(crate) fn compare(&self, i: usize, j: usize, measure: NumberComparison) -> CellComparison {
         match self {
-            Cells::U32(a, b) => integers(i64::from(a[i]), i64::from(b[j]), measure.within),
-            Cells::I64(a, b) => integers(a[i], b[j], measure.within),
-            Cells::F32(a, b) => floats(a[i], b[j], measure),
-            Cells::U64(a, b) if a[i] == b[j] => Compared::Same,
-            Cells::U64(..) => Compared::Differs { class: Class::Hash, error: None },
-            Cells::Names { a, b, names: [names_a, names_b] } => {
+            CellPair::U32(a, b) => integers(i64::from(a[i]), i64::from(b[j]), measure.within),
+            CellPair::I64(a, b) => integers(a[i], b[j], measure.within),
+            CellPair::F32(a, b) => floats(a[i], b[j], measure),
+            CellPair::U64(a, b) if a[i] == b[j] => CellComparison::Same,
+            CellPair::U64(..) => CellComparison::Differs { class: DifferenceClass::Hash, error: None },
+            CellPair::Names { a, b, names: [names_a, names_b] } => {
                 if names_a.get(a[i] as usize) == names_b.get(b[j] as usize) {
-                    Compared::Same
+                    CellComparison::Same
                 } else {
-                    Compared::Differs { class: Class::Difference, error: None }
+                    CellComparison::Differs { class: DifferenceClass::Difference, error: None }
                 }
             }
         }
     }
 }
 
-fn integers(a: i64, b: i64, tolerance: Option<f64>) -> Compared {
+fn integers(a: i64, b: i64, tolerance: Option<f64>) -> CellComparison {
     if a == b {
-        return Compared::Same;
+        return CellComparison::Same;
     }
     let error = a.abs_diff(b) as f64;
     match tolerance {
-        Some(within) if error <= within => Compared::Within,
-        _ => Compared::Differs { class: Class::Difference, error: Some(error) },
+        Some(within) if error <= within => CellComparison::Within,
+        _ => CellComparison::Differs { class: DifferenceClass::Difference, error: Some(error) },
     }
 }
 
-fn floats(a: f32, b: f32, measure: Measure) -> Compared {
+fn floats(a: f32, b: f32, measure: NumberComparison) -> CellComparison {
     // NaN means "none" in a trace, whatever its payload.
     if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
-        return Compared::Same;
+        return CellComparison::Same;
     }
     let apart = (f64::from(a) - f64::from(b)).abs();
     let error = if measure.is_angle { shortest_way(apart) } else { apart };
     match measure.within {
-        Some(within) if error <= within => return Compared::Within,
+        Some(within) if error <= within => return CellComparison::Within,
         _ => {}
     }
     let drifted = error <= DRIFT_ABSOLUTE || (error.is_finite() && ulps_apart(a, b) <= DRIFT_ULPS);
-    let class = if drifted { Class::Drift } else { Class::Difference };
-    Compared::Differs { class, error: Some(error).filter(|e| e.is_finite()) }
+    let class = if drifted { DifferenceClass::Drift } else { DifferenceClass::Difference };
+    CellComparison::Differs { class, error: Some(error).filter(|e| e.is_finite()) }
 }
 
 /// The shortest way round the circle, in degrees.
@@ -203,39 +203,42 @@ pub(crate) fn ordered(value: f32) -> i64 {
 mod tests {
     use super::*;
 
-    fn class(a: f32, b: f32) -> Option<Class> {
-        match floats(a, b, Measure::default()) {
-            Compared::Differs { class, .. } => Some(class),
-            Compared::Same | Compared::Within => None,
+    fn class(a: f32, b: f32) -> Option<DifferenceClass> {
+        match floats(a, b, NumberComparison::default()) {
+            CellComparison::Differs { class, .. } => Some(class),
+            CellComparison::Same | CellComparison::Within => None,
         }
     }
 
     #[test]
     fn one_bit_in_the_last_place_is_drift_and_a_unit_is_not() {
-        assert_eq!(class(1e6, f32::from_bits(1e6f32.to_bits() + 64)), Some(Class::Drift));
-        assert_eq!(class(1e6, f32::from_bits(1e6f32.to_bits() + 65)), Some(Class::Difference));
-        assert_eq!(class(0.0, 1e-9), Some(Class::Drift));
-        assert_eq!(class(0.0, -0.0), Some(Class::Drift));
-        assert_eq!(class(1.0, 2.0), Some(Class::Difference));
-        assert_eq!(class(1.0, f32::NAN), Some(Class::Difference));
-        assert_eq!(class(f32::MAX, f32::INFINITY), Some(Class::Difference));
+        assert_eq!(class(1e6, f32::from_bits(1e6f32.to_bits() + 64)), Some(DifferenceClass::Drift));
+        assert_eq!(class(1e6, f32::from_bits(1e6f32.to_bits() + 65)), Some(DifferenceClass::Difference));
+        assert_eq!(class(0.0, 1e-9), Some(DifferenceClass::Drift));
+        assert_eq!(class(0.0, -0.0), Some(DifferenceClass::Drift));
+        assert_eq!(class(1.0, 2.0), Some(DifferenceClass::Difference));
+        assert_eq!(class(1.0, f32::NAN), Some(DifferenceClass::Difference));
+        assert_eq!(class(f32::MAX, f32::INFINITY), Some(DifferenceClass::Difference));
         assert_eq!(class(f32::NAN, -f32::NAN), None);
     }
 
     #[test]
     fn angles_go_the_shortest_way_round() {
-        let turn = |a, b, within| floats(a, b, Measure { within, is_angle: true });
-        let differs = |error| Compared::Differs { class: Class::Difference, error: Some(error) };
+        let turn = |a, b, within| floats(a, b, NumberComparison { within, is_angle: true });
+        let differs = |error| CellComparison::Differs { class: DifferenceClass::Difference, error: Some(error) };
         assert_eq!(turn(355.0, 0.0, None), differs(5.0));
         assert_eq!(
             [turn(-179.0, 179.0, None), turn(1.0, 719.0, None), turn(0.0, 180.0, None)],
             [2.0, 2.0, 180.0].map(differs)
         );
-        assert_eq!([turn(355.0, 0.0, Some(5.0)), turn(355.0, 1.0, Some(5.0))], [Compared::Within, differs(6.0)]);
+        assert_eq!([turn(355.0, 0.0, Some(5.0)), turn(355.0, 1.0, Some(5.0))], [CellComparison::Within, differs(6.0)]);
         // The same direction in other bits has an error of 0, but it is not equal.
-        assert_eq!(turn(0.0, 360.0, None), Compared::Differs { class: Class::Drift, error: Some(0.0) });
-        assert_eq!(turn(0.0, f32::INFINITY, Some(9.0)), Compared::Differs { class: Class::Difference, error: None });
-        assert_eq!(floats(355.0, 0.0, Measure::default()), differs(355.0));
+        assert_eq!(turn(0.0, 360.0, None), CellComparison::Differs { class: DifferenceClass::Drift, error: Some(0.0) });
+        assert_eq!(
+            turn(0.0, f32::INFINITY, Some(9.0)),
+            CellComparison::Differs { class: DifferenceClass::Difference, error: None }
+        );
+        assert_eq!(floats(355.0, 0.0, NumberComparison::default()), differs(355.0));
     }
 
     #[test]
@@ -248,7 +251,7 @@ mod tests {
     #[test]
     fn the_widest_integers_have_a_distance() {
         let error = u64::MAX as f64;
-        let expected = Compared::Differs { class: Class::Difference, error: Some(error) };
+        let expected = CellComparison::Differs { class: DifferenceClass::Difference, error: Some(error) };
         assert_eq!(integers(i64::MIN, i64::MAX, Some(1.0)), expected);
     }
 }

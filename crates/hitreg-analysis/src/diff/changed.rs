@@ -10,22 +10,22 @@ use std::sync::Arc;
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-pub(super) use again::Again;
-use packed::{Packed, put_rank};
+pub(super) use again::ShotComparison;
+use packed::{PackedShots, put_rank};
 
-use super::hits::{Change, ChangedShot};
-use super::mark::Rank;
+use super::hits::{ChangedShot, ShotChange};
+use super::mark::RowRank;
 
 /// The shots whose result differs between the traces, in the order of their time.
 #[derive(Clone, Default)]
 pub struct ChangedShots {
     /// The first changed shots.
-    first: Packed,
+    first: PackedShots,
     /// The first changed shots that hit in at least one of the traces.
-    first_hits: Packed,
+    first_hits: PackedShots,
     count: usize,
     /// Reads the other shots again; `None` if all are kept.
-    again: Option<Arc<Again>>,
+    again: Option<Arc<ShotComparison>>,
 }
 
 impl ChangedShots {
@@ -69,7 +69,7 @@ impl ChangedShots {
             left = left.checked_sub(1)?;
             if place == some.len() {
                 let last = some.last().unwrap_or_default();
-                match self.again.as_ref().map_or_else(|| Ok(Packed::default()), |again| again.after(last)) {
+                match self.again.as_ref().map_or_else(|| Ok(PackedShots::default()), |again| again.after(last)) {
                     Ok(next) => (some, place) = (Cow::Owned(next), 0),
                     Err(unread) => {
                         left = 0;
@@ -89,49 +89,49 @@ impl ChangedShots {
 
 /// Collects changed shots during a comparison.
 #[derive(Default)]
-pub(super) struct Noted {
-    first: Earliest,
-    first_hits: Earliest,
+pub(super) struct ChangedShotList {
+    first: EarliestShots,
+    first_hits: EarliestShots,
     count: usize,
-    again: Option<Arc<Again>>,
+    again: Option<Arc<ShotComparison>>,
     rank: Vec<u8>,
 }
 
-impl Noted {
+impl ChangedShotList {
     /// Keeps only the first shots, if `again` can read the others.
-    pub(super) fn of(again: Option<Again>) -> Noted {
-        let most = |most: usize| Earliest { most: again.is_some().then_some(most), ..Earliest::default() };
+    pub(super) fn of(again: Option<ShotComparison>) -> ChangedShotList {
+        let most = |most: usize| EarliestShots { most: again.is_some().then_some(most), ..EarliestShots::default() };
         let (first, first_hits) = (most(ChangedShots::MOST), most(ChangedShots::MOST_HITS));
-        Noted { first, first_hits, again: again.map(Arc::new), ..Noted::default() }
+        ChangedShotList { first, first_hits, again: again.map(Arc::new), ..ChangedShotList::default() }
     }
 
-    pub(super) fn note(&mut self, rank: &Rank, shot: &ChangedShot) {
+    pub(super) fn note(&mut self, rank: &RowRank, shot: &ChangedShot) {
         self.rank.clear();
         put_rank(&mut self.rank, rank);
         self.count += 1;
         self.first.note(&self.rank, shot);
-        if shot.change != Change::OtherReason {
+        if shot.change != ShotChange::OtherReason {
             self.first_hits.note(&self.rank, shot);
         }
     }
 
     pub(super) fn end(self) -> ChangedShots {
-        let Noted { first, first_hits, count, again, .. } = self;
+        let ChangedShotList { first, first_hits, count, again, .. } = self;
         ChangedShots { first: first.end(), first_hits: first_hits.end(), count, again }
     }
 }
 
 /// Keeps the earliest of the shots that it receives.
 #[derive(Default)]
-struct Earliest {
-    packed: Packed,
+struct EarliestShots {
+    packed: PackedShots,
     /// The limit on the number of shots; `None` keeps all.
     most: Option<usize>,
     /// The rank of the last kept shot. A later shot is dropped.
     last: Option<Vec<u8>>,
 }
 
-impl Earliest {
+impl EarliestShots {
     fn note(&mut self, rank: &[u8], shot: &ChangedShot) {
         if self.last.as_deref().is_some_and(|last| rank > last) {
             return;
@@ -143,7 +143,7 @@ impl Earliest {
         }
     }
 
-    fn end(mut self) -> Packed {
+    fn end(mut self) -> PackedShots {
         self.packed.keep_first(self.most.unwrap_or(usize::MAX));
         self.packed
     }
@@ -181,12 +181,12 @@ impl Serialize for ChangedShots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::hits::{Outcome, Texts};
-    use crate::diff::mark::Part;
+    use crate::diff::hits::{Outcome, TextTable};
+    use crate::diff::mark::KeyPart;
 
     /// Shots with numbers of every width, and with names that are prefixes of each other.
-    fn shots() -> Vec<(Rank, ChangedShot)> {
-        let mut texts = Texts::default();
+    fn shots() -> Vec<(RowRank, ChangedShot)> {
+        let mut texts = TextTable::default();
         let numbers = [None, Some(0), Some(-1), Some(63), Some(-64), Some(1 << 40), Some(i64::MAX), Some(i64::MIN)];
         let names = ["", "p", "p\0", "p\0\0a", "p\u{1}", "p1", "none"];
         let mut all = Vec::new();
@@ -197,9 +197,10 @@ mod tests {
                     Some(round as f32 - 0.5).filter(|_| round % 3 > 0),
                     std::array::from_fn(|place| texts.of(names[(place + round) % 7])),
                 );
-                let key = vec![Part::Number(part.unwrap_or_default()), Part::Name(name.to_owned()), Part::Number(3)];
-                let rank = Rank { at_us, key, is_pair: round % 2 == 0, row: all.len() as u64 };
-                let change = Change::ALL[all.len() % Change::ALL.len()];
+                let key =
+                    vec![KeyPart::Number(part.unwrap_or_default()), KeyPart::Name(name.to_owned()), KeyPart::Number(3)];
+                let rank = RowRank { at_us, key, is_pair: round % 2 == 0, row: all.len() as u64 };
+                let change = ShotChange::ALL[all.len() % ShotChange::ALL.len()];
                 let [a, b] = [0, 1].map(|side| Some(outcome.clone()).filter(|_| all.len() % 3 != side));
                 all.push((rank, ChangedShot { shooter: 7, command: u32::MAX, index: all.len() as u32, change, a, b }));
             }
@@ -210,7 +211,8 @@ mod tests {
     #[test]
     fn shots_are_given_back_as_they_were_in_the_order_of_their_ranks() {
         let mut all = shots();
-        let (mut noted, mut few) = (Noted::default(), Earliest { most: Some(5), ..Earliest::default() });
+        let (mut noted, mut few) =
+            (ChangedShotList::default(), EarliestShots { most: Some(5), ..EarliestShots::default() });
         all.iter().rev().for_each(|(rank, shot)| {
             noted.note(rank, shot);
             few.note(&noted.rank, shot);
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!((packed.len(), packed.get(5)), (expected.len(), Ok(expected.get(5).cloned())));
         assert_eq!(packed.get(expected.len()), Ok(None));
         assert!((0..6).map(|place| few.get(place)).eq(expected[..5].iter().cloned().map(Some).chain([None])));
-        let hits = expected.iter().filter(|shot| shot.change != Change::OtherReason);
+        let hits = expected.iter().filter(|shot| shot.change != ShotChange::OtherReason);
         assert!(packed.first_hits().eq(hits.cloned()));
         let shown = |value: &dyn erased_serde::Serialize| serde_json::to_string(value).expect("JSON");
         assert_eq!(shown(&packed), shown(&expected));

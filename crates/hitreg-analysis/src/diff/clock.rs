@@ -2,62 +2,62 @@
 
 use std::collections::BTreeMap;
 
-use super::steps::Stop;
+use super::steps::StepStop;
 use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
-use hitreg_log::trace::{Data, NextRows, Table, TraceSource};
+use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
 
 /// The times of a trace's ticks. Ticks at equal distances form one run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clock {
+pub(crate) struct TickTimes {
     /// Ascending by tick.
-    runs: Vec<Run>,
+    runs: Vec<TickRun>,
 }
 
 /// Consecutive ticks at equal distances.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct TickRun {
     first: u32,
     at_us: i64,
     step_us: i64,
     more: u32,
 }
 
-impl Run {
+impl TickRun {
     fn of(&self, ahead: u32) -> i64 {
         self.at_us.wrapping_add(self.step_us.wrapping_mul(ahead.into()))
     }
 }
 
-impl Clock {
+impl TickTimes {
     /// Reads the times of a trace's ticks. The clock is empty if the trace lacks the table or the columns.
-    pub(crate) fn of(trace: &dyn TraceSource) -> Result<Clock, String> {
-        let mut clock = Clock::default();
+    pub(crate) fn of(trace: &dyn TraceSource) -> Result<TickTimes, String> {
+        let mut clock = TickTimes::default();
         if let Some(trace) = trace.in_memory() {
             return Ok(match clock.add(&ticks::Columns::of(trace)) {
                 true => clock,
-                false => Clock::sorted(times(&ticks::Columns::of(trace)).collect()),
+                false => TickTimes::sorted(times(&ticks::Columns::of(trace)).collect()),
             });
         }
         let mut rows = trace.rows(ticks::NAME, &["tick", "at_us"]);
         while let Some(table) = rows()? {
             if !clock.add(&ticks::Columns::read(&table)) {
-                return Clock::out_of_order(trace);
+                return TickTimes::out_of_order(trace);
             }
         }
         Ok(clock)
     }
 
-    fn out_of_order(trace: &dyn TraceSource) -> Result<Clock, String> {
+    fn out_of_order(trace: &dyn TraceSource) -> Result<TickTimes, String> {
         let (mut all, mut rows) = (Vec::new(), trace.rows(ticks::NAME, &["tick", "at_us"]));
         while let Some(table) = rows()? {
             all.extend(times(&ticks::Columns::read(&table)));
         }
-        Ok(Clock::sorted(all))
+        Ok(TickTimes::sorted(all))
     }
 
-    fn sorted(mut all: Vec<(u32, i64)>) -> Clock {
+    fn sorted(mut all: Vec<(u32, i64)>) -> TickTimes {
         all.sort_unstable();
-        let mut clock = Clock::default();
+        let mut clock = TickTimes::default();
         all.into_iter().for_each(|(tick, at_us)| clock.push(tick, at_us));
         clock
     }
@@ -87,7 +87,7 @@ impl Clock {
                 return;
             }
         }
-        self.runs.push(Run { first: tick, at_us, step_us: 0, more: 0 });
+        self.runs.push(TickRun { first: tick, at_us, step_us: 0, more: 0 });
     }
 
     /// The time of a tick. For a tick with several times: the first.
@@ -111,15 +111,15 @@ fn times<'t>(ticks: &ticks::Columns<'t>) -> impl Iterator<Item = (u32, i64)> + u
 }
 
 /// A player and the number of its usercmd.
-type Command = (u32, u32);
+type CommandId = (u32, u32);
 
 /// The times of one trace's rows of one table.
-pub(crate) struct Times<'t> {
-    clock: &'t Clock,
+pub(crate) struct RowTimes<'t> {
+    clock: &'t TickTimes,
     /// The table with the times of usercmds, if the rows have only usercmd numbers.
     more: Option<NextRows<'t>>,
     /// Times of usercmds in ascending order.
-    known: Vec<(Command, i64)>,
+    known: Vec<(CommandId, i64)>,
     /// For each player: the last usercmd that was read, and the number of rows read before it.
     read: BTreeMap<u32, (u32, u64)>,
     rows: u64,
@@ -129,7 +129,7 @@ pub(crate) struct Times<'t> {
     whole: bool,
 }
 
-fn commands(table: &Table) -> impl Iterator<Item = (Command, i64)> + use<'_> {
+fn commands(table: &Table) -> impl Iterator<Item = (CommandId, i64)> + use<'_> {
     let keys = table.u32s("player").iter().copied().zip(table.u32s("command").iter().copied());
     keys.zip(table.i64s("at_us").iter().copied())
 }
@@ -137,15 +137,15 @@ fn commands(table: &Table) -> impl Iterator<Item = (Command, i64)> + use<'_> {
 /// A player without a row among this many rows is taken to be gone, until one of its rows appears.
 const SILENCE: u64 = 1 << 17;
 
-impl<'t> Times<'t> {
+impl<'t> RowTimes<'t> {
     /// Prepares the times of a table. With `whole`, all times are read first, so they may be in any order.
-    pub(crate) fn of(trace: &'t dyn TraceSource, clock: &'t Clock, table: &Table, whole: bool) -> Times<'t> {
-        let is_number = |name: &str| table.column(name).is_some_and(|column| matches!(column.data, Data::U32(_)));
-        let says_time = table.column("at_us").is_some_and(|column| matches!(column.data, Data::I64(_)));
+    pub(crate) fn of(trace: &'t dyn TraceSource, clock: &'t TickTimes, table: &Table, whole: bool) -> RowTimes<'t> {
+        let is_number = |name: &str| table.column(name).is_some_and(|column| matches!(column.data, ColumnData::U32(_)));
+        let says_time = table.column("at_us").is_some_and(|column| matches!(column.data, ColumnData::I64(_)));
         let by_command = !says_time && !is_number("tick") && is_number("player") && is_number("command");
         let told_by = if table.name == errors::NAME { corrections::NAME } else { frames::NAME };
         let (known, read, asked) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        let mut times = Times { clock, more: None, known, read, rows: 0, asked, whole };
+        let mut times = RowTimes { clock, more: None, known, read, rows: 0, asked, whole };
         match trace.in_memory().map(|trace| trace.table(told_by)) {
             _ if !by_command => {}
             Some(told) => {
@@ -158,7 +158,7 @@ impl<'t> Times<'t> {
     }
 
     /// Reads on until the times of these rows are known or cannot be found.
-    pub(crate) fn advance(&mut self, rows: &Table) -> Result<(), Stop> {
+    pub(crate) fn advance(&mut self, rows: &Table) -> Result<(), StepStop> {
         if self.more.is_none() {
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl<'t> Times<'t> {
         }
         while self.whole || self.asked.iter().any(|(player, command)| self.may_come(*player, *command)) {
             let Some(next) = &mut self.more else { break };
-            let Some(table) = next().map_err(Stop::Unread)? else {
+            let Some(table) = next().map_err(StepStop::Unread)? else {
                 self.more = None;
                 break;
             };
@@ -185,14 +185,14 @@ impl<'t> Times<'t> {
         }
     }
 
-    fn add(&mut self, table: &Table) -> Result<(), Stop> {
+    fn add(&mut self, table: &Table) -> Result<(), StepStop> {
         for ((player, command), at) in commands(table) {
             self.rows += 1;
             let (last, after) = self.read.entry(player).or_insert((command, self.rows));
             // The usercmd may have been requested before, and answered as unknown.
             let is_late = command < *last || self.rows - *after >= SILENCE;
             if !self.whole && is_late && self.asked.get(&player).is_some_and(|asked| command <= *asked) {
-                return Err(Stop::OutOfOrder);
+                return Err(StepStop::OutOfOrder);
             }
             (*last, *after) = ((*last).max(command), self.rows);
             self.known.push(((player, command), at));
@@ -203,7 +203,7 @@ impl<'t> Times<'t> {
     /// Forgets usercmds that no later row can request.
     pub(crate) fn forget(&mut self, before: &BTreeMap<i64, i64>) {
         if !self.whole {
-            let is_past = |((player, command), _): &(Command, i64)| {
+            let is_past = |((player, command), _): &(CommandId, i64)| {
                 before.get(&i64::from(*player)).is_some_and(|next| i64::from(*command) < *next)
             };
             self.known.retain(|known| !is_past(known));

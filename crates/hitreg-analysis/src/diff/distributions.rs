@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::pairing::Pairing;
-use super::scan::Scan;
-use crate::summary::{Prediction, Summing};
-use hitreg_log::stats::{Counted, Spread, Tail};
+use super::scan::ScanResult;
+use crate::summary::{PredictionSummary, SummaryBuilder};
+use hitreg_log::stats::{CountedValues, Spread, Tail};
 use hitreg_log::trace::schema::{corrections, views};
 use hitreg_log::trace::{Table, TraceSource};
 
@@ -15,22 +15,22 @@ use hitreg_log::trace::{Table, TraceSource};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Reconciliation {
     /// The predictions in A.
-    pub a: Prediction,
+    pub a: PredictionSummary,
     /// The predictions in B.
-    pub b: Prediction,
+    pub b: PredictionSummary,
     /// How many usercmds were run again after each correction, in A.
     pub reran_a: Option<Spread>,
     /// The same for B.
     pub reran_b: Option<Spread>,
     /// Which usercmds' predictions were corrected.
-    pub corrected: Corrected,
+    pub corrected: CorrectedCounts,
     /// The causes of corrections that only one trace needed.
     pub causes: Causes,
 }
 
 /// Counts of usercmds by where their prediction was corrected. Only usercmds that were checked in both traces count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Corrected {
+pub struct CorrectedCounts {
     /// Corrected in both traces.
     pub both: u64,
     /// Corrected in A only.
@@ -52,11 +52,11 @@ pub struct Causes {
 
 /// How both traces drew the other entities.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Interpolation {
+pub struct InterpolationDiff {
     /// The views in A.
-    pub a: Views,
+    pub a: ViewCounts,
     /// The views in B.
-    pub b: Views,
+    pub b: ViewCounts,
     /// How many views of the same entity in the same client frame were compared.
     pub compared: u64,
     /// How many of them were not in exactly the same place.
@@ -69,7 +69,7 @@ pub struct Interpolation {
 
 /// The views of one trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Views {
+pub struct ViewCounts {
     /// How many views there are.
     pub views: u64,
     /// How many views were interpolated, extrapolated, held and so on.
@@ -77,7 +77,7 @@ pub struct Views {
 }
 
 impl Reconciliation {
-    pub(crate) fn of(tallies: [&Tally; 2], distinct: Distinct) -> Reconciliation {
+    pub(crate) fn of(tallies: [&TraceTally; 2], distinct: CorrectionOverlap) -> Reconciliation {
         let [a, b] = tallies.map(|tally| tally.prediction.summary().prediction);
         let [reran_a, reran_b] = tallies.map(|tally| tally.reran.spread());
         Reconciliation { a, b, reran_a, reran_b, corrected: distinct.corrected, causes: distinct.causes }
@@ -86,18 +86,18 @@ impl Reconciliation {
 
 /// Counts corrected usercmds by trace, and the causes of corrections in one trace only.
 #[derive(Default)]
-pub(crate) struct Distinct {
-    corrected: Corrected,
+pub(crate) struct CorrectionOverlap {
+    corrected: CorrectedCounts,
     causes: Causes,
 }
 
-impl Distinct {
+impl CorrectionOverlap {
     pub(crate) fn add(&mut self, pairing: &Pairing<'_>) {
         let [causes_a, causes_b] = [pairing.a, pairing.b].map(|table| corrections::Columns::read(table).cause);
         if causes_a.codes.is_empty() || causes_b.codes.is_empty() {
             return;
         }
-        let Distinct { corrected, causes } = self;
+        let CorrectionOverlap { corrected, causes } = self;
         for (i, j) in pairing.joined.pairs() {
             let (a, b) = (causes_a.get(i), causes_b.get(j));
             match (a == "none", b == "none") {
@@ -116,9 +116,9 @@ impl Distinct {
     }
 }
 
-impl Interpolation {
-    pub(crate) fn of([a, b]: [&Tally; 2], compared: u64, apart: &Apart) -> Interpolation {
-        Interpolation {
+impl InterpolationDiff {
+    pub(crate) fn of([a, b]: [&TraceTally; 2], compared: u64, apart: &DrawnDistance) -> InterpolationDiff {
+        InterpolationDiff {
             a: a.views.clone(),
             b: b.views.clone(),
             compared,
@@ -131,14 +131,14 @@ impl Interpolation {
 
 /// Collects distances between the two traces' views.
 #[derive(Default)]
-pub(crate) struct Apart {
+pub(crate) struct DrawnDistance {
     moved: u64,
-    units: Counted,
+    units: CountedValues,
     most: Option<f32>,
 }
 
-impl Apart {
-    pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &Scan) {
+impl DrawnDistance {
+    pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
         let [place_a, place_b] = [pairing.a, pairing.b].map(|table| views::Columns::read(table).origin);
         if place_a.iter().chain(&place_b).any(|part| part.is_empty()) {
             return;
@@ -148,8 +148,8 @@ impl Apart {
     }
 
     /// The distances for a table that is equal in both traces: all are zero.
-    pub(crate) fn of_same(table: &Table) -> Apart {
-        let (mut apart, place) = (Apart::default(), views::Columns::read(table).origin);
+    pub(crate) fn of_same(table: &Table) -> DrawnDistance {
+        let (mut apart, place) = (DrawnDistance::default(), views::Columns::read(table).origin);
         if table.name == views::NAME && place.iter().all(|part| part.len() == table.rows()) {
             (0..table.rows()).for_each(|row| apart.note(at(place, row).distance(at(place, row))));
         }
@@ -167,16 +167,16 @@ impl Apart {
 
 /// Counts one trace's predictions and views, independent of the other trace.
 #[derive(Default)]
-pub(crate) struct Tally {
-    prediction: Summing,
-    reran: Counted,
-    views: Views,
+pub(crate) struct TraceTally {
+    prediction: SummaryBuilder,
+    reran: CountedValues,
+    views: ViewCounts,
 }
 
-impl Tally {
+impl TraceTally {
     /// Counts all rows of a table.
-    pub(crate) fn of(trace: &dyn TraceSource, table: &str) -> Result<Tally, String> {
-        let mut tally = Tally::default();
+    pub(crate) fn of(trace: &dyn TraceSource, table: &str) -> Result<TraceTally, String> {
+        let mut tally = TraceTally::default();
         if let Some(trace) = trace.in_memory() {
             trace.table(table).into_iter().for_each(|table| tally.add(table));
             return Ok(tally);
@@ -201,7 +201,7 @@ impl Tally {
     }
 }
 
-impl Views {
+impl ViewCounts {
     fn add(&mut self, table: &views::Columns<'_>) {
         self.views += table.rows as u64;
         let mut counts = vec![0u64; table.how.names.len() + 1];

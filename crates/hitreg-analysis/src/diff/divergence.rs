@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use super::cell::{Cells, Class, Compared, Measure, Value, ulps_apart};
-use super::clock::Clock;
-use super::exactness::Exactness;
+use super::cell::{CellComparison, CellPair, CellValue, DifferenceClass, NumberComparison, ulps_apart};
+use super::clock::TickTimes;
+use super::exactness::TableExactness;
 use super::keys::Side;
-use super::pairing::{Pairing, Spot};
-use super::place::{Place, Row};
-use super::scan::Scan;
+use super::pairing::{Pairing, RowSpot};
+use super::place::{Place, RowDump};
+use super::scan::ScanResult;
 use super::settings::ChangedSetting;
-use super::usercmds::Ran;
+use super::usercmds::UsercmdRow;
 use hitreg_log::trace::schema::errors;
 
 /// The first place where two traces, or two tables, differ.
@@ -21,19 +21,19 @@ pub struct Divergence {
     /// The place in the session.
     pub place: Place,
     /// Whether a value differs, a row is missing or the times differ.
-    pub what: What,
+    pub what: DivergenceKind,
     /// The column; if several differ in the row, the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The value in A.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub a: Option<Value>,
+    pub a: Option<CellValue>,
     /// The value in B.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub b: Option<Value>,
+    pub b: Option<CellValue>,
     /// The class of the difference.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub class: Option<Class>,
+    pub class: Option<DifferenceClass>,
     /// The distance between the values, in the column's unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
@@ -43,19 +43,19 @@ pub struct Divergence {
     /// The other columns that differ in the same row.
     pub others: Vec<Values>,
     /// The last earlier row of the same entity or player in which A and B agree.
-    pub last_agreeing: Option<Row>,
+    pub last_agreeing: Option<RowDump>,
     /// The last earlier authoritative state of the divergence's entity, if it is a row of another table.
-    pub last_state: Option<Row>,
+    pub last_state: Option<RowDump>,
     /// In A: the usercmds that ran in the divergence's tick, or the one usercmd that it concerns.
-    pub usercmds_a: Vec<Ran>,
+    pub usercmds_a: Vec<UsercmdRow>,
     /// The same for B.
-    pub usercmds_b: Vec<Ran>,
+    pub usercmds_b: Vec<UsercmdRow>,
 }
 
 /// What differs at a divergence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum DivergenceKind {
     /// A value differs.
     Value,
     /// B lacks the row.
@@ -72,9 +72,9 @@ pub struct Values {
     /// The column.
     pub field: String,
     /// The value in A.
-    pub a: Value,
+    pub a: CellValue,
     /// The value in B.
-    pub b: Value,
+    pub b: CellValue,
 }
 
 /// The column of usercmds that says how far behind a client draws the others.
@@ -87,15 +87,15 @@ impl Divergence {
     /// [`Divergence::look_around`] adds what other tables know.
     pub(crate) fn of(
         pairing: &Pairing<'_>,
-        clocks: [&Clock; 2],
-        scan: &Scan,
-        exactness: &Exactness<'_>,
-        spot: &Spot,
+        clocks: [&TickTimes; 2],
+        scan: &ScanResult,
+        exactness: &TableExactness<'_>,
+        spot: &RowSpot,
     ) -> Divergence {
         let mut found = Divergence {
             table: pairing.a.name.clone(),
             place: Place::of(pairing, clocks, spot),
-            what: What::Value,
+            what: DivergenceKind::Value,
             field: None,
             a: None,
             b: None,
@@ -109,10 +109,10 @@ impl Divergence {
             usercmds_b: Vec::new(),
         };
         match (spot.a, spot.b) {
-            (Some(_), None) => found.what = What::OnlyInA,
-            (None, _) => found.what = What::OnlyInB,
+            (Some(_), None) => found.what = DivergenceKind::OnlyInA,
+            (None, _) => found.what = DivergenceKind::OnlyInB,
             (Some(i), Some(j)) if !pairing.same_time(i as usize, j as usize) => {
-                found.what = What::TimesDiffer;
+                found.what = DivergenceKind::TimesDiffer;
                 found.set(&values(pairing, "at_us", i as usize, j as usize));
             }
             (Some(i), Some(j)) => {
@@ -130,7 +130,7 @@ impl Divergence {
 
     /// Whether nothing differs in its row but the setting that each usercmd carries, and that setting was changed.
     pub(super) fn is_echo_of(&self, changed: &[ChangedSetting]) -> bool {
-        let is_it = self.what == What::Value && self.field.as_deref() == Some(LERP) && self.others.is_empty();
+        let is_it = self.what == DivergenceKind::Value && self.field.as_deref() == Some(LERP) && self.others.is_empty();
         is_it && changed.iter().any(|setting| setting.key.ends_with(LERP_SETTING))
     }
 
@@ -148,24 +148,24 @@ impl Divergence {
         }
     }
 
-    fn measure(&mut self, pairing: &Pairing<'_>, exactness: &Exactness<'_>, field: &str, (i, j): (usize, usize)) {
+    fn measure(&mut self, pairing: &Pairing<'_>, exactness: &TableExactness<'_>, field: &str, (i, j): (usize, usize)) {
         let columns = pairing.a.column(field).zip(pairing.b.column(field));
-        let cells = columns.and_then(|(a, b)| Cells::of(&a.data, &b.data));
+        let cells = columns.and_then(|(a, b)| CellPair::of(&a.data, &b.data));
         // In the table of errors, each row holds the values of the field that it names.
         let of_field = pairing.a.column("field").filter(|_| pairing.a.name == errors::NAME);
-        let name = of_field.and_then(|column| Value::at(column, i)).map(|name| name.to_string());
+        let name = of_field.and_then(|column| CellValue::at(column, i)).map(|name| name.to_string());
         let measure = match (&name, pairing.a.column(field)) {
             (Some(name), _) => exactness.of_field(name),
             (None, Some(column)) => exactness.of_column(column),
-            (None, None) => Measure::default(),
+            (None, None) => NumberComparison::default(),
         };
         // The error is reported even within tolerance.
-        let measure = Measure { within: None, ..measure };
-        if let Some(Compared::Differs { class, error }) = cells.map(|cells| cells.compare(i, j, measure)) {
+        let measure = NumberComparison { within: None, ..measure };
+        if let Some(CellComparison::Differs { class, error }) = cells.map(|cells| cells.compare(i, j, measure)) {
             self.class = Some(class);
             self.error = error;
         }
-        if let (Some(Value::Float(a)), Some(Value::Float(b))) = (&self.a, &self.b)
+        if let (Some(CellValue::Float(a)), Some(CellValue::Float(b))) = (&self.a, &self.b)
             && a.is_finite()
             && b.is_finite()
         {
@@ -175,23 +175,28 @@ impl Divergence {
 }
 
 fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Values> {
-    let a = Value::at(pairing.a.column(name)?, i)?;
-    let b = Value::at(pairing.b.column(name)?, j)?;
+    let a = CellValue::at(pairing.a.column(name)?, i)?;
+    let b = CellValue::at(pairing.b.column(name)?, j)?;
     Some(Values { field: name.to_owned(), a, b })
 }
 
 /// The last row before a spot, of the same entity or player, in which A and B agree.
-pub(crate) fn last_agreeing(pairing: &Pairing<'_>, clocks: [&Clock; 2], scan: &Scan, spot: &Spot) -> Option<Row> {
+pub(crate) fn last_agreeing(
+    pairing: &Pairing<'_>,
+    clocks: [&TickTimes; 2],
+    scan: &ScanResult,
+    spot: &RowSpot,
+) -> Option<RowDump> {
     let last = pairing.last_before(spot, |pair| scan.agrees(pair))?;
     Some(agreeing(pairing, clocks, &last))
 }
 
 /// A row in which A and B agree, as a report shows it.
-pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&Clock; 2], spot: &Spot) -> Row {
+pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowDump {
     let (table, row) = match spot.row() {
         Some((Side::B, row)) => (pairing.b, row),
         Some((Side::A, row)) => (pairing.a, row),
         None => (pairing.a, pairing.a.rows()),
     };
-    Row::of(table, row, Place::of(pairing, clocks, spot), &pairing.key.columns)
+    RowDump::of(table, row, Place::of(pairing, clocks, spot), &pairing.key.columns)
 }

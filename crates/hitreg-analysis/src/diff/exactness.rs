@@ -3,60 +3,60 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::cell::{Cells, Class, Compared, Measure};
-use super::kinds::Kind;
-use super::options::{On, Tolerances};
+use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison};
+use super::kinds::RowKind;
+use super::options::{DiffScope, Tolerances};
 use hitreg_log::trace::schema::{errors, ticks};
-use hitreg_log::trace::{Data, Table, named_as_angle};
+use hitreg_log::trace::{ColumnData, Table, named_as_angle};
 
 /// The tolerances and rules that apply to a table.
-pub(crate) struct Exactness<'a> {
+pub(crate) struct TableExactness<'a> {
     pub(crate) tolerances: &'a Tolerances,
-    pub(crate) on: On,
+    pub(crate) on: DiffScope,
     /// The fields of bodies that have a unit, each with whether it is an angle.
     pub(crate) fields: &'a BTreeMap<String, bool>,
     /// Ticks whose bodies differ only within tolerance. Their state hashes differ as a consequence.
     pub(crate) tolerated_ticks: &'a BTreeSet<u32>,
 }
 
-impl Exactness<'_> {
+impl TableExactness<'_> {
     /// How the values of a column are compared.
-    pub(crate) fn of_column(&self, column: &hitreg_log::trace::Column) -> Measure {
-        Measure { within: self.tolerances.of(&column.name), is_angle: column.is_angle() }
+    pub(crate) fn of_column(&self, column: &hitreg_log::trace::Column) -> NumberComparison {
+        NumberComparison { within: self.tolerances.of(&column.name), is_angle: column.is_angle() }
     }
 
     /// How the values of a body's field are compared in a column that holds many fields.
-    pub(crate) fn of_field(&self, field: &str) -> Measure {
+    pub(crate) fn of_field(&self, field: &str) -> NumberComparison {
         let is_angle = self.fields.get(field).copied().unwrap_or_else(|| named_as_angle(field));
-        Measure { within: self.tolerances.of(field), is_angle }
+        NumberComparison { within: self.tolerances.of(field), is_angle }
     }
 }
 
 /// A column of both traces, with the rule by which its cells are equal.
-pub(crate) struct Column<'a> {
-    cells: Cells<'a>,
+pub(crate) struct ColumnPair<'a> {
+    cells: CellPair<'a>,
     rule: Rule<'a>,
-    kinds: Vec<[Kind<'a>; 2]>,
+    kinds: Vec<[RowKind<'a>; 2]>,
 }
 
 /// When two cells are equal.
 enum Rule<'a> {
     /// Within the column's own tolerance, if it has one.
-    Plain(Measure),
+    Plain(NumberComparison),
     /// State hashes, with the ticks of A.
     Hash { ticks: &'a [u32], tolerated: &'a BTreeSet<u32> },
     /// Values of many fields, with the field codes of A. Each value has the tolerance of its field.
-    ByField { codes: &'a [u32], measures: Vec<Measure> },
+    ByField { codes: &'a [u32], measures: Vec<NumberComparison> },
     /// The bits of another column's values. They count only if the values themselves show no difference.
-    BitsOf { values: Cells<'a>, codes: &'a [u32], measures: Vec<Measure> },
+    BitsOf { values: CellPair<'a>, codes: &'a [u32], measures: Vec<NumberComparison> },
 }
 
-impl<'a> Column<'a> {
+impl<'a> ColumnPair<'a> {
     /// Pairs a column of both traces; `None` if a trace lacks it or has it as another type.
-    pub(crate) fn of(a: &'a Table, b: &'a Table, name: &str, exactness: &Exactness<'a>) -> Option<Column<'a>> {
-        let cells = Cells::of(&a.column(name)?.data, &b.column(name)?.data)?;
+    pub(crate) fn of(a: &'a Table, b: &'a Table, name: &str, exactness: &TableExactness<'a>) -> Option<ColumnPair<'a>> {
+        let cells = CellPair::of(&a.column(name)?.data, &b.column(name)?.data)?;
         let rule = match (a.name.as_str(), a.column("field").map(|c| &c.data)) {
-            (errors::NAME, Some(Data::Name { names, codes })) => {
+            (errors::NAME, Some(ColumnData::Name { names, codes })) => {
                 let measures = names.iter().map(|field| exactness.of_field(field)).collect();
                 let values = name.strip_suffix("_bits").and_then(|value| both(a, b, value));
                 match values {
@@ -69,7 +69,7 @@ impl<'a> Column<'a> {
             }
             _ => Rule::Plain(exactness.of_column(a.column(name)?)),
         };
-        Some(Column { cells, rule, kinds: Kind::all(a, b, name) })
+        Some(ColumnPair { cells, rule, kinds: RowKind::all(a, b, name) })
     }
 
     /// Whether a range of rows is equal to the bit on both sides. A false result does not mean that they differ.
@@ -78,36 +78,36 @@ impl<'a> Column<'a> {
     }
 
     /// Compares row `i` of A with row `j` of B.
-    pub(crate) fn compare(&self, i: usize, j: usize) -> Compared {
+    pub(crate) fn compare(&self, i: usize, j: usize) -> CellComparison {
         if self.kinds.iter().any(|[a, b]| a.of(i) != b.of(j)) {
-            return Compared::Same;
+            return CellComparison::Same;
         }
-        let of_field = |codes: &[u32], measures: &[Measure]| {
+        let of_field = |codes: &[u32], measures: &[NumberComparison]| {
             codes.get(i).and_then(|code| measures.get(*code as usize)).copied().unwrap_or_default()
         };
         match &self.rule {
             Rule::Plain(measure) => self.cells.compare(i, j, *measure),
             Rule::ByField { codes, measures } => self.cells.compare(i, j, of_field(codes, measures)),
-            Rule::Hash { ticks, tolerated } => match self.cells.compare(i, j, Measure::default()) {
-                Compared::Differs { .. } if ticks.get(i).is_some_and(|tick| tolerated.contains(tick)) => {
-                    Compared::Within
+            Rule::Hash { ticks, tolerated } => match self.cells.compare(i, j, NumberComparison::default()) {
+                CellComparison::Differs { .. } if ticks.get(i).is_some_and(|tick| tolerated.contains(tick)) => {
+                    CellComparison::Within
                 }
                 compared => compared,
             },
-            Rule::BitsOf { values, codes, measures } => match self.cells.compare(i, j, Measure::default()) {
-                Compared::Same | Compared::Within => Compared::Same,
-                Compared::Differs { .. } => match values.compare(i, j, of_field(codes, measures)) {
+            Rule::BitsOf { values, codes, measures } => match self.cells.compare(i, j, NumberComparison::default()) {
+                CellComparison::Same | CellComparison::Within => CellComparison::Same,
+                CellComparison::Differs { .. } => match values.compare(i, j, of_field(codes, measures)) {
                     // A counter too large for a float to represent exactly.
-                    Compared::Same => Compared::Differs { class: Class::Difference, error: None },
-                    Compared::Within => Compared::Within,
+                    CellComparison::Same => CellComparison::Differs { class: DifferenceClass::Difference, error: None },
+                    CellComparison::Within => CellComparison::Within,
                     // The column of the values already reports it.
-                    Compared::Differs { .. } => Compared::Same,
+                    CellComparison::Differs { .. } => CellComparison::Same,
                 },
             },
         }
     }
 }
 
-fn both<'a>(a: &'a Table, b: &'a Table, name: &str) -> Option<Cells<'a>> {
-    Cells::of(&a.column(name)?.data, &b.column(name)?.data)
+fn both<'a>(a: &'a Table, b: &'a Table, name: &str) -> Option<CellPair<'a>> {
+    CellPair::of(&a.column(name)?.data, &b.column(name)?.data)
 }

@@ -2,63 +2,63 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::changed::{Again, Noted};
-use super::clock::{Clock, Times};
+use super::changed::{ChangedShotList, ShotComparison};
+use super::clock::{RowTimes, TickTimes};
 use super::divergence::{Divergence, agreeing, last_agreeing};
-use super::exactness::Exactness;
+use super::exactness::TableExactness;
 use super::follow::{FieldDiff, Growth, Runs, SeriesDiff};
-use super::hits::{ChangedShot, Texts};
-use super::keys::{Key, Side};
-use super::mark::{Mark, by_time};
-use super::options::{DiffOptions, On};
-use super::pairing::{Owner, Pairing, Spot};
-use super::place::Row;
-use super::scan::{Pair, Run, Scan};
-use super::steps::{Patience, Steps, Stop};
-use super::table::{Compared, Rows, Status, TableDiff};
-use hitreg_log::trace::schema::{Joined, bodies, corrections, shots, views};
+use super::hits::{ChangedShot, TextTable};
+use super::keys::{RowKey, Side};
+use super::mark::{RowMark, by_time};
+use super::options::{DiffOptions, DiffScope};
+use super::pairing::{Owner, Pairing, RowSpot};
+use super::place::RowDump;
+use super::scan::{DifferenceRun, PairResult, ScanResult};
+use super::steps::{Patience, StepStop, TableWalk};
+use super::table::{ComparedTable, RowCounts, Status, TableDiff};
+use hitreg_log::trace::schema::{JoinRule, bodies, corrections, shots, views};
 use hitreg_log::trace::{Table, TraceSource};
 
 /// One table of both traces, as far as its rows have been compared.
-pub(super) struct Fold<'o> {
-    key: &'o Key,
-    clocks: [&'o Clock; 2],
+pub(super) struct TableFold<'o> {
+    key: &'o RowKey,
+    clocks: [&'o TickTimes; 2],
     options: &'o DiffOptions,
-    exactness: &'o Exactness<'o>,
-    found: Compared,
+    exactness: &'o TableExactness<'o>,
+    found: ComparedTable,
     /// For each compared column of A: its differences, by owner.
     columns: Vec<(String, Runs)>,
     /// The last compared pair of each owner, if it is needed.
-    last: BTreeMap<Owner, Mark>,
+    last: BTreeMap<Owner, RowMark>,
     /// Whether `last` is needed from the first row on.
     thorough: bool,
-    first: Option<(Mark, Owner, Divergence)>,
+    first: Option<(RowMark, Owner, Divergence)>,
     /// Collects the changed shots.
-    changed: Noted,
+    changed: ChangedShotList,
     /// The names in shots, each stored once.
-    texts: Texts,
+    texts: TextTable,
     /// How many rows of each trace have been compared.
     before: [u64; 2],
     /// For each trace and owner: the time of its last row. `None` after a row with an earlier time than the row before.
-    times: Option<BTreeMap<(usize, Option<i64>), Time>>,
+    times: Option<BTreeMap<(usize, Option<i64>), TimeOrder>>,
 }
 
 /// A sortable time. An unknown time sorts last.
-type Time = (bool, i64);
+type TimeOrder = (bool, i64);
 
-impl<'o> Fold<'o> {
+impl<'o> TableFold<'o> {
     pub(super) fn new(
         diff: TableDiff,
-        key: &'o Key,
-        clocks: [&'o Clock; 2],
+        key: &'o RowKey,
+        clocks: [&'o TickTimes; 2],
         options: &'o DiffOptions,
-        exactness: &'o Exactness<'o>,
+        exactness: &'o TableExactness<'o>,
         thorough: bool,
-    ) -> Fold<'o> {
-        let found = Compared { diff, tallies: Some(Default::default()), ..Compared::default() };
+    ) -> TableFold<'o> {
+        let found = ComparedTable { diff, tallies: Some(Default::default()), ..ComparedTable::default() };
         let (columns, last) = (Vec::new(), BTreeMap::new());
         let times = Some(BTreeMap::new());
-        Fold {
+        TableFold {
             key,
             clocks,
             options,
@@ -68,8 +68,8 @@ impl<'o> Fold<'o> {
             last,
             thorough,
             first: None,
-            changed: Noted::default(),
-            texts: Texts::default(),
+            changed: ChangedShotList::default(),
+            texts: TextTable::default(),
             before: [0; 2],
             times,
         }
@@ -81,9 +81,9 @@ impl<'o> Fold<'o> {
         traces: [&dyn TraceSource; 2],
         shapes: [&Table; 2],
         patience: Patience,
-    ) -> Result<Compared, Stop> {
+    ) -> Result<ComparedTable, StepStop> {
         if shapes[0].name == shots::NAME {
-            self.changed = Noted::of(Again::of(traces, self.options, patience));
+            self.changed = ChangedShotList::of(ShotComparison::of(traces, self.options, patience));
         }
         each_step(traces, shapes, (self.key, self.clocks), patience, &mut |rows, times, _| {
             self.add(rows, times, false);
@@ -91,7 +91,7 @@ impl<'o> Fold<'o> {
         })?;
         // The last pair of an owner can be found in later rows only if rows are in the order of their times.
         if self.first.is_some() && self.times.is_none() && !self.thorough && patience != Patience::Whole {
-            return Err(Stop::TimesGoBack);
+            return Err(StepStop::TimesGoBack);
         }
         if let Some((mark, owner, _)) = &self.first {
             let before = self.last_agreeing(traces, shapes, patience, (mark, owner))?;
@@ -104,7 +104,7 @@ impl<'o> Fold<'o> {
 
     /// Compares a group of rows that is complete: no row outside belongs to one inside. `all` says that there are no
     /// other rows.
-    pub(super) fn add(&mut self, [a, b]: [&Table; 2], times: [&Times<'_>; 2], all: bool) {
+    pub(super) fn add(&mut self, [a, b]: [&Table; 2], times: [&RowTimes<'_>; 2], all: bool) {
         if let Some(tallies) = &mut self.found.tallies {
             tallies[0].add(a);
             tallies[1].add(b);
@@ -113,7 +113,7 @@ impl<'o> Fold<'o> {
         self.before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
         // The caller has checked that these tables have a key.
         let Ok(pairing) = Pairing::of([a, b], before, self.key.clone(), times) else { return };
-        let scan = Scan::of(&pairing, self.exactness);
+        let scan = ScanResult::of(&pairing, self.exactness);
         count(&mut self.found.diff.rows, &pairing, &scan);
         if !all {
             self.note_times(&pairing);
@@ -123,7 +123,7 @@ impl<'o> Fold<'o> {
                 self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
             }
             shots::NAME => {
-                let mut note = |spot: &Spot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
+                let mut note = |spot: &RowSpot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
                 self.found.hits.add(&pairing, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.causes.add(&pairing),
@@ -134,7 +134,7 @@ impl<'o> Fold<'o> {
         self.add_runs(&pairing, &scan);
     }
 
-    fn add_first(&mut self, pairing: &Pairing<'_>, scan: &Scan, all: bool) {
+    fn add_first(&mut self, pairing: &Pairing<'_>, scan: &ScanResult, all: bool) {
         let Some(spot) = first_spot(pairing, scan, self.options) else { return };
         let mark = pairing.mark(&spot, self.clocks);
         if self.first.as_ref().is_some_and(|(known, ..)| known.cmp(&mark).is_le()) {
@@ -147,7 +147,7 @@ impl<'o> Fold<'o> {
         self.first = Some((mark, pairing.owner(&spot), divergence));
     }
 
-    fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &Scan) {
+    fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
         for (name, runs) in &scan.columns {
             let place = self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
                 self.columns.push((name.clone(), Runs::new()));
@@ -155,7 +155,7 @@ impl<'o> Fold<'o> {
             });
             let known = &mut self.columns[place].1;
             for (owner, run) in runs {
-                let run = Run::of(run, |spot| pairing.mark(spot, self.clocks));
+                let run = DifferenceRun::of(run, |spot| pairing.mark(spot, self.clocks));
                 match known.get_mut(owner) {
                     Some(known) => known.join(run),
                     None => drop(known.insert(*owner, run)),
@@ -187,7 +187,7 @@ impl<'o> Fold<'o> {
             let times = &pairing.times[side as usize];
             let whose = |row: usize| pairing.key.series.first().map(|part| pairing.keys.part(*part, side, row));
             let time = |at: Option<i64>| at.map_or((true, 0), |at| (false, at));
-            let mut now: BTreeMap<Option<i64>, [Time; 2]> = BTreeMap::new();
+            let mut now: BTreeMap<Option<i64>, [TimeOrder; 2]> = BTreeMap::new();
             let mut start = 0;
             while start < times.len() {
                 let of = whose(start);
@@ -216,9 +216,9 @@ impl<'o> Fold<'o> {
         traces: [&dyn TraceSource; 2],
         shapes: [&Table; 2],
         patience: Patience,
-        (first, owner): (&Mark, &Owner),
-    ) -> Result<Option<Row>, Stop> {
-        let mut found: Option<(Mark, Row)> = None;
+        (first, owner): (&RowMark, &Owner),
+    ) -> Result<Option<RowDump>, StepStop> {
+        let mut found: Option<(RowMark, RowDump)> = None;
         let in_order = self.times.is_some();
         let mut past = [false; 2];
         each_step(traces, shapes, (self.key, self.clocks), patience, &mut |[a, b], times, before| {
@@ -235,7 +235,7 @@ impl<'o> Fold<'o> {
             }
             let Ok(pairing) = Pairing::of([&rows[0], &rows[1]], before, self.key.clone(), times) else { return true };
             let pairing = pairing.numbered(numbers);
-            let scan = Scan::of(&pairing, self.exactness);
+            let scan = ScanResult::of(&pairing, self.exactness);
             for pair in (0..pairing.joined.len()).filter(|pair| scan.agrees(*pair)) {
                 let spot = pairing.spot(pair);
                 let is_later = found.as_ref().is_none_or(|(known, _)| by_time(known.at_us(), spot.at_us).is_le());
@@ -253,7 +253,7 @@ impl<'o> Fold<'o> {
     }
 
     /// The result, after all rows.
-    pub(super) fn compared(mut self) -> Compared {
+    pub(super) fn compared(mut self) -> ComparedTable {
         self.found.hits.changed = self.changed.end();
         let diff = &mut self.found.diff;
         diff.status = status(diff, self.key.joined, self.options);
@@ -261,7 +261,7 @@ impl<'o> Fold<'o> {
             diff.untestable = Some("no two of its rows are of the same time".to_owned());
         }
         let is_same = matches!(diff.status, Status::Same | Status::WithinTolerance);
-        if is_same && self.options.on == On::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
+        if is_same && self.options.on == DiffScope::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
             diff.status = Status::Untestable;
             let reason = "no server judged any of its shots; a replay in closed loop judges them";
             diff.untestable = Some(reason.to_owned());
@@ -278,20 +278,20 @@ impl<'o> Fold<'o> {
 }
 
 /// Receives rows of both traces, with their times and the number of rows before them. Returns whether to continue.
-pub(super) type Take<'t> = dyn FnMut([&Table; 2], [&Times<'_>; 2], [u64; 2]) -> bool + 't;
+pub(super) type TakeRows<'t> = dyn FnMut([&Table; 2], [&RowTimes<'_>; 2], [u64; 2]) -> bool + 't;
 
 /// Passes the rows of both traces to `take` step by step, with their times and the number of rows before them. Stops
 /// when `take` returns false.
 pub(super) fn each_step(
     traces: [&dyn TraceSource; 2],
     shapes: [&Table; 2],
-    (key, clocks): (&Key, [&Clock; 2]),
+    (key, clocks): (&RowKey, [&TickTimes; 2]),
     patience: Patience,
-    take: &mut Take<'_>,
-) -> Result<(), Stop> {
-    let mut steps = Steps::of(traces, shapes, key, patience)?;
+    take: &mut TakeRows<'_>,
+) -> Result<(), StepStop> {
+    let mut steps = TableWalk::of(traces, shapes, key, patience)?;
     let whole = steps.is_whole();
-    let mut times = [0, 1].map(|side| Times::of(traces[side], clocks[side], shapes[side], whole));
+    let mut times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], shapes[side], whole));
     let mut before = [0; 2];
     while let Some(step) = steps.next()? {
         for (times, rows) in times.iter_mut().zip(&step.rows) {
@@ -310,7 +310,7 @@ pub(super) fn each_step(
 }
 
 /// The rows of one owner.
-fn rows_of(table: &Table, key: &Key, owner: &Owner) -> Vec<u32> {
+fn rows_of(table: &Table, key: &RowKey, owner: &Owner) -> Vec<u32> {
     let parts = key.series.iter().map(|place| &*key.columns[*place]).zip([owner.0, owner.1]);
     let cells: Vec<(&[u32], &[i64], Option<i64>)> =
         parts.map(|(name, part)| (table.u32s(name), table.i64s(name), part)).collect();
@@ -324,8 +324,8 @@ fn rows_of(table: &Table, key: &Key, owner: &Owner) -> Vec<u32> {
     (0..table.rows() as u32).filter(is_of).collect()
 }
 
-fn count(rows: &mut Rows, pairing: &Pairing<'_>, scan: &Scan) {
-    let count = |which: &dyn Fn(&Pair) -> bool| scan.pairs.iter().filter(|p| which(p)).count() as u64;
+fn count(rows: &mut RowCounts, pairing: &Pairing<'_>, scan: &ScanResult) {
+    let count = |which: &dyn Fn(&PairResult) -> bool| scan.pairs.iter().filter(|p| which(p)).count() as u64;
     let other_time = count(&|p| p.other_time);
     rows.other_time += other_time;
     rows.compared += scan.pairs.len() as u64 - other_time;
@@ -335,13 +335,13 @@ fn count(rows: &mut Rows, pairing: &Pairing<'_>, scan: &Scan) {
     rows.only_in_b += pairing.joined.only_b.len() as u64;
 }
 
-fn status(diff: &TableDiff, joined: Joined, options: &DiffOptions) -> Status {
+fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> Status {
     let rows = &diff.rows;
     let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(&diff.name, options.on);
-    let at_other_times = joined == Joined::AtSameTime && rows.other_time > 0;
+    let at_other_times = joined == JoinRule::AtSameTime && rows.other_time > 0;
     if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
         Status::Differs
-    } else if joined == Joined::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
+    } else if joined == JoinRule::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
         // No pair could be compared, which does not mean that the tables are equal.
         Status::Untestable
     } else if rows.within_tolerance > 0 {
@@ -352,23 +352,23 @@ fn status(diff: &TableDiff, joined: Joined, options: &DiffOptions) -> Status {
 }
 
 /// The first difference: a value, a missing row, or a pair whose times differ.
-fn first_spot(pairing: &Pairing<'_>, scan: &Scan, options: &DiffOptions) -> Option<Spot> {
+fn first_spot(pairing: &Pairing<'_>, scan: &ScanResult, options: &DiffOptions) -> Option<RowSpot> {
     let values = scan.columns.iter().flat_map(|(_, runs)| runs.values()).map(|run| run.first);
-    let missing_of = |side, rows: &'_ [u32]| -> Vec<Spot> {
+    let missing_of = |side, rows: &'_ [u32]| -> Vec<RowSpot> {
         if options.overlap_only { Vec::new() } else { rows.iter().map(|row| pairing.spot_of(side, *row)).collect() }
     };
     let missing =
         missing_of(Side::A, &pairing.joined.only_a).into_iter().chain(missing_of(Side::B, &pairing.joined.only_b));
-    let timed = pairing.key.joined == Joined::AtSameTime;
+    let timed = pairing.key.joined == JoinRule::AtSameTime;
     let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
     values.chain(missing).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
 }
 
 /// Ticks whose bodies differ only within tolerance.
-fn tolerated_ticks(pairing: &Pairing<'_>, scan: &Scan) -> BTreeSet<u32> {
+fn tolerated_ticks(pairing: &Pairing<'_>, scan: &ScanResult) -> BTreeSet<u32> {
     let ticks = pairing.a.u32s("tick");
     let of = |row: usize| ticks.get(row).copied();
-    let rows = |which: &dyn Fn(&Pair) -> bool| -> BTreeSet<u32> {
+    let rows = |which: &dyn Fn(&PairResult) -> bool| -> BTreeSet<u32> {
         let pairs = (0..scan.pairs.len()).filter(|pair| which(&scan.pairs[*pair]));
         pairs.filter_map(|pair| of(pairing.joined.pair(pair).0)).collect()
     };

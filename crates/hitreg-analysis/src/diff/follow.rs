@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::cell::Class;
-use super::mark::Mark;
+use super::cell::DifferenceClass;
+use super::mark::RowMark;
 use super::pairing::Owner;
 use super::place::Place;
-use super::scan::{Run, larger};
+use super::scan::{DifferenceRun, larger};
 
 /// Differences in one column, by the owner of the rows.
-pub(crate) type Runs = BTreeMap<Owner, Run<Mark>>;
+pub(crate) type Runs = BTreeMap<Owner, DifferenceRun<RowMark>>;
 
 /// The differences in one column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,7 +23,7 @@ pub struct FieldDiff {
     /// How many of these rows have only drifted.
     pub drifted: u64,
     /// The worst class of its differences.
-    pub class: Class,
+    pub class: DifferenceClass,
     /// For how many entities or players it differs.
     pub series: u64,
     /// The first differing row.
@@ -31,14 +31,14 @@ pub struct FieldDiff {
     /// The last differing row.
     pub last: Place,
     /// The largest error, in the column's unit; `None` for names, hashes and values that cannot be subtracted.
-    pub largest: Option<Largest>,
+    pub largest: Option<LargestError>,
     /// Whether all entities and players agree again after their last difference, up to the end.
     pub healed: bool,
 }
 
 /// The largest error of a column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Largest {
+pub struct LargestError {
     /// The error, in the column's unit.
     pub error: f64,
     /// The place of the row.
@@ -93,7 +93,7 @@ impl FieldDiff {
                 series: runs.len() as u64,
                 first: first.place.clone(),
                 last: last.place.clone(),
-                largest: largest.map(|(error, mark)| Largest { error: *error, place: mark.place.clone() }),
+                largest: largest.map(|(error, mark)| LargestError { error: *error, place: mark.place.clone() }),
                 healed: false,
             })
         };
@@ -103,7 +103,7 @@ impl FieldDiff {
 
 impl SeriesDiff {
     /// The differences by column and owner. `last` holds the last compared pair of each owner.
-    pub(crate) fn all(columns: &[(String, Runs)], last: &BTreeMap<Owner, Mark>) -> Vec<SeriesDiff> {
+    pub(crate) fn all(columns: &[(String, Runs)], last: &BTreeMap<Owner, RowMark>) -> Vec<SeriesDiff> {
         let runs = columns.iter().flat_map(|(name, runs)| runs.iter().map(move |(owner, run)| (name, owner, run)));
         let series = runs.map(|(name, owner, run)| SeriesDiff {
             field: name.clone(),
@@ -123,7 +123,7 @@ impl Growth {
     /// One point for each time at which the divergence reached another entity, player or column.
     pub(crate) fn of(columns: &[(String, Runs)]) -> Vec<Growth> {
         let runs = columns.iter().enumerate();
-        let mut firsts: Vec<(&Mark, Owner, usize)> = runs
+        let mut firsts: Vec<(&RowMark, Owner, usize)> = runs
             .flat_map(|(column, (_, runs))| runs.iter().map(move |(owner, run)| (&run.first, *owner, column)))
             .collect();
         firsts.sort_by(|x, y| x.0.cmp(y.0).then(x.2.cmp(&y.2)));

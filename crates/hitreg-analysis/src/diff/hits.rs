@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::cell::Value;
+use super::cell::CellValue;
 use super::changed::ChangedShots;
 use super::keys::Side;
-use super::pairing::{Pairing, Spot};
+use super::pairing::{Pairing, RowSpot};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{NOT_RUN, shots};
 
 /// Counts of shots by their result in A and in B. Each shot and each projectile's impact counts in one of the first
 /// six.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Hits {
+pub struct HitChanges {
     /// Hit the same target in the same hitgroup for the same damage.
     pub both: u64,
     /// Hit in A only.
@@ -44,7 +44,7 @@ pub struct Hits {
 /// How a shot's result changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum ShotChange {
     /// Hit in A only.
     OnlyA,
     /// Hit in B only.
@@ -57,16 +57,21 @@ pub enum Change {
     OtherReason,
 }
 
-impl Hits {
+impl HitChanges {
     /// Shots and impacts whose outcome changed: hit or miss, target, or wound.
     pub fn outcomes_changed(&self) -> u64 {
         self.only_a + self.only_b + self.other_target + self.other_wound
     }
 }
 
-impl Change {
-    pub(super) const ALL: [Change; 5] =
-        [Change::OnlyA, Change::OnlyB, Change::OtherTarget, Change::OtherWound, Change::OtherReason];
+impl ShotChange {
+    pub(super) const ALL: [ShotChange; 5] = [
+        ShotChange::OnlyA,
+        ShotChange::OnlyB,
+        ShotChange::OtherTarget,
+        ShotChange::OtherWound,
+        ShotChange::OtherReason,
+    ];
 }
 
 /// A shot whose result differs between the traces.
@@ -79,7 +84,7 @@ pub struct ChangedShot {
     /// The shot's index within that usercmd.
     pub index: u32,
     /// What changed.
-    pub change: Change,
+    pub change: ShotChange,
     /// The result in A; `None` if the shot was not fired there.
     pub a: Option<Outcome>,
     /// The result in B; `None` if the shot was not fired there.
@@ -88,34 +93,34 @@ pub struct ChangedShot {
 
 /// A name in a trace, shared by all shots that have it.
 #[derive(Clone, Debug, Default)]
-pub struct Text(Option<Arc<str>>);
+pub struct SharedText(Option<Arc<str>>);
 
-impl Text {
+impl SharedText {
     /// The name; empty if there is none.
     pub fn as_str(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
 }
 
-impl std::fmt::Display for Text {
+impl std::fmt::Display for SharedText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl PartialEq for Text {
-    fn eq(&self, other: &Text) -> bool {
+impl PartialEq for SharedText {
+    fn eq(&self, other: &SharedText) -> bool {
         self.as_str() == other.as_str()
     }
 }
 
-impl PartialEq<&str> for Text {
+impl PartialEq<&str> for SharedText {
     fn eq(&self, other: &&str) -> bool {
         self.as_str() == *other
     }
 }
 
-impl Serialize for Text {
+impl Serialize for SharedText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
@@ -123,14 +128,14 @@ impl Serialize for Text {
 
 /// All names that occur, each stored once.
 #[derive(Default)]
-pub(crate) struct Texts(BTreeMap<String, Text>);
+pub(crate) struct TextTable(BTreeMap<String, SharedText>);
 
-impl Texts {
-    pub(super) fn of(&mut self, name: &str) -> Text {
+impl TextTable {
+    pub(super) fn of(&mut self, name: &str) -> SharedText {
         if let Some(known) = self.0.get(name) {
             return known.clone();
         }
-        let text = Text(Some(name.into()));
+        let text = SharedText(Some(name.into()));
         self.0.insert(name.to_owned(), text.clone());
         text
     }
@@ -144,13 +149,13 @@ pub struct Outcome {
     /// The tick in which the server judged it.
     pub tick: Option<i64>,
     /// The weapon.
-    pub weapon: Text,
+    pub weapon: SharedText,
     /// `hit`, or the reason of the miss.
-    pub reason: Text,
+    pub reason: SharedText,
     /// The target: `p3`, or `none`.
-    pub target: Text,
+    pub target: SharedText,
     /// The hitgroup that was hit.
-    pub hitgroup: Text,
+    pub hitgroup: SharedText,
     /// The damage, in health points.
     pub damage: Option<i64>,
     /// The number of pellets that hit.
@@ -158,24 +163,24 @@ pub struct Outcome {
     /// How far the targets were rewound, in microseconds.
     pub rewind_us: Option<i64>,
     /// What limited the rewind.
-    pub limit: Text,
+    pub limit: SharedText,
     /// Distance between where the shooter's client drew the target and where the server judged it, in units.
     pub view_error_units: Option<f32>,
     /// The result that the shooter's client predicted.
-    pub predicted_reason: Text,
+    pub predicted_reason: SharedText,
     /// The target that the shooter's client predicted.
-    pub predicted_target: Text,
+    pub predicted_target: SharedText,
 }
 
-impl Hits {
+impl HitChanges {
     /// Counts the shots of some rows, and passes each changed shot to `changed`.
     pub(crate) fn add(
         &mut self,
         pairing: &Pairing<'_>,
-        texts: &mut Texts,
-        changed: &mut dyn FnMut(&Spot, &ChangedShot),
+        texts: &mut TextTable,
+        changed: &mut dyn FnMut(&RowSpot, &ChangedShot),
     ) {
-        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| Judged::of(table, texts));
+        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ShotRows::of(table, texts));
         for pair in 0..pairing.joined.len() {
             let (i, j) = pairing.joined.pair(pair);
             let (a, b) = (of_a.outcome(i), of_b.outcome(j));
@@ -203,17 +208,17 @@ impl Hits {
     }
 
     /// Counts a shot, and returns how it changed, if it did.
-    fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<Change> {
+    fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<ShotChange> {
         let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| o.reason == "hit");
         self.judged += u64::from([a, b].into_iter().flatten().any(Outcome::is_judged));
         match (hit(a), hit(b), a, b) {
             (true, true, Some(a), Some(b)) if a.target != b.target => {
                 self.other_target += 1;
-                Some(Change::OtherTarget)
+                Some(ShotChange::OtherTarget)
             }
             (true, true, Some(a), Some(b)) if a.wound() != b.wound() => {
                 self.other_wound += 1;
-                Some(Change::OtherWound)
+                Some(ShotChange::OtherWound)
             }
             (true, true, ..) => {
                 self.both += 1;
@@ -221,24 +226,24 @@ impl Hits {
             }
             (true, false, ..) => {
                 self.only_a += 1;
-                Some(Change::OnlyA)
+                Some(ShotChange::OnlyA)
             }
             (false, true, ..) => {
                 self.only_b += 1;
-                Some(Change::OnlyB)
+                Some(ShotChange::OnlyB)
             }
             (false, false, a, b) => {
                 self.neither += 1;
                 let other = a.map(|o| &o.reason) != b.map(|o| &o.reason);
                 self.other_reason += u64::from(other);
-                other.then_some(Change::OtherReason)
+                other.then_some(ShotChange::OtherReason)
             }
         }
     }
 }
 
 impl ChangedShot {
-    fn of(table: &Table, row: usize, change: Change, a: Option<Outcome>, b: Option<Outcome>) -> ChangedShot {
+    fn of(table: &Table, row: usize, change: ShotChange, a: Option<Outcome>, b: Option<Outcome>) -> ChangedShot {
         let number = |name| integer(table, name, row).and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
         ChangedShot { shooter: number("shooter"), command: number("command"), index: number("index"), change, a, b }
     }
@@ -254,15 +259,15 @@ impl ChangedShot {
 }
 
 /// The shots of a table, with names as shared texts.
-struct Judged<'t> {
+struct ShotRows<'t> {
     table: &'t Table,
     view_error_units: &'t [f32],
     /// The name columns of an outcome, in the order of [`Outcome::names`].
-    names: [(Vec<Text>, &'t [u32]); 7],
+    names: [(Vec<SharedText>, &'t [u32]); 7],
 }
 
-impl<'t> Judged<'t> {
-    fn of(table: &'t Table, texts: &mut Texts) -> Judged<'t> {
+impl<'t> ShotRows<'t> {
+    fn of(table: &'t Table, texts: &mut TextTable) -> ShotRows<'t> {
         let shots = shots::Columns::read(table);
         let columns = [
             shots.weapon,
@@ -274,11 +279,11 @@ impl<'t> Judged<'t> {
             shots.predicted_target,
         ];
         let names = columns.map(|column| (column.names.iter().map(|name| texts.of(name)).collect(), column.codes));
-        Judged { table, view_error_units: shots.view_error_units, names }
+        ShotRows { table, view_error_units: shots.view_error_units, names }
     }
 
     fn outcome(&self, row: usize) -> Outcome {
-        let name = |(names, codes): &(Vec<Text>, &[u32])| {
+        let name = |(names, codes): &(Vec<SharedText>, &[u32])| {
             codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
         };
         let numbers = ["at_us", "tick", "damage", "pellets", "rewind_us"].map(|name| integer(self.table, name, row));
@@ -295,7 +300,7 @@ impl Outcome {
         [self.at_us, self.tick, self.damage, self.pellets, self.rewind_us]
     }
 
-    pub(super) fn names(&self) -> [&Text; Outcome::NAMES] {
+    pub(super) fn names(&self) -> [&SharedText; Outcome::NAMES] {
         let Outcome { weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target, .. } = self;
         [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]
     }
@@ -304,7 +309,7 @@ impl Outcome {
     pub(super) fn of(
         [at_us, tick, damage, pellets, rewind_us]: [Option<i64>; Outcome::NUMBERS],
         view_error_units: Option<f32>,
-        [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]: [Text; Outcome::NAMES],
+        [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]: [SharedText; Outcome::NAMES],
     ) -> Outcome {
         Outcome {
             at_us,
@@ -334,8 +339,8 @@ impl Outcome {
 }
 
 fn integer(table: &Table, name: &str, row: usize) -> Option<i64> {
-    match table.column(name).and_then(|column| Value::at(column, row)) {
-        Some(Value::Integer(value)) => Some(value),
-        Some(Value::Hash(_) | Value::Float(_) | Value::Name(_)) | None => None,
+    match table.column(name).and_then(|column| CellValue::at(column, row)) {
+        Some(CellValue::Integer(value)) => Some(value),
+        Some(CellValue::Hash(_) | CellValue::Float(_) | CellValue::Name(_)) | None => None,
     }
 }

@@ -4,7 +4,7 @@ use super::keys::{KeyCells, Side};
 
 /// Pairs of rows with equal keys. If a key occurs more than once, rows are paired in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Joined {
+pub(crate) struct RowJoin {
     /// How many first rows have the same keys in the same order.
     pub(crate) aligned: usize,
     /// The other pairs.
@@ -15,11 +15,11 @@ pub(crate) struct Joined {
     pub(crate) only_b: Vec<u32>,
 }
 
-impl Joined {
+impl RowJoin {
     /// Joins two tables with these numbers of rows.
-    pub(crate) fn of(keys: &KeyCells, rows_a: usize, rows_b: usize) -> Joined {
+    pub(crate) fn of(keys: &KeyCells, rows_a: usize, rows_b: usize) -> RowJoin {
         let aligned = keys.common_prefix(rows_a.min(rows_b));
-        let mut joined = Joined { aligned, ..Joined::default() };
+        let mut joined = RowJoin { aligned, ..RowJoin::default() };
         let a = sorted(keys, Side::A, aligned..rows_a);
         let b = sorted(keys, Side::B, aligned..rows_b);
         let (mut left, mut right) = (a.iter().copied().peekable(), b.iter().copied().peekable());

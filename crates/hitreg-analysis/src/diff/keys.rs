@@ -1,28 +1,28 @@
 //! The key of a table's rows. Rows are joined by key, never by position.
 
 use super::cell::ordered;
-use super::mark::Part;
+use super::mark::KeyPart;
 use super::options::DiffOptions;
-use hitreg_log::trace::schema::{Joined, TableSchema};
-use hitreg_log::trace::{Column, Data, Table};
+use hitreg_log::trace::schema::{JoinRule, TableSchema};
+use hitreg_log::trace::{Column, ColumnData, Table};
 
 /// The columns that identify the rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct RowKey {
     /// The columns, in the order in which rows of the same time are sorted.
     pub(crate) columns: Vec<String>,
     /// Indices in `columns` of the owner: the entity or player whose row it is. The rows of one owner form a series.
     pub(crate) series: Vec<usize>,
     /// When rows with the same key may be compared.
-    pub(crate) joined: Joined,
+    pub(crate) joined: JoinRule,
 }
 
 /// Owner columns in tables that a build adds.
 const WHOSE: [&str; 3] = ["entity", "player", "shooter"];
 
-impl Key {
+impl RowKey {
     /// The key of a table that both traces have.
-    pub(crate) fn of(a: &Table, b: &Table, options: &DiffOptions) -> Key {
+    pub(crate) fn of(a: &Table, b: &Table, options: &DiffOptions) -> RowKey {
         let known = TableSchema::of(&a.name);
         let columns = match (options.keys.get(&a.name), known) {
             (Some(declared), _) => declared.clone(),
@@ -37,8 +37,8 @@ impl Key {
             None => WHOSE.contains(&name.as_str()),
         };
         let series = (0..columns.len()).filter(|&i| whose(&columns[i])).take(2).collect();
-        let joined = known.map_or(Joined::WithTheirTime, |known| known.joined);
-        Key { columns, series, joined }
+        let joined = known.map_or(JoinRule::WithTheirTime, |known| known.joined);
+        RowKey { columns, series, joined }
     }
 }
 
@@ -50,11 +50,11 @@ fn common_columns(a: &Table, b: &Table) -> Vec<String> {
 /// The keys of all rows of a table in both traces, as numbers with the same order on both sides.
 pub(crate) struct KeyCells {
     /// For each key column: the numbers of A and B. For a name column, also the names that the numbers index.
-    parts: Vec<(Numbers, Option<Vec<String>>)>,
+    parts: Vec<(KeyNumbers, Option<Vec<String>>)>,
 }
 
 /// The numbers of A and of B.
-type Numbers = [Vec<i64>; 2];
+type KeyNumbers = [Vec<i64>; 2];
 
 /// One of the two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -69,7 +69,7 @@ pub enum Side {
 impl KeyCells {
     /// # Errors
     /// When a table lacks a column of the key, or the column's type cannot be a key; the error is a text.
-    pub(crate) fn of(key: &Key, a: &Table, b: &Table) -> Result<KeyCells, String> {
+    pub(crate) fn of(key: &RowKey, a: &Table, b: &Table) -> Result<KeyCells, String> {
         let mut parts = Vec::with_capacity(key.columns.len());
         for name in &key.columns {
             let missing = |side| format!("{side} has no column `{name}`, by which rows are told apart");
@@ -85,11 +85,11 @@ impl KeyCells {
     }
 
     /// The whole key of a row.
-    pub(crate) fn of_row(&self, side: Side, row: usize) -> Vec<Part> {
-        let part = |(numbers, names): &(Numbers, Option<Vec<String>>)| {
+    pub(crate) fn of_row(&self, side: Side, row: usize) -> Vec<KeyPart> {
+        let part = |(numbers, names): &(KeyNumbers, Option<Vec<String>>)| {
             let number = numbers[side as usize][row];
             let name = names.as_ref().and_then(|names| names.get(usize::try_from(number).ok()?));
-            name.map_or(Part::Number(number), |name| Part::Name(name.clone()))
+            name.map_or(KeyPart::Number(number), |name| KeyPart::Name(name.clone()))
         };
         self.parts.iter().map(part).collect()
     }
@@ -109,8 +109,8 @@ impl KeyCells {
     }
 }
 
-fn numbers(a: &Column, b: &Column) -> Result<(Numbers, Option<Vec<String>>), String> {
-    if let (Data::Name { names: names_a, codes: codes_a }, Data::Name { names: names_b, codes: codes_b }) =
+fn numbers(a: &Column, b: &Column) -> Result<(KeyNumbers, Option<Vec<String>>), String> {
+    if let (ColumnData::Name { names: names_a, codes: codes_a }, ColumnData::Name { names: names_b, codes: codes_b }) =
         (&a.data, &b.data)
     {
         let mut names: Vec<&String> = names_a.iter().chain(names_b).collect();
@@ -131,12 +131,12 @@ fn numbers(a: &Column, b: &Column) -> Result<(Numbers, Option<Vec<String>>), Str
 }
 
 /// Converts a column to comparable numbers. Integers of any width compare with each other, and floats with floats.
-fn plain(data: &Data) -> Option<(u8, Vec<i64>)> {
+fn plain(data: &ColumnData) -> Option<(u8, Vec<i64>)> {
     Some(match data {
-        Data::U32(v) => (0, v.iter().map(|x| i64::from(*x)).collect()),
-        Data::I64(v) => (0, v.clone()),
-        Data::U64(v) => (0, v.iter().map(|x| *x as i64).collect()),
-        Data::F32(v) => (1, v.iter().map(|x| if x.is_nan() { i64::MAX } else { ordered(*x) }).collect()),
-        Data::Name { .. } => return None,
+        ColumnData::U32(v) => (0, v.iter().map(|x| i64::from(*x)).collect()),
+        ColumnData::I64(v) => (0, v.clone()),
+        ColumnData::U64(v) => (0, v.iter().map(|x| *x as i64).collect()),
+        ColumnData::F32(v) => (1, v.iter().map(|x| if x.is_nan() { i64::MAX } else { ordered(*x) }).collect()),
+        ColumnData::Name { .. } => return None,
     })
 }

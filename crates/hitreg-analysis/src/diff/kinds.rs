@@ -1,23 +1,23 @@
 //! The kind of a row's values, such as predicted or reported by the server, judged or not judged. Values of different
 //! kinds are never compared. The column that holds the kind shows the difference.
 
-use hitreg_log::trace::schema::{ColumnSchema, Role, effects, frames, shots};
-use hitreg_log::trace::{Data, Table};
+use hitreg_log::trace::schema::{ColumnRole, ColumnSchema, effects, frames, shots};
+use hitreg_log::trace::{ColumnData, Table};
 
 /// How rows of two kinds are distinguished.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum RowKind<'a> {
     /// By whether a number is zero.
     Number(&'a [u32]),
     /// By whether a name is `name`.
     Name { codes: &'a [u32], name: Option<u32> },
 }
 
-impl<'a> Kind<'a> {
+impl<'a> RowKind<'a> {
     /// The kinds that must be equal in the rows of A and B before a column's values are compared.
-    pub(crate) fn all(a: &'a Table, b: &'a Table, column: &str) -> Vec<[Kind<'a>; 2]> {
-        let number = |by: &str| Some([Kind::number(a, by)?, Kind::number(b, by)?]);
-        let name = |by: &str, name: &str| Some([Kind::name(a, by, name)?, Kind::name(b, by, name)?]);
+    pub(crate) fn all(a: &'a Table, b: &'a Table, column: &str) -> Vec<[RowKind<'a>; 2]> {
+        let number = |by: &str| Some([RowKind::number(a, by)?, RowKind::number(b, by)?]);
+        let name = |by: &str, name: &str| Some([RowKind::name(a, by, name)?, RowKind::name(b, by, name)?]);
         let kinds = match a.name.as_str() {
             // Before a client has its own body there is nothing to compare. In a frame without a new usercmd, the
             // client shows the body that the server last confirmed.
@@ -26,10 +26,12 @@ impl<'a> Kind<'a> {
             }
             effects::NAME if column != "predicted" => [number("predicted"), None],
             shots::NAME if !["predicted_reason", "reason"].contains(&column) => match shots::SCHEMA.column(column) {
-                Some(ColumnSchema { role: Role::Plain | Role::Input, .. }) => [None, None],
-                Some(ColumnSchema { role: Role::Predicted, .. }) => [name("predicted_reason", "not predicted"), None],
+                Some(ColumnSchema { role: ColumnRole::Plain | ColumnRole::Input, .. }) => [None, None],
+                Some(ColumnSchema { role: ColumnRole::Predicted, .. }) => {
+                    [name("predicted_reason", "not predicted"), None]
+                }
                 // A column that a build adds counts as a value from the server.
-                Some(ColumnSchema { role: Role::Judged | Role::Outcome, .. }) | None => {
+                Some(ColumnSchema { role: ColumnRole::Judged | ColumnRole::Outcome, .. }) | None => {
                     [name("reason", "not run"), None]
                 }
             },
@@ -41,19 +43,19 @@ impl<'a> Kind<'a> {
     /// Which of the two kinds a row has.
     pub(crate) fn of(&self, row: usize) -> bool {
         match self {
-            Kind::Number(numbers) => numbers.get(row).is_some_and(|number| *number != 0),
-            Kind::Name { codes, name } => name.is_some() && codes.get(row).copied() == *name,
+            RowKind::Number(numbers) => numbers.get(row).is_some_and(|number| *number != 0),
+            RowKind::Name { codes, name } => name.is_some() && codes.get(row).copied() == *name,
         }
     }
 
-    fn number(table: &'a Table, column: &str) -> Option<Kind<'a>> {
+    fn number(table: &'a Table, column: &str) -> Option<RowKind<'a>> {
         let numbers = table.u32s(column);
-        (numbers.len() == table.rows()).then_some(Kind::Number(numbers))
+        (numbers.len() == table.rows()).then_some(RowKind::Number(numbers))
     }
 
-    fn name(table: &'a Table, column: &str, name: &str) -> Option<Kind<'a>> {
-        let Data::Name { names, codes } = &table.column(column)?.data else { return None };
+    fn name(table: &'a Table, column: &str, name: &str) -> Option<RowKind<'a>> {
+        let ColumnData::Name { names, codes } = &table.column(column)?.data else { return None };
         let code = names.iter().position(|known| known == name).and_then(|code| u32::try_from(code).ok());
-        Some(Kind::Name { codes, name: code })
+        Some(RowKind::Name { codes, name: code })
     }
 }

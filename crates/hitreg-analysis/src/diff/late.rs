@@ -3,39 +3,44 @@
 
 use std::collections::BTreeMap;
 
-use super::steps::{Order, Stop};
+use super::steps::{RowOrder, StepStop};
 use hitreg_log::trace::{Table, TraceSource};
 
 /// The limit on the bytes of late rows.
 const MOST_BYTES: usize = 4 << 20;
 
 /// The late rows of one side.
-pub(super) struct Late {
+pub(super) struct LateRows {
     /// The late rows that have not been taken yet.
     pub(super) rows: Table,
     lag: Lag,
 }
 
-impl Late {
+impl LateRows {
     /// Collects the rows that appear after a row more than `numbers` ahead of them.
-    pub(super) fn of(trace: &dyn TraceSource, shape: &Table, order: &Order, numbers: i64) -> Result<Late, Stop> {
+    pub(super) fn of(
+        trace: &dyn TraceSource,
+        shape: &Table,
+        order: &RowOrder,
+        numbers: i64,
+    ) -> Result<LateRows, StepStop> {
         let (mut late, mut lag) = (shape.clone(), Lag::new(numbers));
         let mut next = trace.rows(&shape.name, &[]);
-        while let Some(rows) = next().map_err(Stop::Unread)? {
+        while let Some(rows) = next().map_err(StepStop::Unread)? {
             let rows = shape.filled(rows);
             let [_, of_them] = lag.split(&rows, order);
             if !of_them.is_empty() {
-                late.append(rows.select(&of_them)).map_err(Stop::Unread)?;
+                late.append(rows.select(&of_them)).map_err(StepStop::Unread)?;
             }
             if late.row_bytes() > MOST_BYTES {
-                return Err(Stop::OutOfOrder);
+                return Err(StepStop::OutOfOrder);
             }
         }
-        Ok(Late { rows: late, lag: Lag::new(numbers) })
+        Ok(LateRows { rows: late, lag: Lag::new(numbers) })
     }
 
     /// Removes the late rows from the next rows.
-    pub(super) fn without(&mut self, rows: Table, order: &Order) -> Table {
+    pub(super) fn without(&mut self, rows: Table, order: &RowOrder) -> Table {
         let [others, late] = self.lag.split(&rows, order);
         if late.is_empty() { rows } else { rows.select(&others) }
     }
@@ -54,7 +59,7 @@ impl Lag {
     }
 
     /// Splits rows into timely rows and late rows.
-    fn split(&mut self, rows: &Table, order: &Order) -> [Vec<u32>; 2] {
+    fn split(&mut self, rows: &Table, order: &RowOrder) -> [Vec<u32>; 2] {
         let mut split = [Vec::new(), Vec::new()];
         for ((whose, number), row) in order.numbers(rows).zip(0u32..) {
             let last = self.last.entry(whose).or_insert(number);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::{About, Role, TABLES, TableSchema, TableSet, bodies, executed, frames, shots, ticks};
+use hitreg_log::trace::schema::{
+    ColumnRole, TABLES, TableSchema, TableSet, TableSubject, bodies, executed, frames, shots, ticks,
+};
 use hitreg_log::units::named;
 
 /// What a comparison covers, and how exactly it compares. The default compares everything bit by bit.
@@ -16,7 +18,7 @@ pub struct DiffOptions {
     /// columns in order.
     pub keys: BTreeMap<String, Vec<String>>,
     /// The compared part of the traces.
-    pub on: On,
+    pub on: DiffScope,
     /// Compares only what both traces hold: a missing table, column or row is no difference. For traces that are
     /// incomplete by design, such as the states that a log recorded.
     pub overlap_only: bool,
@@ -24,7 +26,7 @@ pub struct DiffOptions {
 
 /// The part of the traces that is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum On {
+pub enum DiffScope {
     /// Every table.
     #[default]
     Any,
@@ -40,7 +42,7 @@ pub enum On {
     Network,
 }
 
-named!(On {
+named!(DiffScope {
     Any = "any",
     State = "state",
     Hits = "hits",
@@ -49,15 +51,15 @@ named!(On {
     Network = "network",
 });
 
-impl On {
+impl DiffScope {
     pub(crate) fn has_table(self, name: &str) -> bool {
         let about = match self {
-            On::Any => return true,
-            On::State => About::State,
-            On::Hits => About::Hits,
-            On::Corrections => About::Corrections,
-            On::Views => About::Views,
-            On::Network => About::Network,
+            DiffScope::Any => return true,
+            DiffScope::State => TableSubject::State,
+            DiffScope::Hits => TableSubject::Hits,
+            DiffScope::Corrections => TableSubject::Corrections,
+            DiffScope::Views => TableSubject::Views,
+            DiffScope::Network => TableSubject::Network,
         };
         TableSchema::of(name).is_some_and(|table| table.about == about)
     }
@@ -71,7 +73,7 @@ impl On {
     }
 
     pub(crate) fn has_column(self, name: &str) -> bool {
-        self != On::Hits || shots::SCHEMA.names_of(Role::Outcome).any(|outcome| outcome == name)
+        self != DiffScope::Hits || shots::SCHEMA.names_of(ColumnRole::Outcome).any(|outcome| outcome == name)
     }
 }
 
@@ -161,7 +163,7 @@ impl Tolerances {
     }
 
     /// Checks that each tolerance covers a compared column of at least one trace.
-    pub(crate) fn check(&self, tables: &[&Table], on: On) -> Result<(), DiffError> {
+    pub(crate) fn check(&self, tables: &[&Table], on: DiffScope) -> Result<(), DiffError> {
         let names = || tables.iter().flat_map(|table| &table.columns).map(|column| column.name.as_str());
         let compared = || {
             let tables = tables.iter().filter(|table| on.has_table(&table.name));
@@ -178,7 +180,7 @@ impl Tolerances {
                 continue;
             }
             let is_known = names().any(|name| tolerance.covers(name))
-                || (on != On::Any && declared().any(|name| tolerance.covers(name)));
+                || (on != DiffScope::Any && declared().any(|name| tolerance.covers(name)));
             return Err(match is_known {
                 true => DiffError::NotCompared { column: column(), on: on.into() },
                 false => DiffError::NoSuchColumn { column: column(), nearest: nearest(&tolerance.column, names()) },

@@ -3,17 +3,17 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::clock::{Clock, Times};
-use super::join::Joined as Rows;
-use super::keys::{Key, KeyCells, Side};
-use super::mark::{Mark, Rank, by_time};
+use super::clock::{RowTimes, TickTimes};
+use super::join::RowJoin as Rows;
+use super::keys::{KeyCells, RowKey, Side};
+use super::mark::{RowMark, RowRank, by_time};
 use super::place::Place;
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::Joined;
+use hitreg_log::trace::schema::JoinRule;
 
 /// A row of one trace, or a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct RowSpot {
     /// The session time in microseconds; the earlier time if the traces differ.
     pub(crate) at_us: Option<i64>,
     /// The row in A.
@@ -26,7 +26,7 @@ pub(crate) struct Spot {
 pub(crate) struct Pairing<'a> {
     pub(crate) a: &'a Table,
     pub(crate) b: &'a Table,
-    pub(crate) key: Key,
+    pub(crate) key: RowKey,
     pub(crate) keys: KeyCells,
     pub(crate) joined: Rows,
     pub(crate) times: [Vec<Option<i64>>; 2],
@@ -44,8 +44,8 @@ impl<'a> Pairing<'a> {
     pub(crate) fn of(
         [a, b]: [&'a Table; 2],
         before: [u64; 2],
-        key: Key,
-        times: [&Times<'_>; 2],
+        key: RowKey,
+        times: [&RowTimes<'_>; 2],
     ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(&key, a, b)?;
         let joined = Rows::of(&keys, a.rows(), b.rows());
@@ -60,30 +60,30 @@ impl<'a> Pairing<'a> {
         Pairing { numbers: Some(numbers), ..self }
     }
 
-    pub(crate) fn spot(&self, pair: usize) -> Spot {
+    pub(crate) fn spot(&self, pair: usize) -> RowSpot {
         let (i, j) = self.joined.pair(pair);
         let at_us = match (self.times[0][i], self.times[1][j]) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        Spot { at_us, a: Some(i as u32), b: Some(j as u32) }
+        RowSpot { at_us, a: Some(i as u32), b: Some(j as u32) }
     }
 
-    pub(crate) fn spot_of(&self, side: Side, row: u32) -> Spot {
+    pub(crate) fn spot_of(&self, side: Side, row: u32) -> RowSpot {
         let at_us = self.times[side as usize][row as usize];
         match side {
-            Side::A => Spot { at_us, a: Some(row), b: None },
-            Side::B => Spot { at_us, a: None, b: Some(row) },
+            Side::A => RowSpot { at_us, a: Some(row), b: None },
+            Side::B => RowSpot { at_us, a: None, b: Some(row) },
         }
     }
 
     /// The mark of a spot, which remains valid after these rows are dropped.
-    pub(crate) fn mark(&self, spot: &Spot, clocks: [&Clock; 2]) -> Mark {
-        Mark { rank: self.rank(spot), place: Place::of(self, clocks, spot) }
+    pub(crate) fn mark(&self, spot: &RowSpot, clocks: [&TickTimes; 2]) -> RowMark {
+        RowMark { rank: self.rank(spot), place: Place::of(self, clocks, spot) }
     }
 
     /// The sort key of a spot.
-    pub(crate) fn rank(&self, spot: &Spot) -> Rank {
+    pub(crate) fn rank(&self, spot: &RowSpot) -> RowRank {
         let (key, row) = match spot.row() {
             Some((side, row)) => {
                 let number = self.numbers.as_ref().map_or(row as u64, |numbers| numbers[side as usize][row].into());
@@ -91,20 +91,20 @@ impl<'a> Pairing<'a> {
             }
             None => (Vec::new(), 0),
         };
-        Rank { at_us: spot.at_us, key, is_pair: spot.is_pair(), row }
+        RowRank { at_us: spot.at_us, key, is_pair: spot.is_pair(), row }
     }
 
     /// Whether the rows of a pair have the same time. True if a time is unknown or does not matter.
     pub(crate) fn same_time(&self, i: usize, j: usize) -> bool {
         match (self.key.joined, self.times[0][i], self.times[1][j]) {
-            (Joined::Always, ..) => true,
+            (JoinRule::Always, ..) => true,
             (_, Some(a), Some(b)) => a == b,
             _ => true,
         }
     }
 
     /// The order in which rows happened: by time, then by key. Rows of unknown time come last.
-    pub(crate) fn cmp(&self, x: &Spot, y: &Spot) -> Ordering {
+    pub(crate) fn cmp(&self, x: &RowSpot, y: &RowSpot) -> Ordering {
         by_time(x.at_us, y.at_us).then_with(|| match (x.row(), y.row()) {
             // For equal keys, a pair comes before an unpaired row.
             (Some(p), Some(q)) => self.keys.cmp(p, q).then(y.is_pair().cmp(&x.is_pair())).then(p.1.cmp(&q.1)),
@@ -113,7 +113,7 @@ impl<'a> Pairing<'a> {
     }
 
     /// The owner of a row, from the key columns.
-    pub(crate) fn owner(&self, spot: &Spot) -> Owner {
+    pub(crate) fn owner(&self, spot: &RowSpot) -> Owner {
         let part = |place: usize| {
             let part = self.key.series.get(place)?;
             let (side, row) = spot.row()?;
@@ -128,8 +128,8 @@ impl<'a> Pairing<'a> {
         &self,
         of: Option<(&BTreeSet<Owner>, Option<i64>)>,
         compared: impl Fn(usize) -> bool,
-    ) -> BTreeMap<Owner, Spot> {
-        let mut last: BTreeMap<Owner, Spot> = BTreeMap::new();
+    ) -> BTreeMap<Owner, RowSpot> {
+        let mut last: BTreeMap<Owner, RowSpot> = BTreeMap::new();
         let mut earliest = None;
         for pair in (0..self.joined.len()).rev() {
             let spot = self.spot(pair);
@@ -156,15 +156,15 @@ impl<'a> Pairing<'a> {
     }
 
     /// The last pair before a spot, of the same owner, among the pairs that `agrees` accepts.
-    pub(crate) fn last_before(&self, spot: &Spot, agrees: impl Fn(usize) -> bool) -> Option<Spot> {
+    pub(crate) fn last_before(&self, spot: &RowSpot, agrees: impl Fn(usize) -> bool) -> Option<RowSpot> {
         let owner = self.owner(spot);
-        let mut last: Option<Spot> = None;
+        let mut last: Option<RowSpot> = None;
         for pair in (0..self.joined.len()).rev() {
             let candidate = self.spot(pair);
             if self.in_time_order && last.is_some_and(|last| candidate.at_us < last.at_us) {
                 break;
             }
-            let later = |last: Spot| self.cmp(&last, &candidate).is_lt();
+            let later = |last: RowSpot| self.cmp(&last, &candidate).is_lt();
             if agrees(pair)
                 && self.cmp(&candidate, spot).is_lt()
                 && self.owner(&candidate) == owner
@@ -180,7 +180,7 @@ impl<'a> Pairing<'a> {
 /// The owner of a row: an entity, a player, or an entity on a player's screen.
 pub(crate) type Owner = (Option<i64>, Option<i64>);
 
-impl Spot {
+impl RowSpot {
     fn is_pair(&self) -> bool {
         self.a.is_some() && self.b.is_some()
     }

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::cell::Value;
-use super::clock::Clock;
+use super::cell::CellValue;
+use super::clock::TickTimes;
 use super::keys::Side;
-use super::pairing::{Pairing, Spot};
+use super::pairing::{Pairing, RowSpot};
 use hitreg_log::trace::Table;
 
 /// The place of a row in a session. Values that are unknown or do not apply to the table are left out.
@@ -28,31 +28,31 @@ pub struct Place {
     pub entity: Option<u32>,
     /// The other columns of the row's key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub key: Vec<Named>,
+    pub key: Vec<NamedValue>,
 }
 
 /// A value with its column's name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Named {
+pub struct NamedValue {
     /// The column.
     pub name: String,
     /// The value.
-    pub value: Value,
+    pub value: CellValue,
 }
 
 /// A whole row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct RowDump {
     /// Its table.
     pub table: String,
     /// Where it is.
     pub place: Place,
     /// The values that are not part of the place.
-    pub values: Vec<Named>,
+    pub values: Vec<NamedValue>,
 }
 
 impl Place {
-    pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&Clock; 2], spot: &Spot) -> Place {
+    pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> Place {
         let of = |side: Side, row: Option<u32>| {
             let (table, clock) = match side {
                 Side::A => (pairing.a, clocks[0]),
@@ -69,46 +69,46 @@ impl Place {
         }
     }
 
-    pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &Clock) -> Place {
+    pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &TickTimes) -> Place {
         let mut place = Place { at_us, ..Place::default() };
         for name in key.iter().map(String::as_str) {
-            let Some(value) = table.column(name).and_then(|column| Value::at(column, row)) else { continue };
+            let Some(value) = table.column(name).and_then(|column| CellValue::at(column, row)) else { continue };
             match (name, value.number()) {
                 ("tick", Some(n)) => place.tick = Some(n),
                 ("player" | "shooter", Some(n)) => place.player = Some(n),
                 ("command", Some(n)) => place.command = Some(n),
                 ("entity", Some(n)) => place.entity = Some(n),
                 ("at_us", _) => {}
-                _ => place.key.push(Named { name: name.to_owned(), value }),
+                _ => place.key.push(NamedValue { name: name.to_owned(), value }),
             }
         }
         if place.tick.is_none() {
-            let own = table.column("tick").and_then(|column| Value::at(column, row)).and_then(|v| v.number());
+            let own = table.column("tick").and_then(|column| CellValue::at(column, row)).and_then(|v| v.number());
             place.tick = own.filter(|tick| *tick > 0).or_else(|| at_us.and_then(|at| clock.tick_at(at)));
         }
         place
     }
 }
 
-impl Row {
+impl RowDump {
     /// A row of a table. `skip` names the columns that the place already holds.
-    pub(crate) fn of(table: &Table, row: usize, place: Place, skip: &[String]) -> Row {
+    pub(crate) fn of(table: &Table, row: usize, place: Place, skip: &[String]) -> RowDump {
         let shown = table.columns.iter().filter(|c| !skip.contains(&c.name) && c.name != "at_us");
-        let values = shown.filter_map(|c| Some(Named { name: c.name.clone(), value: Value::at(c, row)? }));
-        Row { table: table.name.clone(), place, values: values.collect() }
+        let values = shown.filter_map(|c| Some(NamedValue { name: c.name.clone(), value: CellValue::at(c, row)? }));
+        RowDump { table: table.name.clone(), place, values: values.collect() }
     }
 
     /// A value by column name.
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&CellValue> {
         self.values.iter().find(|named| named.name == name).map(|named| &named.value)
     }
 }
 
-impl Value {
+impl CellValue {
     fn number(&self) -> Option<u32> {
         match self {
-            Value::Integer(v) => u32::try_from(*v).ok(),
-            Value::Hash(_) | Value::Float(_) | Value::Name(_) => None,
+            CellValue::Integer(v) => u32::try_from(*v).ok(),
+            CellValue::Hash(_) | CellValue::Float(_) | CellValue::Name(_) => None,
         }
     }
 }

@@ -3,27 +3,27 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::cell::{Class, Compared};
-use super::exactness::{Column, Exactness};
-use super::mark::Mark;
-use super::pairing::{Owner, Pairing, Spot};
-use hitreg_log::trace::schema::Joined;
+use super::cell::{CellComparison, DifferenceClass};
+use super::exactness::{ColumnPair, TableExactness};
+use super::mark::RowMark;
+use super::pairing::{Owner, Pairing, RowSpot};
+use hitreg_log::trace::schema::JoinRule;
 
 /// The result of one pass.
 #[derive(Default)]
-pub(crate) struct Scan {
+pub(crate) struct ScanResult {
     /// For each compared column: the differences by owner.
-    pub(crate) columns: Vec<(String, BTreeMap<Owner, Run<Spot>>)>,
+    pub(crate) columns: Vec<(String, BTreeMap<Owner, DifferenceRun<RowSpot>>)>,
     /// The result for each pair.
-    pub(crate) pairs: Vec<Pair>,
+    pub(crate) pairs: Vec<PairResult>,
 }
 
 /// The differences in one column of one owner.
 #[derive(Clone, Debug)]
-pub(crate) struct Run<S> {
+pub(crate) struct DifferenceRun<S> {
     pub(crate) rows: u64,
     pub(crate) drifted: u64,
-    pub(crate) class: Class,
+    pub(crate) class: DifferenceClass,
     pub(crate) first: S,
     pub(crate) last: S,
     pub(crate) largest: Option<(f64, S)>,
@@ -31,7 +31,7 @@ pub(crate) struct Run<S> {
 
 /// The result for one pair of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct PairResult {
     /// A cell differs.
     pub(crate) differs: bool,
     /// A cell differs within tolerance.
@@ -42,20 +42,20 @@ pub(crate) struct Pair {
 
 const BLOCK_ROWS: usize = 1024;
 
-impl Scan {
-    pub(crate) fn of(pairing: &Pairing<'_>, exactness: &Exactness<'_>) -> Scan {
-        let mut scan = Scan { columns: Vec::new(), pairs: vec![Pair::default(); pairing.joined.len()] };
-        if pairing.key.joined != Joined::Always {
+impl ScanResult {
+    pub(crate) fn of(pairing: &Pairing<'_>, exactness: &TableExactness<'_>) -> ScanResult {
+        let mut scan = ScanResult { columns: Vec::new(), pairs: vec![PairResult::default(); pairing.joined.len()] };
+        if pairing.key.joined != JoinRule::Always {
             for (pair, (i, j)) in scan.pairs.iter_mut().zip(pairing.joined.pairs()) {
                 pair.other_time = !pairing.same_time(i, j);
             }
         }
         for column in &pairing.a.columns {
-            let is_time = column.name == "at_us" && pairing.key.joined == Joined::AtSameTime;
+            let is_time = column.name == "at_us" && pairing.key.joined == JoinRule::AtSameTime;
             if is_time || pairing.key.columns.contains(&column.name) || !exactness.on.has_column(&column.name) {
                 continue;
             }
-            if let Some(compared) = Column::of(pairing.a, pairing.b, &column.name, exactness) {
+            if let Some(compared) = ColumnPair::of(pairing.a, pairing.b, &column.name, exactness) {
                 let runs = scan.column(pairing, &compared);
                 scan.columns.push((column.name.clone(), runs));
             }
@@ -68,7 +68,7 @@ impl Scan {
         !self.pairs[pair].differs && !self.pairs[pair].other_time
     }
 
-    fn column(&mut self, pairing: &Pairing<'_>, column: &Column<'_>) -> BTreeMap<Owner, Run<Spot>> {
+    fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> BTreeMap<Owner, DifferenceRun<RowSpot>> {
         let mut runs = BTreeMap::new();
         let mut start = 0;
         while start < pairing.joined.len() {
@@ -83,35 +83,48 @@ impl Scan {
         runs
     }
 
-    fn cell(&mut self, pairing: &Pairing<'_>, pair: usize, column: &Column<'_>, runs: &mut BTreeMap<Owner, Run<Spot>>) {
+    fn cell(
+        &mut self,
+        pairing: &Pairing<'_>,
+        pair: usize,
+        column: &ColumnPair<'_>,
+        runs: &mut BTreeMap<Owner, DifferenceRun<RowSpot>>,
+    ) {
         let flags = &mut self.pairs[pair];
         if flags.other_time {
             return;
         }
         let (i, j) = pairing.joined.pair(pair);
         match column.compare(i, j) {
-            Compared::Same => {}
-            Compared::Within => flags.within = true,
-            Compared::Differs { class, error } => {
+            CellComparison::Same => {}
+            CellComparison::Within => flags.within = true,
+            CellComparison::Differs { class, error } => {
                 flags.differs = true;
                 let spot = pairing.spot(pair);
                 runs.entry(pairing.owner(&spot))
                     .and_modify(|run| run.add(pairing, class, error, spot))
-                    .or_insert_with(|| Run::new(class, error, spot));
+                    .or_insert_with(|| DifferenceRun::new(class, error, spot));
             }
         }
     }
 }
 
-impl Run<Spot> {
-    fn new(class: Class, error: Option<f64>, spot: Spot) -> Run<Spot> {
+impl DifferenceRun<RowSpot> {
+    fn new(class: DifferenceClass, error: Option<f64>, spot: RowSpot) -> DifferenceRun<RowSpot> {
         let largest = error.map(|error| (error, spot));
-        Run { rows: 1, drifted: u64::from(class == Class::Drift), class, first: spot, last: spot, largest }
+        DifferenceRun {
+            rows: 1,
+            drifted: u64::from(class == DifferenceClass::Drift),
+            class,
+            first: spot,
+            last: spot,
+            largest,
+        }
     }
 
-    fn add(&mut self, pairing: &Pairing<'_>, class: Class, error: Option<f64>, spot: Spot) {
+    fn add(&mut self, pairing: &Pairing<'_>, class: DifferenceClass, error: Option<f64>, spot: RowSpot) {
         self.rows += 1;
-        self.drifted += u64::from(class == Class::Drift);
+        self.drifted += u64::from(class == DifferenceClass::Drift);
         self.class = self.class.max(class);
         if pairing.cmp(&spot, &self.first).is_lt() {
             self.first = spot;
@@ -130,16 +143,16 @@ impl Run<Spot> {
     }
 }
 
-impl Run<Mark> {
+impl DifferenceRun<RowMark> {
     /// Converts a run to marks, which remain valid after its rows are dropped.
-    pub(crate) fn of(run: &Run<Spot>, mark: impl Fn(&Spot) -> Mark) -> Run<Mark> {
+    pub(crate) fn of(run: &DifferenceRun<RowSpot>, mark: impl Fn(&RowSpot) -> RowMark) -> DifferenceRun<RowMark> {
         let largest = run.largest.map(|(error, spot)| (error, mark(&spot)));
-        let Run { rows, drifted, class, first, last, .. } = run;
-        Run { rows: *rows, drifted: *drifted, class: *class, first: mark(first), last: mark(last), largest }
+        let DifferenceRun { rows, drifted, class, first, last, .. } = run;
+        DifferenceRun { rows: *rows, drifted: *drifted, class: *class, first: mark(first), last: mark(last), largest }
     }
 
     /// Merges a run of other rows.
-    pub(crate) fn join(&mut self, other: Run<Mark>) {
+    pub(crate) fn join(&mut self, other: DifferenceRun<RowMark>) {
         self.rows += other.rows;
         self.drifted += other.drifted;
         self.class = self.class.max(other.class);
@@ -158,6 +171,6 @@ impl Run<Mark> {
 }
 
 /// Orders errors by size. Among equal errors, the earlier one is the greater.
-pub(crate) fn larger(x: &(f64, Mark), y: &(f64, Mark)) -> Ordering {
+pub(crate) fn larger(x: &(f64, RowMark), y: &(f64, RowMark)) -> Ordering {
     x.0.total_cmp(&y.0).then_with(|| y.1.cmp(&x.1))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{DiffOptions, On, TraceDiff, Verdict};
+use super::{DiffOptions, DiffScope, TraceDiff, TraceVerdict};
 
 /// A setting with different values in both traces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,8 +48,8 @@ impl TraceDiff {
     pub(super) fn note_settings(&mut self, settings: Vec<ChangedSetting>, options: &DiffOptions) {
         for setting in settings {
             match self.verdict {
-                Verdict::Same => self.changed_nothing(setting, options),
-                Verdict::Differs | Verdict::Untestable => self.notes.push(setting.to_string()),
+                TraceVerdict::Same => self.changed_nothing(setting, options),
+                TraceVerdict::Differs | TraceVerdict::Untestable => self.notes.push(setting.to_string()),
             }
         }
     }
@@ -64,12 +64,12 @@ impl std::fmt::Display for ChangedSetting {
 /// Describes the compared part of the traces.
 fn scope(options: &DiffOptions) -> String {
     let what = match options.on {
-        On::Any => "in this log",
-        On::State => "in the state",
-        On::Hits => "in the hits",
-        On::Corrections => "in the corrections",
-        On::Views => "in the views",
-        On::Network => "on the network",
+        DiffScope::Any => "in this log",
+        DiffScope::State => "in the state",
+        DiffScope::Hits => "in the hits",
+        DiffScope::Corrections => "in the corrections",
+        DiffScope::Views => "in the views",
+        DiffScope::Network => "on the network",
     };
     let beyond = if options.tolerances.is_empty() { "" } else { " beyond the tolerance" };
     format!("{what}{beyond}")

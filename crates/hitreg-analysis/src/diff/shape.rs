@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::options::On;
+use super::options::DiffScope;
 use hitreg_log::trace::schema::{FIRST, TableSchema};
-use hitreg_log::trace::{Data, Table};
+use hitreg_log::trace::{ColumnData, Table};
 
 /// The differences between the columns of two tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Shape {
+pub struct ColumnDifference {
     /// Columns that B lacks.
     pub only_in_a: Vec<String>,
     /// Columns that A lacks.
@@ -17,8 +17,8 @@ pub struct Shape {
     pub other_type: Vec<String>,
 }
 
-impl Shape {
-    pub(crate) fn of(a: &Table, b: &Table) -> Shape {
+impl ColumnDifference {
+    pub(crate) fn of(a: &Table, b: &Table) -> ColumnDifference {
         let lacking = |from: &Table, other: &Table| -> Vec<String> {
             from.columns.iter().filter(|c| other.column(&c.name).is_none()).map(|c| c.name.clone()).collect()
         };
@@ -26,7 +26,7 @@ impl Shape {
             (Some(a), Some(b)) => a.data.type_name() != b.data.type_name(),
             _ => false,
         };
-        Shape {
+        ColumnDifference {
             only_in_a: lacking(a, b),
             only_in_b: lacking(b, a),
             other_type: a.columns.iter().map(|c| &c.name).filter(retyped).cloned().collect(),
@@ -35,13 +35,13 @@ impl Shape {
 
     /// Whether a table lacks a column that counts. A column that the format gained later does not count, because older
     /// builds lack it.
-    pub(crate) fn lacks(&self, table: &str, on: On) -> bool {
+    pub(crate) fn lacks(&self, table: &str, on: DiffScope) -> bool {
         let table = TableSchema::of(table);
         let later = |name: &str| table.and_then(|t| t.column(name)).is_some_and(|column| column.since != FIRST);
         self.only_in_a.iter().chain(&self.only_in_b).any(|name| on.has_column(name) && !later(name))
     }
 
-    pub(crate) fn types_differ(&self, on: On) -> bool {
+    pub(crate) fn types_differ(&self, on: DiffScope) -> bool {
         self.other_type.iter().any(|name| on.has_column(name))
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn unsound(side: &str, table: &Table) -> Option<String> {
         if table.columns[..index].iter().any(|before| before.name == column.name) {
             return Some(format!("in {side} it has two columns `{}`", column.name));
         }
-        if let Data::Name { names, codes } = &column.data
+        if let ColumnData::Name { names, codes } = &column.data
             && let Some(row) = codes.iter().position(|code| *code as usize >= names.len())
         {
             let (code, known) = (codes[row], names.len());

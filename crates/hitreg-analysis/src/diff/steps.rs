@@ -8,13 +8,13 @@
 
 use std::collections::BTreeMap;
 
-use super::keys::Key;
-use super::late::Late;
-use hitreg_log::trace::{Data, NextRows, Table, TraceSource};
+use super::keys::RowKey;
+use super::late::LateRows;
+use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
 
 /// Why a pass through a table stopped.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum StepStop {
     /// A row came too late.
     OutOfOrder,
     /// A row of a player or entity has an earlier time than the row before.
@@ -41,17 +41,17 @@ impl Patience {
 }
 
 /// The columns that order the rows.
-pub(super) struct Order {
+pub(super) struct RowOrder {
     /// The owner column; `None` if the order does not depend on the owner.
     whose: Option<String>,
     ascends: String,
 }
 
 /// Reads the rows of one table of both traces in steps.
-pub(crate) struct Steps<'t> {
-    sides: [Coming<'t>; 2],
+pub(crate) struct TableWalk<'t> {
+    sides: [IncomingRows<'t>; 2],
     /// `None` if all rows make one step.
-    order: Option<Order>,
+    order: Option<RowOrder>,
     patience: i64,
     /// For each owner: all rows below this number have been returned.
     given: BTreeMap<i64, i64>,
@@ -59,12 +59,12 @@ pub(crate) struct Steps<'t> {
 }
 
 /// The incoming rows of one side.
-struct Coming<'t> {
+struct IncomingRows<'t> {
     next: NextRows<'t>,
     shape: Table,
     waiting: Table,
     /// Late rows, which were collected in advance; `None` if no row may be late.
-    late: Option<Late>,
+    late: Option<LateRows>,
     ended: bool,
     /// For each owner: the last number, and how many bytes had been read up to it.
     last: BTreeMap<i64, (i64, usize)>,
@@ -75,31 +75,31 @@ struct Coming<'t> {
 }
 
 /// A complete group of rows: no other rows belong to it.
-pub(crate) struct Step {
+pub(crate) struct RowGroup {
     pub(crate) rows: [Table; 2],
     /// For each owner: later steps hold no row below this number.
     pub(crate) given: BTreeMap<i64, i64>,
 }
 
-impl<'t> Steps<'t> {
+impl<'t> TableWalk<'t> {
     /// Starts a pass. `shapes` are the tables without their rows.
     pub(crate) fn of(
         traces: [&'t dyn TraceSource; 2],
         shapes: [&'t Table; 2],
-        key: &Key,
+        key: &RowKey,
         patience: Patience,
-    ) -> Result<Steps<'t>, Stop> {
+    ) -> Result<TableWalk<'t>, StepStop> {
         let (order, numbers) = match patience {
             Patience::Whole => (None, 0),
-            Patience::Numbers(numbers) | Patience::ButForFew(numbers) => (Order::of(key, shapes), numbers),
+            Patience::Numbers(numbers) | Patience::ButForFew(numbers) => (RowOrder::of(key, shapes), numbers),
         };
         let coming = |side: usize| {
             let (trace, shape) = (traces[side], shapes[side].without_rows());
             let late = match (patience, &order) {
-                (Patience::ButForFew(_), Some(order)) => Some(Late::of(trace, &shape, order, numbers)?),
+                (Patience::ButForFew(_), Some(order)) => Some(LateRows::of(trace, &shape, order, numbers)?),
                 _ => None,
             };
-            Ok(Coming {
+            Ok(IncomingRows {
                 next: trace.rows(&shapes[side].name, &[]),
                 waiting: shape.clone(),
                 shape,
@@ -112,7 +112,7 @@ impl<'t> Steps<'t> {
             })
         };
         let sides = [coming(0)?, coming(1)?];
-        Ok(Steps { sides, order, patience: numbers, given: BTreeMap::new(), ended: false })
+        Ok(TableWalk { sides, order, patience: numbers, given: BTreeMap::new(), ended: false })
     }
 
     /// Whether all rows make one step.
@@ -120,22 +120,22 @@ impl<'t> Steps<'t> {
         self.order.is_none()
     }
 
-    /// The columns of [`Step::given`]: the owner, and the column that ascends.
+    /// The columns of [`RowGroup::given`]: the owner, and the column that ascends.
     pub(crate) fn ordered_by(&self) -> Option<(&str, &str)> {
         let order = self.order.as_ref()?;
         Some((order.whose.as_deref()?, &order.ascends))
     }
 
     /// Returns the next step; `None` after the last.
-    pub(crate) fn next(&mut self) -> Result<Option<Step>, Stop> {
+    pub(crate) fn next(&mut self) -> Result<Option<RowGroup>, StepStop> {
         while !self.ended {
-            let rows = |side: &Coming<'_>| (side.ended, side.waiting.rows());
+            let rows = |side: &IncomingRows<'_>| (side.ended, side.waiting.rows());
             let behind = usize::from(rows(&self.sides[1]) < rows(&self.sides[0]));
             self.sides[behind].read(self.order.as_ref(), &self.given)?;
             self.ended = self.sides.iter().all(|side| side.ended);
             if self.ended {
-                let [a, b] = self.sides.each_mut().map(Coming::take_all);
-                return Ok(Some(Step { rows: [a?, b?], given: std::mem::take(&mut self.given) }));
+                let [a, b] = self.sides.each_mut().map(IncomingRows::take_all);
+                return Ok(Some(RowGroup { rows: [a?, b?], given: std::mem::take(&mut self.given) }));
             }
             if let Some(step) = self.complete()? {
                 return Ok(Some(step));
@@ -144,7 +144,7 @@ impl<'t> Steps<'t> {
         Ok(None)
     }
 
-    fn complete(&mut self) -> Result<Option<Step>, Stop> {
+    fn complete(&mut self) -> Result<Option<RowGroup>, StepStop> {
         let Some(order) = self.order.as_ref() else { return Ok(None) };
         let mut until = BTreeMap::new();
         for whose in self.sides.iter().flat_map(|side| side.last.keys()) {
@@ -166,15 +166,15 @@ impl<'t> Steps<'t> {
         }
         self.given.extend(until);
         let any = rows.iter().any(|rows| rows.rows() > 0);
-        Ok(any.then(|| Step { rows, given: self.given.clone() }))
+        Ok(any.then(|| RowGroup { rows, given: self.given.clone() }))
     }
 }
 
-impl Order {
+impl RowOrder {
     /// The order of a table's rows; `None` if the key columns are not numbers in both traces.
-    fn of(key: &Key, shapes: [&Table; 2]) -> Option<Order> {
+    fn of(key: &RowKey, shapes: [&Table; 2]) -> Option<RowOrder> {
         let is_number = |name: &String| {
-            let is = |data: &Data| matches!(data, Data::U32(_) | Data::I64(_));
+            let is = |data: &ColumnData| matches!(data, ColumnData::U32(_) | ColumnData::I64(_));
             shapes.iter().all(|table| table.column(name).is_some_and(|column| is(&column.data)))
         };
         if !key.series.iter().all(|place| is_number(&key.columns[*place])) {
@@ -184,7 +184,7 @@ impl Order {
             true => (key.columns.first().cloned(), key.columns.get(1)?.clone()),
             false => (None, key.columns.first()?.clone()),
         };
-        is_number(&ascends).then_some(Order { whose, ascends })
+        is_number(&ascends).then_some(RowOrder { whose, ascends })
     }
 
     /// The owner and the number of each row.
@@ -199,9 +199,9 @@ impl Order {
     }
 }
 
-impl Coming<'_> {
-    fn read(&mut self, order: Option<&Order>, given: &BTreeMap<i64, i64>) -> Result<(), Stop> {
-        let Some(rows) = (self.next)().map_err(Stop::Unread)? else {
+impl IncomingRows<'_> {
+    fn read(&mut self, order: Option<&RowOrder>, given: &BTreeMap<i64, i64>) -> Result<(), StepStop> {
+        let Some(rows) = (self.next)().map_err(StepStop::Unread)? else {
             self.ended = true;
             return Ok(());
         };
@@ -220,15 +220,15 @@ impl Coming<'_> {
                 };
                 known = Some((whose, given));
                 if number < given {
-                    return Err(Stop::OutOfOrder);
+                    return Err(StepStop::OutOfOrder);
                 }
                 let (last, after) = self.last.entry(whose).or_insert((number, 0));
                 (*last, *after) = ((*last).max(number), self.came);
             }
         }
-        self.waiting.append(rows).map_err(Stop::Unread)?;
+        self.waiting.append(rows).map_err(StepStop::Unread)?;
         match self.waiting.row_bytes() > self.most_waiting {
-            true => Err(Stop::Unread("its rows are in no order, and more than may be put in order".to_owned())),
+            true => Err(StepStop::Unread("its rows are in no order, and more than may be put in order".to_owned())),
             false => Ok(()),
         }
     }
@@ -240,26 +240,26 @@ impl Coming<'_> {
     }
 
     /// Removes and returns the rows below these numbers.
-    fn take(&mut self, order: &Order, until: &BTreeMap<i64, i64>) -> Result<Table, Stop> {
+    fn take(&mut self, order: &RowOrder, until: &BTreeMap<i64, i64>) -> Result<Table, StepStop> {
         let mut rows = below(&mut self.waiting, &self.shape, order, until);
         if let Some(late) = &mut self.late {
             // Late rows follow the rows with the same key, as they did in the file.
-            rows.append(below(&mut late.rows, &self.shape, order, until)).map_err(Stop::Unread)?;
+            rows.append(below(&mut late.rows, &self.shape, order, until)).map_err(StepStop::Unread)?;
         }
         Ok(rows)
     }
 
-    fn take_all(&mut self) -> Result<Table, Stop> {
+    fn take_all(&mut self) -> Result<Table, StepStop> {
         let mut rows = std::mem::take(&mut self.waiting);
         if let Some(late) = self.late.take() {
-            rows.append(late.rows).map_err(Stop::Unread)?;
+            rows.append(late.rows).map_err(StepStop::Unread)?;
         }
         Ok(rows)
     }
 }
 
 /// Removes and returns the rows of a table below these numbers.
-fn below(from: &mut Table, shape: &Table, order: &Order, until: &BTreeMap<i64, i64>) -> Table {
+fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &BTreeMap<i64, i64>) -> Table {
     let (mut taken, mut left) = (Vec::new(), Vec::new());
     let mut known: Option<(i64, i64)> = None;
     for ((whose, number), row) in order.numbers(from).zip(0u32..) {

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::clock::{Clock, Times};
-use super::distributions::{Apart, Distinct, Tally};
+use super::clock::{RowTimes, TickTimes};
+use super::distributions::{CorrectionOverlap, DrawnDistance, TraceTally};
 use super::divergence::Divergence;
-use super::exactness::Exactness;
-use super::fold::Fold;
+use super::exactness::TableExactness;
+use super::fold::TableFold;
 use super::follow::{FieldDiff, Growth, SeriesDiff};
-use super::hits::Hits;
-use super::keys::{Key, KeyCells, Side};
+use super::hits::HitChanges;
+use super::keys::{KeyCells, RowKey, Side};
 use super::options::{DiffError, DiffOptions};
-use super::shape::{Shape, unsound};
-use super::steps::{Patience, Stop};
+use super::shape::{ColumnDifference, unsound};
+use super::steps::{Patience, StepStop};
 use hitreg_log::trace::{Table, TraceSource};
 
 /// The differences in one table.
@@ -30,9 +30,9 @@ pub struct TableDiff {
     /// The columns by which rows are identified.
     pub key: Vec<String>,
     /// The differences between the columns.
-    pub shape: Shape,
+    pub shape: ColumnDifference,
     /// The numbers of rows, by result.
-    pub rows: Rows,
+    pub rows: RowCounts,
     /// The first difference in session time.
     pub first: Option<Divergence>,
     /// The differences by column.
@@ -64,7 +64,7 @@ pub enum Status {
 
 /// The numbers of rows, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Rows {
+pub struct RowCounts {
     /// Rows in A.
     pub a: u64,
     /// Rows in B.
@@ -85,55 +85,55 @@ pub struct Rows {
 
 /// A compared table, with further results from its rows.
 #[derive(Default)]
-pub(crate) struct Compared {
+pub(crate) struct ComparedTable {
     pub(crate) diff: TableDiff,
     /// Ticks whose bodies differ only within tolerance.
     pub(crate) tolerated: BTreeSet<u32>,
     /// For the table of shots: the counts.
-    pub(crate) hits: Hits,
+    pub(crate) hits: HitChanges,
     /// For the table of corrections: the causes in one trace only.
-    pub(crate) causes: Distinct,
+    pub(crate) causes: CorrectionOverlap,
     /// For the table of views: the distances.
-    pub(crate) apart: Apart,
+    pub(crate) apart: DrawnDistance,
     /// Counts of each side, independent of the other side; `None` if they were not computed.
-    pub(crate) tallies: Option<[Tally; 2]>,
+    pub(crate) tallies: Option<[TraceTally; 2]>,
 }
 
-impl Compared {
+impl ComparedTable {
     /// The result for a table that is equal to the bit in both traces.
-    pub(crate) fn same(table: &Table, key: &Key) -> Compared {
+    pub(crate) fn same(table: &Table, key: &RowKey) -> ComparedTable {
         let count = table.rows() as u64;
-        let rows = Rows { a: count, b: count, compared: count, ..Rows::default() };
+        let rows = RowCounts { a: count, b: count, compared: count, ..RowCounts::default() };
         let diff = TableDiff { name: table.name.clone(), key: key.columns.clone(), rows, ..TableDiff::default() };
         match unsound("A", table) {
-            Some(reason) => Compared::untestable(diff, reason),
-            None => Compared { apart: Apart::of_same(table), diff, ..Compared::default() },
+            Some(reason) => ComparedTable::untestable(diff, reason),
+            None => ComparedTable { apart: DrawnDistance::of_same(table), diff, ..ComparedTable::default() },
         }
     }
 
     /// The result for a table that one trace lacks.
-    pub(crate) fn only(side: Side, name: &str, count: u64) -> Compared {
+    pub(crate) fn only(side: Side, name: &str, count: u64) -> ComparedTable {
         let (status, rows) = match side {
-            Side::A => (Status::OnlyInA, Rows { a: count, ..Rows::default() }),
-            Side::B => (Status::OnlyInB, Rows { b: count, ..Rows::default() }),
+            Side::A => (Status::OnlyInA, RowCounts { a: count, ..RowCounts::default() }),
+            Side::B => (Status::OnlyInB, RowCounts { b: count, ..RowCounts::default() }),
         };
-        Compared {
+        ComparedTable {
             diff: TableDiff { name: name.to_owned(), status, rows, ..TableDiff::default() },
-            ..Compared::default()
+            ..ComparedTable::default()
         }
     }
 
     /// The result for a table that a trace has more than once.
-    pub(crate) fn twice(name: &str) -> Compared {
+    pub(crate) fn twice(name: &str) -> ComparedTable {
         let diff = TableDiff { name: name.to_owned(), ..TableDiff::default() };
-        Compared::untestable(diff, "a trace has it more than once".to_owned())
+        ComparedTable::untestable(diff, "a trace has it more than once".to_owned())
     }
 
-    fn untestable(mut diff: TableDiff, reason: String) -> Compared {
+    fn untestable(mut diff: TableDiff, reason: String) -> ComparedTable {
         diff.status = Status::Untestable;
         diff.untestable = Some(reason);
         diff.rows.compared = 0;
-        Compared { diff, ..Compared::default() }
+        ComparedTable { diff, ..ComparedTable::default() }
     }
 }
 
@@ -141,32 +141,36 @@ impl Compared {
 pub(crate) fn compare(
     traces: [&dyn TraceSource; 2],
     [(a, rows_a), (b, rows_b)]: [(&Table, u64); 2],
-    clocks: [&Clock; 2],
+    clocks: [&TickTimes; 2],
     options: &DiffOptions,
-    exactness: &Exactness<'_>,
-) -> Result<Compared, DiffError> {
-    let key = Key::of(a, b, options);
-    let mut diff =
-        TableDiff { name: a.name.clone(), key: key.columns.clone(), shape: Shape::of(a, b), ..TableDiff::default() };
+    exactness: &TableExactness<'_>,
+) -> Result<ComparedTable, DiffError> {
+    let key = RowKey::of(a, b, options);
+    let mut diff = TableDiff {
+        name: a.name.clone(),
+        key: key.columns.clone(),
+        shape: ColumnDifference::of(a, b),
+        ..TableDiff::default()
+    };
     (diff.rows.a, diff.rows.b) = (rows_a, rows_b);
     let keyed = KeyCells::of(&key, &a.without_rows(), &b.without_rows());
     if let Some(reason) = unsound("A", a).or_else(|| unsound("B", b)).or(keyed.err()) {
-        return Ok(Compared::untestable(diff, reason));
+        return Ok(ComparedTable::untestable(diff, reason));
     }
     if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
-        let times = [0, 1].map(|side| Times::of(traces[side], clocks[side], [a, b][side], true));
-        let mut fold = Fold::new(diff, &key, clocks, options, exactness, false);
+        let times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], [a, b][side], true));
+        let mut fold = TableFold::new(diff, &key, clocks, options, exactness, false);
         fold.add([a, b], [&times[0], &times[1]], true);
         return Ok(fold.compared());
     }
     for patience in Patience::ALL {
         for thorough in [false, true] {
-            let fold = Fold::new(diff.clone(), &key, clocks, options, exactness, thorough);
+            let fold = TableFold::new(diff.clone(), &key, clocks, options, exactness, thorough);
             match fold.step_by_step(traces, [a, b], patience) {
                 Ok(compared) => return Ok(compared),
-                Err(Stop::TimesGoBack) => {}
-                Err(Stop::OutOfOrder) => break,
-                Err(Stop::Unread(what)) => return Err(DiffError::Unread(what)),
+                Err(StepStop::TimesGoBack) => {}
+                Err(StepStop::OutOfOrder) => break,
+                Err(StepStop::Unread(what)) => return Err(DiffError::Unread(what)),
             }
         }
     }

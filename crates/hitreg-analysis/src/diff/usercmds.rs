@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::cell::Value;
-use super::clock::Clock;
+use super::cell::CellValue;
+use super::clock::TickTimes;
 use super::divergence::Divergence;
-use super::place::{Named, Place, Row};
-use hitreg_log::trace::schema::{Role, bodies, executed, frames};
+use super::place::{NamedValue, Place, RowDump};
+use hitreg_log::trace::schema::{ColumnRole, bodies, executed, frames};
 use hitreg_log::trace::{Table, Trace, TraceSource};
 
 /// A usercmd that ran or should have run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Ran {
+pub struct UsercmdRow {
     /// The player.
     pub player: u32,
     /// The usercmd's number.
@@ -22,12 +22,12 @@ pub struct Ran {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
     /// Its input, from the `frames` table.
-    pub input: Vec<Named>,
+    pub input: Vec<NamedValue>,
 }
 
 impl Divergence {
     /// Adds the usercmds and the state before, from other tables.
-    pub(crate) fn look_around(&mut self, traces: [&Trace; 2], clocks: [&Clock; 2]) {
+    pub(crate) fn look_around(&mut self, traces: [&Trace; 2], clocks: [&TickTimes; 2]) {
         let [a, b] = traces;
         let inputs = inputs(traces);
         self.usercmds_a = ran(a, self, &inputs);
@@ -39,7 +39,7 @@ impl Divergence {
 }
 
 /// Reads the part of a trace that [`Divergence::look_around`] needs, if the trace is not in memory.
-pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &Clock) -> Result<Trace, String> {
+pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTimes) -> Result<Trace, String> {
     let place = &found.place;
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
     let mut owner_ran = false;
@@ -102,12 +102,12 @@ fn pick(
 
 /// The usercmd that a divergence concerns. If it concerns none: the usercmds that ran in its tick, limited to the
 /// entity's player if there is one.
-fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<Ran> {
+fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRow> {
     let place = &divergence.place;
     let executed = executed::Columns::of(trace);
     let usercmd = |player, command, row: Option<usize>| {
         let how = row.map(|row| executed.how.get(row)).filter(|how| !how.is_empty()).map(str::to_owned);
-        Ran { player, command, how, input: input(trace, player, command, inputs) }
+        UsercmdRow { player, command, how, input: input(trace, player, command, inputs) }
     };
     if let (Some(player), Some(command)) = (place.player, place.command) {
         return vec![usercmd(player, command, find(executed.player, executed.command, (player, command)))];
@@ -123,14 +123,15 @@ fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<Ran> {
 /// The input columns that both traces have. A column that an older build does not write is not a different input.
 fn inputs(traces: [&Trace; 2]) -> Vec<&'static str> {
     let lacks = |trace: &Trace, name| trace.table(frames::NAME).is_some_and(|frames| frames.column(name).is_none());
-    frames::SCHEMA.names_of(Role::Input).filter(|name| !traces.iter().any(|trace| lacks(trace, name))).collect()
+    frames::SCHEMA.names_of(ColumnRole::Input).filter(|name| !traces.iter().any(|trace| lacks(trace, name))).collect()
 }
 
-fn input(trace: &Trace, player: u32, command: u32, inputs: &[&str]) -> Vec<Named> {
+fn input(trace: &Trace, player: u32, command: u32, inputs: &[&str]) -> Vec<NamedValue> {
     let Some(table) = trace.table(frames::NAME) else { return Vec::new() };
     let frames = frames::Columns::read(table);
     let Some(row) = find(frames.player, frames.command, (player, command)) else { return Vec::new() };
-    let named = |name: &&str| Some(Named { name: (*name).to_owned(), value: Value::at(table.column(name)?, row)? });
+    let named =
+        |name: &&str| Some(NamedValue { name: (*name).to_owned(), value: CellValue::at(table.column(name)?, row)? });
     inputs.iter().filter_map(named).collect()
 }
 
@@ -139,7 +140,7 @@ fn find(players: &[u32], commands: &[u32], (player, command): (u32, u32)) -> Opt
 }
 
 /// The last authoritative state before a place, of the place's entity.
-fn last_state(trace: &Trace, clock: &Clock, place: &Place) -> Option<Row> {
+fn last_state(trace: &Trace, clock: &TickTimes, place: &Place) -> Option<RowDump> {
     let bodies = trace.table(bodies::NAME)?;
     let entity = place.entity.or(place.player)?;
     let (ticks, entities) = (bodies.u32s("tick"), bodies.u32s("entity"));
@@ -148,10 +149,10 @@ fn last_state(trace: &Trace, clock: &Clock, place: &Place) -> Option<Row> {
     let row = rows.filter(|&row| entities[row] == entity && before(ticks[row])).max_by_key(|&row| ticks[row])?;
     let key = ["tick", "entity"].map(str::to_owned);
     let place = Place::of_row(bodies, row, &key, clock.of_tick(ticks[row]), clock);
-    Some(Row::of(bodies, row, place, &key))
+    Some(RowDump::of(bodies, row, place, &key))
 }
 
-fn is_before(tick: u32, clock: &Clock, place: &Place) -> bool {
+fn is_before(tick: u32, clock: &TickTimes, place: &Place) -> bool {
     match (clock.of_tick(tick), place.at_us) {
         (Some(at), Some(limit)) => at < limit,
         _ => place.tick.is_some_and(|limit| tick < limit),

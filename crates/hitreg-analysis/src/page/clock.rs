@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::packed::{Column, Columns};
-use crate::why::Reader;
+use super::packed::{ColumnSpan, PageColumns};
+use crate::why::TraceRows;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
 
 /// Steps by number, with the time of each.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct StepTimes {
     numbers: Vec<u32>,
     times_us: Vec<i64>,
 }
@@ -21,12 +21,12 @@ pub(super) struct Clock {
 pub(super) struct PackedClock {
     /// The player; `None` for the server.
     player: Option<u32>,
-    number: Column,
-    at_us: Column,
+    number: ColumnSpan,
+    at_us: ColumnSpan,
 }
 
-impl Clock {
-    fn new(mut steps: Vec<(u32, i64)>) -> Clock {
+impl StepTimes {
+    fn new(mut steps: Vec<(u32, i64)>) -> StepTimes {
         steps.sort_by_key(|(number, _)| *number);
         steps.dedup_by_key(|(number, _)| *number);
         // A step is never earlier than the step before it, whatever the client's clock said.
@@ -35,7 +35,7 @@ impl Clock {
             latest = latest.max(at);
             latest
         };
-        Clock {
+        StepTimes {
             times_us: steps.iter().map(|(_, at)| latest_so_far(*at)).collect(),
             numbers: steps.into_iter().map(|(number, _)| number).collect(),
         }
@@ -43,31 +43,31 @@ impl Clock {
 
     /// The server's ticks. If the trace has no times of ticks, the tick rate in its settings gives them. Also returns
     /// whether the trace has the times.
-    pub(super) fn of_server(trace: &Trace) -> (Clock, bool) {
+    pub(super) fn of_server(trace: &Trace) -> (StepTimes, bool) {
         let table = ticks::Columns::of(trace);
         if !table.at_us.is_empty() {
-            return (Clock::new(table.tick.iter().copied().zip(table.at_us.iter().copied()).collect()), true);
+            return (StepTimes::new(table.tick.iter().copied().zip(table.at_us.iter().copied()).collect()), true);
         }
         let rate = trace.header.settings.iter().find(|(key, _)| key == "server.tick_hz");
         let rate = rate.and_then(|(_, value)| value.parse().ok()).filter(|rate: &f64| *rate > 0.0).unwrap_or(64.0);
         let known: BTreeSet<u32> = table.tick.iter().chain(bodies::Columns::of(trace).tick).copied().collect();
         let at = |tick: u32| (f64::from(tick) / rate * 1e6) as i64;
-        (Clock::new(known.into_iter().map(|tick| (tick, at(tick))).collect()), false)
+        (StepTimes::new(known.into_iter().map(|tick| (tick, at(tick))).collect()), false)
     }
 
     /// A client's frames. If the trace has no frames, the times of its views are used.
-    pub(super) fn of_player(trace: &Trace, reader: &Reader<'_>, player: u32) -> Clock {
+    pub(super) fn of_player(trace: &Trace, reader: &TraceRows<'_>, player: u32) -> StepTimes {
         let table = frames::Columns::of(trace);
         let times = if table.at_us.is_empty() { table.server_time_us } else { table.at_us };
         let rows = reader.frames().rows([player, 0]).iter().map(|row| *row as usize);
         let steps: Vec<_> = rows.filter_map(|row| Some((table.command[row], *times.get(row)?))).collect();
         if !steps.is_empty() {
-            return Clock::new(steps);
+            return StepTimes::new(steps);
         }
         let table = views::Columns::of(trace);
         let of_player = reader.views().iter().filter(|([whose, _], _)| *whose == player);
         let rows = of_player.flat_map(|(_, rows)| rows).map(|row| *row as usize);
-        Clock::new(rows.filter_map(|row| Some((table.command[row], *table.drawn_at_us.get(row)?))).collect())
+        StepTimes::new(rows.filter_map(|row| Some((table.command[row], *table.drawn_at_us.get(row)?))).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -78,7 +78,7 @@ impl Clock {
         self.numbers.binary_search(&number).ok().map(|step| step as u32)
     }
 
-    pub(super) fn pack(&self, player: Option<u32>, columns: &mut Columns) -> PackedClock {
+    pub(super) fn pack(&self, player: Option<u32>, columns: &mut PageColumns) -> PackedClock {
         PackedClock {
             player,
             number: columns.push_steady(self.numbers.iter().map(|number| i64::from(*number)), 1.0),

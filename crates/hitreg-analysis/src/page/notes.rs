@@ -1,11 +1,11 @@
 //! Notes on what a page cannot show because its trace lacks the data.
 
-use super::Shown;
+use super::PageInput;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{bodies, corrections, frames, shots, views};
 
 /// The notes, as sentences.
-pub(super) fn notes(shown: &Shown<'_>, ticks_are_timed: bool, has_packets: bool) -> Vec<String> {
+pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: bool) -> Vec<String> {
     let rows = |name: &str| shown.trace.table(name).map_or(0, Table::rows);
     let mut notes: Vec<String> = shown.notes.to_vec();
     let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));

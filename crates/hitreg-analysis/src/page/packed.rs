@@ -5,13 +5,13 @@ use serde::Serialize;
 
 /// All columns of a page, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct PageColumns {
     pub(super) bytes: Vec<u8>,
 }
 
 /// The location of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Column {
+pub(super) struct ColumnSpan {
     at: usize,
     rows: usize,
     /// How many earlier values the prediction uses.
@@ -20,24 +20,24 @@ pub(super) struct Column {
     unit: f64,
 }
 
-impl Column {
+impl ColumnSpan {
     pub(super) fn is_empty(&self) -> bool {
         self.rows == 0
     }
 }
 
-impl Columns {
+impl PageColumns {
     /// Adds a column whose values are close to the value before.
-    pub(super) fn push(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> Column {
+    pub(super) fn push(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> ColumnSpan {
         self.add(values, unit, 1)
     }
 
     /// Adds a column whose values change steadily.
-    pub(super) fn push_steady(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> Column {
+    pub(super) fn push_steady(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> ColumnSpan {
         self.add(values, unit, 2)
     }
 
-    fn add(&mut self, values: impl IntoIterator<Item = i64>, unit: f64, order: u8) -> Column {
+    fn add(&mut self, values: impl IntoIterator<Item = i64>, unit: f64, order: u8) -> ColumnSpan {
         let (at, mut rows, mut before, mut step) = (self.bytes.len(), 0, 0i64, 0i64);
         for value in values {
             let moved = value.wrapping_sub(before);
@@ -50,7 +50,7 @@ impl Columns {
             }
             self.bytes.push(left as u8);
         }
-        Column { at, rows, order, unit }
+        ColumnSpan { at, rows, order, unit }
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn values_that_go_on_as_they_went_take_a_byte_each() {
-        let mut columns = Columns::default();
+        let mut columns = PageColumns::default();
         let steady = columns.push_steady((0..100).map(|tick| 1_000_000 + tick * 15_625), 1.0);
         let far = columns.push([i64::MIN, i64::MAX, 0], 1.0);
         assert_eq!((steady.at, steady.rows, far.rows), (0, 100, 3));

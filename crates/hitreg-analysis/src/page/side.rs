@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 
-use super::clock::{Clock, PackedClock};
-use super::packed::{Column, Columns, whole};
-use super::tracks::{Exactness, Sample, Track, knots};
-use super::{Shown, notes};
+use super::clock::{PackedClock, StepTimes};
+use super::packed::{ColumnSpan, PageColumns, whole};
+use super::tracks::{PageTrack, TrackPoint, TrackPrecision, knots};
+use super::{PageInput, notes};
 use crate::report::why_answer;
-use crate::why::{Correction, Otherwise, Reader, Shot, Why};
+use crate::why::{CorrectionExplanation, RejudgedShot, ShotExplanation, TraceRows, Why};
 use hitreg_log::trace::schema::{bodies, corrections, executed, frames, shots, views};
 use hitreg_log::trace::{Series, Table, Trace};
 use hitreg_log::traffic::{self, Packet};
 
 /// One trace.
 #[derive(Debug, Serialize)]
-pub(super) struct Side {
+pub(super) struct PageSide {
     name: String,
     game: String,
     map: String,
@@ -23,94 +23,94 @@ pub(super) struct Side {
     tables: Vec<(String, usize)>,
     /// What the trace does not say.
     notes: Vec<String>,
-    exactness: [Exactness; 2],
+    exactness: [TrackPrecision; 2],
     players: Vec<u32>,
     clocks: Vec<PackedClock>,
-    bodies: Vec<Track>,
-    own: Vec<Track>,
-    views: Vec<Track>,
+    bodies: Vec<PageTrack>,
+    own: Vec<PageTrack>,
+    views: Vec<PageTrack>,
     /// The names of the ways of drawing, indexed by the marks of `views`.
     how: Vec<String>,
-    shots: Vec<Explained<Shot>>,
-    corrections: Vec<Explained<Correction>>,
-    acks: Vec<Acks>,
+    shots: Vec<PageExplanation<ShotExplanation>>,
+    corrections: Vec<PageExplanation<CorrectionExplanation>>,
+    acks: Vec<AckColumns>,
     /// How many usercmds ran in each frame.
-    ran: Vec<OfPlayer>,
-    unrun: Option<Unrun>,
-    packets: Vec<Packets>,
+    ran: Vec<PlayerColumn>,
+    unrun: Option<UnrunUsercmds>,
+    packets: Vec<PagePackets>,
 }
 
 /// A shot or a correction with the answer of `why`.
 #[derive(Debug, Serialize)]
-struct Explained<T> {
+struct PageExplanation<T> {
     answer: String,
     /// The shot's results under other rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rejudged: Vec<Otherwise>,
+    rejudged: Vec<RejudgedShot>,
     #[serde(flatten)]
     it: T,
 }
 
 /// A player's acks.
 #[derive(Debug, Serialize)]
-struct Acks {
+struct AckColumns {
     player: u32,
-    at_us: Column,
+    at_us: ColumnSpan,
     /// Time from making the usercmd to its ack; negative if it is unknown.
-    round_trip_us: Column,
-    error_units: Column,
+    round_trip_us: ColumnSpan,
+    error_units: ColumnSpan,
 }
 
 /// A player's column, with a value for each step of its clock.
 #[derive(Debug, Serialize)]
-struct OfPlayer {
+struct PlayerColumn {
     player: u32,
-    values: Column,
+    values: ColumnSpan,
 }
 
 /// Usercmds whose outcome on the server is not `run`.
 #[derive(Debug, Serialize)]
-struct Unrun {
-    player: Column,
+struct UnrunUsercmds {
+    player: ColumnSpan,
     /// The step of the server's clock.
-    step: Column,
-    how: Column,
+    step: ColumnSpan,
+    how: ColumnSpan,
     names: Vec<String>,
 }
 
 /// A player's packets in one direction.
 #[derive(Debug, Serialize)]
-struct Packets {
+struct PagePackets {
     player: u32,
     way: &'static str,
-    sent_us: Column,
+    sent_us: ColumnSpan,
     /// Negative if the packet never arrived.
-    transit_us: Column,
+    transit_us: ColumnSpan,
     #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<Column>,
-    choked: Column,
+    bytes: Option<ColumnSpan>,
+    choked: ColumnSpan,
 }
 
 /// The rounding of the times of packets and acks, in microseconds.
 const TIME_UNIT_US: i64 = 50;
 
-impl Side {
-    pub(super) fn of(shown: &Shown<'_>, most_views: usize, columns: &mut Columns) -> Side {
+impl PageSide {
+    pub(super) fn of(shown: &PageInput<'_>, most_views: usize, columns: &mut PageColumns) -> PageSide {
         let trace = shown.trace;
-        let reader = Reader::new(trace);
+        let reader = TraceRows::new(trace);
         // A log has the sizes of its datagrams.
         let packets = shown.session.map_or_else(|| traffic::of_trace(trace), traffic::of_session);
         let players = players(trace, &reader);
-        let (server, is_timed) = Clock::of_server(trace);
-        let clocks: Vec<(u32, Clock)> =
-            players.iter().map(|player| (*player, Clock::of_player(trace, &reader, *player))).collect();
-        let exactness = Exactness::of_world(reach(trace));
+        let (server, is_timed) = StepTimes::of_server(trace);
+        let clocks: Vec<(u32, StepTimes)> =
+            players.iter().map(|player| (*player, StepTimes::of_player(trace, &reader, *player))).collect();
+        let exactness = TrackPrecision::of_world(reach(trace));
         let packed = [(None, &server)].into_iter().chain(clocks.iter().map(|(player, clock)| (Some(*player), clock)));
         let packed = packed.filter(|(_, clock)| !clock.is_empty());
         let packed = packed.map(|(player, clock)| clock.pack(player, columns)).collect();
         let (views, drawn) = views_of(&reader, &clocks, exactness, most_views, columns);
         let table = views::Columns::of(trace);
-        Side {
+        PageSide {
             name: shown.name.to_owned(),
             game: trace.header.game.clone(),
             map: shown.map.to_owned(),
@@ -136,7 +136,7 @@ impl Side {
 }
 
 /// Every player who made a usercmd, shot, or drew an entity.
-fn players(trace: &Trace, reader: &Reader<'_>) -> Vec<u32> {
+fn players(trace: &Trace, reader: &TraceRows<'_>) -> Vec<u32> {
     let mut players: Vec<u32> = [executed::Columns::of(trace).player, shots::Columns::of(trace).shooter].concat();
     players.extend_from_slice(corrections::Columns::of(trace).player);
     let screens = reader.frames().iter().chain(reader.views().iter());
@@ -166,7 +166,7 @@ fn samples<'t>(
     prefix: &str,
     yaw: &str,
     step: impl Fn(usize) -> Option<u32> + 't,
-) -> impl Fn(&[u32]) -> Vec<Sample> + 't {
+) -> impl Fn(&[u32]) -> Vec<TrackPoint> + 't {
     let [x, y, z] = ["x", "y", "z"].map(|axis| table.f32s(&format!("{prefix}origin.{axis}")));
     let yaw = [format!("{prefix}viewangles.y"), yaw.to_owned()].map(|name| table.f32s(&name));
     let yaw = yaw.into_iter().find(|column| !column.is_empty()).unwrap_or_default();
@@ -176,13 +176,18 @@ fn samples<'t>(
             let place = [*x.get(row)?, *y.get(row)?, z.get(row).copied().unwrap_or(0.0)];
             let yaw = yaw.get(row).copied().filter(|yaw| yaw.is_finite());
             let is_somewhere = place.iter().all(|at| at.is_finite());
-            is_somewhere.then_some(Sample { step: step(row)?, place, yaw, mark: 0 })
+            is_somewhere.then_some(TrackPoint { step: step(row)?, place, yaw, mark: 0 })
         };
         rows.iter().filter_map(sample).collect()
     }
 }
 
-fn bodies_of(reader: &Reader<'_>, server: &Clock, exactness: Exactness, columns: &mut Columns) -> Vec<Track> {
+fn bodies_of(
+    reader: &TraceRows<'_>,
+    server: &StepTimes,
+    exactness: TrackPrecision,
+    columns: &mut PageColumns,
+) -> Vec<PageTrack> {
     let Some(table) = reader.trace().table(bodies::NAME) else { return Vec::new() };
     let ticks = bodies::Columns::read(table).tick;
     let read = samples(table, "", "", |row| server.step_of(*ticks.get(row)?));
@@ -190,7 +195,12 @@ fn bodies_of(reader: &Reader<'_>, server: &Clock, exactness: Exactness, columns:
     reader.bodies().iter().map(track).filter(|track| !track.is_empty()).collect()
 }
 
-fn own_of(reader: &Reader<'_>, clocks: &[(u32, Clock)], exactness: Exactness, columns: &mut Columns) -> Vec<Track> {
+fn own_of(
+    reader: &TraceRows<'_>,
+    clocks: &[(u32, StepTimes)],
+    exactness: TrackPrecision,
+    columns: &mut PageColumns,
+) -> Vec<PageTrack> {
     let Some(table) = reader.trace().table(frames::NAME) else { return Vec::new() };
     let read = frames::Columns::read(table);
     let own = clocks.iter().map(|(player, clock)| {
@@ -202,18 +212,23 @@ fn own_of(reader: &Reader<'_>, clocks: &[(u32, Clock)], exactness: Exactness, co
     own.filter(|track| !track.is_empty()).collect()
 }
 
-fn packed(whose: (u32, Option<u32>), samples: &[Sample], exactness: Exactness, columns: &mut Columns) -> Track {
-    Track::pack(whose, samples, &knots(samples, exactness.tolerance), exactness.unit, columns)
+fn packed(
+    whose: (u32, Option<u32>),
+    samples: &[TrackPoint],
+    exactness: TrackPrecision,
+    columns: &mut PageColumns,
+) -> PageTrack {
+    PageTrack::pack(whose, samples, &knots(samples, exactness.tolerance), exactness.unit, columns)
 }
 
 /// What each player drew of each other entity, as exactly as the limit allows.
 fn views_of(
-    reader: &Reader<'_>,
-    clocks: &[(u32, Clock)],
-    exactness: Exactness,
+    reader: &TraceRows<'_>,
+    clocks: &[(u32, StepTimes)],
+    exactness: TrackPrecision,
     most: usize,
-    columns: &mut Columns,
-) -> (Vec<Track>, Exactness) {
+    columns: &mut PageColumns,
+) -> (Vec<PageTrack>, TrackPrecision) {
     let Some(table) = reader.trace().table(views::NAME) else { return (Vec::new(), exactness) };
     let read = views::Columns::read(table);
     let way = |([player, entity], rows): ([u32; 2], &[u32])| {
@@ -228,7 +243,7 @@ fn views_of(
         Some(((entity, Some(player)), way))
     };
     let ways: Vec<_> = reader.views().iter().filter_map(way).collect();
-    let kept_at = |exactness: Exactness| {
+    let kept_at = |exactness: TrackPrecision| {
         use rayon::prelude::*;
         ways.par_iter().map(|(_, way)| knots(way, exactness.tolerance)).collect::<Vec<_>>()
     };
@@ -239,11 +254,11 @@ fn views_of(
         kept = kept_at(drawn);
     }
     let tracks = ways.iter().zip(&kept);
-    let tracks = tracks.map(|((whose, way), kept)| Track::pack(*whose, way, kept, drawn.unit, columns));
+    let tracks = tracks.map(|((whose, way), kept)| PageTrack::pack(*whose, way, kept, drawn.unit, columns));
     (tracks.filter(|track| !track.is_empty()).collect(), drawn)
 }
 
-fn shots_of(reader: &Reader<'_>, shown: &Shown<'_>) -> Vec<Explained<Shot>> {
+fn shots_of(reader: &TraceRows<'_>, shown: &PageInput<'_>) -> Vec<PageExplanation<ShotExplanation>> {
     let settings = &reader.trace().header.settings;
     let explained = |row| {
         let mut shot = reader.shot(row);
@@ -252,21 +267,21 @@ fn shots_of(reader: &Reader<'_>, shown: &Shown<'_>) -> Vec<Explained<Shot>> {
         let why = Why::Shot(Box::new(shot));
         let answer = why_answer(&why, settings);
         let Why::Shot(it) = why else { return None };
-        Some(Explained { answer, rejudged, it: *it })
+        Some(PageExplanation { answer, rejudged, it: *it })
     };
     (0..shots::Columns::of(reader.trace()).rows).filter_map(explained).collect()
 }
 
-fn corrections_of(reader: &Reader<'_>) -> Vec<Explained<Correction>> {
+fn corrections_of(reader: &TraceRows<'_>) -> Vec<PageExplanation<CorrectionExplanation>> {
     let settings = &reader.trace().header.settings;
-    let explained = |it: Correction| {
+    let explained = |it: CorrectionExplanation| {
         let answer = why_answer(&Why::Correction(Box::new(it.clone())), settings);
-        Explained { answer, rejudged: Vec::new(), it }
+        PageExplanation { answer, rejudged: Vec::new(), it }
     };
     reader.corrections().into_iter().map(explained).collect()
 }
 
-fn acks_of(reader: &Reader<'_>, exactness: Exactness, columns: &mut Columns) -> Vec<Acks> {
+fn acks_of(reader: &TraceRows<'_>, exactness: TrackPrecision, columns: &mut PageColumns) -> Vec<AckColumns> {
     let trace = reader.trace();
     let (table, frames) = (corrections::Columns::of(trace), frames::Columns::of(trace));
     let by_player = Series::of_one(table.player, table.command);
@@ -277,7 +292,7 @@ fn acks_of(reader: &Reader<'_>, exactness: Exactness, columns: &mut Columns) -> 
         let round_trip =
             |row: usize| made(row).map_or(-1, |made| table.at_us[row].saturating_sub(*made) / TIME_UNIT_US);
         let error = |row: usize| whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
-        Acks {
+        AckColumns {
             player,
             at_us: columns.push_steady(rows().map(|row| table.at_us[row] / TIME_UNIT_US), unit),
             round_trip_us: columns.push(rows().map(round_trip), unit),
@@ -287,22 +302,22 @@ fn acks_of(reader: &Reader<'_>, exactness: Exactness, columns: &mut Columns) -> 
     by_player.iter().map(of_player).collect()
 }
 
-fn ran_of(reader: &Reader<'_>, columns: &mut Columns) -> Vec<OfPlayer> {
+fn ran_of(reader: &TraceRows<'_>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
     let ran = frames::Columns::of(reader.trace()).ran;
     let of_player = |([player, _], rows): ([u32; 2], &[u32])| {
         let values = rows.iter().filter_map(|row| ran.get(*row as usize)).map(|ran| i64::from(*ran));
-        OfPlayer { player, values: columns.push(values, 1.0) }
+        PlayerColumn { player, values: columns.push(values, 1.0) }
     };
     reader.frames().iter().filter(|_| !ran.is_empty()).map(of_player).collect()
 }
 
-fn unrun_of(trace: &Trace, server: &Clock, columns: &mut Columns) -> Option<Unrun> {
+fn unrun_of(trace: &Trace, server: &StepTimes, columns: &mut PageColumns) -> Option<UnrunUsercmds> {
     let table = executed::Columns::of(trace);
     let unrun = |row: &usize| !matches!(table.how.get(*row), "run" | "");
     let rows: Vec<(usize, u32)> =
         (0..table.rows).filter(unrun).filter_map(|row| Some((row, server.step_of(*table.tick.get(row)?)?))).collect();
     let how = |row: usize| i64::from(table.how.codes.get(row).copied().unwrap_or_default());
-    (table.rows > 0).then(|| Unrun {
+    (table.rows > 0).then(|| UnrunUsercmds {
         player: columns.push(rows.iter().map(|(row, _)| i64::from(table.player[*row])), 1.0),
         step: columns.push(rows.iter().map(|(_, step)| i64::from(*step)), 1.0),
         how: columns.push(rows.iter().map(|(row, _)| how(*row)), 1.0),
@@ -310,12 +325,12 @@ fn unrun_of(trace: &Trace, server: &Clock, columns: &mut Columns) -> Option<Unru
     })
 }
 
-fn packets_of(packets: &[Packet], columns: &mut Columns) -> Vec<Packets> {
+fn packets_of(packets: &[Packet], columns: &mut PageColumns) -> Vec<PagePackets> {
     let of_both = packets.chunk_by(|a, b| (a.player, a.is_up) == (b.player, b.is_up));
     let packed = of_both.map(|packets| {
         let took = |packet: &Packet| packet.took_us.map_or(-1, |took| took.max(0) / TIME_UNIT_US);
         let bytes: Option<Vec<i64>> = packets.iter().map(|packet| packet.bytes.map(i64::from)).collect();
-        Packets {
+        PagePackets {
             player: packets[0].player,
             way: if packets[0].is_up { "up" } else { "down" },
             sent_us: columns

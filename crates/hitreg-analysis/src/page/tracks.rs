@@ -3,11 +3,11 @@
 
 use serde::Serialize;
 
-use super::packed::{Column, Columns, whole};
+use super::packed::{ColumnSpan, PageColumns, whole};
 
 /// The position of an entity at one step of a clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(super) struct TrackPoint {
     /// The number of the step.
     pub(super) step: u32,
     /// The position, in units.
@@ -20,39 +20,39 @@ pub(super) struct Sample {
 
 /// One path in the page's format.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Track {
+pub(super) struct PageTrack {
     /// The entity.
     pub(super) entity: u32,
     /// The player whose clock and screen the path belongs to; `None` for the server.
     pub(super) player: Option<u32>,
-    step: Column,
-    place: [Column; 3],
+    step: ColumnSpan,
+    place: [ColumnSpan; 3],
     #[serde(skip_serializing_if = "Option::is_none")]
-    yaw: Option<Column>,
+    yaw: Option<ColumnSpan>,
     /// Twice the mark, plus 1 if the entity was absent in the step before.
-    mark: Column,
+    mark: ColumnSpan,
 }
 
 /// The exactness of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Exactness {
+pub(super) struct TrackPrecision {
     /// The rounding of positions, in units.
     pub(super) unit: f64,
     /// The tolerance of a line on each axis, in units.
     pub(super) tolerance: f32,
 }
 
-impl Exactness {
+impl TrackPrecision {
     /// The exactness for a world in which most coordinates are below `reach`.
-    pub(super) fn of_world(reach: f32) -> Exactness {
+    pub(super) fn of_world(reach: f32) -> TrackPrecision {
         let reach = f64::from(reach.clamp(1e-3, 1e6));
         let unit = libm::pow(2.0, libm::ceil(libm::log2(reach / 32_768.0)));
-        Exactness { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
+        TrackPrecision { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
     }
 
     /// The same exactness with twice the unit and tolerance.
-    pub(super) fn coarser(self) -> Exactness {
-        Exactness { unit: self.unit * 2.0, tolerance: self.tolerance * 2.0 }
+    pub(super) fn coarser(self) -> TrackPrecision {
+        TrackPrecision { unit: self.unit * 2.0, tolerance: self.tolerance * 2.0 }
     }
 }
 
@@ -63,7 +63,7 @@ const LINE_PER_UNIT: f64 = 8.0;
 const TOLERANCE_DEGREES: f32 = 12.0;
 
 /// Returns the indices of the samples to keep. The samples must be in the order of their steps.
-pub(super) fn knots(samples: &[Sample], tolerance: f32) -> Vec<u32> {
+pub(super) fn knots(samples: &[TrackPoint], tolerance: f32) -> Vec<u32> {
     let mut kept: Vec<u32> = Vec::new();
     let mut cone: Option<Cone> = None;
     for (index, sample) in samples.iter().enumerate() {
@@ -95,16 +95,16 @@ pub(super) fn knots(samples: &[Sample], tolerance: f32) -> Vec<u32> {
 
 /// The slopes that a line from a kept sample may have, so that it passes all later samples within the tolerance.
 struct Cone {
-    from: Sample,
+    from: TrackPoint,
     slopes: [(f32, f32); 4],
 }
 
 impl Cone {
-    fn at(from: &Sample) -> Cone {
+    fn at(from: &TrackPoint) -> Cone {
         Cone { from: *from, slopes: [(f32::NEG_INFINITY, f32::INFINITY); 4] }
     }
 
-    fn offs(&self, sample: &Sample) -> ([f32; 4], f32) {
+    fn offs(&self, sample: &TrackPoint) -> ([f32; 4], f32) {
         let [x, y, z] = std::array::from_fn(|axis| sample.place[axis] - self.from.place[axis]);
         let turned = sample.yaw.zip(self.from.yaw).map_or(0.0, |(to, from)| {
             let turned = (to - from).rem_euclid(360.0);
@@ -113,14 +113,14 @@ impl Cone {
         ([x, y, z, turned], (sample.step - self.from.step) as f32)
     }
 
-    fn takes(&self, sample: &Sample) -> bool {
+    fn takes(&self, sample: &TrackPoint) -> bool {
         let (offs, steps) = self.offs(sample);
         // After a large turn, a line does not show in which direction the entity turned.
         let turns_little = offs[3].abs() < 150.0;
         turns_little && offs.iter().zip(self.slopes).all(|(off, (least, most))| (least..=most).contains(&(off / steps)))
     }
 
-    fn narrow(&mut self, sample: &Sample, tolerance: f32) {
+    fn narrow(&mut self, sample: &TrackPoint, tolerance: f32) {
         let (offs, steps) = self.offs(sample);
         let tolerances = [tolerance, tolerance, tolerance, TOLERANCE_DEGREES];
         for ((off, within), (least, most)) in offs.into_iter().zip(tolerances).zip(&mut self.slopes) {
@@ -130,18 +130,18 @@ impl Cone {
     }
 }
 
-impl Track {
+impl PageTrack {
     pub(super) fn is_empty(&self) -> bool {
         self.step.is_empty()
     }
 
     pub(super) fn pack(
         (entity, player): (u32, Option<u32>),
-        samples: &[Sample],
+        samples: &[TrackPoint],
         kept: &[u32],
         unit: f64,
-        columns: &mut Columns,
-    ) -> Track {
+        columns: &mut PageColumns,
+    ) -> PageTrack {
         let of = |index: &u32| samples[*index as usize];
         let came = |index: &u32| {
             let before = index.checked_sub(1).map(|before| samples[before as usize].step + 1);
@@ -150,7 +150,7 @@ impl Track {
         let [x, y, z] = [0, 1, 2].map(|axis| columns.push(kept.iter().map(|i| whole(of(i).place[axis], unit)), unit));
         let has_yaw = samples.iter().all(|sample| sample.yaw.is_some()) && !samples.is_empty();
         let yaw = |index: &u32| whole(of(index).yaw.unwrap_or_default().rem_euclid(360.0), 1.0);
-        Track {
+        PageTrack {
             entity,
             player,
             step: columns.push(kept.iter().map(|index| i64::from(of(index).step)), 1.0),
@@ -165,8 +165,8 @@ impl Track {
 mod tests {
     use super::*;
 
-    fn way(places: impl IntoIterator<Item = (u32, f32, u8)>) -> Vec<Sample> {
-        let sample = |(step, x, mark)| Sample { step, place: [x, 0.0, 0.0], yaw: None, mark };
+    fn way(places: impl IntoIterator<Item = (u32, f32, u8)>) -> Vec<TrackPoint> {
+        let sample = |(step, x, mark)| TrackPoint { step, place: [x, 0.0, 0.0], yaw: None, mark };
         places.into_iter().map(sample).collect()
     }
 

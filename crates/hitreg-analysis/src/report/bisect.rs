@@ -3,19 +3,19 @@
 use super::divergence::{divergence, place};
 use super::figures::counted;
 use super::page::Page;
-use crate::bisect::{Reran, TickBisection};
-use crate::diff::{Side, Verdict};
+use crate::bisect::{RerunResult, TickBisection};
+use crate::diff::{Side, TraceVerdict};
 
 /// The page of a `bisect ticks` result.
 pub fn bisect_page(found: &TickBisection) -> Page {
     let mut page = Page::default();
     let first = match (&found.verdict, &found.first) {
-        (Verdict::Differs, Some(first)) => first,
-        (Verdict::Differs, None) => {
+        (TraceVerdict::Differs, Some(first)) => first,
+        (TraceVerdict::Differs, None) => {
             page.line("they differ in their tables and columns, not in any row");
             return page;
         }
-        (Verdict::Same, _) => {
+        (TraceVerdict::Same, _) => {
             page.line(&match found.ticks_compared {
                 // Clients' recordings have no server ticks.
                 0 => "the same".to_owned(),
@@ -23,7 +23,7 @@ pub fn bisect_page(found: &TickBisection) -> Page {
             });
             return page;
         }
-        (Verdict::Untestable, _) => {
+        (TraceVerdict::Untestable, _) => {
             let reason = found.untestable.as_deref().unwrap_or("nothing to compare");
             page.note(0, &format!("untestable: {reason}"));
             return page;
@@ -34,7 +34,7 @@ pub fn bisect_page(found: &TickBisection) -> Page {
     if let Some(cause) = &found.cause {
         page.note(0, &format!("cause: {} ({})", cause.cause.name(), cause.evidence));
     }
-    if let Some(Reran::Failed { build, reason }) = &found.reran {
+    if let Some(RerunResult::Failed { build, reason }) = &found.reran {
         let side = match build {
             Side::A => "A",
             Side::B => "B",

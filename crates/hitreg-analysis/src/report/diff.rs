@@ -6,24 +6,26 @@ use super::follow::follow;
 use super::hits::hits;
 use super::layout::WIDTH;
 use super::page::Align::{Left, Right};
-use super::page::{Cell, Page};
+use super::page::{Page, PageCell};
 use super::side_by_side::{interpolation, reconciliation};
 use super::text_diff::settings;
-use crate::diff::{Class, Divergence, Status, TableDiff, TraceDiff, Verdict};
+use crate::diff::{DifferenceClass, Divergence, Status, TableDiff, TraceDiff, TraceVerdict};
 
 /// One line for CI: `differs at tick 812 (12.688 s): bodies, entity 1, origin.x; hits: A 40, B 39`.
 pub fn diff_line(diff: &TraceDiff) -> String {
     let rows: u64 = diff.tables.iter().map(|t| t.rows.compared).sum();
     let within: u64 = diff.tables.iter().map(|t| t.rows.within_tolerance).sum();
     let line = match diff.verdict {
-        Verdict::Untestable => format!("untestable: {}", diff.untestable.as_deref().unwrap_or("nothing to compare")),
-        Verdict::Same if within > 0 => {
+        TraceVerdict::Untestable => {
+            format!("untestable: {}", diff.untestable.as_deref().unwrap_or("nothing to compare"))
+        }
+        TraceVerdict::Same if within > 0 => {
             format!("same: {}, {} within tolerance", counted(rows, "row"), count(within))
         }
-        Verdict::Same => format!("same: {}, {}", counted(diff.tables.len() as u64, "table"), counted(rows, "row")),
-        Verdict::Differs => match &diff.first {
+        TraceVerdict::Same => format!("same: {}, {}", counted(diff.tables.len() as u64, "table"), counted(rows, "row")),
+        TraceVerdict::Differs => match &diff.first {
             Some(first) => {
-                let drift = if diff.worst == Some(Class::Drift) { "; drift only" } else { "" };
+                let drift = if diff.worst == Some(DifferenceClass::Drift) { "; drift only" } else { "" };
                 format!("differs {}{}{drift}", first_words(first), hit_words(diff))
             }
             None => format!("differs: {}", shape_words(diff)),
@@ -41,7 +43,7 @@ pub fn diff_page(diff: &TraceDiff) -> Page {
     }
     settings(&mut page, diff, 3, usize::MAX);
     tables(&mut page, diff);
-    if diff.verdict == Verdict::Untestable {
+    if diff.verdict == TraceVerdict::Untestable {
         return page;
     }
     page.append(diff.first.as_ref().map(divergence).unwrap_or_default());
@@ -81,14 +83,14 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
     if diff.tables.is_empty() {
         return;
     }
-    let row = |table: &TableDiff| -> Vec<Cell> {
+    let row = |table: &TableDiff| -> Vec<PageCell> {
         let rows = &table.rows;
         let counts = [rows.a, rows.b, rows.differing, rows.only_in_a, rows.only_in_b];
-        let counts = counts.map(|rows| Cell::from(count(rows)));
+        let counts = counts.map(|rows| PageCell::from(count(rows)));
         [clipped(&table.name, 16).into()].into_iter().chain(counts).chain([from(table).into()]).collect()
     };
     let counts = ["rows in A", "rows in B", "differing", "only A", "only B"].map(|name| (name, Right));
-    let rows: Vec<Vec<Cell>> = diff.tables.iter().map(row).collect();
+    let rows: Vec<Vec<PageCell>> = diff.tables.iter().map(row).collect();
     page.section("tables", &[&counts[..], &[("", Left)]].concat(), &rows);
     for table in &diff.tables {
         details(page, table);

@@ -6,12 +6,12 @@ use super::figures::{clipped, count, counted, seconds};
 use super::hits::{change, hits};
 use super::page::Page;
 use super::text_diff::settings;
-use crate::diff::{Change, On, Status, TableDiff, TraceDiff, Verdict, settings_that_differ};
+use crate::diff::{DiffScope, ShotChange, Status, TableDiff, TraceDiff, TraceVerdict, settings_that_differ};
 
-/// A sentence and about 25 lines at most; for equal traces the sentence alone. For hits ([`On::Hits`]): every changed
+/// A sentence and about 25 lines at most; for equal traces the sentence alone. For hits ([`DiffScope::Hits`]): every changed
 /// shot, with the result on the server and on the shooter's screen.
-pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
-    if diff.verdict == Verdict::Untestable {
+pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
+    if diff.verdict == TraceVerdict::Untestable {
         return diff_page(diff);
     }
     let mut page = Page::default();
@@ -19,14 +19,14 @@ pub fn diff_answer(diff: &TraceDiff, on: On) -> Page {
         page.paragraph(0, &story);
     }
     page.line(&diff_line(diff));
-    if diff.verdict == Verdict::Same {
+    if diff.verdict == TraceVerdict::Same {
         return page;
     }
     for note in diff.notes_besides_settings() {
         page.note(2, note);
     }
     settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
-    if on == On::Hits {
+    if on == DiffScope::Hits {
         page.append(hits(&diff.hits));
         return page;
     }
@@ -99,7 +99,7 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
     let [in_both, only_a, only_b] = [in_both, found.only_a, found.only_b].map(count);
     page.note(0, &format!("hits: {in_both} in both, {only_a} in A only, {only_b} in B only"));
     // Changed hits come before misses with another reason.
-    let misses = found.changed.first().filter(|shot| shot.change == Change::OtherReason);
+    let misses = found.changed.first().filter(|shot| shot.change == ShotChange::OtherReason);
     for shot in found.changed.first_hits().chain(misses).take(MOST_SHOTS) {
         page.note(2, &change(&shot));
     }

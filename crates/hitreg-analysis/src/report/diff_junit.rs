@@ -4,7 +4,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::diff::{diff_line, diff_page, judgement};
 use super::divergence::place;
-use crate::diff::{Status, TableDiff, TraceDiff, Verdict};
+use crate::diff::{Status, TableDiff, TraceDiff, TraceVerdict};
 
 /// Creates the report. `name` is the name of the suite, such as the paths of the traces. A table that differs is a
 /// failure, and a table that cannot be judged an error. If the traces cannot be judged at all, one test case gives the
@@ -14,7 +14,7 @@ pub fn diff_junit(name: &str, diff: &TraceDiff) -> Report {
     for table in &diff.tables {
         suite.add_test_case(case(table));
     }
-    if let (Verdict::Untestable, Some(reason)) = (diff.verdict, &diff.untestable) {
+    if let (TraceVerdict::Untestable, Some(reason)) = (diff.verdict, &diff.untestable) {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
         status.set_message(reason.as_str());
         suite.add_test_case(TestCase::new("traces", status));

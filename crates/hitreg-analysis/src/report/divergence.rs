@@ -3,7 +3,7 @@
 use super::figures::{clipped, count, distance, ms, seconds};
 use super::layout::WIDTH;
 use super::page::Page;
-use crate::diff::{Class, Divergence, Named, Place, Ran, Row, Value, What};
+use crate::diff::{CellValue, DifferenceClass, Divergence, DivergenceKind, NamedValue, Place, RowDump, UsercmdRow};
 
 /// The place of a row: `bodies, tick 812, 12.688 s, entity 1`.
 pub(super) fn place(table: &str, place: &Place) -> String {
@@ -11,7 +11,7 @@ pub(super) fn place(table: &str, place: &Place) -> String {
     parts.extend(place.tick.map(|tick| format!("tick {tick}")));
     parts.extend(place.at_us.map(seconds));
     parts.extend(owner(place));
-    parts.extend(place.key.iter().map(|Named { name, value }| format!("{name} {value}")));
+    parts.extend(place.key.iter().map(|NamedValue { name, value }| format!("{name} {value}")));
     parts.join(", ")
 }
 
@@ -58,11 +58,11 @@ const MOST_OTHERS: usize = 6;
 /// The values of both sides.
 pub(super) fn values(page: &mut Page, first: &Divergence) {
     match (first.what, &first.field, &first.a, &first.b) {
-        (What::OnlyInA, ..) => page.line("  B lacks this row"),
-        (What::OnlyInB, ..) => page.line("  A lacks this row"),
+        (DivergenceKind::OnlyInA, ..) => page.line("  B lacks this row"),
+        (DivergenceKind::OnlyInB, ..) => page.line("  A lacks this row"),
         (what, Some(field), Some(a), Some(b)) => {
             let how = match what {
-                What::TimesDiffer => "not of the same time, so nothing else in it is compared".to_owned(),
+                DivergenceKind::TimesDiffer => "not of the same time, so nothing else in it is compared".to_owned(),
                 _ => how(first),
             };
             page.note(2, &format!("{field}: {how}"));
@@ -76,9 +76,9 @@ pub(super) fn values(page: &mut Page, first: &Divergence) {
 
 fn how(first: &Divergence) -> String {
     let class = match first.class {
-        Some(Class::Drift) => "drift",
-        Some(Class::Hash) => "another hash",
-        Some(Class::Difference) | None => "difference",
+        Some(DifferenceClass::Drift) => "drift",
+        Some(DifferenceClass::Hash) => "another hash",
+        Some(DifferenceClass::Difference) | None => "difference",
     };
     match (first.error, first.ulps) {
         (Some(error), Some(1)) => format!("{class}, {} apart, 1 ULP", distance(error)),
@@ -92,10 +92,10 @@ fn how(first: &Divergence) -> String {
 }
 
 /// A row with the important fields first, limited to a few lines.
-fn last(page: &mut Page, title: &str, row: &Row, fields: &[&str]) {
+fn last(page: &mut Page, title: &str, row: &RowDump, fields: &[&str]) {
     page.note(2, &format!("{title}: {}", place(&row.table, &row.place)));
-    let known = row.values.iter().filter(|v| !matches!(v.value, Value::Float(value) if value.is_nan()));
-    let (first, rest): (Vec<&Named>, Vec<&Named>) = known.partition(|v| fields.contains(&v.name.as_str()));
+    let known = row.values.iter().filter(|v| !matches!(v.value, CellValue::Float(value) if value.is_nan()));
+    let (first, rest): (Vec<&NamedValue>, Vec<&NamedValue>) = known.partition(|v| fields.contains(&v.name.as_str()));
     let shown: Vec<String> = first.iter().chain(&rest).map(|v| named(v)).collect();
     let more = shown.len().saturating_sub(MOST_VALUES);
     let mut values: Vec<String> = shown.into_iter().take(MOST_VALUES).collect();
@@ -108,14 +108,14 @@ fn last(page: &mut Page, title: &str, row: &Row, fields: &[&str]) {
 const MOST_VALUES: usize = 12;
 
 /// A value with its name: `drawn_at -83.152 ms`, `yaw 90`.
-fn named(Named { name, value }: &Named) -> String {
+fn named(NamedValue { name, value }: &NamedValue) -> String {
     format!("{} {}", name.strip_suffix(TIME).unwrap_or(name), shown(name, value))
 }
 
 /// A value as text. Columns in microseconds are shown in milliseconds.
-fn shown(column: &str, value: &Value) -> String {
+fn shown(column: &str, value: &CellValue) -> String {
     match value {
-        Value::Integer(time_us) if is_time(column) => ms(*time_us),
+        CellValue::Integer(time_us) if is_time(column) => ms(*time_us),
         value => value.to_string(),
     }
 }
@@ -140,7 +140,7 @@ fn usercmds(page: &mut Page, first: &Divergence) {
     }
 }
 
-fn list(page: &mut Page, title: &str, usercmds: &[Ran]) {
+fn list(page: &mut Page, title: &str, usercmds: &[UsercmdRow]) {
     page.line(&format!("  {title}"));
     for ran in usercmds.iter().take(MOST_USERCMDS) {
         let how = ran.how.as_ref().map_or(String::new(), |how| format!(" {how}"));

@@ -3,8 +3,8 @@
 use super::divergence::is_time;
 use super::figures::{clipped, count, counted, distance, ms, seconds};
 use super::page::Align::{Left, Right};
-use super::page::{Cell, Page};
-use crate::diff::{Class, FieldDiff, Place, TableDiff};
+use super::page::{Page, PageCell};
+use crate::diff::{DifferenceClass, FieldDiff, Place, TableDiff};
 use hitreg_log::trace::schema::{bodies, frames};
 
 /// Lists every column that differs: how often, for how many entities or players, by how much, from when to when, and
@@ -35,17 +35,17 @@ const LONG_US: f64 = 3.6e9;
 /// How many columns of one table are listed.
 const MOST_FIELDS: usize = 8;
 
-fn row(table: &TableDiff, field: &FieldDiff) -> Vec<Cell> {
+fn row(table: &TableDiff, field: &FieldDiff) -> Vec<PageCell> {
     let largest = field.largest.as_ref().map_or("-".to_owned(), |largest| match is_time(&field.field) {
         true if largest.error < LONG_US => ms(largest.error as i64),
         true => format!("{:.1e} s", largest.error / 1e6),
         false => distance(largest.error),
     });
     let then = match (field.class, field.healed) {
-        (Class::Drift, true) => "drift reconverges",
-        (Class::Drift, false) => "drifts",
-        (Class::Hash | Class::Difference, true) => "reconverges",
-        (Class::Hash | Class::Difference, false) => "persists",
+        (DifferenceClass::Drift, true) => "drift reconverges",
+        (DifferenceClass::Drift, false) => "drifts",
+        (DifferenceClass::Hash | DifferenceClass::Difference, true) => "reconverges",
+        (DifferenceClass::Hash | DifferenceClass::Difference, false) => "persists",
     };
     vec![
         clipped(&format!("{}.{}", table.name, field.field), 32).into(),

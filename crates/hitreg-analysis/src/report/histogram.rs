@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::figures::{count, measure};
 use super::page::Align::{Left, Right};
-use super::page::{Cell, Page};
-use hitreg_log::stats::Counted;
+use super::page::{Page, PageCell};
+use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{corrections, frames, ticks};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Micros;
@@ -21,8 +21,8 @@ pub struct Spreads {
     newest: i64,
     /// The acks since the last rows of `ticks`.
     acks: Vec<Table>,
-    round_trip_ms: Counted,
-    error_units: Counted,
+    round_trip_ms: CountedValues,
+    error_units: CountedValues,
     /// Whether the replay is open loop: clients come one after the other, without ticks.
     is_open: bool,
 }
@@ -84,25 +84,25 @@ impl Spreads {
 
 /// The histogram of round trips, in milliseconds.
 pub fn round_trips(ms: impl IntoIterator<Item = f32>) -> Page {
-    let mut counted = Counted::default();
+    let mut counted = CountedValues::default();
     ms.into_iter().for_each(|ms| counted.add(ms));
     histogram("round trip", "ms", &counted)
 }
 
 /// A bar for each step between the lowest and the highest value, and one for 0. Empty if all values are 0 or there are
 /// none.
-fn histogram(title: &str, unit: &str, values: &Counted) -> Page {
+fn histogram(title: &str, unit: &str, values: &CountedValues) -> Page {
     let values = || values.iter().filter(|(value, _)| value.is_finite() && *value >= 0.0);
     let least = values().map(|(value, _)| value).find(|value| *value > 0.0);
     let mut page = Page::default();
     let Some((least, greatest)) = least.zip(values().map(|(value, _)| value).last()) else { return page };
-    let steps = Steps::of(least, greatest);
+    let steps = BinSteps::of(least, greatest);
     let mut counts: BTreeMap<Option<i32>, u64> = BTreeMap::new();
     for (value, count) in values() {
         *counts.entry((value > 0.0).then(|| steps.of_value(value))).or_default() += count;
     }
     let most = counts.values().max().copied().unwrap_or(1);
-    let row = |step: Option<i32>| -> Vec<Cell> {
+    let row = |step: Option<i32>| -> Vec<PageCell> {
         let number = counts.get(&step).copied().unwrap_or(0);
         let bar = (number * LONGEST).div_ceil(most) as usize;
         let from = step.map_or("0".to_owned(), |step| format!("{} up", measure(steps.edge(step))));
@@ -110,14 +110,14 @@ fn histogram(title: &str, unit: &str, values: &Counted) -> Page {
     };
     let zeros = counts.contains_key(&None).then_some(None);
     let steps = (steps.of_value(least)..=steps.of_value(greatest)).map(Some);
-    let rows: Vec<Vec<Cell>> = zeros.into_iter().chain(steps).map(row).collect();
+    let rows: Vec<Vec<PageCell>> = zeros.into_iter().chain(steps).map(row).collect();
     page.section(title, &[(unit, Right), ("", Left)], &rows);
     page
 }
 
 /// Where one bar ends and the next begins.
 #[derive(Clone, Copy)]
-enum Steps {
+enum BinSteps {
     /// Steps at 1, 2, 5, 10, 20, ...
     Growing,
     /// Steps of this equal width.
@@ -130,29 +130,29 @@ const FAR_APART: f32 = 10.0;
 /// The limit on the number of even steps.
 const MOST_STEPS: f32 = 14.0;
 
-impl Steps {
-    fn of(least: f32, greatest: f32) -> Steps {
+impl BinSteps {
+    fn of(least: f32, greatest: f32) -> BinSteps {
         if greatest > FAR_APART * least {
-            return Steps::Growing;
+            return BinSteps::Growing;
         }
-        let enough = |step: &i32| (greatest - least) / Steps::Growing.edge(*step) < MOST_STEPS;
-        Steps::Even(Steps::Growing.edge((SMALLEST..=GREATEST).find(enough).unwrap_or(GREATEST)))
+        let enough = |step: &i32| (greatest - least) / BinSteps::Growing.edge(*step) < MOST_STEPS;
+        BinSteps::Even(BinSteps::Growing.edge((SMALLEST..=GREATEST).find(enough).unwrap_or(GREATEST)))
     }
 
     /// The lower edge of a step.
     fn edge(self, step: i32) -> f32 {
         match self {
-            Steps::Growing => {
+            BinSteps::Growing => {
                 [1.0, 2.0, 5.0][step.rem_euclid(3) as usize] * libm::powf(10.0, step.div_euclid(3) as f32)
             }
-            Steps::Even(width) => step as f32 * width,
+            BinSteps::Even(width) => step as f32 * width,
         }
     }
 
     fn of_value(self, value: f32) -> i32 {
         match self {
-            Steps::Growing => (SMALLEST..=GREATEST).rev().find(|step| self.edge(*step) <= value).unwrap_or(SMALLEST),
-            Steps::Even(width) => libm::floorf(value / width) as i32,
+            BinSteps::Growing => (SMALLEST..=GREATEST).rev().find(|step| self.edge(*step) <= value).unwrap_or(SMALLEST),
+            BinSteps::Even(width) => libm::floorf(value / width) as i32,
         }
     }
 }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn each_value_is_in_one_bar() {
         let counted = |values: &[f32]| {
-            let mut counted = Counted::default();
+            let mut counted = CountedValues::default();
             values.iter().for_each(|value| counted.add(*value));
             counted
         };

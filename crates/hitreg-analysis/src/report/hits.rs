@@ -2,18 +2,19 @@
 
 use super::figures::{count, counted, seconds};
 use super::page::Align::Right;
-use super::page::{Cell, Page};
-use crate::diff::{Change, ChangedShot, Hits, Outcome};
+use super::page::{Page, PageCell};
+use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
 use hitreg_log::trace::schema::IMPACT;
 
 /// The matrix of hits, and each changed shot.
-pub(super) fn hits(hits: &Hits) -> Page {
+pub(super) fn hits(hits: &HitChanges) -> Page {
     let mut page = Page::default();
     let in_both = hits.both + hits.other_target + hits.other_wound;
     if in_both + hits.only_a + hits.only_b + hits.neither == 0 {
         return page;
     }
-    let row = |what: &str, hit: u64, not: u64| -> Vec<Cell> { vec![what.into(), count(hit).into(), count(not).into()] };
+    let row =
+        |what: &str, hit: u64, not: u64| -> Vec<PageCell> { vec![what.into(), count(hit).into(), count(not).into()] };
     let rows = vec![row("hit in A", in_both, hits.only_a), row("not hit in A", hits.only_b, hits.neither)];
     page.section("shots", &[("hit in B", Right), ("not hit in B", Right)], &rows);
     let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
@@ -42,11 +43,11 @@ pub(super) fn change(shot: &ChangedShot) -> String {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
     let weapon = of_either.map_or("", |outcome| outcome.weapon.as_str());
     let change = match shot.change {
-        Change::OnlyA => "hit in A only",
-        Change::OnlyB => "hit in B only",
-        Change::OtherTarget => "other target",
-        Change::OtherWound => "other hitgroup or damage",
-        Change::OtherReason => "other reason",
+        ShotChange::OnlyA => "hit in A only",
+        ShotChange::OnlyB => "hit in B only",
+        ShotChange::OtherTarget => "other target",
+        ShotChange::OtherWound => "other hitgroup or damage",
+        ShotChange::OtherReason => "other reason",
     };
     let impact = if shot.index == u32::from(IMPACT) { " impact" } else { "" };
     let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));

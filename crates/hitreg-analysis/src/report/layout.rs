@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::page::{Align, Block, Cell, Mark, Page, Part, Table};
+use super::page::{Align, Page, PageBlock, PageCell, PageTable, TextSpan, TextStyle};
 
 /// The width of all text, in columns. Only a single longer word, such as a path, exceeds it.
 pub const WIDTH: usize = 80;
@@ -22,8 +22,8 @@ impl Page {
         self.lay_out(|_| Style::new())
     }
 
-    fn lay_out(&self, style: fn(Mark) -> Style) -> String {
-        let mut out = Out { text: String::new(), style };
+    fn lay_out(&self, style: fn(TextStyle) -> Style) -> String {
+        let mut out = TextOutput { text: String::new(), style };
         for block in &self.blocks {
             out.block(block);
         }
@@ -31,57 +31,57 @@ impl Page {
     }
 }
 
-fn style(mark: Mark) -> Style {
+fn style(mark: TextStyle) -> Style {
     match mark {
-        Mark::Plain => Style::new(),
-        Mark::Strong => Style::new().bold(),
-        Mark::Good => AnsiColor::Green.on_default(),
-        Mark::Bad => AnsiColor::Red.on_default().bold(),
-        Mark::Unsure => AnsiColor::Yellow.on_default(),
-        Mark::Faint => Style::new().dimmed(),
-        Mark::Removed => AnsiColor::Red.on_default(),
-        Mark::RemovedWords => AnsiColor::Red.on_default().bold().underline(),
-        Mark::Added => AnsiColor::Green.on_default(),
-        Mark::AddedWords => AnsiColor::Green.on_default().bold().underline(),
+        TextStyle::Plain => Style::new(),
+        TextStyle::Strong => Style::new().bold(),
+        TextStyle::Good => AnsiColor::Green.on_default(),
+        TextStyle::Bad => AnsiColor::Red.on_default().bold(),
+        TextStyle::Unsure => AnsiColor::Yellow.on_default(),
+        TextStyle::Faint => Style::new().dimmed(),
+        TextStyle::Removed => AnsiColor::Red.on_default(),
+        TextStyle::RemovedWords => AnsiColor::Red.on_default().bold().underline(),
+        TextStyle::Added => AnsiColor::Green.on_default(),
+        TextStyle::AddedWords => AnsiColor::Green.on_default().bold().underline(),
     }
 }
 
-struct Out {
+struct TextOutput {
     text: String,
-    style: fn(Mark) -> Style,
+    style: fn(TextStyle) -> Style,
 }
 
-impl Out {
-    fn block(&mut self, block: &Block) {
+impl TextOutput {
+    fn block(&mut self, block: &PageBlock) {
         match block {
-            Block::Heading { text } => {
+            PageBlock::Heading { text } => {
                 self.gap();
                 for line in wrap(text, WIDTH) {
-                    self.line(&[Part::styled(Mark::Strong, line)]);
+                    self.line(&[TextSpan::styled(TextStyle::Strong, line)]);
                 }
             }
-            Block::Gap => self.gap(),
-            Block::Line { parts } => self.line(parts),
-            Block::Paragraph { indent, text: Part { text, mark } } => {
+            PageBlock::Gap => self.gap(),
+            PageBlock::Line { parts } => self.line(parts),
+            PageBlock::Paragraph { indent, text: TextSpan { text, mark } } => {
                 for line in wrap(text, WIDTH - indent) {
-                    self.line(&[Part::styled(*mark, format!("{:indent$}{line}", ""))]);
+                    self.line(&[TextSpan::styled(*mark, format!("{:indent$}{line}", ""))]);
                 }
             }
-            Block::List { indent, items } => {
+            PageBlock::List { indent, items } => {
                 // The words of one item stay on one line.
                 let text = items.join(",\n").replace(' ', STAYS).replace('\n', " ");
                 for line in wrap(&text, WIDTH - indent) {
                     self.line(&[format!("{:indent$}{}", "", line.replace(STAYS, " ")).into()]);
                 }
             }
-            Block::Pair { indent, value_at, label, value } => {
+            PageBlock::Pair { indent, value_at, label, value } => {
                 for (index, line) in wrap(value, WIDTH - value_at).iter().enumerate() {
                     let label = if index == 0 { label } else { "" };
                     let width = value_at - indent;
                     self.line(&[format!("{:indent$}{label:width$}{line}", "").into()]);
                 }
             }
-            Block::Table(table) => self.table(table),
+            PageBlock::Table(table) => self.table(table),
         }
     }
 
@@ -92,7 +92,7 @@ impl Out {
         }
     }
 
-    fn line(&mut self, parts: &[Part]) {
+    fn line(&mut self, parts: &[TextSpan]) {
         let blank = parts.iter().rev().take_while(|part| part.text.trim_end().is_empty()).count();
         let (last, before) = match parts[..parts.len() - blank].split_last() {
             Some((last, before)) => (last.text.trim_end(), before),
@@ -102,23 +102,23 @@ impl Out {
             self.part(part.mark, &part.text);
         }
         let mark = before.len();
-        self.part(parts.get(mark).map_or(Mark::Plain, |part| part.mark), last);
+        self.part(parts.get(mark).map_or(TextStyle::Plain, |part| part.mark), last);
         self.text.push('\n');
     }
 
-    fn part(&mut self, mark: Mark, text: &str) {
+    fn part(&mut self, mark: TextStyle, text: &str) {
         let style = (self.style)(mark);
         self.text.push_str(&format!("{style}{text}{style:#}"));
     }
 
     /// A table, indented by two columns.
-    fn table(&mut self, table: &Table) {
-        let columns = Columns::of(table);
+    fn table(&mut self, table: &PageTable) {
+        let columns = ColumnWidths::of(table);
         let head = |(column, (name, _)): (usize, &(String, Align))| match &table.title {
-            Some(title) if column == 0 => Part::styled(Mark::Strong, title),
-            _ => Part::styled(Mark::Faint, name),
+            Some(title) if column == 0 => TextSpan::styled(TextStyle::Strong, title),
+            _ => TextSpan::styled(TextStyle::Faint, name),
         };
-        let head: Vec<Cell> = table.columns.iter().enumerate().map(head).collect();
+        let head: Vec<PageCell> = table.columns.iter().enumerate().map(head).collect();
         if head.iter().any(|cell| !cell.text.is_empty()) {
             self.row(table, &columns, &head, table.title.is_some());
         }
@@ -128,21 +128,21 @@ impl Out {
     }
 
     /// A row. The title in a head's first cell begins at the left edge, like a heading.
-    fn row(&mut self, table: &Table, columns: &Columns, cells: &[Cell], titled: bool) {
+    fn row(&mut self, table: &PageTable, columns: &ColumnWidths, cells: &[PageCell], titled: bool) {
         let place = |column: usize| match column {
             0 if titled => (0, MARGIN + columns.widths[0]),
             0 => (MARGIN, columns.widths[0]),
             _ => (columns.gap, columns.widths[column]),
         };
-        let lines = |(column, cell): (usize, &Cell)| wrap_all(&cell.text, place(column).1);
+        let lines = |(column, cell): (usize, &PageCell)| wrap_all(&cell.text, place(column).1);
         let lines: Vec<Vec<String>> = cells.iter().enumerate().map(lines).collect();
         for index in 0..lines.iter().map(Vec::len).max().unwrap_or(0) {
-            let mut parts: Vec<Part> = Vec::new();
+            let mut parts: Vec<TextSpan> = Vec::new();
             for (column, cell) in cells.iter().enumerate() {
                 let text = lines[column].get(index).map_or("", String::as_str);
                 let (gap, width) = place(column);
                 let space = " ".repeat(width.saturating_sub(display_width(text)));
-                let (gap, text) = (" ".repeat(gap).into(), Part::styled(cell.mark, text));
+                let (gap, text) = (" ".repeat(gap).into(), TextSpan::styled(cell.mark, text));
                 match table.columns[column].1 {
                     Align::Left => parts.extend([gap, text, space.into()]),
                     Align::Right => parts.extend([gap, space.into(), text]),
@@ -154,16 +154,16 @@ impl Out {
 }
 
 /// The widths of a table's columns, and the gap between them.
-struct Columns {
+struct ColumnWidths {
     widths: Vec<usize>,
     gap: usize,
 }
 
-impl Columns {
+impl ColumnWidths {
     /// Makes each column as wide as its widest cell. If the page is too narrow, the widest text column becomes
     /// narrower, as long as it remains wide enough. If that column would become too narrow, the gaps between columns
     /// shrink first.
-    fn of(table: &Table) -> Columns {
+    fn of(table: &PageTable) -> ColumnWidths {
         let width = |column: usize| {
             let cells = table.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.as_str());
             let name = table.columns[column].0.as_str();
@@ -186,7 +186,7 @@ impl Columns {
             let beyond = if gap == 2 { apart } else { together };
             *widest = widest.saturating_sub(beyond).max(NARROWEST.min(*widest));
         }
-        Columns { widths, gap }
+        ColumnWidths { widths, gap }
     }
 }
 
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn colours_are_for_terminals() {
         let mut page = Page::default();
-        page.styled(Mark::Bad, "wrong");
+        page.styled(TextStyle::Bad, "wrong");
         assert_eq!((page.text().as_str(), page.styled_text().contains("\u{1b}[")), ("wrong\n", true));
         let json = serde_json::to_value(&page).expect("JSON");
         assert_eq!(json, serde_json::json!([{"block": "line", "parts": [{"text": "wrong", "mark": "bad"}]}]));

@@ -14,13 +14,13 @@ use super::printable::printable;
 #[serde(transparent)]
 pub struct Page {
     /// The blocks.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<PageBlock>,
 }
 
 /// A block of a page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "block")]
-pub enum Block {
+pub enum PageBlock {
     /// The title of the following blocks.
     Heading {
         /// The text.
@@ -31,14 +31,14 @@ pub enum Block {
     /// One line, not wrapped.
     Line {
         /// The parts of the line.
-        parts: Vec<Part>,
+        parts: Vec<TextSpan>,
     },
     /// Text that wraps.
     Paragraph {
         /// The indent, in columns.
         indent: usize,
         /// The text.
-        text: Part,
+        text: TextSpan,
     },
     /// Values separated by commas. No value is broken across lines.
     List {
@@ -59,37 +59,37 @@ pub enum Block {
         value: String,
     },
     /// Rows and columns.
-    Table(Table),
+    Table(PageTable),
 }
 
 /// A table of rows and columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Table {
+pub struct PageTable {
     /// The title, in place of the first column's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The columns' names, which may be empty, and the alignment of their cells.
     pub columns: Vec<(String, Align)>,
     /// Rows with a cell for each column, or for the first few columns.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<PageCell>>,
 }
 
 /// Text with one mark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Part {
+pub struct TextSpan {
     /// The text.
     pub text: String,
     /// The meaning of the text.
-    pub mark: Mark,
+    pub mark: TextStyle,
 }
 
 /// A cell of a table.
-pub type Cell = Part;
+pub type PageCell = TextSpan;
 
 /// The meaning of text, from which a terminal chooses a colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mark {
+pub enum TextStyle {
     /// No special meaning.
     #[default]
     Plain,
@@ -113,18 +113,18 @@ pub enum Mark {
     AddedWords,
 }
 
-/// Short for [`Mark::Plain`].
-pub const PLAIN: Mark = Mark::Plain;
-/// Short for [`Mark::Strong`].
-pub const BOLD: Mark = Mark::Strong;
-/// Short for [`Mark::Good`].
-pub const GOOD: Mark = Mark::Good;
-/// Short for [`Mark::Bad`].
-pub const BAD: Mark = Mark::Bad;
-/// Short for [`Mark::Unsure`].
-pub const UNSURE: Mark = Mark::Unsure;
-/// Short for [`Mark::Faint`].
-pub const FAINT: Mark = Mark::Faint;
+/// Short for [`TextStyle::Plain`].
+pub const PLAIN: TextStyle = TextStyle::Plain;
+/// Short for [`TextStyle::Strong`].
+pub const BOLD: TextStyle = TextStyle::Strong;
+/// Short for [`TextStyle::Good`].
+pub const GOOD: TextStyle = TextStyle::Good;
+/// Short for [`TextStyle::Bad`].
+pub const BAD: TextStyle = TextStyle::Bad;
+/// Short for [`TextStyle::Unsure`].
+pub const UNSURE: TextStyle = TextStyle::Unsure;
+/// Short for [`TextStyle::Faint`].
+pub const FAINT: TextStyle = TextStyle::Faint;
 
 /// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -139,12 +139,12 @@ pub enum Align {
 impl Page {
     /// Adds a heading.
     pub fn heading(&mut self, text: &str) {
-        self.blocks.push(Block::Heading { text: printable(text).into_owned() });
+        self.blocks.push(PageBlock::Heading { text: printable(text).into_owned() });
     }
 
     /// Adds an empty line.
     pub fn blank(&mut self) {
-        self.blocks.push(Block::Gap);
+        self.blocks.push(PageBlock::Gap);
     }
 
     /// Adds a line.
@@ -153,14 +153,14 @@ impl Page {
     }
 
     /// Adds a line with a mark.
-    pub fn styled(&mut self, mark: Mark, text: &str) {
-        self.parts(vec![Part::styled(mark, text)]);
+    pub fn styled(&mut self, mark: TextStyle, text: &str) {
+        self.parts(vec![TextSpan::styled(mark, text)]);
     }
 
     /// Adds a line of parts with different marks.
-    pub fn parts(&mut self, mut parts: Vec<Part>) {
-        parts.iter_mut().for_each(Part::make_printable);
-        self.blocks.push(Block::Line { parts });
+    pub fn parts(&mut self, mut parts: Vec<TextSpan>) {
+        parts.iter_mut().for_each(TextSpan::make_printable);
+        self.blocks.push(PageBlock::Line { parts });
     }
 
     /// Adds a paragraph.
@@ -174,8 +174,8 @@ impl Page {
     }
 
     /// Adds a paragraph with a mark.
-    pub fn marked(&mut self, indent: usize, mark: Mark, text: &str) {
-        self.blocks.push(Block::Paragraph { indent, text: Part::styled(mark, printable(text)) });
+    pub fn marked(&mut self, indent: usize, mark: TextStyle, text: &str) {
+        self.blocks.push(PageBlock::Paragraph { indent, text: TextSpan::styled(mark, printable(text)) });
     }
 
     /// Adds a paragraph of text that may come from a file. Words longer than a line are cut.
@@ -187,7 +187,7 @@ impl Page {
     /// Adds values separated by commas. A value longer than a line is cut.
     pub fn list(&mut self, indent: usize, items: Vec<String>) {
         let items = items.iter().map(|item| clipped(&printable(item), WIDTH - indent - 1)).collect();
-        self.blocks.push(Block::List { indent, items });
+        self.blocks.push(PageBlock::List { indent, items });
     }
 
     /// Adds a label in column 2 with its value in column 16.
@@ -205,23 +205,23 @@ impl Page {
     /// Adds a label and its value in the given columns.
     pub fn labelled(&mut self, [indent, value_at]: [usize; 2], label: &str, value: &str) {
         let [label, value] = [label, value].map(|text| printable(text).into_owned());
-        self.blocks.push(Block::Pair { indent, value_at, label, value });
+        self.blocks.push(PageBlock::Pair { indent, value_at, label, value });
     }
 
     /// Adds a table.
-    pub fn table(&mut self, columns: &[(&str, Align)], rows: &[Vec<Cell>]) {
+    pub fn table(&mut self, columns: &[(&str, Align)], rows: &[Vec<PageCell>]) {
         // Column names come from hitreg, not from files, and some have two lines.
         let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
         let mut rows = rows.to_vec();
-        rows.iter_mut().flatten().for_each(Part::make_printable);
-        self.blocks.push(Block::Table(Table { title: None, columns, rows }));
+        rows.iter_mut().flatten().for_each(TextSpan::make_printable);
+        self.blocks.push(PageBlock::Table(PageTable { title: None, columns, rows }));
     }
 
     /// Adds a table that is its own section, with `title` above its first column.
-    pub fn section(&mut self, title: &str, columns: &[(&str, Align)], rows: &[Vec<Cell>]) {
+    pub fn section(&mut self, title: &str, columns: &[(&str, Align)], rows: &[Vec<PageCell>]) {
         self.blank();
         self.table(&[&[("", Align::Left)], columns].concat(), rows);
-        if let Some(Block::Table(table)) = self.blocks.last_mut() {
+        if let Some(PageBlock::Table(table)) = self.blocks.last_mut() {
             table.title = Some(printable(title).into_owned());
         }
     }
@@ -232,10 +232,10 @@ impl Page {
     }
 }
 
-impl Part {
+impl TextSpan {
     /// Text with a mark.
-    pub fn styled(mark: Mark, text: impl Into<String>) -> Part {
-        Part { text: text.into(), mark }
+    pub fn styled(mark: TextStyle, text: impl Into<String>) -> TextSpan {
+        TextSpan { text: text.into(), mark }
     }
 
     fn make_printable(&mut self) {
@@ -245,8 +245,8 @@ impl Part {
     }
 }
 
-impl<T: Into<String>> From<T> for Part {
-    fn from(text: T) -> Part {
-        Part::styled(PLAIN, text)
+impl<T: Into<String>> From<T> for TextSpan {
+    fn from(text: T) -> TextSpan {
+        TextSpan::styled(PLAIN, text)
     }
 }

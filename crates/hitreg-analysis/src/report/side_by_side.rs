@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::figures::{count, distance};
 use super::page::Align::Right;
-use super::page::{Cell, Page};
-use crate::diff::{Interpolation, Reconciliation};
+use super::page::{Page, PageCell};
+use crate::diff::{InterpolationDiff, Reconciliation};
 use hitreg_log::stats::Spread;
 
 /// The table of both traces' predictions.
@@ -34,7 +34,7 @@ pub(super) fn reconciliation(both: &Reconciliation) -> Page {
 }
 
 /// The table of both traces' views: how they drew the other entities.
-pub(super) fn interpolation(both: &Interpolation) -> Page {
+pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
     let mut page = Page::default();
     if both.a.views + both.b.views == 0 {
         return page;
@@ -63,11 +63,11 @@ pub(super) fn interpolation(both: &Interpolation) -> Page {
 
 const SIDES: [(&str, super::page::Align); 2] = [("A", Right), ("B", Right)];
 
-fn counts(what: &str, a: u64, b: u64) -> Vec<Cell> {
+fn counts(what: &str, a: u64, b: u64) -> Vec<PageCell> {
     vec![clipped_name(what), count(a).into(), count(b).into()]
 }
 
-fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<Vec<Cell>> {
+fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<Vec<PageCell>> {
     type Part = fn(Spread) -> f32;
     let parts: [(&str, Part); 3] = [("p50", |s| s.p50), ("p95", |s| s.p95), ("max", |s| s.max)];
     let text = |spread: Option<Spread>, part: Part| spread.map_or("-".to_owned(), |s| distance(f64::from(part(s))));
@@ -77,7 +77,7 @@ fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<Vec<Cell>> {
     if a.is_none() && b.is_none() { Vec::new() } else { parts.iter().map(row).collect() }
 }
 
-fn clipped_name(name: &str) -> Cell {
+fn clipped_name(name: &str) -> PageCell {
     super::figures::clipped(name, 40).into()
 }
 

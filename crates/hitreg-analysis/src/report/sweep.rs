@@ -1,7 +1,7 @@
 //! The page of a sweep.
 
 use super::page::Align::{Left, Right};
-use super::page::{Align, Cell, Page};
+use super::page::{Align, Page, PageCell};
 use super::what_if_line;
 use crate::swept::{Figures, Sweep};
 use hitreg_log::record::WhatIf;
@@ -28,14 +28,14 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     if has_intervals {
         columns.splice(1..1, [("hit\n%", Right), ("95%\nci", Right)]);
     }
-    let row = |row: &crate::swept::Row| -> Vec<Cell> {
+    let row = |row: &crate::swept::Row| -> Vec<PageCell> {
         let mut cells = figures(&row.figures).to_vec();
         if has_intervals {
             cells.splice(1..1, hit_share(&row.figures));
         }
-        [row.values.join(" ")].into_iter().chain(cells).map(Cell::from).collect()
+        [row.values.join(" ")].into_iter().chain(cells).map(PageCell::from).collect()
     };
-    let rows: Vec<Vec<Cell>> = sweep.rows.iter().map(row).collect();
+    let rows: Vec<Vec<PageCell>> = sweep.rows.iter().map(row).collect();
     page.table(&[&[("", Left)], &columns[..]].concat(), &rows);
     page.blank();
     if let Some(note) = equal_rows(sweep) {

@@ -2,10 +2,10 @@
 //! words are highlighted.
 
 use super::figures::count;
-use super::page::{FAINT, Mark, PLAIN, Page, Part};
+use super::page::{FAINT, PLAIN, Page, TextSpan, TextStyle};
 use crate::diff::TraceDiff;
-use crate::text_diff::{Line, Of, TextDiff, Words};
-use crate::why::Correction;
+use crate::text_diff::{DiffLine, LineOrigin, LineSpan, TextDiff};
+use crate::why::CorrectionExplanation;
 
 impl Page {
     /// Adds the first lines of the diff, without wrapping. `rest` says where to find the other lines.
@@ -19,15 +19,15 @@ impl Page {
     }
 }
 
-fn parts(line: &Line) -> Vec<Part> {
+fn parts(line: &DiffLine) -> Vec<TextSpan> {
     let [whole, words] = match line.of {
-        Of::Neither => [FAINT; 2],
-        Of::Both => [PLAIN; 2],
-        Of::Before => [Mark::Removed, Mark::RemovedWords],
-        Of::After => [Mark::Added, Mark::AddedWords],
+        LineOrigin::Neither => [FAINT; 2],
+        LineOrigin::Both => [PLAIN; 2],
+        LineOrigin::Before => [TextStyle::Removed, TextStyle::RemovedWords],
+        LineOrigin::After => [TextStyle::Added, TextStyle::AddedWords],
     };
-    let part = |part: &Words| Part::styled(if part.changed { words } else { whole }, &part.text);
-    [Part::styled(whole, format!("  {}", line.sign()))].into_iter().chain(line.words.iter().map(part)).collect()
+    let part = |part: &LineSpan| TextSpan::styled(if part.changed { words } else { whole }, &part.text);
+    [TextSpan::styled(whole, format!("  {}", line.sign()))].into_iter().chain(line.words.iter().map(part)).collect()
 }
 
 /// The settings of both sides if some differ, with `context` equal settings around each difference.
@@ -42,7 +42,7 @@ pub(super) fn settings(page: &mut Page, diff: &TraceDiff, context: usize, most: 
 }
 
 /// The predicted body and the acked body, if the whole body is known.
-pub(super) fn body(page: &mut Page, correction: &Correction) {
+pub(super) fn body(page: &mut Page, correction: &CorrectionExplanation) {
     let text = |came: bool| -> String {
         let error = |field: &str| correction.errors.iter().find(|error| came && error.field == field);
         let line = |(field, value): &(String, String)| {

@@ -2,14 +2,15 @@
 
 use super::figures::{clipped, count, counted, measure, ms, seconds};
 use super::page::Align::{Left, Right};
-use super::page::{Cell, Page};
-use super::why_scene::Scene;
+use super::page::{Page, PageCell};
+use super::why_scene::WhyDrawing;
 use crate::why::{
-    Came, Carried, Correction, DrawnFrom, GivenHit, Judged, Off, Otherwise, Place, Received, Shot, Which, Why,
+    CorrectionExplanation, DrawnFrom, GivenHit, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot,
+    RejudgedShot, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
 
 /// The page about a shot or a correction. `settings` are the settings of the trace.
-pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[Otherwise]) -> Page {
+pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[RejudgedShot]) -> Page {
     let mut page = Page::default();
     match why {
         Why::Shot(shot) => about_shot(&mut page, why, shot, settings, otherwise),
@@ -28,7 +29,7 @@ pub fn why_answer(why: &Why, settings: &[(String, String)]) -> String {
 
 /// The picture of a shot or correction as SVG; `None` if the trace has no positions.
 pub fn why_svg(why: &Why, settings: &[(String, String)]) -> Option<String> {
-    Scene::of(why).map(|scene| scene.svg(&title(why), &why_answer(why, settings)))
+    WhyDrawing::of(why).map(|scene| scene.svg(&title(why), &why_answer(why, settings)))
 }
 
 fn title(why: &Why) -> String {
@@ -40,7 +41,7 @@ fn title(why: &Why) -> String {
             format!("{what} p{}#{}{weapon}{}", shot.shooter, shot.command, at_time(at))
         }
         Why::Correction(correction) => {
-            let Correction { player, number, of, at_us, .. } = &**correction;
+            let CorrectionExplanation { player, number, of, at_us, .. } = &**correction;
             format!("correction {} of {} of p{player}{}", count(u64::from(*number)), count(*of as u64), at_time(*at_us))
         }
     }
@@ -59,7 +60,13 @@ fn known(text: Option<String>) -> String {
     text.unwrap_or_else(|| "not known".to_owned())
 }
 
-fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, String)], otherwise: &[Otherwise]) {
+fn about_shot(
+    page: &mut Page,
+    why: &Why,
+    shot: &ShotExplanation,
+    settings: &[(String, String)],
+    otherwise: &[RejudgedShot],
+) {
     page.line(&title(why));
     page.note(2, &verdict(shot, settings));
 
@@ -109,7 +116,7 @@ fn about_shot(page: &mut Page, why: &Why, shot: &Shot, settings: &[(String, Stri
 }
 
 /// How the target was chosen.
-fn chosen(shot: &Shot) -> Option<&'static str> {
+fn chosen(shot: &ShotExplanation) -> Option<&'static str> {
     match shot.aimed_by.as_deref().filter(|_| !shot.is_impact)? {
         "hit" => Some("hit on the server"),
         "predicted_hit" => Some("hit on the shooter's screen"),
@@ -120,7 +127,7 @@ fn chosen(shot: &Shot) -> Option<&'static str> {
 
 /// The snapshots from which a target was drawn.
 fn made_of(from: &DrawnFrom) -> String {
-    let at = |snapshot: &Received| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
+    let at = |snapshot: &ReceivedSnapshot| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
     match (&from.after, from.fraction) {
         (Some(after), Some(fraction)) => {
             format!("snapshots {} and {}, {:.0} % of the way", at(&from.before), at(after), fraction * 100.0)
@@ -129,7 +136,7 @@ fn made_of(from: &DrawnFrom) -> String {
     }
 }
 
-fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
+fn travelled(carried: &UsercmdPath, made_us: Option<i64>) -> String {
     let first = if carried.packets > 1 { format!("in {} packets, the first ", carried.packets) } else { String::new() };
     let waited = made_us.map(|made| carried.sent_us.saturating_sub(made)).filter(|waited| *waited != 0);
     let waited = waited.map_or(String::new(), |waited| format!(", {} after it was made", ms(waited)));
@@ -141,7 +148,7 @@ fn travelled(carried: &Carried, made_us: Option<i64>) -> String {
     format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
 }
 
-fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(String, String)]) {
+fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
     let made_us = shot.made.and_then(|made| made.at_us);
     let after =
         made_us.zip(judged.at_us).map(|(made, ran)| format!(", {} after it was made", ms(ran.saturating_sub(made))));
@@ -194,10 +201,10 @@ fn given(given: &GivenHit) -> String {
 }
 
 /// Adds a note if the server ran the usercmd from another place than the shooter's screen showed.
-fn elsewhere(page: &mut Page, shot: &Shot) {
+fn elsewhere(page: &mut Page, shot: &ShotExplanation) {
     let Some((who, Some(ran))) = &shot.aimed_at else { return };
-    let drawn = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref());
-    let Some(seen) = drawn.map(Off::degrees).filter(|_| shot.about.as_ref() == Some(who)) else { return };
+    let drawn = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref());
+    let Some(seen) = drawn.map(LineOffset::degrees).filter(|_| shot.about.as_ref() == Some(who)) else { return };
     let has_height = shot.line.is_some_and(|line| line.has_height);
     if has_height && (seen - ran).abs() > SAME_DEGREES {
         let [seen, ran] = [seen, *ran].map(measure);
@@ -214,9 +221,9 @@ fn elsewhere(page: &mut Page, shot: &Shot) {
 const SAME_DEGREES: f32 = 0.05;
 
 /// The table of the target's places: drawn, judged and present.
-fn places(page: &mut Page, shot: &Shot, who: &str) {
+fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
     let columns = [("server time", Right), ("off the aim", Right), ("", Left), ("known by", Left)];
-    let row = |place: &Place| -> Vec<Cell> {
+    let row = |place: &TargetPosition| -> Vec<PageCell> {
         let off = place.off.as_ref();
         let distance = off.map(|off| format!("{} units", measure(off.distance_units)));
         vec![
@@ -227,7 +234,7 @@ fn places(page: &mut Page, shot: &Shot, who: &str) {
             place.known_by.into(),
         ]
     };
-    let rows: Vec<Vec<Cell>> = shot.places.iter().map(row).collect();
+    let rows: Vec<Vec<PageCell>> = shot.places.iter().map(row).collect();
     page.section(&format!("Where {who} was"), &columns, &rows);
     let without_height = shot.line.is_some_and(|line| !line.has_height);
     if without_height {
@@ -236,7 +243,7 @@ fn places(page: &mut Page, shot: &Shot, who: &str) {
 }
 
 /// The direction to the target as seen along the aim: `3.10 left, 2.00 below`.
-fn direction(off: &Off) -> String {
+fn direction(off: &LineOffset) -> String {
     let across = format!("{} {}", measure(off.right_units.abs()), off.side());
     match off.up_units {
         Some(up) => format!("{across}, {} {}", measure(up.abs()), if up < 0.0 { "below" } else { "above" }),
@@ -245,7 +252,7 @@ fn direction(off: &Off) -> String {
 }
 
 /// A result in words: `hit p3 head 80`.
-fn came(came: &Came) -> String {
+fn came(came: &ShotResult) -> String {
     let mut text = if came.reason.is_empty() { "not known".to_owned() } else { name(&came.reason) };
     text.extend(came.target.iter().chain(&came.hitgroup).map(|word| format!(" {}", name(word))));
     text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(" {damage}")));
@@ -269,7 +276,7 @@ fn limit(limit: &str, settings: &[(String, String)]) -> String {
     }
 }
 
-fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
+fn verdict(shot: &ShotExplanation, settings: &[(String, String)]) -> String {
     let server = came(&shot.server);
     let shooter = shot.shooter;
     if shot.is_impact {
@@ -279,7 +286,7 @@ fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
         );
     }
     let who = shot.about.as_deref().map_or("anybody".to_owned(), name);
-    let aim = shot.place_of(Which::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
+    let aim = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
         format!("the middle of {who} was {} units {} of the aim", measure(off.right_units.abs()), off.side())
     });
     let screen = match shot.screen.reason.as_str() {
@@ -301,7 +308,7 @@ fn verdict(shot: &Shot, settings: &[(String, String)]) -> String {
     format!("{server}: on p{shooter}'s screen {screen}; {server_words}.")
 }
 
-fn judged_words(shot: &Shot, judged: &Judged, settings: &[(String, String)]) -> String {
+fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) -> String {
     let Some((who, error)) = shot.about.as_ref().zip(shot.view_error_units) else {
         return "how far that is from what the server judged is not known".to_owned();
     };
@@ -316,7 +323,7 @@ fn judged_words(shot: &Shot, judged: &Judged, settings: &[(String, String)]) -> 
     }
 }
 
-fn mispredicted(correction: &Correction) -> String {
+fn mispredicted(correction: &CorrectionExplanation) -> String {
     let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", name(&first.field)));
     let fields = counted(correction.errors.len() as u64, "field");
     let error = correction.error_units.map(|error| format!("{} units off", measure(error)));
@@ -328,7 +335,7 @@ fn mispredicted(correction: &Correction) -> String {
     )
 }
 
-fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
+fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanation) {
     page.line(&title(why));
     page.note(2, &mispredicted(correction));
     page.blank();
@@ -355,7 +362,7 @@ fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
     page.pair("error", &format!("{place}; velocity {velocity}; {}", name(&correction.result)));
     page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
     let columns = [("predicted", Right), ("came", Right), ("difference", Right)];
-    let rows: Vec<Vec<Cell>> = correction
+    let rows: Vec<Vec<PageCell>> = correction
         .errors
         .iter()
         .take(MOST_FIELDS)
@@ -378,7 +385,7 @@ fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
 const MOST_FIELDS: usize = 16;
 
 fn picture(page: &mut Page, why: &Why) {
-    let Some(scene) = Scene::of(why) else {
+    let Some(scene) = WhyDrawing::of(why) else {
         let reason = match why {
             Why::Shot(_) => "the trace does not say where target and shooter were",
             Why::Correction(_) => "from above it was where it was predicted, or the trace has no origin.x and origin.y",

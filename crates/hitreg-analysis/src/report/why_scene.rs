@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use super::figures::measure;
-use crate::why::{Correction, Shot, Which, Why};
+use crate::why::{CorrectionExplanation, PositionKind, ShotExplanation, Why};
 
 /// The picture from above. Right is along the aim or +x, and down is to the right of that direction.
-pub(super) struct Scene {
+pub(super) struct WhyDrawing {
     points: Vec<Point>,
     /// The shooter's number, and its distance to the left of the picture's origin, if the shot's line is drawn.
     shooter: Option<(u32, f32)>,
@@ -35,8 +35,8 @@ const ROWS: usize = 15;
 /// The height of a character in widths, approximately.
 const ROW_PER_COLUMN: f32 = 2.0;
 
-impl Scene {
-    pub(super) fn of(why: &Why) -> Option<Scene> {
+impl WhyDrawing {
+    pub(super) fn of(why: &Why) -> Option<WhyDrawing> {
         let scene = match why {
             Why::Shot(shot) => of_shot(shot),
             Why::Correction(correction) => of_correction(correction)?,
@@ -45,11 +45,11 @@ impl Scene {
     }
 
     /// The same places seen from the side; `None` if a height is unknown or all heights are equal.
-    pub(super) fn seen_from_side(&self) -> Option<Scene> {
+    pub(super) fn seen_from_side(&self) -> Option<WhyDrawing> {
         let side = |point: &Point| Some(Point { across: -point.up?, ..*point });
         let points: Vec<Point> = self.points.iter().map(side).collect::<Option<_>>()?;
         let is_flat = points.iter().all(|point| point.across == 0.0);
-        (!is_flat).then_some(Scene { points, shooter: self.shooter, is_from_side: true })
+        (!is_flat).then_some(WhyDrawing { points, shooter: self.shooter, is_from_side: true })
     }
 
     /// The lowest and highest coordinate in each direction.
@@ -185,21 +185,24 @@ fn colour(index: usize) -> &'static str {
     ["#0072b2", "#d55e00", "#009e73"][index % 3]
 }
 
-fn of_shot(shot: &Shot) -> Scene {
-    let point = |which: Which, letter, label| {
+fn of_shot(shot: &ShotExplanation) -> WhyDrawing {
+    let point = |which: PositionKind, letter, label| {
         let off = shot.place_of(which)?.off?;
         Some(Point { letter, label, along: off.ahead_units, across: off.right_units, up: off.up_units })
     };
-    let points: Vec<Point> =
-        [point(Which::Drawn, 'D', "drawn"), point(Which::Judged, 'J', "judged"), point(Which::Present, 'P', "present")]
-            .into_iter()
-            .flatten()
-            .collect();
+    let points: Vec<Point> = [
+        point(PositionKind::Drawn, 'D', "drawn"),
+        point(PositionKind::Judged, 'J', "judged"),
+        point(PositionKind::Present, 'P', "present"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let shooter = points.first().map(|first| (shot.shooter, first.along));
-    Scene { points, shooter, is_from_side: false }
+    WhyDrawing { points, shooter, is_from_side: false }
 }
 
-fn of_correction(correction: &Correction) -> Option<Scene> {
+fn of_correction(correction: &CorrectionExplanation) -> Option<WhyDrawing> {
     let off = |field: &str| {
         let error = correction.errors.iter().find(|error| error.field == field);
         error.map(|error| error.authoritative - error.predicted).filter(|off| off.is_finite())
@@ -211,7 +214,7 @@ fn of_correction(correction: &Correction) -> Option<Scene> {
     let predicted = Point { letter: 'A', label: "as predicted", along: 0.0, across: 0.0, up: Some(0.0) };
     let (along, across, up) = (x.unwrap_or(0.0), -y.unwrap_or(0.0), Some(off("origin.z").unwrap_or(0.0)));
     let came = Point { letter: 'B', label: "as it came", along, across, up };
-    Some(Scene { points: vec![predicted, came], shooter: None, is_from_side: false })
+    Some(WhyDrawing { points: vec![predicted, came], shooter: None, is_from_side: false })
 }
 
 fn wrapped(text: &str, width: usize) -> Vec<String> {

@@ -7,17 +7,17 @@ use hitreg_log::stats::Spread;
 
 /// Rows of named columns. Serializes as a list of rows, each a map from column to value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct SweepTable {
     /// The names of the columns: the varied settings, then the figures with their units.
     pub columns: Vec<String>,
     /// Rows with one cell for each column.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<SweepCell>>,
 }
 
 /// One value.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
-pub enum Cell {
+pub enum SweepCell {
     /// A setting's value.
     Text(String),
     /// A count.
@@ -28,9 +28,9 @@ pub enum Cell {
     None,
 }
 
-impl Serialize for Table {
+impl Serialize for SweepTable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct RowOf<'a>(&'a [String], &'a [Cell]);
+        struct RowOf<'a>(&'a [String], &'a [SweepCell]);
         impl Serialize for RowOf<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut map = serializer.serialize_map(Some(self.0.len()))?;
@@ -48,14 +48,14 @@ impl Serialize for Table {
     }
 }
 
-impl Table {
+impl SweepTable {
     /// Formats the table as CSV (RFC 4180), with a header line. An unmeasured value is an empty cell.
     pub fn to_csv(&self) -> String {
-        let text = |cell: &Cell| match cell {
-            Cell::Text(text) => text.clone(),
-            Cell::Count(count) => count.to_string(),
-            Cell::Number(number) => number.to_string(),
-            Cell::None => String::new(),
+        let text = |cell: &SweepCell| match cell {
+            SweepCell::Text(text) => text.clone(),
+            SweepCell::Count(count) => count.to_string(),
+            SweepCell::Number(number) => number.to_string(),
+            SweepCell::None => String::new(),
         };
         let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
         let rows = self.rows.iter().map(|row| row.iter().map(text).collect());
@@ -68,13 +68,13 @@ impl Table {
 
 impl Sweep {
     /// The table of all figures, with one column for each figure.
-    pub fn table(&self) -> Table {
+    pub fn table(&self) -> SweepTable {
         let row = |row: &super::Row| {
-            let values = row.values.iter().cloned().map(Cell::Text);
-            let what_if = std::iter::once(Cell::Text(self.what_if.name().to_owned()));
+            let values = row.values.iter().cloned().map(SweepCell::Text);
+            let what_if = std::iter::once(SweepCell::Text(self.what_if.name().to_owned()));
             values.chain(what_if).chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
         };
-        Table {
+        SweepTable {
             columns: self.keys.iter().cloned().chain(["what_if".to_owned()]).chain(figure_names()).collect(),
             rows: self.rows.iter().map(row).collect(),
         }
@@ -86,17 +86,17 @@ pub fn figure_names() -> Vec<String> {
     figures(&Figures::default()).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-fn figures(f: &Figures) -> Vec<(&'static str, Cell)> {
-    let count = |count: Option<u64>| count.map_or(Cell::None, Cell::Count);
-    let number = |number: Option<f64>| number.map_or(Cell::None, Cell::Number);
+fn figures(f: &Figures) -> Vec<(&'static str, SweepCell)> {
+    let count = |count: Option<u64>| count.map_or(SweepCell::None, SweepCell::Count);
+    let number = |number: Option<f64>| number.map_or(SweepCell::None, SweepCell::Number);
     // The shortest decimal of a 32-bit float, so that 0.1 is not written as 0.10000000149011612.
     let short = |value: f32| value.to_string().parse().ok();
     let part = |spread: Option<Spread>, part: fn(Spread) -> f32| number(spread.and_then(|s| short(part(s))));
     let (view, ms, units) = (f.view_error_units, f.in_cover_ms, f.in_cover_units);
     vec![
-        ("usercmds", Cell::Count(f.usercmds)),
-        ("shots", Cell::Count(f.shots)),
-        ("hits", Cell::Count(f.hits)),
+        ("usercmds", SweepCell::Count(f.usercmds)),
+        ("shots", SweepCell::Count(f.shots)),
+        ("hits", SweepCell::Count(f.hits)),
         ("hit_share", number((f.shots > 0).then(|| f.hits as f64 / f.shots as f64))),
         ("hit_share_ci95", number(f.hit_share_ci95)),
         ("missed_on_target", count(f.missed_on_target)),
@@ -108,8 +108,8 @@ fn figures(f: &Figures) -> Vec<(&'static str, Cell)> {
         ("in_cover_ms_max", part(ms, |s| s.max)),
         ("in_cover_units_p50", part(units, |s| s.p50)),
         ("in_cover_units_max", part(units, |s| s.max)),
-        ("predictions_checked", Cell::Count(f.checked)),
-        ("corrections", Cell::Count(f.corrections)),
+        ("predictions_checked", SweepCell::Count(f.checked)),
+        ("corrections", SweepCell::Count(f.corrections)),
         ("correction_units_p50", part(f.correction_units, |s| s.p50)),
         ("correction_units_p95", part(f.correction_units, |s| s.p95)),
         ("correction_units_max", part(f.correction_units, |s| s.max)),

@@ -12,7 +12,7 @@ const NEAR: Micros = Micros::from_s(10);
 
 /// The shot or correction to explain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum WhyQuery {
     /// A shot by name.
     Shot(ShotName),
     /// The shot that the server judged nearest to a time.
@@ -50,7 +50,7 @@ impl serde::Serialize for ShotName {
 
 /// Why a shot or correction was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotThere {
+pub enum WhyError {
     /// The trace has no shots.
     #[error("there is no shot in it: only a closed-loop replay, or a build that judges, has some")]
     NoShots,
@@ -133,7 +133,7 @@ pub fn player(text: &str) -> Result<u32, String> {
 
 impl ShotName {
     /// The row of this shot in the `shots` table.
-    pub(super) fn row(self, trace: &Trace) -> Result<usize, NotThere> {
+    pub(super) fn row(self, trace: &Trace) -> Result<usize, WhyError> {
         let shots = shots::Columns::of(trace);
         let mut of_shooter = rows_of(&shots, Some(self.shooter))?;
         let is_asked = |row: &usize| {
@@ -150,39 +150,39 @@ impl ShotName {
             nearest.sort_unstable();
             nearest.dedup();
             let nearest = nearest.iter().map(|command| format!("p{}#{command}", self.shooter)).collect();
-            NotThere::NoShot { asked: self.to_string(), nearest }
+            WhyError::NoShot { asked: self.to_string(), nearest }
         })
     }
 }
 
 /// The row of the shot that was judged nearest to a time. For a projectile, this is its launch.
-pub(super) fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<usize, NotThere> {
+pub(super) fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<usize, WhyError> {
     let shots = shots::Columns::of(trace);
     let rows = rows_of(&shots, player)?;
     let off = |row: &usize| {
         let at = super::cell(shots.at_us, *row);
         (at.map_or(u64::MAX, |at| at.abs_diff(at_us)), super::cell(shots.impact, *row), *row)
     };
-    let row = rows.into_iter().min_by_key(off).ok_or(NotThere::NoShots)?;
+    let row = rows.into_iter().min_by_key(off).ok_or(WhyError::NoShots)?;
     let cells = [shots.shooter, shots.command].map(|column| super::cell(column, row));
     if let ([Some(shooter), Some(command)], Some(at)) = (cells, super::cell(shots.at_us, row))
         && at.abs_diff(at_us) > NEAR.0.unsigned_abs()
     {
         let nearest = ShotName { shooter, command, index: None };
-        return Err(NotThere::NotNear { asked: Micros(at_us), nearest, at: Micros(at) });
+        return Err(WhyError::NotNear { asked: Micros(at_us), nearest, at: Micros(at) });
     }
     Ok(row)
 }
 
-fn rows_of(shots: &shots::Columns<'_>, player: Option<u32>) -> Result<Vec<usize>, NotThere> {
+fn rows_of(shots: &shots::Columns<'_>, player: Option<u32>) -> Result<Vec<usize>, WhyError> {
     let rows = (0..shots.shooter.len()).filter(|row| player.is_none_or(|player| shots.shooter[*row] == player));
     let rows: Vec<usize> = rows.collect();
     match (rows.is_empty(), player) {
         (false, _) => Ok(rows),
         (true, Some(player)) if !shots.shooter.is_empty() => {
             let shooters: BTreeSet<u32> = shots.shooter.iter().copied().collect();
-            Err(NotThere::NoShooter { player, shooters: shooters.iter().map(|player| format!("p{player}")).collect() })
+            Err(WhyError::NoShooter { player, shooters: shooters.iter().map(|player| format!("p{player}")).collect() })
         }
-        (true, _) => Err(NotThere::NoShots),
+        (true, _) => Err(WhyError::NoShots),
     }
 }

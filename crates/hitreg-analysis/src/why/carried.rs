@@ -3,13 +3,13 @@
 
 use serde::Serialize;
 
-use super::Shot;
+use super::ShotExplanation;
 use hitreg_log::record::{Fates, PlayerRecords, Session, SnapshotRecord};
 use hitreg_log::units::{EntityId, Micros};
 
 /// The packets that carried a usercmd.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Carried {
+pub struct UsercmdPath {
     /// The time at which the first packet with the usercmd was sent.
     pub sent_us: i64,
     /// The time at which the first of them arrived; `None` if none did or arrivals were not recorded.
@@ -24,16 +24,16 @@ pub struct Carried {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DrawnFrom {
     /// The last snapshot at or before the drawn time.
-    pub before: Received,
+    pub before: ReceivedSnapshot,
     /// The first snapshot after the drawn time; `None` if the client did not have one yet.
-    pub after: Option<Received>,
+    pub after: Option<ReceivedSnapshot>,
     /// The drawn time as a fraction of the time between both snapshots, from 0 to 1.
     pub fraction: Option<f32>,
 }
 
 /// A snapshot that the client had received.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Received {
+pub struct ReceivedSnapshot {
     /// Its sequence number.
     pub seq: u32,
     /// The tick whose state it contains.
@@ -42,7 +42,7 @@ pub struct Received {
     pub server_time_us: i64,
 }
 
-impl Shot {
+impl ShotExplanation {
     /// Adds the log's data. The trace must be a replay under the log's own settings.
     pub fn know_log(&mut self, session: &Session) {
         let Some(records) = session.players.get(self.shooter as usize) else { return };
@@ -66,7 +66,7 @@ impl Shot {
                 after = after.into_iter().chain([snapshot]).min_by_key(|snapshot| snapshot.server_time);
             }
         }
-        let [before, after] = [before, after].map(|snapshot| snapshot.map(Received::of));
+        let [before, after] = [before, after].map(|snapshot| snapshot.map(ReceivedSnapshot::of));
         let before = before?;
         let span =
             after.map(|after| after.server_time_us.saturating_sub(before.server_time_us)).filter(|span| *span > 0);
@@ -75,19 +75,19 @@ impl Shot {
     }
 }
 
-impl Received {
-    fn of(snapshot: &SnapshotRecord) -> Received {
-        Received { seq: snapshot.seq.0, tick: snapshot.tick.0, server_time_us: snapshot.server_time.0 }
+impl ReceivedSnapshot {
+    fn of(snapshot: &SnapshotRecord) -> ReceivedSnapshot {
+        ReceivedSnapshot { seq: snapshot.seq.0, tick: snapshot.tick.0, server_time_us: snapshot.server_time.0 }
     }
 }
 
-fn carried(records: &PlayerRecords, command: u32) -> Option<Carried> {
+fn carried(records: &PlayerRecords, command: u32) -> Option<UsercmdPath> {
     let fates = Fates::new(&records.reached);
     let carries = |newest: u32, count: u8| newest >= command && newest - command < u32::from(count);
     let with = records.sent.iter().filter(|packet| carries(packet.newest.0, packet.count));
     let with: Vec<_> = with.collect();
     let arrived_us = with.iter().filter_map(|packet| fates.of(packet.number).next()).map(|at| at.0).min();
-    Some(Carried {
+    Some(UsercmdPath {
         sent_us: with.iter().map(|packet| packet.at.0).min()?,
         arrived_us,
         is_lost: arrived_us.is_none() && !records.reached.is_empty(),

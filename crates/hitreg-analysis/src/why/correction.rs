@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::asked::NotThere;
-use super::{Reader, cell, measure};
+use super::asked::WhyError;
+use super::{TraceRows, cell, measure};
 use hitreg_log::trace::schema::{corrections, errors, frames};
-use hitreg_log::trace::{Data, Trace};
+use hitreg_log::trace::{ColumnData, Trace};
 
 /// An ack whose state differed from the predicted state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Correction {
+pub struct CorrectionExplanation {
     /// The corrected player.
     pub player: u32,
     /// The number of the correction among the player's, from 1.
@@ -58,37 +58,39 @@ pub struct FieldError {
     pub authoritative: f32,
 }
 
-impl Correction {
-    pub(super) fn find(reader: &Reader<'_>, player: u32, number: u32) -> Result<Correction, NotThere> {
+impl CorrectionExplanation {
+    pub(super) fn find(reader: &TraceRows<'_>, player: u32, number: u32) -> Result<CorrectionExplanation, WhyError> {
         let corrected = corrected(reader.trace);
         let of_player = corrected.get(&player).map_or(&[][..], Vec::as_slice);
         let found = (number as usize).checked_sub(1).and_then(|index| of_player.get(index));
-        let row = found.copied().ok_or_else(|| NotThere::NoCorrection {
+        let row = found.copied().ok_or_else(|| WhyError::NoCorrection {
             player,
             number,
             count: of_player.len(),
             players: corrected.iter().map(|(player, rows)| format!("p{player} ({})", rows.len())).collect(),
         })?;
-        Ok(Correction { number, of: of_player.len(), ..Correction::read(reader, row) })
+        Ok(CorrectionExplanation { number, of: of_player.len(), ..CorrectionExplanation::read(reader, row) })
     }
 
-    pub(super) fn all(reader: &Reader<'_>) -> Vec<Correction> {
+    pub(super) fn all(reader: &TraceRows<'_>) -> Vec<CorrectionExplanation> {
         let of_player = |rows: Vec<usize>| {
             let of = rows.len();
             let numbered = (1..).zip(rows);
-            numbered.map(|(number, row)| Correction { number, of, ..Correction::read(reader, row) }).collect()
+            numbered
+                .map(|(number, row)| CorrectionExplanation { number, of, ..CorrectionExplanation::read(reader, row) })
+                .collect()
         };
-        let by_player: Vec<Vec<Correction>> = corrected(reader.trace).into_values().map(of_player).collect();
+        let by_player: Vec<Vec<CorrectionExplanation>> = corrected(reader.trace).into_values().map(of_player).collect();
         by_player.into_iter().flatten().collect()
     }
 
-    fn read(reader: &Reader<'_>, row: usize) -> Correction {
+    fn read(reader: &TraceRows<'_>, row: usize) -> CorrectionExplanation {
         let table = corrections::Columns::of(reader.trace);
         let [player, command] = [table.player, table.command].map(|column| cell(column, row).unwrap_or_default());
         let frames = frames::Columns::of(reader.trace);
         let made = reader.frames.at([player, 0], command).next();
         let errors = errors_of(reader, player, command);
-        Correction {
+        CorrectionExplanation {
             player,
             number: 0,
             of: 0,
@@ -119,13 +121,13 @@ pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Opt
     errors.iter().all(is_it).then_some(fields)
 }
 
-fn written(data: &Data, row: usize) -> Option<String> {
+fn written(data: &ColumnData, row: usize) -> Option<String> {
     Some(match data {
-        Data::U32(values) => values.get(row)?.to_string(),
-        Data::U64(values) => values.get(row)?.to_string(),
-        Data::I64(values) => values.get(row)?.to_string(),
-        Data::F32(values) => values.get(row)?.to_string(),
-        Data::Name { names, codes } => names.get(*codes.get(row)? as usize)?.clone(),
+        ColumnData::U32(values) => values.get(row)?.to_string(),
+        ColumnData::U64(values) => values.get(row)?.to_string(),
+        ColumnData::I64(values) => values.get(row)?.to_string(),
+        ColumnData::F32(values) => values.get(row)?.to_string(),
+        ColumnData::Name { names, codes } => names.get(*codes.get(row)? as usize)?.clone(),
     })
 }
 
@@ -141,7 +143,7 @@ fn corrected(trace: &Trace) -> BTreeMap<u32, Vec<usize>> {
     corrected
 }
 
-fn errors_of(reader: &Reader<'_>, player: u32, command: u32) -> Vec<FieldError> {
+fn errors_of(reader: &TraceRows<'_>, player: u32, command: u32) -> Vec<FieldError> {
     let errors = errors::Columns::of(reader.trace);
     let error = |row| FieldError {
         field: errors.field.get(row).to_owned(),

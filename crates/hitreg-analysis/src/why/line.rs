@@ -9,7 +9,7 @@ use hitreg_log::trace::schema::frames;
 
 /// The shooter's position and view direction on its own screen. Pellets spread around this line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct AimLine {
     /// The shooter's eye position; its origin if the eye height is unknown.
     pub from: [f32; 3],
     /// Pitch in degrees; down is positive.
@@ -22,7 +22,7 @@ pub struct Line {
 
 /// A position relative to an aim line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Off {
+pub struct LineOffset {
     /// Distance ahead along the line, in units.
     pub ahead_units: f32,
     /// Distance to the right of the line, in units.
@@ -33,15 +33,15 @@ pub struct Off {
     pub distance_units: f32,
 }
 
-impl Line {
+impl AimLine {
     /// The aim line of the usercmd in a row of the `frames` table.
-    pub(super) fn of(frames: &Table, row: usize) -> Option<Line> {
+    pub(super) fn of(frames: &Table, row: usize) -> Option<AimLine> {
         let columns = frames::Columns::read(frames);
         let own = |name: &str| measure(frames.f32s(&format!("own.{name}")), row);
         let [x, y] = [own("origin.x")?, own("origin.y")?];
         let has_body = super::cell(columns.has_body, row).is_none_or(|has_body| has_body == 1);
         let eyes = own("origin.z").zip(own("view_ofs_z")).map(|(z, height)| z + height);
-        has_body.then_some(Line {
+        has_body.then_some(AimLine {
             from: [x, y, eyes.or(own("origin.z")).unwrap_or(0.0)],
             pitch: measure(columns.pitch, row)?,
             yaw: measure(columns.yaw, row)?,
@@ -50,7 +50,7 @@ impl Line {
     }
 
     /// The offset of a position from this line.
-    pub fn off(&self, place: [f32; 3]) -> Off {
+    pub fn off(&self, place: [f32; 3]) -> LineOffset {
         let (sin_yaw, cos_yaw) = libm::sincosf(self.yaw.to_radians());
         let (sin_pitch, cos_pitch) = libm::sincosf(if self.has_height { self.pitch.to_radians() } else { 0.0 });
         let forward = Vec3::new(cos_pitch * cos_yaw, cos_pitch * sin_yaw, -sin_pitch);
@@ -59,11 +59,11 @@ impl Line {
         let to = Vec3::from(place) - Vec3::from(self.from);
         let (right_units, up_units) = (to.dot(right), self.has_height.then(|| to.dot(up)));
         let distance_units = libm::hypotf(right_units, up_units.unwrap_or(0.0));
-        Off { ahead_units: to.dot(forward), right_units, up_units, distance_units }
+        LineOffset { ahead_units: to.dot(forward), right_units, up_units, distance_units }
     }
 }
 
-impl Off {
+impl LineOffset {
     /// The side of the line on which the position is: `left` or `right`.
     pub fn side(&self) -> &'static str {
         if self.right_units < 0.0 { "left" } else { "right" }

@@ -4,15 +4,15 @@
 use glam::Vec3;
 use serde::Serialize;
 
-use super::line::{Line, Off};
-use super::{Reader, cell, measure};
+use super::line::{AimLine, LineOffset};
+use super::{TraceRows, cell, measure};
 use hitreg_log::trace::schema::{bodies, views};
 use hitreg_log::trace::{Table, Trace};
 
 /// One of the three positions of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Which {
+pub enum PositionKind {
     /// On the shooter's screen.
     Drawn,
     /// Where the server judged it, after the rewind.
@@ -23,49 +23,49 @@ pub enum Which {
 
 /// One of the target's positions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Place {
+pub struct TargetPosition {
     /// Which of the three positions this is.
-    pub which: Which,
+    pub which: PositionKind,
     /// The server time of the position, in microseconds.
     pub at_us: Option<i64>,
     /// The position; `None` if the tables lack it.
     pub origin: Option<[f32; 3]>,
     /// The offset from the shot's aim line.
-    pub off: Option<Off>,
+    pub off: Option<LineOffset>,
     /// The table from which the position was read, or how it was derived.
     pub known_by: &'static str,
 }
 
-impl Which {
+impl PositionKind {
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Which::Drawn => "drawn",
-            Which::Judged => "judged",
-            Which::Present => "present",
+            PositionKind::Drawn => "drawn",
+            PositionKind::Judged => "judged",
+            PositionKind::Present => "present",
         }
     }
 }
 
-impl Place {
-    pub(super) fn unknown(which: Which, at_us: Option<i64>) -> Place {
-        Place { which, at_us, origin: None, off: None, known_by: "not known" }
+impl TargetPosition {
+    pub(super) fn unknown(which: PositionKind, at_us: Option<i64>) -> TargetPosition {
+        TargetPosition { which, at_us, origin: None, off: None, known_by: "not known" }
     }
 
     pub(super) fn of(
-        which: Which,
+        which: PositionKind,
         at_us: Option<i64>,
         origin: Vec3,
-        line: Option<&Line>,
+        line: Option<&AimLine>,
         known_by: &'static str,
-    ) -> Place {
+    ) -> TargetPosition {
         let origin = origin.to_array();
-        Place { which, at_us, origin: Some(origin), off: line.map(|line| line.off(origin)), known_by }
+        TargetPosition { which, at_us, origin: Some(origin), off: line.map(|line| line.off(origin)), known_by }
     }
 }
 
 /// The position of an entity in the `bodies` table, after a tick.
-pub(super) fn body(reader: &Reader<'_>, tick: u32, entity: u32) -> Option<Vec3> {
+pub(super) fn body(reader: &TraceRows<'_>, tick: u32, entity: u32) -> Option<Vec3> {
     origin(reader.trace.table(bodies::NAME)?, reader.bodies.at([entity, 0], tick).next()?)
 }
 
@@ -75,7 +75,7 @@ fn origin(table: &Table, row: usize) -> Option<Vec3> {
 }
 
 /// The row of the `views` table with an entity's view in the frame of a usercmd.
-pub(super) fn view(reader: &Reader<'_>, player: u32, command: u32, entity: u32) -> Option<usize> {
+pub(super) fn view(reader: &TraceRows<'_>, player: u32, command: u32, entity: u32) -> Option<usize> {
     reader.views.at([player, entity], command).next()
 }
 
@@ -87,7 +87,7 @@ pub(super) fn drawn(trace: &Trace, row: usize) -> Option<Vec3> {
 
 /// Where a player's client drew an entity at a server time, interpolated between its frames. The server rewinds targets
 /// to the same position, because it uses the same snapshots.
-pub(super) fn drawn_at(reader: &Reader<'_>, player: u32, entity: u32, at_us: i64) -> Option<Vec3> {
+pub(super) fn drawn_at(reader: &TraceRows<'_>, player: u32, entity: u32, at_us: i64) -> Option<Vec3> {
     let trace = reader.trace;
     let views = views::Columns::of(trace);
     let [mut before, mut after]: [Option<(i64, usize)>; 2] = [None, None];

@@ -1,12 +1,12 @@
 //! An index of a trace's rows, to explain many shots and corrections of it.
 
-use super::{Correction, Shot};
+use super::{CorrectionExplanation, ShotExplanation};
 use hitreg_log::trace::schema::{bodies, errors, executed, frames, shots, views};
 use hitreg_log::trace::{Series, Trace};
 
 /// A trace, with indices of its tables.
 #[derive(Clone, Debug)]
-pub struct Reader<'t> {
+pub struct TraceRows<'t> {
     pub(super) trace: &'t Trace,
     /// Frames by player, in the order of usercmds.
     pub(super) frames: Series<'t>,
@@ -22,13 +22,13 @@ pub struct Reader<'t> {
     pub(super) views: Series<'t>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> TraceRows<'t> {
     /// Creates the indices of a trace.
-    pub fn new(trace: &'t Trace) -> Reader<'t> {
+    pub fn new(trace: &'t Trace) -> TraceRows<'t> {
         let (frames, executed) = (frames::Columns::of(trace), executed::Columns::of(trace));
         let (errors, shots) = (errors::Columns::of(trace), shots::Columns::of(trace));
         let (bodies, views) = (bodies::Columns::of(trace), views::Columns::of(trace));
-        Reader {
+        TraceRows {
             trace,
             frames: Series::of_one(frames.player, frames.command),
             executed: Series::of_one(executed.player, executed.command),
@@ -60,12 +60,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Explains the shot in a row of the `shots` table.
-    pub fn shot(&self, row: usize) -> Shot {
-        Shot::read(self, row)
+    pub fn shot(&self, row: usize) -> ShotExplanation {
+        ShotExplanation::read(self, row)
     }
 
     /// Explains all corrections, by player and in the order of the table.
-    pub fn corrections(&self) -> Vec<Correction> {
-        Correction::all(self)
+    pub fn corrections(&self) -> Vec<CorrectionExplanation> {
+        CorrectionExplanation::all(self)
     }
 }

@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-use super::line::Line;
-use super::places::{self, Place, Which};
-use super::{Carried, DrawnFrom, Reader, ShotName, cell, measure};
+use super::line::AimLine;
+use super::places::{self, PositionKind, TargetPosition};
+use super::{DrawnFrom, ShotName, TraceRows, UsercmdPath, cell, measure};
 use hitreg_log::trace::schema::{IMPACT, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{Names, Trace};
+use hitreg_log::trace::{NameColumn, Trace};
 
 /// Positions within this distance count as equal, in units. Rounding on different paths makes the bits differ.
 const SAME_UNITS: f32 = 0.01;
 
 /// A shot, or the impact of a projectile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Shot {
+pub struct ShotExplanation {
     /// The shooter.
     pub shooter: u32,
     /// The usercmd that fired.
@@ -25,21 +25,21 @@ pub struct Shot {
     /// The weapon.
     pub weapon: String,
     /// The client frame that made the usercmd.
-    pub made: Option<Made>,
+    pub made: Option<ClientFrame>,
     /// The result on the shooter's screen.
-    pub screen: Came,
+    pub screen: ShotResult,
     /// The result on the server.
-    pub server: Came,
+    pub server: ShotResult,
     /// How the server judged it; `None` if the server never did.
-    pub judged: Option<Judged>,
+    pub judged: Option<JudgedOutcome>,
     /// The result that the recorded server reported, if this shot is judged again.
     pub given: Option<GivenHit>,
     /// Whether only the recorded server reported this shot, and the replay has no shot to judge.
     pub is_reported: bool,
     /// The result of the projectile's impact, if this shot is its launch.
-    pub impact: Option<Came>,
+    pub impact: Option<ShotResult>,
     /// The aim line on the shooter's screen.
-    pub line: Option<Line>,
+    pub line: Option<AimLine>,
     /// The target: the player hit on the server, else the player hit on the screen, else the player drawn nearest to
     /// the line.
     pub about: Option<String>,
@@ -52,18 +52,18 @@ pub struct Shot {
     /// target.
     pub view_error_units: Option<f32>,
     /// The packets of the usercmd, from the log.
-    pub carried: Option<Carried>,
+    pub carried: Option<UsercmdPath>,
     /// How the client drew the target.
-    pub drawn: Option<Drawn>,
+    pub drawn: Option<DrawnTarget>,
     /// The snapshots between which the client drew the target, from the log.
     pub drawn_from: Option<DrawnFrom>,
     /// The positions of the target: drawn, judged, present.
-    pub places: Vec<Place>,
+    pub places: Vec<TargetPosition>,
 }
 
 /// The client frame of a usercmd.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Made {
+pub struct ClientFrame {
     /// The session time of the frame, in microseconds.
     pub at_us: Option<i64>,
     /// The server time that the client's clock showed, in microseconds.
@@ -74,7 +74,7 @@ pub struct Made {
 
 /// The result of a shot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Came {
+pub struct ShotResult {
     /// `hit`, or the reason for the miss; empty if the trace does not say.
     pub reason: String,
     /// The player that was hit.
@@ -87,7 +87,7 @@ pub struct Came {
 
 /// How the server judged a shot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judged {
+pub struct JudgedOutcome {
     /// The session time of the judgement, in microseconds.
     pub at_us: Option<i64>,
     /// The tick of the judgement.
@@ -119,7 +119,7 @@ pub struct GivenHit {
 
 /// How the client drew a target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Drawn {
+pub struct DrawnTarget {
     /// The server time of the drawn position, in microseconds.
     pub at_us: Option<i64>,
     /// The age of the drawn position at the time of the frame, in microseconds.
@@ -131,18 +131,18 @@ pub struct Drawn {
 }
 
 /// A name from a column; `None` for `none` and the empty name.
-fn named(names: Names<'_>, row: usize) -> Option<String> {
+fn named(names: NameColumn<'_>, row: usize) -> Option<String> {
     Some(names.get(row)).filter(|name| !matches!(*name, "" | "none")).map(str::to_owned)
 }
 
-impl Shot {
+impl ShotExplanation {
     /// The name of the shot in commands and reports.
     pub fn name(&self) -> ShotName {
         let index = Some(self.index).filter(|index| *index > 0);
         ShotName { shooter: self.shooter, command: self.command, index }
     }
 
-    pub(super) fn read(reader: &Reader<'_>, row: usize) -> Shot {
+    pub(super) fn read(reader: &TraceRows<'_>, row: usize) -> ShotExplanation {
         let trace = reader.trace;
         let shots = shots::Columns::of(trace);
         let [shooter, command, index] =
@@ -159,7 +159,7 @@ impl Shot {
         let about = server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone());
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // An impact has no aim; the line belongs to its launch.
-        let line = frame.filter(|_| !is_impact).and_then(|row| Line::of(trace.table(frames::NAME)?, row));
+        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(trace.table(frames::NAME)?, row));
         let given = shots.given_target.iter().nth(row).map(|_| GivenHit {
             target: named(shots.given_target, row),
             damage: measure(shots.given_damage, row),
@@ -170,7 +170,7 @@ impl Shot {
         let is_rejudged = is_rewound || named(shots.present_target, row).is_some();
         let is_without_shot = |given: &GivenHit| given.target.is_some() && given.off_units.is_none();
         let is_reported = !is_impact && !is_rejudged && given.as_ref().is_some_and(is_without_shot);
-        let mut shot = Shot {
+        let mut shot = ShotExplanation {
             shooter,
             command,
             index,
@@ -200,14 +200,14 @@ impl Shot {
     }
 
     /// Adds how the client drew the target, and the target's positions.
-    fn place(&mut self, reader: &Reader<'_>, entity: u32) {
+    fn place(&mut self, reader: &TraceRows<'_>, entity: u32) {
         let trace = reader.trace;
         let views = views::Columns::of(trace);
         let view = places::view(reader, self.shooter, self.command, entity);
         let frame_us = self.made.and_then(|made| made.at_us);
         self.drawn = view.map(|row| {
             let at_us = cell(views.drawn_at_us, row);
-            Drawn {
+            DrawnTarget {
                 at_us,
                 age_us: frame_us.zip(at_us).map(|(frame, drawn)| frame.saturating_sub(drawn)),
                 how: views.how.get(row).to_owned(),
@@ -218,8 +218,8 @@ impl Shot {
         let drawn = view.and_then(|row| places::drawn(trace, row));
         let line = self.line;
         let place = |which, at_us, origin: Option<_>, known_by| match origin {
-            Some(origin) => Place::of(which, at_us, origin, line.as_ref(), known_by),
-            None => Place::unknown(which, at_us),
+            Some(origin) => TargetPosition::of(which, at_us, origin, line.as_ref(), known_by),
+            None => TargetPosition::unknown(which, at_us),
         };
         let judged = self.judged.clone();
         let tick = judged.as_ref().and_then(|judged| judged.tick);
@@ -246,30 +246,30 @@ impl Shot {
             (between.filter(|origin| fits(origin, 0.5)), "views, near")
         };
         self.places = vec![
-            place(Which::Drawn, drawn_us, drawn, "views"),
-            place(Which::Judged, judged_us, judged, known_by),
-            place(Which::Present, present_us, present, "bodies"),
+            place(PositionKind::Drawn, drawn_us, drawn, "views"),
+            place(PositionKind::Judged, judged_us, judged, known_by),
+            place(PositionKind::Present, present_us, present, "bodies"),
         ];
     }
 
     /// One of the three positions of the target.
-    pub fn place_of(&self, which: Which) -> Option<&Place> {
+    pub fn place_of(&self, which: PositionKind) -> Option<&TargetPosition> {
         self.places.iter().find(|place| place.which == which)
     }
 }
 
-fn made(trace: &Trace, row: usize) -> Made {
+fn made(trace: &Trace, row: usize) -> ClientFrame {
     let frames = frames::Columns::of(trace);
-    Made {
+    ClientFrame {
         at_us: cell(frames.at_us, row),
         server_time_us: cell(frames.server_time_us, row),
         lerp_msec: cell(frames.lerp_msec, row),
     }
 }
 
-pub(super) fn came([reason, target, hitgroup]: [Names<'_>; 3], damage: &[i64], row: usize) -> Came {
+pub(super) fn came([reason, target, hitgroup]: [NameColumn<'_>; 3], damage: &[i64], row: usize) -> ShotResult {
     let target = named(target, row);
-    Came {
+    ShotResult {
         reason: reason.get(row).to_owned(),
         hitgroup: named(hitgroup, row),
         damage: cell(damage, row).filter(|_| target.is_some()),
@@ -277,14 +277,14 @@ pub(super) fn came([reason, target, hitgroup]: [Names<'_>; 3], damage: &[i64], r
     }
 }
 
-fn impact(reader: &Reader<'_>, shooter: u32, command: u32) -> Option<Came> {
+fn impact(reader: &TraceRows<'_>, shooter: u32, command: u32) -> Option<ShotResult> {
     let shots = shots::Columns::of(reader.trace);
     let row = reader.shots.at([shooter, 0], command).find(|row| cell(shots.impact, *row) == Some(1))?;
     Some(came([shots.reason, shots.target, shots.hitgroup], shots.damage, row))
 }
 
 /// How the server judged a shot. The rewind of a shot that a recorded server only reported is unknown.
-fn judged(reader: &Reader<'_>, row: usize, is_reported: bool) -> Judged {
+fn judged(reader: &TraceRows<'_>, row: usize, is_reported: bool) -> JudgedOutcome {
     let trace = reader.trace;
     let shots = shots::Columns::of(trace);
     let executed = executed::Columns::of(trace);
@@ -296,7 +296,7 @@ fn judged(reader: &Reader<'_>, row: usize, is_reported: bool) -> Judged {
         let place = ticks.tick.iter().position(|known| Some(*known) == tick)?;
         cell(ticks.at_us, place)
     };
-    Judged {
+    JudgedOutcome {
         at_us: cell(shots.at_us, row).or_else(tick_us),
         tick,
         ran: ran.and_then(|ran| Some((cell(executed.tick, ran)?, executed.how.get(ran).to_owned()))),

@@ -31,14 +31,14 @@ pub(crate) struct Foe {
 
 /// The attention of a bot.
 #[derive(Clone, Debug)]
-pub(crate) struct Eyes {
+pub(crate) struct BotAttention {
     reaction: Micros,
     foe: Option<Foe>,
 }
 
-impl Eyes {
-    pub(crate) fn new(rng: &mut Rng) -> Eyes {
-        Eyes { reaction: Micros::from_ms(160 + rng.below(140) as i64), foe: None }
+impl BotAttention {
+    pub(crate) fn new(rng: &mut Rng) -> BotAttention {
+        BotAttention { reaction: Micros::from_ms(160 + rng.below(140) as i64), foe: None }
     }
 
     pub(crate) fn forget(&mut self) {

@@ -32,7 +32,7 @@ struct Skill {
 
 /// One bot's aim.
 #[derive(Clone, Debug)]
-pub(crate) struct Hand {
+pub(crate) struct BotAim {
     skill: Skill,
     /// Pitch and yaw in degrees, before rounding to the steps of the wire format.
     view: Vec2,
@@ -41,14 +41,14 @@ pub(crate) struct Hand {
     flicks: bool,
 }
 
-impl Hand {
-    pub(crate) fn new(rng: &mut Rng) -> Hand {
+impl BotAim {
+    pub(crate) fn new(rng: &mut Rng) -> BotAim {
         let skill = Skill {
             gain: 9.0 + 7.0 * rng.unit_f32(),
             tremble_deg: 0.5 + 0.9 * rng.unit_f32(),
             flick_error: 0.1 + 0.2 * rng.unit_f32(),
         };
-        Hand { skill, view: Vec2::ZERO, tremble: Vec2::ZERO, flick_gain: 1.0, flicks: false }
+        BotAim { skill, view: Vec2::ZERO, tremble: Vec2::ZERO, flick_gain: 1.0, flicks: false }
     }
 
     /// Adopts the body's view, after a teleport or respawn.
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn a_hand_gets_there_in_human_time_and_stays_near() {
         let mut rng = Rng::new(Seed(1), 1);
-        let mut hand = Hand::new(&mut rng);
+        let mut hand = BotAim::new(&mut rng);
         let wanted = Vec2::new(-5.0, 90.0);
-        let after = |hand: &mut Hand, ms: u32, rng: &mut Rng| {
+        let after = |hand: &mut BotAim, ms: u32, rng: &mut Rng| {
             (0..ms / 10).map(|_| hand.turn(wanted, true, 10, rng)).last().unwrap_or_default()
         };
         assert!(after(&mut hand, 50, &mut rng) > 20.0, "nobody turns that fast");

@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::super::body::ArenaBody;
 use super::super::rules::ArenaRules;
 use super::super::solid::{Hull, Solid};
-use super::routes::{Routes, Way, has_arrived, yaw_towards};
+use super::routes::{RouteEdge, Routes, has_arrived, yaw_towards};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::Micros;
 use hitreg_log::usercmd::buttons;
@@ -27,8 +27,8 @@ pub(crate) struct Stride {
 
 /// A bot's route and its progress.
 #[derive(Clone, Debug)]
-pub(crate) struct Legs {
-    path: Vec<Way>,
+pub(crate) struct BotPath {
+    path: Vec<RouteEdge>,
     /// The number of path segments already walked.
     done: usize,
     checked: (Micros, Vec3),
@@ -39,9 +39,9 @@ pub(crate) struct Legs {
     jump_until: Micros,
 }
 
-impl Legs {
-    pub(crate) fn new() -> Legs {
-        Legs {
+impl BotPath {
+    pub(crate) fn new() -> BotPath {
+        BotPath {
             path: Vec::new(),
             done: 0,
             checked: (Micros::ZERO, Vec3::ZERO),
@@ -72,7 +72,7 @@ impl Legs {
     pub(crate) fn set_out(&mut self, rules: &ArenaRules, routes: &Routes, from: Vec3, place: usize) {
         let start = routes.nearest(&rules.map, from);
         self.path = routes.path(start, place);
-        let first = Way { to: start, walk_to: routes.places()[start], ducked: false, time_ms: 0 };
+        let first = RouteEdge { to: start, walk_to: routes.places()[start], ducked: false, time_ms: 0 };
         self.path.insert(0, first);
         self.done = 0;
         self.times_stuck = 0;

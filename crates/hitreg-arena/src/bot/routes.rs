@@ -30,12 +30,12 @@ const TRIAL_MSEC: u8 = 16;
 #[derive(Clone, Debug)]
 pub struct Routes {
     places: Vec<Vec3>,
-    ways: Vec<Vec<Way>>,
+    ways: Vec<Vec<RouteEdge>>,
 }
 
 /// A straight way from one place to another, or into a teleporter that leads there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct RouteEdge {
     pub(crate) to: usize,
     /// The point to walk to, in units.
     pub(crate) walk_to: Vec3,
@@ -72,8 +72,8 @@ impl Routes {
     }
 
     /// Returns the quickest path between two places (Dijkstra 1959); empty when there is none.
-    pub(crate) fn path(&self, from: usize, to: usize) -> Vec<Way> {
-        let mut best: Vec<Option<(u32, usize, Way)>> = vec![None; self.places.len()];
+    pub(crate) fn path(&self, from: usize, to: usize) -> Vec<RouteEdge> {
+        let mut best: Vec<Option<(u32, usize, RouteEdge)>> = vec![None; self.places.len()];
         let mut open = BinaryHeap::from([(std::cmp::Reverse(0_u32), from)]);
         while let Some((std::cmp::Reverse(time_ms), at)) = open.pop() {
             if at == to {
@@ -101,13 +101,13 @@ impl Routes {
     }
 }
 
-fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<Way> {
+fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<RouteEdge> {
     let start = places[from];
     let mut near: Vec<usize> =
         (0..places.len()).filter(|&to| to != from && places[to].distance(start) < LONGEST_UNITS).collect();
     near.sort_by(|&a, &b| places[a].distance(start).total_cmp(&places[b].distance(start)).then(a.cmp(&b)));
     near.truncate(NEIGHBOURS);
-    let mut ways: Vec<Way> = near.iter().filter_map(|&to| way_between(rules, start, places[to], to)).collect();
+    let mut ways: Vec<RouteEdge> = near.iter().filter_map(|&to| way_between(rules, start, places[to], to)).collect();
     for teleporter in rules.map.teleporters() {
         let middle = (teleporter.min + teleporter.max) * 0.5;
         let door = Vec3::new(middle.x, middle.y, start.z);
@@ -125,12 +125,13 @@ fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<Way> {
 
 /// Returns the way of a player who walks straight to a place, upright or else ducked; `None` when the player does not
 /// arrive.
-fn way_between(rules: &ArenaRules, start: Vec3, goal: Vec3, to: usize) -> Option<Way> {
-    let upright = walk(rules, start, goal, false).map(|time_ms| Way { to, walk_to: goal, ducked: false, time_ms });
+fn way_between(rules: &ArenaRules, start: Vec3, goal: Vec3, to: usize) -> Option<RouteEdge> {
+    let upright =
+        walk(rules, start, goal, false).map(|time_ms| RouteEdge { to, walk_to: goal, ducked: false, time_ms });
     let may_duck = start.distance(goal) < LONGEST_DUCKED_UNITS;
     upright.or_else(|| {
         let time_ms = walk(rules, start, goal, true).filter(|_| may_duck)?;
-        Some(Way { to, walk_to: goal, ducked: true, time_ms })
+        Some(RouteEdge { to, walk_to: goal, ducked: true, time_ms })
     })
 }
 
@@ -204,7 +205,7 @@ mod tests {
         let routes = Routes::new(&rules);
         let mut ways = routes.ways.iter().flatten();
         assert!(ways.clone().any(|way| way.ducked));
-        let teleports = |way: &Way| rules.map.teleporters()[0].holds(Hull::Standing, way.walk_to);
+        let teleports = |way: &RouteEdge| rules.map.teleporters()[0].holds(Hull::Standing, way.walk_to);
         assert!(ways.any(teleports));
     }
 }

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use super::super::brush::{Brush, Facet};
+use super::super::brush::{ConvexBrush, Facet};
 use super::ArenaMap;
 use hitreg_netcode::game::Wall;
 use hitreg_netcode::geometry::Polygon;
@@ -20,7 +20,7 @@ impl ArenaMap {
     }
 }
 
-fn walls_of(brush: &Brush) -> impl Iterator<Item = Wall> {
+fn walls_of(brush: &ConvexBrush) -> impl Iterator<Item = Wall> {
     let steep = brush.facets().iter().enumerate().filter(|(_, facet)| facet.normal[2].abs() < STEEP);
     steep.filter_map(|(index, facet)| {
         let normal = DVec3::from(facet.normal);
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_box_has_four_walls() {
-        let walls: Vec<Wall> = walls_of(&Brush::cuboid([0.0, 10.0, 20.0], [100.0, 50.0, 70.0])).collect();
+        let walls: Vec<Wall> = walls_of(&ConvexBrush::cuboid([0.0, 10.0, 20.0], [100.0, 50.0, 70.0])).collect();
         assert_eq!(walls.len(), 4);
         assert!(walls.iter().all(|wall| (wall.bottom, wall.top) == (20.0, 70.0)), "{walls:?}");
         let length: f32 = walls.iter().map(|w| (w.to[0] - w.from[0]).abs() + (w.to[1] - w.from[1]).abs()).sum();

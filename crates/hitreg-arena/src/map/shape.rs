@@ -1,7 +1,7 @@
 //! Converts the planes of a level editor's brush to a solid for sweeps.
 
 use super::super::bounds::{cross, dot, meeting_point};
-use super::super::brush::{Brush, BrushError, Facet};
+use super::super::brush::{BrushError, ConvexBrush, Facet};
 use super::MOST_SIDES;
 
 /// The greatest distance of a brush from the world's origin, in units.
@@ -61,7 +61,7 @@ pub(super) fn plane_through(points: [[f64; 3]; 3], side: usize) -> Result<Facet,
 
 /// Creates a closed solid, and adds axis-aligned sides where it has none. Sweeps move each side out by the hull's
 /// support. Without axis-aligned sides, that would extend the sharp end of a wedge far beyond its tip.
-pub(super) fn closed_brush(mut sides: Vec<Facet>) -> Result<Brush, ShapeError> {
+pub(super) fn closed_brush(mut sides: Vec<Facet>) -> Result<ConvexBrush, ShapeError> {
     if sides.len() < 4 {
         return Err(ShapeError::TooFewSides { sides: sides.len() });
     }
@@ -88,7 +88,7 @@ pub(super) fn closed_brush(mut sides: Vec<Facet>) -> Result<Brush, ShapeError> {
             sides.push(Facet { normal: axis, distance });
         }
     }
-    Ok(Brush::new(sides)?)
+    Ok(ConvexBrush::new(sides)?)
 }
 
 /// Returns the points where three planes meet behind all others. Open solids are cut off beyond the limit.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn cube() -> Vec<Facet> {
-        Brush::cuboid([-8.0; 3], [8.0; 3]).facets().to_vec()
+        ConvexBrush::cuboid([-8.0; 3], [8.0; 3]).facets().to_vec()
     }
 
     #[test]

@@ -4,17 +4,17 @@ use glam::Vec3;
 use quake_map::{Entity, TextParseError};
 
 use super::super::bounds::Bounds;
-use super::super::brush::Brush;
+use super::super::brush::ConvexBrush;
 use super::super::solid::Hull;
 use super::shape::{ShapeError, closed_brush, plane_through};
-use super::{ArenaMap, BellPlace, MOST_BRUSHES, Place, Props, Stored, Teleporter};
+use super::{ArenaMap, BellPlace, MOST_BRUSHES, MapSource, Props, SpawnPoint, Teleporter};
 
 /// The entity classes whose brushes are solid.
 const SOLID_CLASSES: [&str; 4] = ["worldspawn", "func_wall", "func_detail", "func_group"];
 
 /// The reasons why a text is not a valid map. Entities, brushes and sides are counted from 0, in the order of the file.
 #[derive(Debug, thiserror::Error)]
-pub enum MapError {
+pub enum MapTextError {
     /// The text is not in the format.
     #[error("line {line}: {message}")]
     Syntax {
@@ -83,24 +83,24 @@ pub enum MapError {
     NoSpawnPoint,
 }
 
-impl From<TextParseError> for MapError {
-    fn from(error: TextParseError) -> MapError {
+impl From<TextParseError> for MapTextError {
+    fn from(error: TextParseError) -> MapTextError {
         match error {
             TextParseError::Lexer(at) | TextParseError::Parser(at) => match at.line_number {
-                Some(line) => MapError::Syntax { line: line.get(), message: at.message },
-                None => MapError::Unfinished,
+                Some(line) => MapTextError::Syntax { line: line.get(), message: at.message },
+                None => MapTextError::Unfinished,
             },
             // Reading from memory cannot fail.
-            TextParseError::Io(_) => MapError::Unfinished,
+            TextParseError::Io(_) => MapTextError::Unfinished,
         }
     }
 }
 
-pub(super) fn parse(name: &str, mut text: &[u8]) -> Result<ArenaMap, MapError> {
+pub(super) fn parse(name: &str, mut text: &[u8]) -> Result<ArenaMap, MapTextError> {
     let source = quake_map::parse(&mut text)?;
-    let entities: Vec<Reader<'_>> =
-        source.entities.iter().enumerate().map(|(number, entity)| Reader { number, entity }).collect();
-    let mut map = ArenaMap::new(Stored {
+    let entities: Vec<EntityReader<'_>> =
+        source.entities.iter().enumerate().map(|(number, entity)| EntityReader { number, entity }).collect();
+    let mut map = ArenaMap::new(MapSource {
         name: name.to_owned(),
         brushes: solid_brushes(&entities)?,
         spawn_points: Vec::new(),
@@ -114,10 +114,10 @@ pub(super) fn parse(name: &str, mut text: &[u8]) -> Result<ArenaMap, MapError> {
         map.stored.waypoints.push(entity.free_place(&map)?.origin.to_array());
     }
     map.stored.props = props(&entities, &map)?;
-    if map.stored.props.are_few() { Ok(map) } else { Err(MapError::TooManyProps) }
+    if map.stored.props.are_few() { Ok(map) } else { Err(MapTextError::TooManyProps) }
 }
 
-fn props(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Props, MapError> {
+fn props(entities: &[EntityReader<'_>], map: &ArenaMap) -> Result<Props, MapTextError> {
     let mut props = Props::default();
     for entity in entities {
         match entity.class() {
@@ -141,25 +141,25 @@ fn props(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Props, MapError> {
     Ok(props)
 }
 
-fn solid_brushes(entities: &[Reader<'_>]) -> Result<Vec<Brush>, MapError> {
+fn solid_brushes(entities: &[EntityReader<'_>]) -> Result<Vec<ConvexBrush>, MapTextError> {
     let mut brushes = Vec::new();
     for entity in entities.iter().filter(|entity| !entity.entity.brushes.is_empty()) {
         let class = entity.class();
         if SOLID_CLASSES.contains(&class) {
             brushes.extend(entity.brushes()?);
         } else if class != "trigger_teleport" {
-            return Err(MapError::UnknownBrushEntity { entity: entity.number, class: class.to_owned() });
+            return Err(MapTextError::UnknownBrushEntity { entity: entity.number, class: class.to_owned() });
         }
         if brushes.len() > MOST_BRUSHES {
-            return Err(MapError::TooManyBrushes);
+            return Err(MapTextError::TooManyBrushes);
         }
     }
     Ok(brushes)
 }
 
-fn spawn_points(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Vec<Place>, MapError> {
+fn spawn_points(entities: &[EntityReader<'_>], map: &ArenaMap) -> Result<Vec<SpawnPoint>, MapTextError> {
     for class in ["info_player_deathmatch", "info_player_start"] {
-        let places: Vec<Place> = entities
+        let places: Vec<SpawnPoint> = entities
             .iter()
             .filter(|entity| entity.class() == class)
             .map(|entity| entity.free_place(map))
@@ -168,17 +168,17 @@ fn spawn_points(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Vec<Place>, M
             return Ok(places);
         }
     }
-    Err(MapError::NoSpawnPoint)
+    Err(MapTextError::NoSpawnPoint)
 }
 
-fn teleporters(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Vec<Teleporter>, MapError> {
+fn teleporters(entities: &[EntityReader<'_>], map: &ArenaMap) -> Result<Vec<Teleporter>, MapTextError> {
     let mut teleporters = Vec::new();
     for entity in entities.iter().filter(|entity| entity.class() == "trigger_teleport") {
         let target = entity.value("target").unwrap_or_default();
         let destination = entities
             .iter()
             .find(|other| other.class() == "info_teleport_destination" && other.value("targetname") == Some(target))
-            .ok_or_else(|| MapError::NoDestination { entity: entity.number, target: target.to_owned() })?;
+            .ok_or_else(|| MapTextError::NoDestination { entity: entity.number, target: target.to_owned() })?;
         let bounds =
             entity.brushes()?.iter().fold(Bounds::EMPTY, |all, brush| all.union(brush.bounds_for(Hull::Point)));
         if entity.entity.brushes.is_empty() {
@@ -190,12 +190,12 @@ fn teleporters(entities: &[Reader<'_>], map: &ArenaMap) -> Result<Vec<Teleporter
 }
 
 /// One entity of the file, with its number.
-struct Reader<'a> {
+struct EntityReader<'a> {
     number: usize,
     entity: &'a Entity,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> EntityReader<'a> {
     fn class(&self) -> &'a str {
         self.value("classname").unwrap_or_default()
     }
@@ -206,10 +206,10 @@ impl<'a> Reader<'a> {
         value.to_str().ok()
     }
 
-    fn brushes(&self) -> Result<Vec<Brush>, MapError> {
+    fn brushes(&self) -> Result<Vec<ConvexBrush>, MapTextError> {
         let to_brush = |(brush, sides): (usize, &quake_map::Brush)| {
             let planes = sides.iter().enumerate().map(|(side, surface)| plane_through(surface.half_space, side));
-            planes.collect::<Result<Vec<_>, _>>().and_then(closed_brush).map_err(|source| MapError::Brush {
+            planes.collect::<Result<Vec<_>, _>>().and_then(closed_brush).map_err(|source| MapTextError::Brush {
                 entity: self.number,
                 brush,
                 source,
@@ -219,13 +219,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a place where a standing player fits.
-    fn free_place(&self, map: &ArenaMap) -> Result<Place, MapError> {
+    fn free_place(&self, map: &ArenaMap) -> Result<SpawnPoint, MapTextError> {
         let place = self.place()?;
-        let no_room = || MapError::NoRoom { entity: self.number, at: place.origin };
+        let no_room = || MapTextError::NoRoom { entity: self.number, at: place.origin };
         place.raised_until_free(map.solid()).ok_or_else(no_room)
     }
 
-    fn place(&self) -> Result<Place, MapError> {
+    fn place(&self) -> Result<SpawnPoint, MapTextError> {
         let numbers: Vec<f32> = self
             .value("origin")
             .unwrap_or_default()
@@ -241,11 +241,11 @@ impl<'a> Reader<'a> {
                 yaw.ok_or_else(|| self.bad_value("angle", "a number of degrees"))?
             }
         };
-        Ok(Place { origin: Vec3::new(x, y, z), yaw_deg })
+        Ok(SpawnPoint { origin: Vec3::new(x, y, z), yaw_deg })
     }
 
-    fn bad_value(&self, key: &'static str, expected: &'static str) -> MapError {
+    fn bad_value(&self, key: &'static str, expected: &'static str) -> MapTextError {
         let found = self.value(key).map_or_else(|| "missing".to_owned(), |value| format!("{value:?}"));
-        MapError::Value { entity: self.number, key, found, expected }
+        MapTextError::Value { entity: self.number, key, found, expected }
     }
 }

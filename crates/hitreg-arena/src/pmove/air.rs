@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{BUTTON_JUMP, MoveEvent, Mover, Solid};
+use super::{BUTTON_JUMP, MoveEvent, PlayerMove, Solid};
 
 /// The cap on the wished speed in air acceleration, in units per second.
 const AIR_GAIN_UNITS_S: f32 = 30.0;
@@ -14,7 +14,7 @@ const JUMP_UNITS_S: f32 = 268.328_16;
 const HOP_LIMIT: f32 = 1.7;
 const HOP_KEEPS: f64 = 0.65;
 
-impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
+impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     /// Applies the first half of a frame's gravity, so that the position in between is right.
     pub(super) fn fall_for_half_a_frame_before(&mut self) {
         let gained = f64::from(self.vars.gravity) * 0.5 * f64::from(self.frame_s);

@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::{
-    BUTTON_DUCK, Hull, MoveEvent, MoveState, Mover, Solid, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS,
+    BUTTON_DUCK, Hull, MoveEvent, MoveState, PlayerMove, Solid, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS,
 };
 
 /// The start of the duck timer, and the time until the player is ducked.
@@ -19,7 +19,7 @@ const HULL_CENTRE_DROP_UNITS: f32 = Hull::Standing.half_extent_units().z - Hull:
 /// The most that a player stuck by ducking is moved up, in steps of one unit.
 const UNSTICK_UP_UNITS: u32 = 36;
 
-impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
+impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     /// Starts, continues, ends or cancels ducking, as the button says.
     pub(super) fn duck(&mut self) {
         let held = self.buttons & BUTTON_DUCK != 0;

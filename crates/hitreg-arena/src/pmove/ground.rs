@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{MoveEvent, Mover, Solid, Sweep};
+use super::{MoveEvent, PlayerMove, Solid, SweepHit};
 
 /// A surface whose normal has a smaller z is too steep to stand on. In double precision, as in the original.
 pub(super) const STEEPEST_GROUND_NORMAL_Z: f64 = 0.7;
@@ -20,7 +20,7 @@ const EDGE_DEPTH_UNITS: f32 = 34.0;
 /// Below this speed friction has no effect, in units per second.
 const FRICTION_FROM_UNITS_S: f32 = 0.1;
 
-impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
+impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     /// Decides whether the player is on the ground, and moves the player down to it.
     pub(super) fn find_ground(&mut self) {
         let probe = self.probe_ground();
@@ -28,14 +28,14 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
     }
 
     /// Searches for ground directly below, unless the player rises too fast.
-    pub(super) fn probe_ground(&self) -> Option<Sweep> {
+    pub(super) fn probe_ground(&self) -> Option<SweepHit> {
         let below = self.now.origin - Vec3::new(0.0, 0.0, GROUND_REACH_UNITS);
         let rises = self.now.velocity.z > LEAVES_GROUND_AT_UNITS_S;
         (!rises).then(|| self.sweep(self.now.origin, below))
     }
 
     /// Applies the result of a ground search.
-    pub(super) fn settle(&mut self, probe: Option<Sweep>) {
+    pub(super) fn settle(&mut self, probe: Option<SweepHit>) {
         self.now.on_ground = probe.is_some_and(|probe| f64::from(probe.normal.z) >= STEEPEST_GROUND_NORMAL_Z);
         let Some(probe) = probe else { return };
         if self.now.on_ground && !probe.start_solid {

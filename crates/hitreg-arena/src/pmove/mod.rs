@@ -17,7 +17,7 @@ mod wish;
 
 use glam::Vec3;
 
-use super::solid::{Hull, Solid, Sweep, Touch};
+use super::solid::{Hull, Solid, SweepContact, SweepHit};
 pub(crate) use state::BUTTON_ATTACK;
 pub use state::{
     BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
@@ -34,13 +34,13 @@ pub fn pmove(
     input: &MoveInput,
     on: &mut impl FnMut(MoveEvent),
 ) -> MoveState {
-    let mut mover = Mover::new(vars, world, state, input, on);
+    let mut mover = PlayerMove::new(vars, world, state, input, on);
     mover.run();
     mover.now
 }
 
 /// A player during one usercmd.
-struct Mover<'a, W, F> {
+struct PlayerMove<'a, W, F> {
     vars: &'a MoveVars,
     world: &'a W,
     on: &'a mut F,
@@ -55,10 +55,10 @@ struct Mover<'a, W, F> {
     frame_s: f32,
 }
 
-impl<'a, W: Solid, F: FnMut(MoveEvent)> Mover<'a, W, F> {
+impl<'a, W: Solid, F: FnMut(MoveEvent)> PlayerMove<'a, W, F> {
     fn new(vars: &'a MoveVars, world: &'a W, state: &MoveState, input: &MoveInput, on: &'a mut F) -> Self {
         let (forward_units_s, side_units_s) = wish::within_speed(input, vars.maxspeed);
-        Mover {
+        PlayerMove {
             vars,
             world,
             on,
@@ -119,16 +119,16 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> Mover<'a, W, F> {
         if self.now.ducked { Hull::Ducked } else { Hull::Standing }
     }
 
-    fn sweep(&self, from: Vec3, to: Vec3) -> Sweep {
+    fn sweep(&self, from: Vec3, to: Vec3) -> SweepHit {
         self.world.sweep(self.hull(), from, to)
     }
 
     fn is_free(&self, at: Vec3) -> bool {
-        self.world.inside(self.hull(), at) == Touch::Nothing
+        self.world.inside(self.hull(), at) == SweepContact::Nothing
     }
 
-    fn report_touch(&mut self, touch: Touch) {
-        if let Touch::Entity(entity) = touch {
+    fn report_touch(&mut self, touch: SweepContact) {
+        if let SweepContact::Entity(entity) = touch {
             (self.on)(MoveEvent::Touched { entity });
         }
     }

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{MoveEvent, Mover, Solid};
+use super::{MoveEvent, PlayerMove, Solid};
 
 /// The most surfaces that deflect one frame's movement.
 const MOST_BUMPS: usize = 4;
@@ -44,7 +44,7 @@ impl Surfaces {
     }
 }
 
-impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
+impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     /// Moves for one frame, sliding along up to four surfaces.
     pub(super) fn slide(&mut self) {
         let velocity_at_first = self.now.velocity;

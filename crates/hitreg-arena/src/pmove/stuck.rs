@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{BUTTON_ATTACK, BUTTON_DUCK, BUTTON_JUMP, MoveEvent, Mover, Solid, Touch};
+use super::{BUTTON_ATTACK, BUTTON_DUCK, BUTTON_JUMP, MoveEvent, PlayerMove, Solid, SweepContact};
 
 /// The smallest nudge, in units.
 const NUDGE_UNITS: f32 = 0.125;
@@ -17,7 +17,7 @@ const STRUGGLE_UP_UNITS: [f32; 5] = [0.0, 18.0, 36.0, 54.0, 72.0];
 
 const SIDES: [f32; 3] = [-1.0, 0.0, 1.0];
 
-impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
+impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     /// Returns whether the player is inside something and stays there. If there is a free place nearby, the player is
     /// moved there: by at most two units sideways and six up. A player inside another body who presses a button is
     /// moved farther.
@@ -26,14 +26,14 @@ impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
     pub(super) fn is_stuck(&mut self) -> bool {
         let origin = self.now.origin;
         let holder = self.world.inside(self.hull(), origin);
-        if holder == Touch::Nothing {
+        if holder == SweepContact::Nothing {
             return false;
         }
         self.report_touch(holder);
         let struggles = self.buttons & (BUTTON_ATTACK | BUTTON_JUMP | BUTTON_DUCK) != 0;
         let mut offsets = nudges().chain(shoves());
         let free = match holder {
-            Touch::Entity(_) if struggles => offsets.chain(struggle()).find(|&by| self.is_free(origin + by)),
+            SweepContact::Entity(_) if struggles => offsets.chain(struggle()).find(|&by| self.is_free(origin + by)),
             _ => offsets.find(|&by| self.is_free(origin + by)),
         };
         if let Some(by) = free {

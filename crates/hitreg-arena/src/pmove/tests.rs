@@ -3,14 +3,14 @@
 use glam::Vec3;
 
 use super::super::solid::sweep_box;
-use super::super::{Brush, CollisionWorld, Facet};
+use super::super::{CollisionWorld, ConvexBrush, Facet};
 use super::*;
 use hitreg_log::units::EntityId;
 
 const FLOOR: ([f64; 3], [f64; 3]) = ([-2_000.0, -2_000.0, -64.0], [2_000.0, 2_000.0, 0.0]);
 
 fn boxes(boxes: &[([f64; 3], [f64; 3])]) -> CollisionWorld {
-    CollisionWorld::new(&boxes.iter().map(|&(min, max)| Brush::cuboid(min, max)).collect::<Vec<_>>())
+    CollisionWorld::new(&boxes.iter().map(|&(min, max)| ConvexBrush::cuboid(min, max)).collect::<Vec<_>>())
 }
 
 fn forward(buttons: u16) -> MoveInput {
@@ -77,7 +77,7 @@ fn slopes_are_ground_up_to_their_limit() {
     let stands = |normal_z: f64| {
         let normal_x = -libm::sqrt(1.0 - normal_z * normal_z);
         let slope = Facet { normal: [normal_x, 0.0, normal_z], distance: 0.0 };
-        let world = CollisionWorld::new(&[Brush::new(vec![slope]).expect("a half space")]);
+        let world = CollisionWorld::new(&[ConvexBrush::new(vec![slope]).expect("a half space")]);
         let high = (normal_x.abs() * 16.0 + normal_z * 36.0) / normal_z;
         run(&world, MoveState::at(Vec3::new(0.0, 0.0, high as f32 + 0.1)), 5, still(0)).on_ground
     };
@@ -136,7 +136,7 @@ fn corners_stop_and_creases_lead_on() {
 
 #[test]
 fn a_groove_of_two_steep_slopes_leads_along_itself() {
-    let slope = |x: f64| Brush::new(vec![Facet { normal: [x, 0.0, 0.6], distance: 0.0 }]).expect("a half space");
+    let slope = |x: f64| ConvexBrush::new(vec![Facet { normal: [x, 0.0, 0.6], distance: 0.0 }]).expect("a half space");
     let world = CollisionWorld::new(&[slope(0.8), slope(-0.8)]);
     let falling = MoveState { velocity: Vec3::new(30.0, 100.0, -200.0), ..MoveState::at(Vec3::new(0.0, 0.0, 72.0)) };
     let slid = run(&world, falling, 1, MoveInput { msec: 100, ..still(0) });
@@ -164,23 +164,23 @@ fn whoever_is_a_little_inside_of_something_is_set_free() {
 }
 
 /// A map with one other player in it.
-struct With<'a> {
+struct WorldWithPlayer<'a> {
     map: &'a CollisionWorld,
     other: Vec3,
 }
 
-impl With<'_> {
-    const OTHER: Touch = Touch::Entity(EntityId(7));
+impl WorldWithPlayer<'_> {
+    const OTHER: SweepContact = SweepContact::Entity(EntityId(7));
 }
 
-impl Solid for With<'_> {
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> Sweep {
+impl Solid for WorldWithPlayer<'_> {
+    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
         let half = Hull::Standing.half_extent_units();
         let other = sweep_box(self.other - half, self.other + half, Self::OTHER, hull, from, to);
         self.map.sweep(hull, from, to).nearer(other)
     }
 
-    fn inside(&self, hull: Hull, at: Vec3) -> Touch {
+    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
         let half = Hull::Standing.half_extent_units();
         let held = sweep_box(self.other - half, self.other + half, Self::OTHER, hull, at, at).start_solid;
         if held { Self::OTHER } else { self.map.inside(hull, at) }
@@ -190,7 +190,7 @@ impl Solid for With<'_> {
 #[test]
 fn other_players_are_in_the_way_and_can_be_stood_on() {
     let map = boxes(&[FLOOR]);
-    let world = With { map: &map, other: Vec3::new(100.0, 0.0, 36.0) };
+    let world = WorldWithPlayer { map: &map, other: Vec3::new(100.0, 0.0, 36.0) };
     let mut touched = Vec::new();
     let mut state = standing_at(0.0, 0.0, 0.0);
     for _ in 0..80 {
@@ -203,7 +203,7 @@ fn other_players_are_in_the_way_and_can_be_stood_on() {
     let within = standing_at(100.0, 0.0, 0.0);
     assert!(run(&world, within, 1, still(0)).origin.x == 100.0, "no way out without a struggle");
     let freed = run(&world, within, 1, still(BUTTON_JUMP)).origin;
-    assert_eq!(world.inside(Hull::Standing, freed), Touch::Nothing, "{freed}");
+    assert_eq!(world.inside(Hull::Standing, freed), SweepContact::Nothing, "{freed}");
 }
 
 #[test]

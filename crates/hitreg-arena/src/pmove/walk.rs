@@ -3,12 +3,12 @@
 use glam::Vec3;
 
 use super::ground::STEEPEST_GROUND_NORMAL_Z;
-use super::{MoveEvent, Mover, Solid};
+use super::{MoveEvent, PlayerMove, Solid};
 
 /// Below this speed a player stands still, in units per second.
 const STANDS_STILL_UNITS_S: f32 = 1.0;
 
-impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
+impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     /// Moves for one frame on the ground.
     pub(super) fn walk(&mut self) {
         self.now.velocity.z = 0.0;

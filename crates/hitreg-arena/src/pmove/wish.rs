@@ -2,10 +2,10 @@
 
 use glam::Vec3;
 
-use super::{MoveEvent, MoveInput, Mover, Solid};
+use super::{MoveEvent, MoveInput, PlayerMove, Solid};
 
 /// A horizontal unit direction (or zero), and the wished speed along it, in units per second.
-pub(super) struct Wish {
+pub(super) struct WishMove {
     pub(super) direction: Vec3,
     pub(super) speed: f32,
 }
@@ -35,17 +35,17 @@ pub(super) fn normalize(vector: &mut Vec3) -> f32 {
     length
 }
 
-impl<W: Solid, F: FnMut(MoveEvent)> Mover<'_, W, F> {
-    pub(super) fn wish(&self) -> Wish {
+impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
+    pub(super) fn wish(&self) -> WishMove {
         if self.forward_units_s == 0.0 && self.side_units_s == 0.0 {
-            return Wish { direction: Vec3::ZERO, speed: 0.0 };
+            return WishMove { direction: Vec3::ZERO, speed: 0.0 };
         }
         let (mut forward, mut right) = self.level_axes();
         normalize(&mut forward);
         normalize(&mut right);
         let mut direction = forward * self.forward_units_s + right * self.side_units_s;
         let speed = normalize(&mut direction);
-        Wish { direction, speed: if speed > self.vars.maxspeed { self.vars.maxspeed } else { speed } }
+        WishMove { direction, speed: if speed > self.vars.maxspeed { self.vars.maxspeed } else { speed } }
     }
 
     /// Returns the view's forward and right axes without their vertical parts. The view never rolls in the arena.

@@ -4,20 +4,20 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::process::{self, Ended};
-use super::{Stop, Untestable};
+use super::process::{self, ProcessEnd};
+use super::{StopSignal, Untestable};
 
 /// A shell command in which `{}` is replaced by a log and `{build}` by a build.
 #[derive(Clone, Debug)]
 pub struct Condition {
     template: String,
     time_limit: Duration,
-    stop: Stop,
+    stop: StopSignal,
 }
 
 /// The answer of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ConditionAnswer {
     /// The log still shows the problem (exit code 1).
     Shows,
     /// The log does not show the problem (exit code 0).
@@ -36,13 +36,13 @@ pub struct BadCondition {
 
 impl Condition {
     /// Creates a condition from the user's command.
-    pub fn new(template: &str, time_limit: Duration, stop: Stop) -> Condition {
+    pub fn new(template: &str, time_limit: Duration, stop: StopSignal) -> Condition {
         Condition { template: template.to_owned(), time_limit, stop }
     }
 
-    /// The same command with another [`Stop`].
+    /// The same command with another [`StopSignal`].
     #[must_use]
-    pub fn under(&self, stop: Stop) -> Condition {
+    pub fn under(&self, stop: StopSignal) -> Condition {
         Condition { stop, ..self.clone() }
     }
 
@@ -55,7 +55,7 @@ impl Condition {
     ///
     /// # Errors
     /// When the command does not exist or reports a failure (exit code 126 and above).
-    pub fn ask(&self, log: &Path, build: Option<&Path>) -> Result<Answer, BadCondition> {
+    pub fn ask(&self, log: &Path, build: Option<&Path>) -> Result<ConditionAnswer, BadCondition> {
         let mut text = self.template.replace("{}", &quoted(log));
         let mut command = Command::new("sh");
         if let Some(build) = build {
@@ -67,18 +67,19 @@ impl Condition {
         let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|e| bad(e.to_string()))?;
         let last_words = ran.last_words;
-        let unknown = |reason: String, last_words| Ok(Answer::Unknown(Untestable::because(reason).saying(last_words)));
+        let unknown =
+            |reason: String, last_words| Ok(ConditionAnswer::Unknown(Untestable::because(reason).saying(last_words)));
         match ran.ended {
-            Ended::Exit(0) => Ok(Answer::Gone),
-            Ended::Exit(1) => Ok(Answer::Shows),
-            Ended::Exit(125) => unknown("the command cannot tell (exit code 125)".into(), last_words),
-            Ended::Exit(code @ 2..=124) => unknown(format!("the command failed (exit code {code})"), last_words),
-            Ended::Exit(code) => Err(bad(format!("exit code {code}{}", said(&last_words)))),
-            Ended::Signal(n) => unknown(format!("the command crashed ({})", process::signal_name(n)), last_words),
-            Ended::TimeLimit(limit) => {
+            ProcessEnd::Exit(0) => Ok(ConditionAnswer::Gone),
+            ProcessEnd::Exit(1) => Ok(ConditionAnswer::Shows),
+            ProcessEnd::Exit(125) => unknown("the command cannot tell (exit code 125)".into(), last_words),
+            ProcessEnd::Exit(code @ 2..=124) => unknown(format!("the command failed (exit code {code})"), last_words),
+            ProcessEnd::Exit(code) => Err(bad(format!("exit code {code}{}", said(&last_words)))),
+            ProcessEnd::Signal(n) => unknown(format!("the command crashed ({})", process::signal_name(n)), last_words),
+            ProcessEnd::TimeLimit(limit) => {
                 unknown(format!("the command was still running after {} s", limit.as_secs_f64()), last_words)
             }
-            Ended::Stopped => unknown("the command was stopped".into(), last_words),
+            ProcessEnd::Stopped => unknown("the command was stopped".into(), last_words),
         }
     }
 }
@@ -98,17 +99,17 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn ask(command: &str) -> Result<Answer, BadCondition> {
-        Condition::new(command, Duration::from_secs(20), Stop::default())
+    fn ask(command: &str) -> Result<ConditionAnswer, BadCondition> {
+        Condition::new(command, Duration::from_secs(20), StopSignal::default())
             .ask(Path::new("a log's.hitlog"), Some(Path::new("/b")))
     }
 
     #[test]
     fn exit_codes_are_answers() {
-        assert_eq!(ask("exit 0").unwrap(), Answer::Gone);
-        assert_eq!(ask("exit 1").unwrap(), Answer::Shows);
+        assert_eq!(ask("exit 0").unwrap(), ConditionAnswer::Gone);
+        assert_eq!(ask("exit 1").unwrap(), ConditionAnswer::Shows);
         for code in ["125", "2", "77"] {
-            assert!(matches!(ask(&format!("exit {code}")).unwrap(), Answer::Unknown(_)), "{code}");
+            assert!(matches!(ask(&format!("exit {code}")).unwrap(), ConditionAnswer::Unknown(_)), "{code}");
         }
         let missing = ask("no-such-command-at-all {}").unwrap_err().to_string();
         assert!(missing.contains("exit code 127") && missing.contains("not found"), "{missing}");
@@ -118,7 +119,7 @@ mod tests {
     fn paths_are_one_word_each() {
         assert_eq!(
             ask(r#"test {} = "a log's.hitlog" || exit 9; test {build} = $HITREG_BUILD && exit 1"#).unwrap(),
-            Answer::Shows
+            ConditionAnswer::Shows
         );
     }
 }

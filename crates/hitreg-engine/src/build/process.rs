@@ -11,9 +11,9 @@ use process_wrap::std::JobObject;
 use process_wrap::std::ProcessGroup;
 use process_wrap::std::{ChildWrapper, CommandWrap};
 
-use super::stop::Stop;
-use super::strays::Mark;
-use super::tail::Tail;
+use super::stop::StopSignal;
+use super::strays::ProcessMark;
+use super::tail::PipeTail;
 
 /// How long to wait for the pipes of a process that has ended.
 const AFTERWARDS: Duration = Duration::from_millis(500);
@@ -22,42 +22,42 @@ const BUSY: Duration = Duration::from_secs(2);
 
 /// A process that has ended.
 #[derive(Debug)]
-pub(super) struct Ran {
-    pub(super) ended: Ended,
+pub(super) struct ProcessResult {
+    pub(super) ended: ProcessEnd,
     /// The last lines of its stderr.
     pub(super) last_words: Vec<String>,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ProcessEnd {
     Exit(i32),
     Signal(i32),
     /// It was killed because it ran longer than this.
     TimeLimit(Duration),
-    /// It was killed because its [`Stop`] was stopped.
+    /// It was killed because its [`StopSignal`] was stopped.
     Stopped,
 }
 
 /// Runs a command without input and discards its stdout.
-pub(super) fn run(mut command: Command, limit: Duration, stop: &Stop) -> std::io::Result<Ran> {
+pub(super) fn run(mut command: Command, limit: Duration, stop: &StopSignal) -> std::io::Result<ProcessResult> {
     if stop.is_stopped() {
-        return Ok(Ran { ended: Ended::Stopped, last_words: Vec::new() });
+        return Ok(ProcessResult { ended: ProcessEnd::Stopped, last_words: Vec::new() });
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mark = Mark::put_on(&mut command);
-    let mut child = Watched { child: spawn(with_all_that_it_starts(command))?, mark };
-    let tail = child.child.stderr().take().map(Tail::of);
+    let mark = ProcessMark::put_on(&mut command);
+    let mut child = WatchedProcess { child: spawn(with_all_that_it_starts(command))?, mark };
+    let tail = child.child.stderr().take().map(PipeTail::of);
     let started = Instant::now();
     let ended = loop {
         if let Some(status) = child.child.try_wait()? {
             break ended(status);
         }
         if stop.is_stopped() {
-            break Ended::Stopped;
+            break ProcessEnd::Stopped;
         }
         if started.elapsed() >= limit {
-            break Ended::TimeLimit(limit);
+            break ProcessEnd::TimeLimit(limit);
         }
         std::thread::sleep(pause(started.elapsed()));
     };
@@ -69,7 +69,7 @@ pub(super) fn run(mut command: Command, limit: Duration, stop: &Stop) -> std::io
         }
         tail.lines()
     });
-    Ok(Ran { ended, last_words })
+    Ok(ProcessResult { ended, last_words })
 }
 
 /// Starts a command. A file that was just copied may still be open for writing in a child that another thread is
@@ -93,12 +93,12 @@ fn pause(elapsed: Duration) -> Duration {
 }
 
 /// A child process that is ended together with its own children when this is dropped.
-struct Watched {
+struct WatchedProcess {
     child: Box<dyn ChildWrapper>,
-    mark: Mark,
+    mark: ProcessMark,
 }
 
-impl Drop for Watched {
+impl Drop for WatchedProcess {
     fn drop(&mut self) {
         // Fails if no process of the group is left, which is the goal.
         let _ = self.child.start_kill();
@@ -119,18 +119,18 @@ fn with_all_that_it_starts(command: Command) -> CommandWrap {
 }
 
 #[cfg(unix)]
-fn ended(status: ExitStatus) -> Ended {
+fn ended(status: ExitStatus) -> ProcessEnd {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Exit(code),
-        (None, Some(signal)) => Ended::Signal(signal),
-        (None, None) => Ended::Exit(status.into_raw()),
+        (Some(code), _) => ProcessEnd::Exit(code),
+        (None, Some(signal)) => ProcessEnd::Signal(signal),
+        (None, None) => ProcessEnd::Exit(status.into_raw()),
     }
 }
 
 #[cfg(not(unix))]
-fn ended(status: ExitStatus) -> Ended {
-    status.code().map_or(Ended::Signal(0), Ended::Exit)
+fn ended(status: ExitStatus) -> ProcessEnd {
+    status.code().map_or(ProcessEnd::Signal(0), ProcessEnd::Exit)
 }
 
 /// The signal with its name, such as `signal 11, SIGSEGV`.
@@ -167,18 +167,18 @@ pub(super) fn may_be_run(_: &std::fs::Metadata) -> bool {
 mod tests {
     use super::*;
 
-    fn sh(script: &str, limit: Duration) -> Ran {
+    fn sh(script: &str, limit: Duration) -> ProcessResult {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        run(command, limit, &Stop::default()).unwrap()
+        run(command, limit, &StopSignal::default()).unwrap()
     }
 
     #[test]
     fn ends_are_told_apart() {
         let long = Duration::from_secs(20);
         let ran = sh("echo a >&2; echo lost; echo b >&2; exit 7", long);
-        assert_eq!((ran.ended, ran.last_words), (Ended::Exit(7), vec!["a".to_owned(), "b".to_owned()]));
-        assert_eq!(sh("kill -SEGV $$", long).ended, Ended::Signal(11));
+        assert_eq!((ran.ended, ran.last_words), (ProcessEnd::Exit(7), vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(sh("kill -SEGV $$", long).ended, ProcessEnd::Signal(11));
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let script = format!("(sleep 2; touch {}) & echo waiting >&2; wait; sleep 60", alive.display());
         let started = Instant::now();
         let ran = sh(&script, limit);
-        assert_eq!((ran.ended, ran.last_words), (Ended::TimeLimit(limit), vec!["waiting".to_owned()]));
+        assert_eq!((ran.ended, ran.last_words), (ProcessEnd::TimeLimit(limit), vec!["waiting".to_owned()]));
         assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
         std::thread::sleep(Duration::from_millis(2500));
         assert!(!alive.exists());
@@ -203,7 +203,7 @@ mod tests {
         let (began, alive) = (folder.path().join("began"), folder.path().join("alive"));
         let stray = format!("touch {}; sleep 2; touch {}", began.display(), alive.display());
         let script = format!("(setsid sh -c '{stray}' &); while [ ! -e {} ]; do sleep 0.01; done", began.display());
-        assert_eq!(sh(&script, Duration::from_secs(60)).ended, Ended::Exit(0));
+        assert_eq!(sh(&script, Duration::from_secs(60)).ended, ProcessEnd::Exit(0));
         assert!(began.exists());
         std::thread::sleep(Duration::from_millis(2500));
         assert!(!alive.exists(), "what had left the group went on");
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn who_is_stopped_ends_at_once_and_nothing_is_started_afterwards() {
-        let all = Stop::default();
+        let all = StopSignal::default();
         let one = all.part();
         let running = one.clone();
         let started = Instant::now();
@@ -222,10 +222,10 @@ mod tests {
         });
         std::thread::sleep(Duration::from_millis(50));
         one.stop();
-        assert_eq!(ran.join().unwrap().unwrap().ended, Ended::Stopped);
+        assert_eq!(ran.join().unwrap().unwrap().ended, ProcessEnd::Stopped);
         assert!(started.elapsed() < Duration::from_secs(20));
         assert!(one.is_stopped() && !all.is_stopped());
         let ended = run(Command::new("no-such-program-at-all"), Duration::from_secs(1), &one).unwrap().ended;
-        assert_eq!(ended, Ended::Stopped);
+        assert_eq!(ended, ProcessEnd::Stopped);
     }
 }

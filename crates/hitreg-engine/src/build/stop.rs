@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stops the processes that were started with it. Clones stop the same processes.
 #[derive(Clone, Debug, Default)]
-pub struct Stop {
+pub struct StopSignal {
     stopped: Arc<AtomicBool>,
-    whole: Option<Arc<Stop>>,
+    whole: Option<Arc<StopSignal>>,
 }
 
-impl Stop {
+impl StopSignal {
     /// A part of this stop. It can be stopped separately, and stopping the whole stops it too.
     #[must_use]
-    pub fn part(&self) -> Stop {
-        Stop { stopped: Arc::default(), whole: Some(Arc::new(self.clone())) }
+    pub fn part(&self) -> StopSignal {
+        StopSignal { stopped: Arc::default(), whole: Some(Arc::new(self.clone())) }
     }
 
     /// Ends all processes that run with this stop, and prevents new ones.

@@ -7,23 +7,23 @@ use std::process::Command;
 const VARIABLE: &str = "HITREG_BUILD_RUNS";
 
 /// The mark of one run of a build.
-pub(super) struct Mark {
+pub(super) struct ProcessMark {
     // Not read on systems where the environment of processes cannot be read.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     mark: String,
 }
 
-impl Mark {
+impl ProcessMark {
     /// Adds a new mark to a command's environment.
     #[expect(clippy::disallowed_methods, reason = "a build may itself run builds, and then both marks apply")]
-    pub(super) fn put_on(command: &mut Command) -> Mark {
+    pub(super) fn put_on(command: &mut Command) -> ProcessMark {
         use std::sync::atomic::{AtomicU64, Ordering};
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let mark = format!("{}.{};", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
         let mut all = std::env::var_os(VARIABLE).unwrap_or_default();
         all.push(&mark);
         command.env(VARIABLE, all);
-        Mark { mark }
+        ProcessMark { mark }
     }
 
     /// Ends all processes that still have the mark.
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_found_whole_and_among_others() {
-        let mark = Mark { mark: "12.3;".to_owned() };
+        let mark = ProcessMark { mark: "12.3;".to_owned() };
         let found = |environment: &str| mark.is_in(environment.as_bytes());
         assert!(found("A=b\0HITREG_BUILD_RUNS=7.1;12.3;\0C=d\0"));
         assert!(found("HITREG_BUILD_RUNS=12.3;8.0;"));

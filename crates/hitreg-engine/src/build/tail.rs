@@ -13,13 +13,13 @@ const LINES: usize = 8;
 const LINE_CHARS: usize = 400;
 
 /// Reads a pipe to its end on its own thread, so that the writer never blocks, and keeps the end of the output.
-pub(super) struct Tail {
+pub(super) struct PipeTail {
     kept: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
 }
 
-impl Tail {
-    pub(super) fn of(mut pipe: impl Read + Send + 'static) -> Tail {
+impl PipeTail {
+    pub(super) fn of(mut pipe: impl Read + Send + 'static) -> PipeTail {
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let keeping = Arc::clone(&kept);
         let reader = std::thread::spawn(move || {
@@ -32,7 +32,7 @@ impl Tail {
                 kept.drain(..surplus);
             }
         });
-        Tail { kept, reader }
+        PipeTail { kept, reader }
     }
 
     /// Whether the other end of the pipe is closed.
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn the_last_lines_are_kept() {
         let text: String = (0..10_000).map(|n| format!("line {n}\n\n")).collect();
-        let tail = Tail::of(std::io::Cursor::new(format!("{text}\x1b[31mred\x1b[0m\x07\n")));
+        let tail = PipeTail::of(std::io::Cursor::new(format!("{text}\x1b[31mred\x1b[0m\x07\n")));
         while !tail.is_closed() {
             std::thread::yield_now();
         }

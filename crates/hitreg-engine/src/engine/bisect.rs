@@ -12,11 +12,11 @@ mod ticks;
 mod workshop;
 
 pub use builds::BuildSearch;
-pub use found::{Found, Skipped, Tested, Verdict};
+pub use found::{BisectResult, SearchVerdict, SkippedCandidate, TestedCandidate};
 pub use git::GitSearch;
-pub use judge::{Answer, Judge};
+pub use judge::{BuildAnswer, BuildJudge};
 pub use step::{body_argument, step};
-pub use ticks::{Bisected, bisect_ticks};
+pub use ticks::{TickBisectionResult, bisect_ticks};
 
 /// A progress callback: steps done, and about how many there will be.
-pub type Steps<'a> = dyn Fn(u64, u64) + 'a;
+pub type StepProgress<'a> = dyn Fn(u64, u64) + 'a;

@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::{Engine, EngineError, Held, Sides, check};
-use crate::build::Runner;
+use super::{ComparisonSpec, Engine, EngineError, SideTrace, check};
+use crate::build::BuildRunner;
 use hitreg_analysis::diff::{
-    ChangedSetting, DiffOptions, Side, TraceDiff, Verdict, diff_sources, settings_that_differ,
+    ChangedSetting, DiffOptions, Side, TraceDiff, TraceVerdict, diff_sources, settings_that_differ,
 };
 use hitreg_log::trace::TraceSource;
 
@@ -17,22 +17,22 @@ use hitreg_log::trace::TraceSource;
 /// Fails if the job was stopped, or if the log or a build is not available.
 pub fn look_for_effects(
     engine: &Engine<'_>,
-    sides: &Sides,
-    runner: &Runner,
+    sides: &ComparisonSpec,
+    runner: &BuildRunner,
     [a, b]: [&dyn TraceSource; 2],
     options: &DiffOptions,
     found: &mut TraceDiff,
 ) -> Result<(), EngineError> {
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
-    if found.verdict != Verdict::Differs || changed.len() < 2 || sides.one_log().is_none() {
+    if found.verdict != TraceVerdict::Differs || changed.len() < 2 || sides.one_log().is_none() {
         return Ok(());
     }
     let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
         for (side, trace, value) in [(Side::A, a, &setting.b), (Side::B, b, &setting.a)] {
             check(&runner.stop)?;
             let pair = format!("{}={value}", setting.key);
-            let same = |other: &Held| {
-                diff_sources(trace, other.source(), options).is_ok_and(|found| found.verdict == Verdict::Same)
+            let same = |other: &SideTrace| {
+                diff_sources(trace, other.source(), options).is_ok_and(|found| found.verdict == TraceVerdict::Same)
             };
             if !sides.with_setting(engine, runner, side, pair)?.as_ref().is_some_and(same) {
                 return Ok(false);

@@ -9,7 +9,7 @@ use crate::build::{BuildError, CacheError, Untestable};
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
-use hitreg_log::recorded::NoStates;
+use hitreg_log::recorded::StatesMissing;
 use hitreg_log::store::StoreError;
 use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
@@ -58,7 +58,7 @@ pub enum EngineError {
         /// The log.
         path: PathBuf,
         /// What the log lacks.
-        source: NoStates,
+        source: StatesMissing,
     },
     /// Shots of a game that does not judge recorded shots again, without a server that does.
     #[error("{}: {source}", path.display())]

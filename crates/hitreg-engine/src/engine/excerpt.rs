@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use super::rejudged::rejudged_by;
 use super::streamed::{StreamError, SurveyedLog, until_whole};
 use super::{Engine, EngineError, Playable};
-use hitreg_analysis::why::Rejudged;
+use hitreg_analysis::why::RejudgedShots;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, Stretch};
 use hitreg_log::trace::schema::{TableSet, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::{ClockTime, Micros};
 use hitreg_netcode::game::Wall;
-use hitreg_netcode::replay::{Options, Part, ReplayError};
+use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions};
 use hitreg_netcode::settings::SettingError;
 
 /// An excerpt of a log.
@@ -28,7 +28,7 @@ pub struct Excerpt {
     /// The walls of the map; empty if the game has no outline.
     pub walls: Vec<Wall>,
     /// The results of its shots under other rules.
-    pub rejudged: Vec<Rejudged>,
+    pub rejudged: Vec<RejudgedShots>,
 }
 
 /// Why there is no excerpt.
@@ -90,7 +90,7 @@ impl Engine<'_> {
         };
         let log = log.ok_or(ExcerptError::Pipe)?;
         let game = self.games.of_header(&log.header)?;
-        let options = Options { part: Some(part), network: true, ..Options::default() };
+        let options = ReplayOptions { part: Some(part), network: true, ..ReplayOptions::default() };
         if part == Part::WHOLE {
             let needed = log.session_bytes().saturating_add(log.survey.trace_bytes(TableSet::ALL));
             let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
@@ -116,7 +116,7 @@ impl Engine<'_> {
         &self,
         path: &Path,
         game: &dyn Playable,
-        options: &Options,
+        options: &ReplayOptions,
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Excerpt, ExcerptError> {
         let log = self.read_log_quietly(path, true)?;
@@ -133,7 +133,7 @@ impl Engine<'_> {
 fn played(
     game: &dyn Playable,
     log: &SurveyedLog,
-    options: &Options,
+    options: &ReplayOptions,
     kept: Option<(Part, usize)>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(Trace, Session), ExcerptError> {

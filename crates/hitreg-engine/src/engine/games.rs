@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 pub use bots::JoinError;
-pub use bots::{PlaysItself, ReadySession, SetupError};
-pub use error::{NotRecordable, ScoreError, StepError, UnknownGame};
+pub use bots::{ReadySession, SelfPlaying, SetupError};
+pub use error::{NoBots, ScoreError, StepError, UnknownGame};
 
 use super::EngineError;
-use crate::shrink::{self, ShrinkError, Shrunk};
-use crate::sweep::{self, Plan, Sweep, SweepError};
-use bots::WithBots;
+use crate::shrink::{self, ShrinkError, ShrinkResult};
+use crate::sweep::{self, Sweep, SweepError, SweepPlan};
+use bots::BotGame;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Header, Session, Stretch};
 use hitreg_log::trace::{Table, TraceHeader};
@@ -22,7 +22,9 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_netcode::game::{self, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_netcode::replay::{self, Options, Pass, Ran, ReplayError, Replayed, Source, Survey, WhatIf};
+use hitreg_netcode::replay::{
+    self, LogPass, LogSurvey, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, WhatIf,
+};
 use hitreg_netcode::score::{self, ModeScore};
 use hitreg_netcode::settings::Settings;
 
@@ -106,11 +108,11 @@ impl Games {
     ///
     /// # Errors
     /// Fails if there is none.
-    pub fn recordable(&self, name: Option<&str>) -> Result<&dyn PlaysItself, NotRecordable> {
+    pub fn recordable(&self, name: Option<&str>) -> Result<&dyn SelfPlaying, NoBots> {
         let mut named = self.games.iter().filter(|game| name.is_none_or(|name| game.name() == name));
         match named.find_map(|game| game.bots()) {
             Some(bots) => Ok(bots),
-            None => Err(NotRecordable { name: name.unwrap_or("any").to_owned(), able: self.able() }),
+            None => Err(NoBots { name: name.unwrap_or("any").to_owned(), able: self.able() }),
         }
     }
 
@@ -142,27 +144,27 @@ pub trait Playable: Send + Sync {
     fn replay(
         &self,
         session: &Session,
-        options: &Options,
+        options: &ReplayOptions,
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Replayed, ReplayError>;
+    ) -> Result<ReplayOutput, ReplayError>;
 
     /// An estimate by counts of the bytes of memory that the trace of [`Playable::replay`] takes.
     ///
     /// # Errors
     /// When the session's settings are none of this build's, or its ticks are too far apart for those asked for.
-    fn trace_memory(&self, session: &Session, options: &Options) -> Result<usize, ReplayError>;
+    fn trace_memory(&self, session: &Session, options: &ReplayOptions) -> Result<usize, ReplayError>;
     /// Streams a replay of a log of this game, as [`replay::stream`] does.
     ///
     /// # Errors
     /// Fails if this build cannot replay the log.
     fn stream(
         &self,
-        source: &Source<'_>,
+        source: &ReplaySource<'_>,
         chunks: &mut dyn Iterator<Item = Stretch>,
-        options: (&Options, bool),
+        options: (&ReplayOptions, bool),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<Ran>, ReplayError>;
+    ) -> Result<Option<StreamReport>, ReplayError>;
 
     /// Streams an open-loop replay of a log of this game, as [`replay::stream_clients`] does.
     ///
@@ -170,12 +172,12 @@ pub trait Playable: Send + Sync {
     /// Fails if this build cannot replay the log.
     fn stream_clients(
         &self,
-        source: &Source<'_>,
-        pass: Pass<'_>,
-        options: &Options,
+        source: &ReplaySource<'_>,
+        pass: LogPass<'_>,
+        options: &ReplayOptions,
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Ran, ReplayError>;
+    ) -> Result<StreamReport, ReplayError>;
 
     /// Whether recorded shots are judged again: [`Judge::JUDGES_AGAIN`](game::Judge::JUDGES_AGAIN).
     fn judges_again(&self) -> bool;
@@ -206,15 +208,15 @@ pub trait Playable: Send + Sync {
     fn shrink(
         &self,
         session: &Session,
-        still: (&shrink::Still<'_, EngineError>, usize),
-        progress: &mut dyn FnMut(&shrink::Step),
-    ) -> Result<Shrunk, ShrinkError<EngineError>>;
+        still: (&shrink::StillShows<'_, EngineError>, usize),
+        progress: &mut dyn FnMut(&shrink::ShrinkStep),
+    ) -> Result<ShrinkResult, ShrinkError<EngineError>>;
 
     /// Runs the sessions under every combination of settings in the plan. `done` is called after each run.
     ///
     /// # Errors
     /// Fails if a session cannot be run under one of them.
-    fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
+    fn sweep(&self, sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
 
     /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
     fn unknown_states(&self, header: &Header) -> Vec<String>;
@@ -231,8 +233,8 @@ pub trait Playable: Send + Sync {
     /// Fails if a recorded state does not belong to this game.
     fn score_as_read(
         &self,
-        log: (&Header, &Survey),
-        pass: Pass<'_, score::ScoreError>,
+        log: (&Header, &LogSurvey),
+        pass: LogPass<'_, score::DrawingScoreError>,
         settings: &Settings,
     ) -> Result<Option<Vec<ModeScore>>, ScoreError>;
 
@@ -240,28 +242,28 @@ pub trait Playable: Send + Sync {
     fn outline(&self, session: &Session) -> Vec<Wall>;
 
     /// The recording interface; `None` if the game has no bots.
-    fn bots(&self) -> Option<&dyn PlaysItself>;
+    fn bots(&self) -> Option<&dyn SelfPlaying>;
 }
 
 /// Creates a game whose logs can be replayed. Its generic code is compiled in the calling crate.
 pub fn replaying<G: Netcode>() -> Box<dyn Playable> {
-    Box::new(Of::<G> { game: PhantomData, bots: None })
+    Box::new(GameEntry::<G> { game: PhantomData, bots: None })
 }
 
 /// Creates a game that can also record synthetic and live sessions. `rules` makes its rules.
 pub fn recording<G: Bots + Netcode>(
     rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
 ) -> Box<dyn Playable> {
-    Box::new(Of::<G> { game: PhantomData, bots: Some(Box::new(WithBots::<G> { rules })) })
+    Box::new(GameEntry::<G> { game: PhantomData, bots: Some(Box::new(BotGame::<G> { rules })) })
 }
 
 /// One game, and its bots if it has any.
-struct Of<G> {
+struct GameEntry<G> {
     game: PhantomData<fn() -> G>,
-    bots: Option<Box<dyn PlaysItself>>,
+    bots: Option<Box<dyn SelfPlaying>>,
 }
 
-impl<G: Netcode> Playable for Of<G> {
+impl<G: Netcode> Playable for GameEntry<G> {
     fn name(&self) -> &'static str {
         G::NAME
     }
@@ -273,35 +275,35 @@ impl<G: Netcode> Playable for Of<G> {
     fn replay(
         &self,
         session: &Session,
-        options: &Options,
+        options: &ReplayOptions,
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Replayed, ReplayError> {
+    ) -> Result<ReplayOutput, ReplayError> {
         replay::replay::<G>(session, options, progress)
     }
 
-    fn trace_memory(&self, session: &Session, options: &Options) -> Result<usize, ReplayError> {
+    fn trace_memory(&self, session: &Session, options: &ReplayOptions) -> Result<usize, ReplayError> {
         replay::trace_memory::<G>(session, options)
     }
 
     fn stream(
         &self,
-        source: &Source<'_>,
+        source: &ReplaySource<'_>,
         chunks: &mut dyn Iterator<Item = Stretch>,
-        options: (&Options, bool),
+        options: (&ReplayOptions, bool),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<Ran>, ReplayError> {
+    ) -> Result<Option<StreamReport>, ReplayError> {
         replay::stream::<G>(source, chunks, options, to, progress)
     }
 
     fn stream_clients(
         &self,
-        source: &Source<'_>,
-        pass: Pass<'_>,
-        options: &Options,
+        source: &ReplaySource<'_>,
+        pass: LogPass<'_>,
+        options: &ReplayOptions,
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Ran, ReplayError> {
+    ) -> Result<StreamReport, ReplayError> {
         replay::stream_clients::<G>(source, pass, options, to, progress)
     }
 
@@ -329,7 +331,7 @@ impl<G: Netcode> Playable for Of<G> {
         let frame = frames.iter().find(|frame| frame.command.seq == which);
         let frame = frame.ok_or(StepError::NoUsercmd(which, who))?;
         let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
-        let after = G::step_body(&rules, &scene, body, &frame.command, &mut Unheard);
+        let after = G::step_body(&rules, &scene, body, &frame.command, &mut DiscardedEffects);
         let mut cells = vec![0; G::Body::CELLS];
         after.write(&mut cells);
         Ok(cells)
@@ -339,8 +341,8 @@ impl<G: Netcode> Playable for Of<G> {
         &self,
         session: &Session,
         (still, at_once): (&(dyn Fn(&Session) -> Result<bool, EngineError> + Sync), usize),
-        progress: &mut dyn FnMut(&shrink::Step),
-    ) -> Result<Shrunk, ShrinkError<EngineError>> {
+        progress: &mut dyn FnMut(&shrink::ShrinkStep),
+    ) -> Result<ShrinkResult, ShrinkError<EngineError>> {
         shrink::shrink_by(
             session,
             &|session| Ok(Some(replay::rerecord::<G>(session, None)?)),
@@ -349,7 +351,7 @@ impl<G: Netcode> Playable for Of<G> {
         )
     }
 
-    fn sweep(&self, sessions: &[Session], plan: &Plan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
+    fn sweep(&self, sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
         let run = |session: &Session, settings: Settings, repeat: u16| {
             if plan.what_if() == WhatIf::Rerecord {
                 let bots = self.bots.as_ref().ok_or(ReplayError::NoBots(G::NAME))?;
@@ -357,7 +359,7 @@ impl<G: Netcode> Playable for Of<G> {
                 return bots.play_anew(session, &settings, seed);
             }
             let rejudge = plan.what_if() == WhatIf::Rejudge;
-            let options = Options { sizes: true, ..Options::default() }.under(Some(settings), rejudge);
+            let options = ReplayOptions { sizes: true, ..ReplayOptions::default() }.under(Some(settings), rejudge);
             replay::replay::<G>(session, &options, &mut |_| {})
         };
         let held = sessions.iter().map(Session::bytes).fold(0, usize::saturating_add);
@@ -366,7 +368,7 @@ impl<G: Netcode> Playable for Of<G> {
         for (log, session) in sessions.iter().enumerate() {
             for point in plan.points() {
                 let settings = plan.settings(session, &point).map_err(|source| SweepError::Settings { log, source })?;
-                let options = Options::default().under(Some(settings), plan.what_if() == WhatIf::Rejudge);
+                let options = ReplayOptions::default().under(Some(settings), plan.what_if() == WhatIf::Rejudge);
                 let of_replay = replay::trace_memory::<G>(session, &options);
                 let of_replay = of_replay.map_err(|source| SweepError::Run { log, source })?;
                 let checked = MemoryLimit::current().check(held.saturating_add(of_replay));
@@ -388,8 +390,8 @@ impl<G: Netcode> Playable for Of<G> {
 
     fn score_as_read(
         &self,
-        (header, survey): (&Header, &Survey),
-        pass: Pass<'_, score::ScoreError>,
+        (header, survey): (&Header, &LogSurvey),
+        pass: LogPass<'_, score::DrawingScoreError>,
         settings: &Settings,
     ) -> Result<Option<Vec<ModeScore>>, ScoreError> {
         let rules = header.rules.read::<G::Rules>()?;
@@ -400,15 +402,15 @@ impl<G: Netcode> Playable for Of<G> {
         session.header.rules.read().map_or(Vec::new(), |rules| G::outline(&rules))
     }
 
-    fn bots(&self) -> Option<&dyn PlaysItself> {
+    fn bots(&self) -> Option<&dyn SelfPlaying> {
         self.bots.as_deref()
     }
 }
 
 /// A sink that discards effects, for callers that need only the resulting body.
-struct Unheard;
+struct DiscardedEffects;
 
-impl<F> Sink<F> for Unheard {
+impl<F> Sink<F> for DiscardedEffects {
     fn effect(&mut self, _: Effect) {}
     fn fire(&mut self, _: F) {}
     fn touch(&mut self, _: Touch) {}

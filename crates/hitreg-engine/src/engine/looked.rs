@@ -10,7 +10,7 @@ use hitreg_netcode::game::Wall;
 
 /// A trace or a log, for inspection.
 #[derive(Debug)]
-pub enum Looked {
+pub enum ViewedFile {
     /// A trace.
     Trace(Trace),
     /// A log of a game that this build plays, with the walls of its map if the game has an outline.
@@ -24,19 +24,19 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if it cannot be read.
-    pub fn look(&self, path: &Path) -> Result<Looked, EngineError> {
+    pub fn look(&self, path: &Path) -> Result<ViewedFile, EngineError> {
         let log = match self.read_either(path)? {
-            LogOrTrace::Trace(trace) => return Ok(Looked::Trace(trace)),
+            LogOrTrace::Trace(trace) => return Ok(ViewedFile::Trace(trace)),
             LogOrTrace::Log(log) => log,
         };
         Ok(match self.games.of(&log.session) {
             Ok(game) => {
                 let walls = game.outline(&log.session);
-                Looked::Log(log, walls)
+                ViewedFile::Log(log, walls)
             }
             Err(unknown) => {
                 let says = as_said(&log.session);
-                Looked::Unknown(log, says, unknown.to_string())
+                ViewedFile::Unknown(log, says, unknown.to_string())
             }
         })
     }

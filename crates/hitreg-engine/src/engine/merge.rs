@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use super::{Engine, EngineError, can_be_read_twice};
-use hitreg_log::log::{self, LogError, LogReader, Options, StretchWriter, WriteError};
+use hitreg_log::log::{self, LogError, LogReader, StretchWriter, WriteError, WriterOptions};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::merge::{Aligned, Cut, Logs, MergeError, NoPlan, Plan, merge};
+use hitreg_log::merge::{AlignedClient, Cut, MergeError, MergePlan, PlanFailure, SideLogs, merge};
 use hitreg_log::record::{Header, Outline, SessionId, Stretch};
 use hitreg_log::store::{self, StoreError, Target};
-use hitreg_netcode::info::{Figures, Info};
+use hitreg_netcode::info::{InfoBuilder, SessionInfo};
 
 /// The maximum number of logs that are open at once. More logs are loaded into memory, one after another.
 const OPEN_MOST: usize = 256;
@@ -20,9 +20,9 @@ pub struct MergedLog {
     /// The session's id.
     pub session: Option<SessionId>,
     /// Figures of the merged session.
-    pub info: Info,
+    pub info: SessionInfo,
     /// The clients, in the order of players.
-    pub clients: Vec<Aligned>,
+    pub clients: Vec<AlignedClient>,
     /// The number of usercmds in each client's log.
     pub usercmds: Vec<usize>,
     /// Set if the session ends before the server's log does, because a client's log ends earlier.
@@ -33,7 +33,7 @@ pub struct MergedLog {
 
 /// Why the logs were not merged.
 #[derive(Debug, thiserror::Error)]
-pub enum NotMerged {
+pub enum MergeFailure {
     /// A log cannot be read, or the merged log cannot be written.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -42,9 +42,9 @@ pub enum NotMerged {
     Merge(#[from] MergeError),
 }
 
-impl From<StoreError> for NotMerged {
-    fn from(error: StoreError) -> NotMerged {
-        NotMerged::Engine(error.into())
+impl From<StoreError> for MergeFailure {
+    fn from(error: StoreError) -> MergeFailure {
+        MergeFailure::Engine(error.into())
     }
 }
 
@@ -53,18 +53,18 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if a log cannot be read, the logs do not belong to one session, or the merged log cannot be written.
-    pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, NotMerged> {
+    pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, MergeFailure> {
         if paths.len() > OPEN_MOST || !paths.iter().all(|path| can_be_read_twice(path)) {
             return in_memory(paths, target, self.read);
         }
-        let mut files = Files::open(paths)?;
+        let mut files = MergeFiles::open(paths)?;
         paths.iter().zip(&files.readers).for_each(|(path, log)| (self.read)(path, log.reader.header()));
         let headers: Vec<Header> = files.readers.iter().map(|log| log.reader.header().clone()).collect();
-        match Plan::of(&headers.iter().collect::<Vec<_>>(), &mut files) {
+        match MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut files) {
             Ok(plan) => Ok(write(&plan, files, target, headers.first().and_then(session_of))?),
-            Err(NoPlan::Merge(error)) => Err(error.into()),
-            Err(NoPlan::Read(error)) => Err(error.into()),
-            Err(NoPlan::Whole) => {
+            Err(PlanFailure::Merge(error)) => Err(error.into()),
+            Err(PlanFailure::Read(error)) => Err(error.into()),
+            Err(PlanFailure::Whole) => {
                 drop(files);
                 in_memory(paths, target, |_, _| {})
             }
@@ -73,30 +73,30 @@ impl Engine<'_> {
 }
 
 /// The logs that are being read.
-struct Files<'a> {
+struct MergeFiles<'a> {
     paths: &'a [PathBuf],
-    readers: Vec<Reader>,
+    readers: Vec<MergeReader>,
 }
 
 /// One open log.
-struct Reader {
+struct MergeReader {
     reader: LogReader<Box<dyn std::io::Read>>,
     used_bytes: usize,
     is_cut_off: bool,
 }
 
-impl Reader {
-    fn open(path: &Path) -> Result<Reader, EngineError> {
+impl MergeReader {
+    fn open(path: &Path) -> Result<MergeReader, EngineError> {
         let file: Box<dyn std::io::Read> = Box::new(store::open(path)?);
         let reader = LogReader::new(file).map_err(|source| EngineError::content(path, source))?;
-        Ok(Reader { reader, used_bytes: 0, is_cut_off: false })
+        Ok(MergeReader { reader, used_bytes: 0, is_cut_off: false })
     }
 }
 
-impl Files<'_> {
-    fn open(paths: &[PathBuf]) -> Result<Files<'_>, EngineError> {
-        let readers = paths.iter().map(|path| Reader::open(path)).collect::<Result<_, _>>()?;
-        Ok(Files { paths, readers })
+impl MergeFiles<'_> {
+    fn open(paths: &[PathBuf]) -> Result<MergeFiles<'_>, EngineError> {
+        let readers = paths.iter().map(|path| MergeReader::open(path)).collect::<Result<_, _>>()?;
+        Ok(MergeFiles { paths, readers })
     }
 
     fn cut_off(&self) -> Vec<usize> {
@@ -104,11 +104,11 @@ impl Files<'_> {
     }
 }
 
-impl Logs for Files<'_> {
+impl SideLogs for MergeFiles<'_> {
     type Error = EngineError;
 
     fn next(&mut self, log: usize) -> Result<Option<Stretch>, EngineError> {
-        let Reader { reader, used_bytes, is_cut_off } = &mut self.readers[log];
+        let MergeReader { reader, used_bytes, is_cut_off } = &mut self.readers[log];
         match reader.next_held(MemoryLimit::current(), used_bytes) {
             Err(LogError::Torn(_)) => {
                 *is_cut_off = true;
@@ -120,7 +120,7 @@ impl Logs for Files<'_> {
 
     fn rewind(&mut self, log: usize) -> Result<(), EngineError> {
         let is_cut_off = self.readers[log].is_cut_off;
-        self.readers[log] = Reader { is_cut_off, ..Reader::open(&self.paths[log])? };
+        self.readers[log] = MergeReader { is_cut_off, ..MergeReader::open(&self.paths[log])? };
         Ok(())
     }
 }
@@ -130,37 +130,37 @@ fn session_of(header: &Header) -> Option<SessionId> {
 }
 
 /// Why the merged log was not written.
-enum NotWritten {
+enum MergeWriteError {
     Read(EngineError),
     Write(WriteError),
 }
 
-impl From<EngineError> for NotWritten {
-    fn from(error: EngineError) -> NotWritten {
-        NotWritten::Read(error)
+impl From<EngineError> for MergeWriteError {
+    fn from(error: EngineError) -> MergeWriteError {
+        MergeWriteError::Read(error)
     }
 }
 
-impl From<WriteError> for NotWritten {
-    fn from(error: WriteError) -> NotWritten {
-        NotWritten::Write(error)
+impl From<WriteError> for MergeWriteError {
+    fn from(error: WriteError) -> MergeWriteError {
+        MergeWriteError::Write(error)
     }
 }
 
 /// Reads the logs a second time and writes the merged session.
 fn write(
-    plan: &Plan,
-    mut files: Files<'_>,
+    plan: &MergePlan,
+    mut files: MergeFiles<'_>,
     target: &Target,
     session: Option<SessionId>,
 ) -> Result<MergedLog, EngineError> {
     let header = plan.header();
     let cut_off = files.cut_off();
-    let (mut figures, mut usercmds) = (Figures::new(header), vec![0; header.players.len()]);
+    let (mut figures, mut usercmds) = (InfoBuilder::new(header), vec![0; header.players.len()]);
     let mut unreadable = None;
     let written = store::prepare(target, |out| {
-        let mut writer = StretchWriter::new(out, header, plan.unknown().to_vec(), Options::whole())?;
-        let put = plan.put_together(&mut files, &mut |stretch, until| -> Result<(), NotWritten> {
+        let mut writer = StretchWriter::new(out, header, plan.unknown().to_vec(), WriterOptions::whole())?;
+        let put = plan.put_together(&mut files, &mut |stretch, until| -> Result<(), MergeWriteError> {
             figures.add(Outline::of(&stretch, &header.unknown));
             let frames = stretch.players.iter().map(|player| player.frames.len());
             usercmds.iter_mut().zip(frames).for_each(|(known, more)| *known += more);
@@ -169,8 +169,8 @@ fn write(
         });
         match put {
             Ok(()) => writer.finish().map(drop),
-            Err(NotWritten::Write(error)) => Err(error),
-            Err(NotWritten::Read(error)) => {
+            Err(MergeWriteError::Write(error)) => Err(error),
+            Err(MergeWriteError::Read(error)) => {
                 unreadable = Some(error);
                 Err(WriteError::Abandoned)
             }
@@ -185,7 +185,7 @@ fn write(
 }
 
 /// Merges logs in memory.
-fn in_memory(paths: &[PathBuf], target: &Target, read: impl Fn(&Path, &Header)) -> Result<MergedLog, NotMerged> {
+fn in_memory(paths: &[PathBuf], target: &Target, read: impl Fn(&Path, &Header)) -> Result<MergedLog, MergeFailure> {
     let (mut sessions, mut cut_off) = (Vec::with_capacity(paths.len()), Vec::new());
     for (log, path) in paths.iter().enumerate() {
         let fail = |source| EngineError::content(path, source);
@@ -196,8 +196,8 @@ fn in_memory(paths: &[PathBuf], target: &Target, read: impl Fn(&Path, &Header)) 
     }
     let session = sessions.first().and_then(|session| session_of(&session.header));
     let merged = merge(sessions)?;
-    store::save_log(target, &merged.session, Options::whole())?;
+    store::save_log(target, &merged.session, WriterOptions::whole())?;
     let usercmds = merged.session.players.iter().map(|player| player.frames.len()).collect();
-    let info = Info::of(&merged.session);
+    let info = SessionInfo::of(&merged.session);
     Ok(MergedLog { session, info, clients: merged.clients, usercmds, cut: merged.cut, cut_off })
 }

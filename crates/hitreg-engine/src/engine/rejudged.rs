@@ -5,17 +5,17 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::log_file::LogOrTrace;
-use super::{Engine, EngineError, Playable, Sides, Way};
-use hitreg_analysis::why::{Rejudged, Rules};
+use super::{ComparisonSpec, Engine, EngineError, Playable, ReplaySpec};
+use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
 use hitreg_log::record::{Header, Session};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, shots};
-use hitreg_netcode::replay::{Options, ReplayError, own_settings};
+use hitreg_netcode::replay::{ReplayError, ReplayOptions, own_settings};
 use hitreg_netcode::settings::SettingError;
 
 /// Why shots could not be judged again.
 #[derive(Debug, thiserror::Error)]
-pub enum NotRejudged {
+pub enum RejudgeError {
     /// The log cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
@@ -32,19 +32,19 @@ pub enum NotRejudged {
 pub fn rejudged(
     game: &dyn Playable,
     session: &Session,
-    options: &Options,
+    options: &ReplayOptions,
     trace: &Trace,
-) -> Result<Vec<Rejudged>, NotRejudged> {
+) -> Result<Vec<RejudgedShots>, RejudgeError> {
     rejudged_by(&session.header, options, trace, |options| Ok(game.replay(session, options, &mut |_| {})?.trace))
 }
 
 /// Judges the shots of `trace` under other rules, with `replay` as the source of traces.
 pub(super) fn rejudged_by<E: From<SettingError> + Send>(
     header: &Header,
-    options: &Options,
+    options: &ReplayOptions,
     trace: &Trace,
-    replay: impl Fn(&Options) -> Result<Trace, E> + Sync,
-) -> Result<Vec<Rejudged>, E> {
+    replay: impl Fn(&ReplayOptions) -> Result<Trace, E> + Sync,
+) -> Result<Vec<RejudgedShots>, E> {
     let table = shots::Columns::of(trace);
     if table.rows == 0 {
         return Ok(Vec::new());
@@ -62,8 +62,8 @@ pub(super) fn rejudged_by<E: From<SettingError> + Send>(
     let judge = |(what, setting, limit): (&'static str, String, Option<&'static str>)| {
         let mut other = under.clone();
         other.set_pair(&setting)?;
-        let replayed = replay(&Options { judged_under: Some(other), tables, ..options.clone() })?;
-        Ok(Rejudged::of(Rules { what, setting, limit }, &replayed))
+        let replayed = replay(&ReplayOptions { judged_under: Some(other), tables, ..options.clone() })?;
+        Ok(RejudgedShots::of(RejudgeRules { what, setting, limit }, &replayed))
     };
     asked.into_par_iter().map(judge).collect()
 }
@@ -72,18 +72,18 @@ pub(super) fn rejudged_by<E: From<SettingError> + Send>(
 const MAX_UNLAG: &str = "max_unlag";
 
 /// The shots of one side's trace under other rules, or the reason why they could not be judged.
-pub type OfSide = Result<Vec<Rejudged>, NotRejudged>;
+pub type SideRejudgement = Result<Vec<RejudgedShots>, RejudgeError>;
 
-impl Sides {
+impl ComparisonSpec {
     /// Judges the shots of each side under other rules. The result is empty for a side that is a trace or uses another
     /// build.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
-    pub fn rejudged(&self, engine: &Engine<'_>, traces: &[Trace]) -> Result<Vec<OfSide>, EngineError> {
+    pub fn rejudged(&self, engine: &Engine<'_>, traces: &[Trace]) -> Result<Vec<SideRejudgement>, EngineError> {
         let second = self.second.as_deref().unwrap_or(&self.first);
         let ways = [(&self.ways.a, self.first.as_path()), (&self.ways.b, second)];
-        let of = |((way, path), trace): ((&Way, &Path), &Trace)| match (&self.across, &way.build) {
+        let of = |((way, path), trace): ((&ReplaySpec, &Path), &Trace)| match (&self.across, &way.build) {
             (None, None) => way.rejudged(engine, path, trace),
             _ => Ok(Ok(Vec::new())),
         };
@@ -91,8 +91,8 @@ impl Sides {
     }
 }
 
-impl Way {
-    fn rejudged(&self, engine: &Engine<'_>, path: &Path, trace: &Trace) -> Result<OfSide, EngineError> {
+impl ReplaySpec {
+    fn rejudged(&self, engine: &Engine<'_>, path: &Path, trace: &Trace) -> Result<SideRejudgement, EngineError> {
         let LogOrTrace::Log(log) = engine.read_either(path)? else { return Ok(Ok(Vec::new())) };
         let options = self.replay_options(engine, &log.session.header)?;
         // A game that this build does not play has no shots here.

@@ -2,29 +2,29 @@
 
 use std::path::Path;
 
-use super::{Engine, EngineError, Playable, Ways, check};
-use crate::build::condition::{Answer, Condition};
-use crate::build::{Build, Request, Runner, Stop};
-use crate::shrink::{ShrinkError, Shrunk, Step, shrink_by};
-use hitreg_analysis::diff::{DiffOptions, TraceDiff, Verdict, diff};
-use hitreg_log::log::Options as LogOptions;
+use super::{Engine, EngineError, Playable, ReplaySpecs, check};
+use crate::build::condition::{Condition, ConditionAnswer};
+use crate::build::{Build, BuildRequest, BuildRunner, StopSignal};
+use crate::shrink::{ShrinkError, ShrinkResult, ShrinkStep, shrink_by};
+use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
+use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::store;
 use hitreg_log::trace::Digest;
-use hitreg_netcode::replay::Options;
+use hitreg_netcode::replay::ReplayOptions;
 
 /// The property that a shrunk session must still have.
 #[derive(Debug)]
-pub enum Property<'a> {
+pub enum ShrinkProperty<'a> {
     /// A command decides.
-    Asked(Condition, Stop),
+    Asked(Condition, StopSignal),
     /// Both sides play the session differently, and the same table and field is the first to differ.
     Differs {
         /// How the sides replay it.
-        ways: &'a Ways,
+        ways: &'a ReplaySpecs,
         /// Runs the builds of the sides.
-        runner: Runner,
+        runner: BuildRunner,
         /// What counts as a difference.
         options: DiffOptions,
         /// The table and field.
@@ -32,7 +32,7 @@ pub enum Property<'a> {
     },
 }
 
-impl<'a> Property<'a> {
+impl<'a> ShrinkProperty<'a> {
     /// The property that the first difference of both sides stays in the same table and field.
     ///
     /// # Errors
@@ -40,30 +40,30 @@ impl<'a> Property<'a> {
     pub fn first_difference(
         engine: &Engine<'_>,
         log: &Path,
-        ways: &'a Ways,
-        runner: Runner,
+        ways: &'a ReplaySpecs,
+        runner: BuildRunner,
         options: DiffOptions,
-    ) -> Result<Property<'a>, EngineError> {
+    ) -> Result<ShrinkProperty<'a>, EngineError> {
         // Each candidate is a different log, so cached traces would never be used.
-        let runner = Runner { cache: None, ..runner };
+        let runner = BuildRunner { cache: None, ..runner };
         let found = compare(engine, ways, &runner, &options, log);
         check(&runner.stop)?;
         let sought = found?.as_ref().and_then(first_in).ok_or_else(|| EngineError::Alike { path: log.to_owned() })?;
-        Ok(Property::Differs { ways, runner, options, sought })
+        Ok(ShrinkProperty::Differs { ways, runner, options, sought })
     }
 
     /// The table and field that must differ first; `None` if a command decides.
     pub fn sought(&self) -> Option<&str> {
         match self {
-            Property::Asked(..) => None,
-            Property::Differs { sought, .. } => Some(sought),
+            ShrinkProperty::Asked(..) => None,
+            ShrinkProperty::Differs { sought, .. } => Some(sought),
         }
     }
 
-    fn stop(&self) -> &Stop {
+    fn stop(&self) -> &StopSignal {
         match self {
-            Property::Asked(_, stop) => stop,
-            Property::Differs { runner, .. } => &runner.stop,
+            ShrinkProperty::Asked(_, stop) => stop,
+            ShrinkProperty::Differs { runner, .. } => &runner.stop,
         }
     }
 
@@ -74,12 +74,12 @@ impl<'a> Property<'a> {
         store::save_log(&target, session, LogOptions::whole())?;
         let path = target.path();
         match self {
-            Property::Asked(condition, stop) => {
+            ShrinkProperty::Asked(condition, stop) => {
                 let answer = condition.ask(path, None);
                 check(stop)?;
-                Ok(answer? == Answer::Shows)
+                Ok(answer? == ConditionAnswer::Shows)
             }
-            Property::Differs { ways, runner, options, sought } => {
+            ShrinkProperty::Differs { ways, runner, options, sought } => {
                 let found = compare(engine, ways, runner, options, path)?;
                 Ok(found.as_ref().and_then(first_in).is_some_and(|shown| shown == *sought))
             }
@@ -89,26 +89,26 @@ impl<'a> Property<'a> {
 
 /// The build that records a reduced session again.
 #[derive(Clone, Copy)]
-pub enum Recorder<'a> {
+pub enum Rerecorder<'a> {
     /// A game of this build.
     Game(&'a dyn Playable),
     /// Another build. If it does not support `replay LOG --record LOG`, the candidate is tested without being recorded
     /// again.
-    Build(&'a Build, &'a Runner),
+    Build(&'a Build, &'a BuildRunner),
 }
 
 /// Records a candidate with another build; `None` if the build cannot record it.
 fn recorded_by(
     engine: &Engine<'_>,
     build: &Build,
-    runner: &Runner,
+    runner: &BuildRunner,
     session: &Session,
 ) -> Result<Option<Session>, EngineError> {
     let folder = store::temporary_folder()?;
     let (candidate, again) = (folder.file("candidate.hitlog"), folder.file("again.hitlog"));
     store::save_log(&candidate, session, LogOptions::whole())?;
     let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
-    let request = Request { log: candidate.path(), log_digest, options: &[] };
+    let request = BuildRequest { log: candidate.path(), log_digest, options: &[] };
     let recorded = runner.rerecord(build, &request, again.path());
     check(&runner.stop)?;
     match recorded {
@@ -132,16 +132,16 @@ fn unrecorded(session: &Session) -> Session {
 /// Fails if `session` lacks the property, cannot be replayed, or cannot be tested.
 pub fn shrink(
     engine: &Engine<'_>,
-    recorder: Recorder<'_>,
+    recorder: Rerecorder<'_>,
     (path, session): (&Path, &Session),
-    property: &Property<'_>,
-    progress: &mut dyn FnMut(&Step),
-) -> Result<Shrunk, ShrinkError<EngineError>> {
+    property: &ShrinkProperty<'_>,
+    progress: &mut dyn FnMut(&ShrinkStep),
+) -> Result<ShrinkResult, ShrinkError<EngineError>> {
     let still = |session: &Session| property.shows(engine, session);
     let at_once = candidates_at_once(engine, recorder, (path, session), property).map_err(ShrinkError::Property)?;
     let shrunk = match recorder {
-        Recorder::Game(game) => game.shrink(session, (&still, at_once), progress),
-        Recorder::Build(build, runner) => {
+        Rerecorder::Game(game) => game.shrink(session, (&still, at_once), progress),
+        Rerecorder::Build(build, runner) => {
             let records = recorded_by(engine, build, runner, session).map_err(ShrinkError::Property)?.is_some();
             let record = |session: &Session| match records {
                 true => recorded_by(engine, build, runner, session).map_err(ShrinkError::Property),
@@ -163,9 +163,9 @@ pub fn shrink(
 /// When it does not suffice for one.
 fn candidates_at_once(
     engine: &Engine<'_>,
-    recorder: Recorder<'_>,
+    recorder: Rerecorder<'_>,
     (path, session): (&Path, &Session),
-    property: &Property<'_>,
+    property: &ShrinkProperty<'_>,
 ) -> Result<usize, EngineError> {
     // The whole session, and the smallest one so far.
     const HELD: usize = 2;
@@ -173,11 +173,11 @@ fn candidates_at_once(
     const EACH: usize = 3;
     let (session_bytes, limit) = (session.bytes(), MemoryLimit::current());
     let of_property = match property {
-        Property::Asked(..) => match recorder {
-            Recorder::Game(game) => game.trace_memory(session, &Options::default()).unwrap_or_default(),
-            Recorder::Build(..) => 0,
+        ShrinkProperty::Asked(..) => match recorder {
+            Rerecorder::Game(game) => game.trace_memory(session, &ReplayOptions::default()).unwrap_or_default(),
+            Rerecorder::Build(..) => 0,
         },
-        Property::Differs { ways, .. } => ways.compared_bytes(engine, session)?,
+        ShrinkProperty::Differs { ways, .. } => ways.compared_bytes(engine, session)?,
     };
     let held = session_bytes.saturating_mul(HELD);
     let each = session_bytes.saturating_mul(EACH).saturating_add(of_property);
@@ -189,8 +189,8 @@ fn candidates_at_once(
 /// Compares both sides' traces of a log; `None` if one side has none.
 fn compare(
     engine: &Engine<'_>,
-    ways: &Ways,
-    runner: &Runner,
+    ways: &ReplaySpecs,
+    runner: &BuildRunner,
     options: &DiffOptions,
     log: &Path,
 ) -> Result<Option<TraceDiff>, EngineError> {
@@ -202,6 +202,6 @@ fn compare(
 
 /// The table and field that differ first, in any tick.
 fn first_in(found: &TraceDiff) -> Option<String> {
-    let first = found.first.as_ref().filter(|_| found.verdict == Verdict::Differs)?;
+    let first = found.first.as_ref().filter(|_| found.verdict == TraceVerdict::Differs)?;
     Some(format!("{} {}", first.table, first.field.as_deref().unwrap_or("rows")))
 }

@@ -12,37 +12,37 @@ use serde::Serialize;
 
 use super::log_file::LogFile;
 use super::{Engine, EngineError, check};
-use crate::build::{Build, Request, Runner, Untestable};
+use crate::build::{Build, BuildRequest, BuildRunner, Untestable};
 use held::Goal;
-pub use held::Held;
+pub use held::SideTrace;
 use hitreg_analysis::diff::Side;
-use hitreg_log::log::Options as LogOptions;
-use hitreg_log::record::{Header, Holds};
+use hitreg_log::log::WriterOptions as LogOptions;
+use hitreg_log::record::{Header, LogContents};
 use hitreg_log::store::{self, Target, TraceFile};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
-use hitreg_netcode::replay::{Mode, Options, Part, ReplayError, WhatIf, own_settings};
+use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
-use source::{Kept, Source};
+use source::{ComparisonInput, ComparisonSource};
 
 /// The inputs of a comparison.
 #[derive(Clone, Debug)]
-pub struct Sides {
+pub struct ComparisonSpec {
     /// The trace or log of side A. A log is replayed.
     pub first: PathBuf,
     /// The trace or log of side B; `None` if both sides use the same log.
     pub second: Option<PathBuf>,
     /// How each side replays its log.
-    pub ways: Ways,
+    pub ways: ReplaySpecs,
     /// Runs both clients on the server of another build; `None` if each side replays its own log.
-    pub across: Option<Across>,
+    pub across: Option<CrossBuild>,
     /// Whether to compare two files of different sessions, which are untestable otherwise.
     pub compare_unrelated: bool,
 }
 
 /// A client that runs against the server of another build, as when a patched client meets an old server.
 #[derive(Clone, Debug)]
-pub struct Across {
+pub struct CrossBuild {
     /// The build that runs the server; `None` for this build.
     pub server: Option<PathBuf>,
     /// The client build of side B; `None` for this build. Side A uses its own build, or the server's build if it has
@@ -52,16 +52,16 @@ pub struct Across {
 
 /// How both sides replay one log.
 #[derive(Clone, Debug, Default)]
-pub struct Ways {
+pub struct ReplaySpecs {
     /// Side A.
-    pub a: Way,
+    pub a: ReplaySpec,
     /// Side B.
-    pub b: Way,
+    pub b: ReplaySpec,
 }
 
 /// How one side replays its log.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct ReplaySpec {
     /// The build that replays the log; `None` for this build.
     pub build: Option<PathBuf>,
     /// A preset that replaces the log's settings.
@@ -84,14 +84,14 @@ pub struct Traces<T = Trace> {
     /// A readable name for each side.
     pub names: [String; 2],
     /// The traces of sides A and B.
-    pub made: Result<[T; 2], Missing>,
+    pub made: Result<[T; 2], MissingSide>,
     /// Whether one side holds only what the log recorded, which is less than a replay produces.
     pub overlap_only: bool,
 }
 
 /// A side without a trace, or two sides of different sessions.
 #[derive(Debug, Serialize)]
-pub struct Missing {
+pub struct MissingSide {
     verdict: &'static str,
     /// `a` or `b`; `None` if both traces exist.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,16 +104,16 @@ pub struct Missing {
     last_words: Vec<String>,
 }
 
-impl Sides {
+impl ComparisonSpec {
     /// Makes the traces of both sides, in parallel.
     ///
     /// # Errors
     /// Fails if a file, a setting or a build is not available, or if the job was stopped. A log that a build cannot
-    /// play is not an error; the result is then [`Missing`].
-    pub fn traces(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces, EngineError> {
+    /// play is not an error; the result is then [`MissingSide`].
+    pub fn traces(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces, EngineError> {
         let mut beside = 0;
         let traces = self.made(engine, runner, Goal::Memory, |engine, path, ways| {
-            let source = Source::of(engine, path, ways)?;
+            let source = ComparisonSource::of(engine, path, ways)?;
             beside += source.session_bytes();
             Ok(source)
         })?;
@@ -123,24 +123,24 @@ impl Sides {
     /// Makes the traces of both sides, and keeps long traces in files instead of memory.
     ///
     /// # Errors
-    /// Fails as [`Sides::traces`] does.
-    pub fn held(&self, engine: &Engine<'_>, runner: &Runner) -> Result<Traces<Held>, EngineError> {
-        self.made(engine, runner, Goal::Files, Source::of)
+    /// Fails as [`ComparisonSpec::traces`] does.
+    pub fn held(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces<SideTrace>, EngineError> {
+        self.made(engine, runner, Goal::Files, ComparisonSource::of)
     }
 
     fn made<'a>(
         &'a self,
         engine: &Engine<'_>,
-        runner: &Runner,
+        runner: &BuildRunner,
         goal: Goal,
-        mut read: impl FnMut(&Engine<'_>, &'a Path, &[&Way]) -> Result<Source<'a>, EngineError>,
-    ) -> Result<Traces<Held>, EngineError> {
+        mut read: impl FnMut(&Engine<'_>, &'a Path, &[&ReplaySpec]) -> Result<ComparisonSource<'a>, EngineError>,
+    ) -> Result<Traces<SideTrace>, EngineError> {
         if let Some(across) = &self.across {
             return self.across(across, engine, runner, goal);
         }
-        let Ways { a: way_a, b: way_b } = &self.ways;
+        let ReplaySpecs { a: way_a, b: way_b } = &self.ways;
         if self.is_single() {
-            let a = Source::read(engine, &self.first, &[])?;
+            let a = ComparisonSource::read(engine, &self.first, &[])?;
             way_a.check(engine, &a)?;
             return alone::against_itself(engine, runner, &a);
         }
@@ -156,7 +156,7 @@ impl Sides {
             ways.b.part = a.part();
             for (source, way) in [(&mut a, &ways.a), (b, &ways.b)] {
                 // Some logs can be streamed as a whole but not in part.
-                if way.part.is_some() && matches!(source.holds, Kept::LongLog(_)) {
+                if way.part.is_some() && matches!(source.holds, ComparisonInput::LongLog(_)) {
                     *source = read(engine, source.path, &[way])?;
                 }
             }
@@ -166,9 +166,9 @@ impl Sides {
             return ways.both(engine, runner, [&a, &b], goal);
         }
         let names = || [ways.a.name(&a), ways.b.name(&b)];
-        let sources = [&a, &b].map(Source::recorded);
+        let sources = [&a, &b].map(ComparisonSource::recorded);
         if let Some(difference) = unrelated::by_source(&sources) {
-            return Ok(Traces { names: names(), made: Err(Missing::unrelated(difference)), overlap_only: false });
+            return Ok(Traces { names: names(), made: Err(MissingSide::unrelated(difference)), overlap_only: false });
         }
         if unrelated::is_one_session(&sources) {
             return ways.both(engine, runner, [&a, &b], goal);
@@ -180,7 +180,7 @@ impl Sides {
         if let Ok([a, b]) = &traces.made
             && let Some(difference) = unrelated::by_usercmds([a.source(), b.source()])?
         {
-            return Ok(Traces { made: Err(Missing::unrelated(difference)), ..traces });
+            return Ok(Traces { made: Err(MissingSide::unrelated(difference)), ..traces });
         }
         Ok(traces)
     }
@@ -188,19 +188,19 @@ impl Sides {
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
     fn across(
         &self,
-        across: &Across,
+        across: &CrossBuild,
         engine: &Engine<'_>,
-        runner: &Runner,
+        runner: &BuildRunner,
         goal: Goal,
-    ) -> Result<Traces<Held>, EngineError> {
+    ) -> Result<Traces<SideTrace>, EngineError> {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
         }
-        let source = Source::read(engine, &self.first, &[])?;
-        let Kept::Log(log) = &source.holds else {
+        let source = ComparisonSource::read(engine, &self.first, &[])?;
+        let ComparisonInput::Log(log) = &source.holds else {
             return Err(EngineError::NoServer { path: self.first.clone() });
         };
-        let server = Way { build: across.server.clone(), open: false, ..self.ways.a.clone() };
+        let server = ReplaySpec { build: across.server.clone(), open: false, ..self.ways.a.clone() };
         for build in [&server.build, &across.client].into_iter().flatten() {
             Build::at(build)?;
         }
@@ -211,38 +211,40 @@ impl Sides {
         if let Err(untestable) = rerecorded {
             EngineError::check_memory(&self.first, &untestable)?;
             let reason = format!("as the server, {}", untestable.reason);
-            let missing = Missing::new("a", build_name(server.build.as_deref()), Untestable { reason, ..untestable });
+            let missing =
+                MissingSide::new("a", build_name(server.build.as_deref()), Untestable { reason, ..untestable });
             let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
             return Ok(Traces { names, made: Err(missing), overlap_only: false });
         }
-        let sent = Source::read(engine, between.path(), &[])?;
-        let a = Way { build: self.ways.a.build.clone().or(server.build.clone()), open: true, ..self.ways.a.clone() };
-        let b = Way { build: across.client.clone(), open: true, ..self.ways.b.clone() };
-        let name = |way: &Way| {
+        let sent = ComparisonSource::read(engine, between.path(), &[])?;
+        let a =
+            ReplaySpec { build: self.ways.a.build.clone().or(server.build.clone()), open: true, ..self.ways.a.clone() };
+        let b = ReplaySpec { build: across.client.clone(), open: true, ..self.ways.b.clone() };
+        let name = |way: &ReplaySpec| {
             let (client, server) = (build_name(way.build.as_deref()), build_name(server.build.as_deref()));
             format!("the client of {client} on the server of {server}, {}", self.first.display())
         };
         let names = [name(&a), name(&b)];
-        Ok(Traces { names, ..Ways { a, b }.both(engine, runner, [&sent, &sent], goal)? })
+        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, runner, [&sent, &sent], goal)? })
     }
 
     /// Replays the common log on one side with one more setting; `None` if that side then has no trace.
     pub(super) fn with_setting(
         &self,
         engine: &Engine<'_>,
-        runner: &Runner,
+        runner: &BuildRunner,
         side: Side,
         pair: String,
-    ) -> Result<Option<Held>, EngineError> {
+    ) -> Result<Option<SideTrace>, EngineError> {
         let (way, name) = match side {
             Side::A => (&self.ways.a, "a"),
             Side::B => (&self.ways.b, "b"),
         };
         let mut way = way.clone();
         way.set.push(pair);
-        let source = match Source::long(engine, &self.first, &[&way])? {
+        let source = match ComparisonSource::long(engine, &self.first, &[&way])? {
             Some(source) => source,
-            None => Source::read(engine, &self.first, &[])?,
+            None => ComparisonSource::read(engine, &self.first, &[])?,
         };
         Ok(way.trace(engine, runner, &source, name)?.ok())
     }
@@ -271,7 +273,7 @@ impl Sides {
     }
 }
 
-impl Ways {
+impl ReplaySpecs {
     /// Limits the replays of this program to these tables, on both sides.
     pub fn ask_for(&mut self, tables: TableSet) {
         (self.a.tables, self.b.tables) = (tables, tables);
@@ -289,9 +291,9 @@ impl Ways {
     /// Makes the traces of both sides from one log.
     ///
     /// # Errors
-    /// Fails as [`Sides::traces`] does.
-    pub fn traces(&self, engine: &Engine<'_>, runner: &Runner, path: &Path) -> Result<Traces, EngineError> {
-        let source = Source::read(engine, path, &[])?;
+    /// Fails as [`ComparisonSpec::traces`] does.
+    pub fn traces(&self, engine: &Engine<'_>, runner: &BuildRunner, path: &Path) -> Result<Traces, EngineError> {
+        let source = ComparisonSource::read(engine, path, &[])?;
         self.a.check(engine, &source)?;
         self.b.check(engine, &source)?;
         self.both(engine, runner, [&source, &source], Goal::Memory)?.in_memory(path, source.held_bytes())
@@ -300,10 +302,10 @@ impl Ways {
     fn both(
         &self,
         engine: &Engine<'_>,
-        runner: &Runner,
-        of: [&Source<'_>; 2],
+        runner: &BuildRunner,
+        of: [&ComparisonSource<'_>; 2],
         goal: Goal,
-    ) -> Result<Traces<Held>, EngineError> {
+    ) -> Result<Traces<SideTrace>, EngineError> {
         self.check_memory(engine, of, goal)?;
         let (a, b) =
             rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
@@ -314,13 +316,13 @@ impl Ways {
     }
 }
 
-impl Way {
+impl ReplaySpec {
     fn is_plain(&self) -> bool {
         self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
     }
 
     /// Rejects impossible requests before anything runs.
-    fn check(&self, engine: &Engine<'_>, source: &Source<'_>) -> Result<(), EngineError> {
+    fn check(&self, engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<(), EngineError> {
         match source.log() {
             None if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
             None => Ok(()),
@@ -338,7 +340,7 @@ impl Way {
     /// Refuses to judge shots again without a server, in a game that cannot do that.
     fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &Header) -> Result<(), EngineError> {
         let is_asked = self.rejudge && !(self.preset.is_none() && self.set.is_empty());
-        let is_open = self.open || log.holds() == Holds::Clients;
+        let is_open = self.open || log.holds() == LogContents::Clients;
         let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
         match is_asked && is_open && !judges {
             true => Err(EngineError::NoJudge { path: path.to_owned(), source: ReplayError::NoJudge }),
@@ -346,7 +348,7 @@ impl Way {
         }
     }
 
-    fn name(&self, source: &Source<'_>) -> String {
+    fn name(&self, source: &ComparisonSource<'_>) -> String {
         let path = source.path.display();
         if source.log().is_none() {
             return path.to_string();
@@ -359,40 +361,40 @@ impl Way {
     fn trace(
         &self,
         engine: &Engine<'_>,
-        runner: &Runner,
-        source: &Source<'_>,
+        runner: &BuildRunner,
+        source: &ComparisonSource<'_>,
         side: &'static str,
-    ) -> Result<Result<Held, Missing>, EngineError> {
+    ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
         let made = match (&source.holds, &self.build, source.log()) {
-            (Kept::Trace(trace), ..) => return Ok(Ok(Held::Memory(trace.clone()))),
-            (Kept::LongTrace(trace), ..) => return Ok(Ok(Held::File(TraceFile::clone(trace), None))),
+            (ComparisonInput::Trace(trace), ..) => return Ok(Ok(SideTrace::Memory(trace.clone()))),
+            (ComparisonInput::LongTrace(trace), ..) => return Ok(Ok(SideTrace::File(TraceFile::clone(trace), None))),
             (_, Some(build), Some((header, log_digest))) => {
                 let (options, build) = (self.options(), Build::at(build)?);
-                let request = Request { log: source.path, log_digest, options: &options };
+                let request = BuildRequest { log: source.path, log_digest, options: &options };
                 let made = match &source.holds {
-                    Kept::LongLog(_) => {
-                        runner.trace_file(&build, &request).map(|(trace, folder)| Held::File(trace, folder))
+                    ComparisonInput::LongLog(_) => {
+                        runner.trace_file(&build, &request).map(|(trace, folder)| SideTrace::File(trace, folder))
                     }
-                    _ => runner.trace(&build, &request).map(Held::Memory),
+                    _ => runner.trace(&build, &request).map(SideTrace::Memory),
                 };
                 match made {
                     Ok(held) => self.as_asked(engine, header, held)?,
                     Err(untestable) => Err(untestable),
                 }
             }
-            (Kept::Log(log), ..) => self.in_process(engine, log)?.map(Held::Memory),
-            (Kept::LongLog(log), ..) => self.in_file(engine, log)?,
+            (ComparisonInput::Log(log), ..) => self.in_process(engine, log)?.map(SideTrace::Memory),
+            (ComparisonInput::LongLog(log), ..) => self.in_file(engine, log)?,
         };
         if let Err(untestable) = &made {
             EngineError::check_memory(source.path, untestable)?;
         }
-        Ok(made.map_err(|untestable| Missing::new(side, build_name(self.build.as_deref()), untestable)))
+        Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable)))
     }
 
     fn rerecord(
         &self,
         engine: &Engine<'_>,
-        runner: &Runner,
+        runner: &BuildRunner,
         path: &Path,
         log: &LogFile,
         to: &Target,
@@ -409,17 +411,18 @@ impl Way {
             };
         };
         let options = self.options();
-        let request = Request { log: path, log_digest: log.digest, options: &options };
+        let request = BuildRequest { log: path, log_digest: log.digest, options: &options };
         Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
     }
 
     /// The options of this program's replay of a log on this side.
-    pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &Header) -> Result<Options, EngineError> {
+    pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &Header) -> Result<ReplayOptions, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(engine, log)?;
         let tables = self.tables;
         let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
-        Ok(Options { mode, network, tables, part: self.part, ..Options::default() }.under(settings, self.rejudge))
+        Ok(ReplayOptions { mode, network, tables, part: self.part, ..ReplayOptions::default() }
+            .under(settings, self.rejudge))
     }
 
     /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.
@@ -442,18 +445,18 @@ impl Way {
     }
 }
 
-impl Missing {
-    fn new(side: &'static str, build: String, untestable: Untestable) -> Missing {
+impl MissingSide {
+    fn new(side: &'static str, build: String, untestable: Untestable) -> MissingSide {
         let Untestable { reason, last_words, .. } = untestable;
-        Missing { verdict: "untestable", side: Some(side), build: Some(build), reason, last_words }
+        MissingSide { verdict: "untestable", side: Some(side), build: Some(build), reason, last_words }
     }
 
-    fn unrelated(difference: String) -> Missing {
+    fn unrelated(difference: String) -> MissingSide {
         let reason = format!("the two files are of different sessions: {difference}");
-        Missing { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
+        MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
     }
 
-    /// Whether the two sides are of different sessions. [`Sides::compare_unrelated`] compares them.
+    /// Whether the two sides are of different sessions. [`ComparisonSpec::compare_unrelated`] compares them.
     pub fn is_unrelated(&self) -> bool {
         self.side.is_none()
     }

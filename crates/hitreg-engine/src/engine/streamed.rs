@@ -7,19 +7,19 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use keyframes::StandsThere;
+use keyframes::KeyframeRef;
 pub(in crate::engine) use legs::Leg;
 
 use super::log_file::Digested;
 use super::{Engine, EngineError, Playable, games};
-use hitreg_log::log::{LogError, LogReader, Sought, find_keyframe, write_trace_meanwhile};
+use hitreg_log::log::{KeyframeQuery, LogError, LogReader, find_keyframe, write_trace_meanwhile};
 use hitreg_log::record::{Header, Stretch};
 use hitreg_log::store::{self, Target, is_standard_stream};
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, TraceHeader};
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{Options, Ran, ReplayError, Source, Start, Survey};
-use hitreg_netcode::score::{ModeScore, ScoreError};
+use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayOptions, ReplaySource, Start, StreamReport};
+use hitreg_netcode::score::{DrawingScoreError, ModeScore};
 use hitreg_netcode::settings::Settings;
 
 /// The limit for open-loop streaming, in unpacked bytes over all passes. Open-loop streaming reads the log once per
@@ -35,13 +35,13 @@ pub struct SurveyedLog {
     /// The header of the log.
     pub header: Header,
     /// The result of the survey pass.
-    pub survey: Survey,
+    pub survey: LogSurvey,
     /// The digest of the file, for trace headers; `None` if the file was not read to its end.
     pub digest: Option<Digest>,
     /// The memory that all records need, in bytes.
     session_bytes: usize,
     /// The keyframes in the log.
-    keyframes: Vec<StandsThere>,
+    keyframes: Vec<KeyframeRef>,
     /// The keyframe from which the replay starts; `None` for the beginning of the log.
     start: Option<Start>,
 }
@@ -94,10 +94,10 @@ impl SurveyedLog {
         let mut read = Digested::new(store::open(path)?);
         let mut reader = LogReader::new(&mut read).map_err(fail)?;
         let header = reader.header().clone();
-        let (mut survey, mut keyframes, mut session_bytes) = (Survey::new(&header), Vec::new(), 0_usize);
+        let (mut survey, mut keyframes, mut session_bytes) = (LogSurvey::new(&header), Vec::new(), 0_usize);
         loop {
             let chunks =
-                reader.next_chunks(&mut |keyframe| keyframes.push(StandsThere::of(&keyframe))).map_err(fail)?;
+                reader.next_chunks(&mut |keyframe| keyframes.push(KeyframeRef::of(&keyframe))).map_err(fail)?;
             if chunks.is_empty() {
                 break;
             }
@@ -112,9 +112,9 @@ impl SurveyedLog {
         Ok(SurveyedLog { path: path.to_owned(), header, survey, digest, session_bytes, keyframes, start: None })
     }
 
-    fn source(&self) -> Source<'_> {
+    fn source(&self) -> ReplaySource<'_> {
         let (header, survey, start) = (&self.header, &self.survey, self.start.as_ref());
-        Source { header, survey, start, keyframes: None }
+        ReplaySource { header, survey, start, keyframes: None }
     }
 
     /// How many bytes its records take in memory as a whole.
@@ -127,24 +127,24 @@ impl SurveyedLog {
     }
 
     /// Whether the log can be streamed. A log that cannot be streamed must be loaded as a whole.
-    pub fn streams(&self, game: &dyn Playable, options: &Options) -> bool {
+    pub fn streams(&self, game: &dyn Playable, options: &ReplayOptions) -> bool {
         self.streams_closed(options) || self.streams_clients(game, options)
     }
 
     /// Whether a closed-loop replay of the log can be streamed.
-    pub fn streams_closed(&self, options: &Options) -> bool {
+    pub fn streams_closed(&self, options: &ReplayOptions) -> bool {
         self.source().streams(options)
     }
 
     /// Whether the log is replayed open loop, and that replay can be streamed.
-    pub(crate) fn streams_clients(&self, game: &dyn Playable, options: &Options) -> bool {
+    pub(crate) fn streams_clients(&self, game: &dyn Playable, options: &ReplayOptions) -> bool {
         let is_soon_read = self.survey.pass_bytes() <= MAX_PASS_BYTES;
         is_soon_read && !game.judges_again() && self.source().streams_clients(options)
     }
 
     /// Whether the start of this replay supports these options. A keyframe holds state under the log's own settings
     /// only, without rollback checks or datagram sizes.
-    pub fn starts(&self, options: &Options) -> bool {
+    pub fn starts(&self, options: &ReplayOptions) -> bool {
         let of_its_own = options.settings.is_none() && options.rollback_every.is_none() && !options.sizes;
         self.start.is_none() || of_its_own
     }
@@ -160,11 +160,11 @@ impl SurveyedLog {
     pub fn attempt(
         &self,
         game: &dyn Playable,
-        options: (&Options, bool),
+        options: (&ReplayOptions, bool),
         seen: &mut dyn FnMut(&Stretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<Ran>, StreamError> {
+    ) -> Result<Option<StreamReport>, StreamError> {
         // A keyframe holds no datagram state.
         if options.1 && self.start.is_some() {
             let whole = SurveyedLog::of(&self.path)?;
@@ -176,12 +176,12 @@ impl SurveyedLog {
     fn run(
         &self,
         game: &dyn Playable,
-        source: &Source<'_>,
-        options: (&Options, bool),
+        source: &ReplaySource<'_>,
+        options: (&ReplayOptions, bool),
         seen: &mut dyn FnMut(&Stretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<Ran>, StreamError> {
+    ) -> Result<Option<StreamReport>, StreamError> {
         if source.start.is_none() && self.streams_clients(game, options.0) {
             return self.run_clients(game, source, options.0, seen, to, progress).map(Some);
         }
@@ -190,7 +190,7 @@ impl SurveyedLog {
             None => Box::new(self.reader()?),
             Some(start) => {
                 let file = BufReader::new(store::open_file(&self.path).map_err(EngineError::from)?);
-                let found = find_keyframe(file, Sought::At(start.at)).map_err(fail)?;
+                let found = find_keyframe(file, KeyframeQuery::At(start.at)).map_err(fail)?;
                 Box::new(found.ok_or(ReplayError::NoKeyframe)?.reader)
             }
         };
@@ -217,12 +217,12 @@ impl SurveyedLog {
     fn run_clients(
         &self,
         game: &dyn Playable,
-        source: &Source<'_>,
-        options: &Options,
+        source: &ReplaySource<'_>,
+        options: &ReplayOptions,
         seen: &mut dyn FnMut(&Stretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Ran, StreamError> {
+    ) -> Result<StreamReport, StreamError> {
         let (mut broken, mut is_first) = (None, true);
         let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ReplayError>| {
             // `seen` gets every chunk, during the first pass only.
@@ -248,7 +248,7 @@ impl SurveyedLog {
     /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
     pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Option<Vec<ModeScore>>, ScoringError> {
         let mut broken = None;
-        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ScoreError>| {
+        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), DrawingScoreError>| {
             self.go_through(&mut broken, LogReader::next_chunk_of_clients, take)
         };
         let scores = game.score_as_read((&self.header, &self.survey), &mut pass, settings);
@@ -262,7 +262,7 @@ impl SurveyedLog {
     fn go_through<E>(
         &self,
         broken: &mut Option<EngineError>,
-        next: fn(&mut Reader) -> Result<Option<Stretch>, LogError>,
+        next: fn(&mut LogSource) -> Result<Option<Stretch>, LogError>,
         take: &mut dyn FnMut(Stretch) -> Result<(), E>,
     ) -> Result<(), E> {
         let fail = |source| EngineError::content(&self.path, source);
@@ -286,7 +286,7 @@ impl SurveyedLog {
         }
     }
 
-    fn reader(&self) -> Result<Reader, EngineError> {
+    fn reader(&self) -> Result<LogSource, EngineError> {
         {
             let file: Box<dyn std::io::Read + Send> = Box::new(store::open(&self.path)?);
             LogReader::new(file).map_err(|source| EngineError::content(&self.path, source))
@@ -305,7 +305,12 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the log cannot be read again, the trace cannot be written, or this build cannot replay the log.
-    pub fn replay_into(&self, game: &dyn Playable, options: &Options, target: &Target) -> Result<(), StreamError> {
+    pub fn replay_into(
+        &self,
+        game: &dyn Playable,
+        options: &ReplayOptions,
+        target: &Target,
+    ) -> Result<(), StreamError> {
         until_whole(&AtomicBool::new(false), |encoded| {
             let mut ran = Ok(None);
             let written = store::prepare(target, |out| {
@@ -323,7 +328,7 @@ impl SurveyedLog {
     }
 }
 
-type Reader = LogReader<Box<dyn std::io::Read + Send>>;
+type LogSource = LogReader<Box<dyn std::io::Read + Send>>;
 
 /// A source of log stretches.
 trait Stretches {

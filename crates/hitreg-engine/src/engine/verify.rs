@@ -11,24 +11,24 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use golden::{Golden, Keep, Proposal, proposals_below};
-pub use played::Player;
+pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
+pub use played::ReplayRunner;
 
 use super::{Engine, EngineError, SurveyedLog};
-use crate::verify::{Against, Facts, Verdict, Verified, Why, judge, judge_played};
+use crate::verify::{Facts, LogVerdict, LogVerification, VerdictReason, VerifyReference, judge, judge_played};
 use golden::Goldens;
 use hitreg_analysis::golden::is_of_first_version as golden_is_of_first_version;
 use hitreg_analysis::summary::Exercised;
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::store::Targets;
-use hitreg_netcode::replay::Options;
+use hitreg_netcode::replay::ReplayOptions;
 
 /// How logs are verified.
 pub struct Verify<'a> {
     /// The build that replays them.
-    pub player: Player<'a>,
+    pub player: ReplayRunner<'a>,
     /// What to do if the outcome differs from the golden.
-    pub keep: Keep,
+    pub keep: GoldenUpdate,
     /// Whether a log without a golden is untestable.
     pub needs_golden: bool,
     /// Checks rollback every this many ticks: restores the world from as many ticks before, runs them again, and
@@ -49,10 +49,10 @@ pub struct LogReport {
     #[serde(serialize_with = "hitreg_log::store::shown::path")]
     pub path: PathBuf,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: LogVerdict,
     /// The subject of a verdict other than `same`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<Why>,
+    pub why: Option<VerdictReason>,
     /// The digest of the first replay's trace; `None` if no replay succeeded.
     pub digest: Option<String>,
     /// The features that the session exercised.
@@ -123,14 +123,15 @@ impl Verify<'_> {
         let broken = |error: EngineError| match error.is_for_memory() {
             true => Err(error),
             false => {
-                let broken = Verified::without_replay(Verdict::Broken, Why::Unreadable, error.what());
+                let broken =
+                    LogVerification::without_replay(LogVerdict::Broken, VerdictReason::Unreadable, error.what());
                 Ok(LogReport::new(path, broken, Golden::None))
             }
         };
         // An error in the log takes precedence over one in its golden.
         let surveyed = match self.player {
-            Player::Own => engine.survey(path),
-            Player::Build(..) => Ok(None),
+            ReplayRunner::Own => engine.survey(path),
+            ReplayRunner::Build(..) => Ok(None),
         };
         let surveyed = match surveyed {
             Ok(surveyed) => surveyed,
@@ -140,11 +141,11 @@ impl Verify<'_> {
             Ok(accepted) => accepted,
             Err(error) => return broken(error),
         };
-        let against = Against { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
+        let against = VerifyReference { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
         let of_first_version = accepted.as_deref().is_some_and(golden_is_of_first_version);
         let streams = |log: &&SurveyedLog| {
             let game = engine.games.of_header(&log.header);
-            !of_first_version && game.is_ok_and(|game| log.streams(game, &Options::default()))
+            !of_first_version && game.is_ok_and(|game| log.streams(game, &ReplayOptions::default()))
         };
         let mut whole = None;
         let by_itself = |log: &&SurveyedLog| {
@@ -164,7 +165,7 @@ impl Verify<'_> {
                 let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
                 let verified = judge_played(&Facts::of_log(&log.header, &log.survey), played, against);
                 match replays {
-                    Ok((_, unlike)) if verified.verdict == Verdict::Same => unlike.judge(verified),
+                    Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(verified),
                     _ => verified,
                 }
             }
@@ -176,7 +177,7 @@ impl Verify<'_> {
                 let replays = self.player.replays(engine, path, &log, self.rollback_every)?;
                 let verified = judge(&log.session, replays.as_deref().map_err(Clone::clone), against);
                 let contradiction = match (replays.as_deref(), verified.verdict) {
-                    (Ok([first, ..]), Verdict::Same) => played::contradiction(&log.session, first),
+                    (Ok([first, ..]), LogVerdict::Same) => played::contradiction(&log.session, first),
                     _ => None,
                 };
                 whole = Some(log);
@@ -186,12 +187,13 @@ impl Verify<'_> {
                 }
             }
         };
-        if self.needs_golden && !verified.golden_compared && verified.verdict == Verdict::Same && !self.keep.writes() {
+        if self.needs_golden && !verified.golden_compared && verified.verdict == LogVerdict::Same && !self.keep.writes()
+        {
             let detail = format!("there is no golden: {} is not there", goldens.path().display());
-            verified = verified.but(Verdict::Untestable, Why::NoGolden, detail);
+            verified = verified.but(LogVerdict::Untestable, VerdictReason::NoGolden, detail);
         }
         let plays_here = whole.as_ref().is_none_or(|log| engine.games.of(&log.session).is_ok());
-        let rerecorded = match self.keep.rerecords() && verified.why == Some(Why::RecordedState) {
+        let rerecorded = match self.keep.rerecords() && verified.why == Some(VerdictReason::RecordedState) {
             true => {
                 let log = match whole {
                     Some(log) => log,
@@ -212,20 +214,20 @@ impl Verify<'_> {
         engine: &Engine<'_>,
         path: &Path,
         log: &super::LogFile,
-        against: Against<'_>,
-    ) -> Result<golden::Anew, EngineError> {
+        against: VerifyReference<'_>,
+    ) -> Result<golden::RerecordedLog, EngineError> {
         let session = match self.player.rerecord(engine, path, log)? {
             Ok(session) => session,
             Err(why) => {
-                return Ok(golden::Anew {
+                return Ok(golden::RerecordedLog {
                     session: None,
-                    verified: Verified::without_replay(Verdict::Untestable, Why::NotReplayed, why),
+                    verified: LogVerification::without_replay(LogVerdict::Untestable, VerdictReason::NotReplayed, why),
                 });
             }
         };
         let replays = self.player.replays_of(engine, path, &session, self.rollback_every)?;
         let verified = judge(&session, replays.as_deref().map_err(Clone::clone), against);
-        Ok(golden::Anew { session: Some(session), verified })
+        Ok(golden::RerecordedLog { session: Some(session), verified })
     }
 }
 
@@ -235,7 +237,7 @@ pub(super) fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, EngineErr
 }
 
 impl LogReport {
-    fn new(path: &Path, verified: Verified, golden: Golden) -> LogReport {
+    fn new(path: &Path, verified: LogVerification, golden: Golden) -> LogReport {
         LogReport {
             path: path.to_owned(),
             verdict: verified.verdict,

@@ -7,13 +7,13 @@ mod time;
 
 use std::collections::BTreeSet;
 
-use super::Kind;
+use super::CostKind;
 use hitreg_log::record::{PlayerRecords, Session, SnapshotRecord};
 use hitreg_netcode::settings::without_players;
 
 /// One thing that can be removed. Players and usercmds are named by their indices in the session's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Thing {
+pub enum Removable {
     /// A player.
     Player(usize),
     /// A tick, by its index.
@@ -21,13 +21,13 @@ pub enum Thing {
     /// A player's input in a client frame.
     Usercmd(usize, usize),
     /// The loss of a packet: player, direction and packet number.
-    Loss(usize, Direction, u32),
+    Loss(usize, PacketDirection, u32),
     /// The second arrival of a packet.
-    Duplicate(usize, Direction, u32),
+    Duplicate(usize, PacketDirection, u32),
     /// The difference of a packet's delay from the median.
-    Delay(usize, Direction, u32),
+    Delay(usize, PacketDirection, u32),
     /// A key that a player pressed in a client frame.
-    Button(usize, usize, Key),
+    Button(usize, usize, InputKey),
     /// A player's view angles in a client frame.
     Angles(usize, usize),
     /// A player's move in a client frame: 0 is forward, 1 sideways, 2 up.
@@ -36,7 +36,7 @@ pub enum Thing {
 
 /// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
+pub enum PacketDirection {
     /// From the client to the server.
     Up,
     /// From the server to the client.
@@ -45,7 +45,7 @@ pub enum Direction {
 
 /// A button or impulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
+pub enum InputKey {
     /// The button with this bit.
     Bit(u8),
     /// The impulse, whatever its number.
@@ -54,12 +54,12 @@ pub enum Key {
 
 /// All things of one kind, in the order in which they are tried: ticks from the end, everything else from the
 /// beginning.
-pub fn things(session: &Session, kind: Kind) -> Vec<Thing> {
+pub fn things(session: &Session, kind: CostKind) -> Vec<Removable> {
     match kind {
-        Kind::Players => (0..session.players.len()).map(Thing::Player).collect(),
-        Kind::Ticks => (0..session.ticks.len()).rev().map(Thing::Tick).collect(),
-        Kind::Usercmds | Kind::Buttons | Kind::Angles | Kind::Moves => hands::things(session, kind),
-        Kind::Losses | Kind::Duplicates | Kind::Delays => links::things(session, kind),
+        CostKind::Players => (0..session.players.len()).map(Removable::Player).collect(),
+        CostKind::Ticks => (0..session.ticks.len()).rev().map(Removable::Tick).collect(),
+        CostKind::Usercmds | CostKind::Buttons | CostKind::Angles | CostKind::Moves => hands::things(session, kind),
+        CostKind::Losses | CostKind::Duplicates | CostKind::Delays => links::things(session, kind),
     }
 }
 
@@ -68,21 +68,21 @@ pub fn things(session: &Session, kind: Kind) -> Vec<Thing> {
 ///
 /// Without its first ticks, a session begins with the last recorded states of the players before the first remaining
 /// tick.
-pub fn without(session: &Session, things: &[Thing]) -> Session {
+pub fn without(session: &Session, things: &[Removable]) -> Session {
     let mut edited = Session { states: beginning::states(session, things), ..inputs_of(session) };
     let (mut players, mut ticks) = (BTreeSet::new(), BTreeSet::new());
     for thing in things {
         match *thing {
-            Thing::Player(player) => {
+            Removable::Player(player) => {
                 players.insert(player);
             }
-            Thing::Tick(tick) => {
+            Removable::Tick(tick) => {
                 ticks.insert(tick);
             }
-            Thing::Usercmd(..) | Thing::Button(..) | Thing::Angles(..) | Thing::Move(..) => {
+            Removable::Usercmd(..) | Removable::Button(..) | Removable::Angles(..) | Removable::Move(..) => {
                 hands::remove(&mut edited, *thing);
             }
-            Thing::Loss(..) | Thing::Duplicate(..) | Thing::Delay(..) => {}
+            Removable::Loss(..) | Removable::Duplicate(..) | Removable::Delay(..) => {}
         }
     }
     links::remove(&mut edited, things);

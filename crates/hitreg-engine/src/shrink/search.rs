@@ -4,22 +4,22 @@ mod probe;
 
 use std::collections::BTreeSet;
 
-use super::{Counts, Kind, Record, ShrinkError, Step, Still, Thing, things, without};
+use super::{CostCounts, CostKind, RecordCandidate, Removable, ShrinkError, ShrinkStep, StillShows, things, without};
 use hitreg_log::record::Session;
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
 
 /// The order in which kinds are reduced. Coarse kinds come first, because they make every later step cheaper.
-const ORDER: [Kind; 9] = [
-    Kind::Players,
-    Kind::Ticks,
-    Kind::Losses,
-    Kind::Duplicates,
-    Kind::Delays,
-    Kind::Usercmds,
-    Kind::Buttons,
-    Kind::Moves,
-    Kind::Angles,
+const ORDER: [CostKind; 9] = [
+    CostKind::Players,
+    CostKind::Ticks,
+    CostKind::Losses,
+    CostKind::Duplicates,
+    CostKind::Delays,
+    CostKind::Usercmds,
+    CostKind::Buttons,
+    CostKind::Moves,
+    CostKind::Angles,
 ];
 
 /// A session this short is not searched for a shorter window.
@@ -29,14 +29,14 @@ const SHORT: Micros = Micros::from_s(2);
 const SHORTEST_WINDOW: usize = 32;
 
 pub(super) struct Search<'a, E: std::error::Error + 'static> {
-    record: &'a Record<'a, E>,
-    still: &'a Still<'a, E>,
+    record: &'a RecordCandidate<'a, E>,
+    still: &'a StillShows<'a, E>,
     /// How many candidates are tested at once.
     at_once: usize,
-    progress: &'a mut dyn FnMut(&Step),
+    progress: &'a mut dyn FnMut(&ShrinkStep),
     /// The smallest session so far that shows the property.
     current: Session,
-    counts: Counts,
+    counts: CostCounts,
     /// Digests of inputs that do not show the property.
     failed: BTreeSet<Digest>,
     probes: u64,
@@ -47,11 +47,11 @@ pub(super) struct Search<'a, E: std::error::Error + 'static> {
 impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     pub(super) fn new(
         session: Session,
-        record: &'a Record<'a, E>,
-        (still, at_once): (&'a Still<'a, E>, usize),
-        progress: &'a mut dyn FnMut(&Step),
+        record: &'a RecordCandidate<'a, E>,
+        (still, at_once): (&'a StillShows<'a, E>, usize),
+        progress: &'a mut dyn FnMut(&ShrinkStep),
     ) -> Search<'a, E> {
-        let counts = Counts::of(&session);
+        let counts = CostCounts::of(&session);
         let can_begin = can_begin(&session, record);
         let failed = BTreeSet::new();
         Search { record, still, at_once, progress, current: session, counts, failed, probes: 0, can_begin }
@@ -66,7 +66,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         } else {
             // Removing a player changes everything after the spawn, and the whole session gives the most chances that
             // it still shows the property.
-            self.minimise(Kind::Players)?;
+            self.minimise(CostKind::Players)?;
             self.shorten()?;
         }
         loop {
@@ -89,7 +89,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     }
 
     /// Removes chunks of one kind and halves their size, until no single thing can be removed.
-    fn minimise(&mut self, kind: Kind) -> Result<(), ShrinkError<E>> {
+    fn minimise(&mut self, kind: CostKind) -> Result<(), ShrinkError<E>> {
         let mut chunk = self.counts.of_kind(kind).max(1);
         loop {
             let went = self.pass(kind, chunk)?;
@@ -102,11 +102,11 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     }
 
     /// Tries to remove every chunk of one kind, one after the other. Returns whether any was removed.
-    fn pass(&mut self, kind: Kind, chunk: usize) -> Result<bool, ShrinkError<E>> {
+    fn pass(&mut self, kind: CostKind, chunk: usize) -> Result<bool, ShrinkError<E>> {
         let (mut begin, mut went) = (0, false);
         loop {
             let things = things(&self.current, kind);
-            let chunks: Vec<&[Thing]> = things.get(begin..).unwrap_or_default().chunks(chunk).collect();
+            let chunks: Vec<&[Removable]> = things.get(begin..).unwrap_or_default().chunks(chunk).collect();
             let taken = self.take_first(kind, chunks.len(), &|session, index| without(session, chunks[index]))?;
             match taken {
                 // The things after the removed chunk have moved to its place.
@@ -128,7 +128,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         // Without its beginning, this part starts from other places. Another part may still show the property in fewer
         // ticks.
         let ended = (std::mem::replace(&mut self.current, whole.0), std::mem::replace(&mut self.counts, whole.1));
-        if !self.find_a_window(ended.1.of_kind(Kind::Ticks))? {
+        if !self.find_a_window(ended.1.of_kind(CostKind::Ticks))? {
             (self.current, self.counts) = ended;
         }
         Ok(())
@@ -146,7 +146,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
                 .filter(|length| (too_few + 1..all).contains(length))
                 .collect();
             let cut = |session: &Session, index: usize| keep_ticks(session, 0, lengths[index]);
-            match (self.take_first(Kind::Ticks, lengths.len(), &cut)?, lengths.last()) {
+            match (self.take_first(CostKind::Ticks, lengths.len(), &cut)?, lengths.last()) {
                 (Some(0), _) => {}
                 (Some(index), _) => too_few = lengths[index - 1],
                 (None, Some(last)) => too_few = *last,
@@ -160,7 +160,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         let all = self.current.ticks.len();
         let lengths: Vec<usize> = (0..).map(|power| 1 << power).take_while(|length| *length < all).collect();
         let cut = |session: &Session, index: usize| keep_ticks(session, all - lengths[index], all);
-        self.take_first(Kind::Ticks, lengths.len(), &cut)?;
+        self.take_first(CostKind::Ticks, lengths.len(), &cut)?;
         Ok(())
     }
 
@@ -175,12 +175,12 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
             length *= 2;
         }
         let cut = |session: &Session, index: usize| keep_ticks(session, windows[index].0, windows[index].1);
-        Ok(self.take_first(Kind::Ticks, windows.len(), &cut)?.is_some())
+        Ok(self.take_first(CostKind::Ticks, windows.len(), &cut)?.is_some())
     }
 }
 
 /// Whether the session can be replayed from its second tick on.
-fn can_begin<E>(session: &Session, record: &Record<'_, E>) -> bool
+fn can_begin<E>(session: &Session, record: &RecordCandidate<'_, E>) -> bool
 where
     E: std::error::Error + 'static,
 {
@@ -192,5 +192,5 @@ where
 /// A session with a range of its ticks.
 fn keep_ticks(session: &Session, begin: usize, end: usize) -> Session {
     let outside = (0..begin).chain(end..session.ticks.len());
-    without(session, &outside.map(Thing::Tick).collect::<Vec<_>>())
+    without(session, &outside.map(Removable::Tick).collect::<Vec<_>>())
 }

@@ -1,6 +1,6 @@
 //! The axes of a sweep: `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`.
 
-use hitreg_netcode::settings::{KEYS, Kind, SettingError, Settings};
+use hitreg_netcode::settings::{KEYS, SettingError, Settings, ValueKind};
 
 /// The key of an axis of presets.
 pub const PRESET: &str = "preset";
@@ -116,10 +116,10 @@ impl Axis {
 fn range(key: &str, range: &str, low: &str, rest: &str) -> Result<Vec<String>, AxisError> {
     let bad = || AxisError::BadRange { key: key.to_owned(), range: range.to_owned() };
     match KEYS.iter().find(|k| k.name == key).map(|k| k.kind) {
-        Some(kind @ (Kind::Flag | Kind::Choice(_))) => {
+        Some(kind @ (ValueKind::Flag | ValueKind::Choice(_))) => {
             return Err(AxisError::NotANumber { key: key.to_owned(), takes: kind.takes() });
         }
-        Some(Kind::Number { .. } | Kind::Rate { .. }) => {}
+        Some(ValueKind::Number { .. } | ValueKind::Rate { .. }) => {}
         // The check of the setting's name, later, reports an unknown key together with the nearest known key.
         None => return Ok(vec![low.to_owned()]),
     }

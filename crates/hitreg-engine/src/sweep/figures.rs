@@ -5,11 +5,11 @@ use hitreg_analysis::swept::Figures;
 use hitreg_log::record::Session;
 use hitreg_log::stats::Spread;
 use hitreg_log::trace::schema::{corrections, shots};
-use hitreg_netcode::replay::Replayed;
+use hitreg_netcode::replay::ReplayOutput;
 
 /// The sums from which the figures are computed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct FigureSums {
     usercmds: u64,
     shots: u64,
     hits: u64,
@@ -24,34 +24,34 @@ pub(super) struct Gathered {
     checked: u64,
     corrections: u64,
     correction_units: Vec<f32>,
-    traffic: Option<Traffic>,
+    traffic: Option<TrafficSums>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Traffic {
+struct TrafficSums {
     down_bytes: u64,
     up_bytes: u64,
     /// The sum of all players' times in the sessions, in seconds.
     player_seconds: f64,
 }
 
-impl Gathered {
-    pub(super) fn of(session: &Session, replayed: &Replayed) -> Gathered {
+impl FigureSums {
+    pub(super) fn of(session: &Session, replayed: &ReplayOutput) -> FigureSums {
         let trace = &replayed.trace;
         let summary = Summary::of(trace);
         let shots = shots::Columns::of(trace);
-        let mut gathered = Gathered {
+        let mut gathered = FigureSums {
             usercmds: summary.exercised.usercmds,
             shots: summary.shots.fired,
             hits: summary.shots.hit,
             view_errors: shots.view_error_units.to_vec(),
             checked: summary.prediction.checked,
-            traffic: replayed.traffic.map(|traffic| Traffic {
+            traffic: replayed.traffic.map(|traffic| TrafficSums {
                 down_bytes: traffic.down_bytes,
                 up_bytes: traffic.up_bytes,
                 player_seconds: session.duration().as_s_f64() * session.players.len() as f64,
             }),
-            ..Gathered::default()
+            ..FigureSums::default()
         };
         gathered.add_shots(&shots);
         let corrections = corrections::Columns::of(trace);
@@ -94,7 +94,7 @@ impl Gathered {
         (self.shots > 0).then(|| self.hits as f64 / self.shots as f64)
     }
 
-    pub(super) fn plus(mut self, other: Gathered) -> Gathered {
+    pub(super) fn plus(mut self, other: FigureSums) -> FigureSums {
         self.usercmds += other.usercmds;
         self.shots += other.shots;
         self.hits += other.hits;

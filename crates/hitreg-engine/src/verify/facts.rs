@@ -1,9 +1,9 @@
 //! The facts of a log against which its replays are judged.
 
 use hitreg_analysis::summary::Exercised;
-use hitreg_log::record::{CellKind, Header, Holds, PlayerRecords, Session};
+use hitreg_log::record::{CellKind, Header, LogContents, PlayerRecords, Session};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{Survey, Ticks};
+use hitreg_netcode::replay::{LogSurvey, TickCounts};
 
 /// The facts of a log against which its replays are judged.
 #[derive(Clone, Debug, Default)]
@@ -16,13 +16,13 @@ pub struct Facts {
     pub(super) active_usercmds: u64,
     /// A contradiction in the log.
     pub(super) contradiction: Option<String>,
-    pub(super) hole: Option<Hole>,
+    pub(super) hole: Option<MissingPart>,
     pub(super) has_server: bool,
 }
 
 /// The first missing part of a log.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hole {
+pub(super) struct MissingPart {
     pub(super) from: Micros,
     pub(super) to: Micros,
     pub(super) ticks_before: u64,
@@ -32,7 +32,7 @@ impl Facts {
     /// The facts of a session.
     pub fn of(session: &Session) -> Facts {
         let with_hash = session.ticks.iter().filter_map(|tick| tick.hash);
-        let hole = session.first_hole().map(|gap| Hole {
+        let hole = session.first_hole().map(|gap| MissingPart {
             from: gap.from,
             to: gap.to,
             ticks_before: session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64,
@@ -45,13 +45,13 @@ impl Facts {
             active_usercmds: active(session),
             contradiction: contradiction(session),
             hole,
-            has_server: session.header.holds() == Holds::Whole,
+            has_server: session.header.holds() == LogContents::Whole,
         }
     }
 
     /// The facts of a log that is read chunk by chunk and has no missing part.
-    pub fn of_log(header: &Header, survey: &Survey) -> Facts {
-        let Ticks { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;
+    pub fn of_log(header: &Header, survey: &LogSurvey) -> Facts {
+        let TickCounts { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;
         let contradiction = match out_of_order {
             Some([before, after]) => Some(disorder(before, after)),
             None => survey.is_all_nan().then(|| ALL_NAN.to_owned()),
@@ -64,7 +64,7 @@ impl Facts {
             active_usercmds: survey.active_usercmds(),
             contradiction,
             hole: None,
-            has_server: header.holds() == Holds::Whole,
+            has_server: header.holds() == LogContents::Whole,
         }
     }
 

@@ -11,12 +11,12 @@ use std::thread::Scope;
 use std::time::Duration;
 
 use super::{ProxyOptions, way};
-use crate::clock::Clock;
+use crate::clock::MonotonicClock;
 use crate::socket::open;
 use crate::threads::spawn;
 use crate::transit::ModelledLinks;
 use crate::urgent::run_at_once;
-use crate::{LiveError, Traffic};
+use crate::{LiveError, TrafficCounts};
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_netcode::link::Link;
 use hitreg_netcode::protocol::Direction;
@@ -34,7 +34,7 @@ const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// A forwarded datagram.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct ForwardedDatagram {
     pub(super) at: Micros,
     pub(super) client: u16,
     pub(super) direction: Direction,
@@ -44,10 +44,10 @@ pub(super) struct Seen {
 
 /// The totals of a proxy.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Passed {
+pub(super) struct ProxyTotals {
     pub(super) clients: u64,
-    pub(super) up: Traffic,
-    pub(super) down: Traffic,
+    pub(super) up: TrafficCounts,
+    pub(super) down: TrafficCounts,
     pub(super) lost_on_purpose: u64,
     pub(super) unrecorded: u64,
     pub(super) refused: u64,
@@ -61,45 +61,45 @@ pub(super) struct Passed {
 const ADDED_KEPT: usize = 1 << 20;
 
 /// A datagram that arrived at a socket.
-enum Came {
+enum IncomingDatagram {
     FromClient(SocketAddr, Micros, Vec<u8>),
     FromServer(u16, Micros, Vec<u8>),
 }
 
 /// One client.
-struct End {
+struct ProxyClient {
     address: SocketAddr,
     /// The socket to the server.
     socket: Arc<UdpSocket>,
     links: ModelledLinks,
 }
 
-pub(super) struct Forwarding<'env> {
-    clock: Clock,
+pub(super) struct Forwarder<'env> {
+    clock: MonotonicClock,
     front: &'env Arc<UdpSocket>,
     options: &'env ProxyOptions,
     over: &'env AtomicBool,
-    seen: SyncSender<Seen>,
-    came: (SyncSender<Came>, Receiver<Came>),
+    seen: SyncSender<ForwardedDatagram>,
+    came: (SyncSender<IncomingDatagram>, Receiver<IncomingDatagram>),
     clients: BTreeMap<SocketAddr, u16>,
-    ends: Vec<End>,
+    ends: Vec<ProxyClient>,
     /// Delayed datagrams, sorted by due time and arrival.
     waiting: BinaryHeap<Reverse<(Micros, u64)>>,
     held: BTreeMap<u64, (Direction, u16, Vec<u8>)>,
     count: u64,
-    traffic: (Traffic, Traffic),
-    passed: Passed,
+    traffic: (TrafficCounts, TrafficCounts),
+    passed: ProxyTotals,
 }
 
-impl<'env> Forwarding<'env> {
+impl<'env> Forwarder<'env> {
     pub(super) fn new(
-        clock: Clock,
+        clock: MonotonicClock,
         front: &'env Arc<UdpSocket>,
         options: &'env ProxyOptions,
         over: &'env AtomicBool,
-        seen: SyncSender<Seen>,
-    ) -> Forwarding<'env> {
-        Forwarding {
+        seen: SyncSender<ForwardedDatagram>,
+    ) -> Forwarder<'env> {
+        Forwarder {
             clock,
             front,
             options,
@@ -112,35 +112,35 @@ impl<'env> Forwarding<'env> {
             held: BTreeMap::new(),
             count: 0,
             traffic: Default::default(),
-            passed: Passed::default(),
+            passed: ProxyTotals::default(),
         }
     }
 
     /// Forwards datagrams until `over` is set.
-    pub(super) fn run<'scope>(mut self, scope: &'scope Scope<'scope, 'env>) -> Result<Passed, LiveError> {
+    pub(super) fn run<'scope>(mut self, scope: &'scope Scope<'scope, 'env>) -> Result<ProxyTotals, LiveError> {
         let (clock, over, to) = (self.clock, self.over, self.came.0.clone());
         let front = Arc::clone(self.front);
         self.passed.at_once = run_at_once();
         spawn(scope, "clients", move || {
             run_at_once();
-            read(&front, over, |from, bytes| to.send(Came::FromClient(from, clock.now(), bytes)).is_ok());
+            read(&front, over, |from, bytes| to.send(IncomingDatagram::FromClient(from, clock.now(), bytes)).is_ok());
         })?;
         while !self.over.load(Ordering::Relaxed) {
             self.send_due();
             let wait =
                 self.waiting.peek().map_or(LOOK_UP_EVERY, |Reverse((due, _))| clock.until(*due).min(LOOK_UP_EVERY));
             match self.came.1.recv_timeout(wait) {
-                Ok(Came::FromClient(from, at, bytes)) => match self.client(scope, from)? {
+                Ok(IncomingDatagram::FromClient(from, at, bytes)) => match self.client(scope, from)? {
                     Some(client) => self.take(at, client, Direction::Up, bytes),
                     None => self.passed.refused += 1,
                 },
-                Ok(Came::FromServer(client, at, bytes)) => self.take(at, client, Direction::Down, bytes),
+                Ok(IncomingDatagram::FromServer(client, at, bytes)) => self.take(at, client, Direction::Down, bytes),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         let (up, down) = self.traffic;
-        Ok(Passed { clients: self.ends.len() as u64, up, down, ..self.passed })
+        Ok(ProxyTotals { clients: self.ends.len() as u64, up, down, ..self.passed })
     }
 
     /// Returns the number of the client at an address. A new client gets a socket; `None` when there is no room for it.
@@ -168,9 +168,9 @@ impl<'env> Forwarding<'env> {
         let reads = Arc::clone(&socket);
         spawn(scope, "server", move || {
             run_at_once();
-            read(&reads, over, |_, bytes| to.send(Came::FromServer(client, clock.now(), bytes)).is_ok());
+            read(&reads, over, |_, bytes| to.send(IncomingDatagram::FromServer(client, clock.now(), bytes)).is_ok());
         })?;
-        self.ends.push(End { address: from, socket, links });
+        self.ends.push(ProxyClient { address: from, socket, links });
         self.clients.insert(from, client);
         Ok(Some(client))
     }
@@ -197,7 +197,7 @@ impl<'env> Forwarding<'env> {
             }
         }
         self.send_due();
-        let seen = Seen { at: came, client, direction, bytes, released: fate.first };
+        let seen = ForwardedDatagram { at: came, client, direction, bytes, released: fate.first };
         if let Err(TrySendError::Full(_)) = self.seen.try_send(seen) {
             self.passed.unrecorded += 1;
         }

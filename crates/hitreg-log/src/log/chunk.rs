@@ -12,22 +12,22 @@ mod table;
 mod unknown;
 
 pub(crate) use bucket::Bucket;
-pub(super) use context::Context;
+pub(super) use context::ChunkContext;
 pub(super) use heard::{put_lists as put_lists_of_heard, take_lists as take_lists_of_heard};
-pub(crate) use map::{Place, encode_end, to_messagepack};
+pub(crate) use map::{ChunkPosition, encode_end, to_messagepack};
 pub(crate) use outline::outline;
-pub(crate) use part::Part;
+pub(crate) use part::SessionSlice;
 pub(super) use snapshots::{put_lists as put_lists_of_snapshots, take_lists as take_lists_of_snapshots};
-pub(super) use table::{Columns, Rows};
+pub(super) use table::{ColumnReader, TableWriter};
 
 use serde_bytes::ByteBuf;
 
-use map::Tables;
-use table::{LookUp, Table};
+use map::ChunkTables;
+use table::{PackedTable, RecordLookup};
 
 use super::container::Chain;
 use super::error::WriteError;
-use super::kinds::{Layout, named_by};
+use super::kinds::{RecordLayout, named_by};
 use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
@@ -50,7 +50,7 @@ impl Kinds {
 }
 
 /// The records of one kind, as series by player number, or one series for the session.
-pub(super) type Parts<'a, T> = Vec<(u32, &'a [T])>;
+pub(super) type RecordSeries<'a, T> = Vec<(u32, &'a [T])>;
 
 macro_rules! code {
     (
@@ -59,12 +59,12 @@ macro_rules! code {
     ) => {
         /// Encodes a part of a session.
         pub(crate) fn encode<H>(
-            part: &Part<'_, H>,
+            part: &SessionSlice<'_, H>,
             header: &Header,
             (index, before): (u32, Chain),
         ) -> Result<Vec<u8>, WriteError> {
-            let context = Context::new(part.state_keys());
-            let mut tables = Tables::default();
+            let context = ChunkContext::new(part.state_keys());
+            let mut tables = ChunkTables::default();
             let mut kinds = 0..;
             $( {
                 let kind = kinds.next().unwrap_or_default();
@@ -74,7 +74,7 @@ macro_rules! code {
             let mut kinds = 0..;
             $( {
                 let kind = kinds.next().unwrap_or_default();
-                let parts: Parts<'_, $own_type> = vec![(0, &part.session.$own_field[part.own[kind].clone()])];
+                let parts: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[part.own[kind].clone()])];
                 tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
             } )*
             states::encode(part, header, &mut tables);
@@ -93,17 +93,17 @@ macro_rules! code {
             let mut budget = Budget::new(memory);
             let mut stretch = Stretch::of(header);
             states::decode(&tables, schema, header, &mut stretch, &mut budget)?;
-            let context = Context::new(stretch.states.keys());
+            let context = ChunkContext::new(stretch.states.keys());
             $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {
                 let name = stringify!($field);
-                let mut columns = Columns::new(name, schema.columns(name).unwrap_or_default(), table);
+                let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
                 let records = decode_kind::<$type>(&mut columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
                 columns.deal(records, &mut stretch.players, |player| &mut player.$field)?;
             } )*
             $( if let Some(table) = tables.of(stringify!($own_field)).filter(|_| kinds.has(stringify!($own_field))) {
                 let name = stringify!($own_field);
-                let mut columns = Columns::new(name, schema.columns(name).unwrap_or_default(), table);
+                let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
                 let records = decode_kind::<$own_type>(&mut columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$own_type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
                 stretch.$own_field = records;
@@ -115,15 +115,15 @@ macro_rules! code {
         }
 
         /// Returns the times of a player's records of one kind, by the key that other kinds use.
-        fn named<H>(part: &Part<'_, H>, player: usize, kind: &str) -> LookUp {
+        fn named<H>(part: &SessionSlice<'_, H>, player: usize, kind: &str) -> RecordLookup {
             let mut kinds = 0..;
             $( {
                 let index = kinds.next().unwrap_or_default();
                 if kind == stringify!($field) {
-                    return LookUp::of(part.of_player(player, index, |records| &records.$field));
+                    return RecordLookup::of(part.of_player(player, index, |records| &records.$field));
                 }
             } )*
-            LookUp::of::<FrameRecord>(&[])
+            RecordLookup::of::<FrameRecord>(&[])
         }
     };
 }
@@ -134,14 +134,14 @@ pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result
     decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
 }
 
-fn encode_kind<T: Layout, H>(
+fn encode_kind<T: RecordLayout, H>(
     name: &'static str,
-    parts: Parts<'_, T>,
-    part: &Part<'_, H>,
-    context: &Context,
+    parts: RecordSeries<'_, T>,
+    part: &SessionSlice<'_, H>,
+    context: &ChunkContext,
     header: &Header,
-) -> Option<Table<ByteBuf>> {
-    let mut rows = Rows::new(parts);
+) -> Option<PackedTable<ByteBuf>> {
+    let mut rows = TableWriter::new(parts);
     if rows.is_empty() {
         return None;
     }
@@ -160,15 +160,15 @@ fn encode_kind<T: Layout, H>(
     Some(rows.finish())
 }
 
-fn decode_kind<T: Layout>(
-    columns: &mut Columns<'_>,
-    context: &Context,
+fn decode_kind<T: RecordLayout>(
+    columns: &mut ColumnReader<'_>,
+    context: &ChunkContext,
     budget: &mut Budget,
     so_far: &Stretch,
 ) -> Result<Vec<T>, String> {
     budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
     let base = named_by(columns.name).unwrap_or_default();
-    let whole = Part::whole(so_far);
+    let whole = SessionSlice::whole(so_far);
     let mut records = columns.take::<T>(|keys, row_counts| {
         let mut times = Vec::with_capacity(keys.len());
         let mut keys = keys.iter();

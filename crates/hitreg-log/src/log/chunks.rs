@@ -2,21 +2,21 @@
 
 use std::io::Read;
 
-use super::chunk::Place;
+use super::chunk::ChunkPosition;
 use super::container::{Chain, SEEK_FOOTER_MAGIC, SeekTable, ZSTD_MAGIC};
-use super::error::{LogError, Torn};
-use super::frames::{Frame, FrameError, FrameKind, Frames, Unpacker};
+use super::error::{LogError, Truncation};
+use super::frames::{FileFrame, FileFrames, FrameError, FrameKind, Unpacker};
 use super::looks_like::{START_BYTES, looks_like};
 
 /// The content of one chunk.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct ChunkContent {
     pub(super) offset: u64,
     pub(super) index: u32,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Content {
+impl ChunkContent {
     /// Returns the error for content that is wrong although its checksum matches.
     pub(super) fn corrupt(&self, what: String) -> LogError {
         corrupt_chunk(self.offset, self.index, what)
@@ -25,7 +25,7 @@ impl Content {
 
 /// The chunks of a file, in order.
 pub(super) struct Chunks<R> {
-    frames: Frames<R>,
+    frames: FileFrames<R>,
     unpacker: Unpacker,
     sealed: bool,
     table: SeekTable,
@@ -41,7 +41,7 @@ impl<R: Read> Chunks<R> {
         from: R,
         decode: impl FnOnce(&[u8]) -> Result<(H, bool), LogError>,
     ) -> Result<(Self, H), LogError> {
-        let mut frames = Frames::new(from, 0);
+        let mut frames = FileFrames::new(from, 0);
         let frame = first_frame(&mut frames)?;
         let mut unpacker = Unpacker::default();
         let content = unpacker.unpack(&frame).map_err(|what| corrupt(0, "the header", what))?;
@@ -54,7 +54,7 @@ impl<R: Read> Chunks<R> {
 
     /// Continues a sealed file after the chunk at `before_offset`. `table` and `chain` cover all chunks up to it.
     pub(super) fn within(from: R, offset: u64, before_offset: u64, (table, chain): (SeekTable, Chain)) -> Chunks<R> {
-        let (frames, unpacker) = (Frames::new(from, offset), Unpacker::default());
+        let (frames, unpacker) = (FileFrames::new(from, offset), Unpacker::default());
         Chunks { frames, unpacker, sealed: true, table, chain, before_offset, ended: false }
     }
 
@@ -68,14 +68,14 @@ impl<R: Read> Chunks<R> {
     }
 
     /// Returns the next chunk; `None` after the last, once the end of the file is verified.
-    pub(super) fn next(&mut self) -> Result<Option<Content>, LogError> {
+    pub(super) fn next(&mut self) -> Result<Option<ChunkContent>, LogError> {
         if self.ended {
             return Ok(None);
         }
         let (offset, index) = (self.frames.offset(), self.table.len());
         let frame = self.next_frame(index)?;
         let bytes = self.unpacker.unpack(&frame).map_err(|what| corrupt_chunk(offset, index, what))?;
-        let content = Content { offset, index, bytes };
+        let content = ChunkContent { offset, index, bytes };
         let place = place(&content.bytes).map_err(|what| content.corrupt(what))?;
         self.check_place(place, &content)?;
         self.count(&frame);
@@ -88,24 +88,24 @@ impl<R: Read> Chunks<R> {
         Ok(Some(content))
     }
 
-    fn next_frame(&mut self, index: u32) -> Result<Frame, LogError> {
+    fn next_frame(&mut self, index: u32) -> Result<FileFrame, LogError> {
         let at_offset = self.frames.offset();
         match self.frames.next() {
             Ok(Some(frame)) if frame.kind == FrameKind::Tail => {
                 Err(corrupt_chunk(at_offset, index, "the end of the file comes before its last chunk".into()))
             }
             Ok(Some(frame)) => Ok(frame),
-            Ok(None) => Err(LogError::Torn(Torn { at_offset, lost_bytes: 0 })),
+            Ok(None) => Err(LogError::Torn(Truncation { at_offset, lost_bytes: 0 })),
             Err(FrameError::Cut { last, .. }) if last == SEEK_FOOTER_MAGIC => {
                 Err(corrupt_chunk(at_offset, index, "its zstd blocks do not end where it ends".into()))
             }
-            Err(FrameError::Cut { bytes, .. }) => Err(LogError::Torn(Torn { at_offset, lost_bytes: bytes })),
+            Err(FrameError::Cut { bytes, .. }) => Err(LogError::Torn(Truncation { at_offset, lost_bytes: bytes })),
             Err(FrameError::Bad { offset, what, .. }) => Err(corrupt_chunk(offset, index, what)),
             Err(FrameError::Io(error)) => Err(error.into()),
         }
     }
 
-    fn check_place(&self, place: Place, content: &Content) -> Result<(), LogError> {
+    fn check_place(&self, place: ChunkPosition, content: &ChunkContent) -> Result<(), LogError> {
         if place.index != content.index {
             return Err(content.corrupt(format!("chunk {} stands in its place", place.index)));
         }
@@ -119,7 +119,7 @@ impl<R: Read> Chunks<R> {
         }
     }
 
-    fn count(&mut self, frame: &Frame) {
+    fn count(&mut self, frame: &FileFrame) {
         if let FrameKind::Chunk { content_bytes } = frame.kind {
             self.table.add(frame.bytes.len(), content_bytes);
             self.chain.add(&frame.bytes);
@@ -135,7 +135,7 @@ impl<R: Read> Chunks<R> {
             return Ok(());
         }
         if expected.len() > found.len() && expected.starts_with(&found) {
-            return Err(LogError::Torn(Torn { at_offset: start, lost_bytes: found.len() as u64 }));
+            return Err(LogError::Torn(Truncation { at_offset: start, lost_bytes: found.len() as u64 }));
         }
         let Some(place) = first_difference(&expected, &found) else { return Ok(()) };
         Err(match place {
@@ -156,12 +156,12 @@ fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
 }
 
 /// Reads the entries that begin every chunk.
-pub(super) fn place(content: &[u8]) -> Result<Place, String> {
+pub(super) fn place(content: &[u8]) -> Result<ChunkPosition, String> {
     crate::serial::from_msgpack(content).map_err(|error| format!("it is not a chunk's map ({error})"))
 }
 
 /// Returns the first frame, or an error that describes the file.
-pub(super) fn first_frame<R: Read>(frames: &mut Frames<R>) -> Result<Frame, LogError> {
+pub(super) fn first_frame<R: Read>(frames: &mut FileFrames<R>) -> Result<FileFrame, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
     match frames.next() {
         Ok(Some(frame)) if frame.kind == FrameKind::Tail => Err(strange("it begins with a seek table".into())),

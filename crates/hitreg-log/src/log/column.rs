@@ -12,7 +12,7 @@ mod predict;
 
 use float::Form;
 use packing::Packing;
-use predict::{Order, Residuals};
+use predict::{Predictor, Residuals};
 
 pub(crate) use crate::varint::Cursor;
 use crate::varint::put_varint;
@@ -141,7 +141,7 @@ impl Candidate {
             Candidate::cheapest(samples.each_ref().map(|(form, values)| (*form, &values[..])), &[STRETCH; STRETCHES]);
         let Some(Candidate { form, residuals: Residuals { order, .. }, packing, .. }) = best else { return Vec::new() };
         // A value that is constant in the sample changes rarely in the column.
-        let order = if packing == Packing::Constant { Order::Delta } else { order };
+        let order = if packing == Packing::Constant { Predictor::Delta } else { order };
         let values = forms.iter().find(|(of, _)| *of == form).map_or(*values, |(_, values)| values);
         let residuals = Residuals::new(values, series, order);
         let packing = packing::fitting(packing, &residuals.rest);
@@ -168,13 +168,13 @@ impl Candidate {
         if firsts.iter().all(|first| *first == 0) {
             return Some(Vec::new());
         }
-        let residuals = Residuals::new(&firsts, &vec![1; firsts.len()], Order::Delta);
+        let residuals = Residuals::new(&firsts, &vec![1; firsts.len()], Predictor::Delta);
         Some(Candidate { form, residuals, packing: Packing::Constant, cost: 0 }.write())
     }
 
     fn cheapest<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Option<Candidate> {
         let candidates = forms.into_iter().flat_map(|(form, values)| {
-            Order::ALL.map(|order| {
+            Predictor::ALL.map(|order| {
                 let residuals = Residuals::new(values, series, order);
                 let (packing, cost) = packing::choose(&residuals.rest);
                 let cost = order.weigh(cost + residuals.first_cost() + form.cost());
@@ -205,7 +205,7 @@ fn unpack(packed: &[u8], series: &[usize]) -> Result<(Form, Vec<i64>), String> {
     }
     let mut from = Cursor::new(packed);
     let code = from.byte()?;
-    let order = Order::from_code(code & 3)?;
+    let order = Predictor::from_code(code & 3)?;
     let packing = Packing::from_code((code >> 2) & 3);
     let form = Form::read(code >> 4, &mut from)?;
     let unit = from.varint()?;

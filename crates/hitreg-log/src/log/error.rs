@@ -1,9 +1,9 @@
 //! Errors of log and trace files. Their messages say where a file is wrong and what to do.
 
 use super::header::FileKind;
-use super::version::Unreadable;
+use super::version::UnreadableFormat;
 use crate::memory::NeedsMemory;
-use crate::record::Misfit;
+use crate::record::MisplacedRecord;
 
 /// Why the bytes cannot be read as a log or a trace.
 #[derive(Debug, thiserror::Error)]
@@ -24,10 +24,10 @@ pub enum LogError {
     },
     /// This build cannot read the file's format version.
     #[error("this file cannot be read: {0}")]
-    Version(#[from] Unreadable),
+    Version(#[from] UnreadableFormat),
     /// The file ends before its last chunk or its seek table.
     #[error("{0}; `hitreg recover` makes a good file of what is whole of a log")]
-    Torn(Torn),
+    Torn(Truncation),
     /// The file ends inside its header, so nothing can be recovered.
     #[error("the file stops after {bytes} bytes, inside its header: nothing of it can be recovered")]
     HeaderTorn {
@@ -52,7 +52,7 @@ pub enum LogError {
         /// The number of the chunk.
         chunk: u32,
         /// The mismatch between record and header.
-        misfit: Misfit,
+        misfit: MisplacedRecord,
     },
     /// The file needs more memory than the limit.
     #[error(transparent)]
@@ -92,7 +92,7 @@ fn rescue(offset: u64) -> &'static str {
 /// A file that was cut off, for example by a killed recording or an unfinished copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the file is cut off: everything before offset {at_offset} is whole, {lost_bytes} bytes after it are lost")]
-pub struct Torn {
+pub struct Truncation {
     /// The offset where the last complete part ends, in bytes.
     pub at_offset: u64,
     /// The number of bytes of the unfinished part after it; 0 if the cut is between two parts.
@@ -107,7 +107,7 @@ pub enum WriteError {
     Io(#[from] std::io::Error),
     /// A record does not fit the header.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Misfit(#[from] MisplacedRecord),
     /// One record, or the header, does not fit into a chunk.
     #[error("{what} takes {bytes} bytes, and a chunk holds at most {}", super::limits::MAX_CHUNK_BYTES)]
     TooLarge {

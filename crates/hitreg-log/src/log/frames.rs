@@ -14,7 +14,7 @@ const MAX_SKIPPABLE: usize = 64 << 20;
 
 /// One frame in the file.
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub(crate) struct FileFrame {
     /// Its offset in the file.
     pub(crate) offset: u64,
     /// All its bytes.
@@ -56,15 +56,15 @@ pub(crate) enum FrameError {
 }
 
 /// Reads a file frame by frame.
-pub(crate) struct Frames<R> {
+pub(crate) struct FileFrames<R> {
     from: R,
     offset: u64,
 }
 
-impl<R: Read> Frames<R> {
+impl<R: Read> FileFrames<R> {
     /// Starts `offset` bytes from the start of the file; `from` must already be there.
-    pub(crate) fn new(from: R, offset: u64) -> Frames<R> {
-        Frames { from, offset }
+    pub(crate) fn new(from: R, offset: u64) -> FileFrames<R> {
+        FileFrames { from, offset }
     }
 
     /// Returns the offset of the next frame.
@@ -81,17 +81,17 @@ impl<R: Read> Frames<R> {
     }
 
     /// Returns the next frame; `None` at the end of the file.
-    pub(crate) fn next(&mut self) -> Result<Option<Frame>, FrameError> {
-        let mut frame = Partial { from: &mut self.from, bytes: Vec::new() };
+    pub(crate) fn next(&mut self) -> Result<Option<FileFrame>, FrameError> {
+        let mut frame = PartialFrame { from: &mut self.from, bytes: Vec::new() };
         let outcome = frame.walk();
         let (bytes, offset) = (frame.bytes, self.offset);
         self.offset += bytes.len() as u64;
         match outcome {
-            Ok(kind) => Ok(Some(Frame { offset, bytes, kind })),
-            Err(Stop::Cut) if bytes.is_empty() => Ok(None),
-            Err(Stop::Cut) => Err(cut(&bytes)),
-            Err(Stop::Bad(what)) => Err(FrameError::Bad { offset, start: first_four(&bytes), what }),
-            Err(Stop::Io(error)) => Err(FrameError::Io(error)),
+            Ok(kind) => Ok(Some(FileFrame { offset, bytes, kind })),
+            Err(FrameStop::Cut) if bytes.is_empty() => Ok(None),
+            Err(FrameStop::Cut) => Err(cut(&bytes)),
+            Err(FrameStop::Bad(what)) => Err(FrameError::Bad { offset, start: first_four(&bytes), what }),
+            Err(FrameStop::Io(error)) => Err(FrameError::Io(error)),
         }
     }
 }
@@ -115,24 +115,24 @@ fn first_four(bytes: &[u8]) -> Vec<u8> {
     bytes[..bytes.len().min(4)].to_vec()
 }
 
-enum Stop {
+enum FrameStop {
     Cut,
     Bad(String),
     Io(std::io::Error),
 }
 
-fn bad<T>(what: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Bad(what.into()))
+fn bad<T>(what: impl Into<String>) -> Result<T, FrameStop> {
+    Err(FrameStop::Bad(what.into()))
 }
 
 /// A frame that is being read.
-struct Partial<'a, R> {
+struct PartialFrame<'a, R> {
     from: &'a mut R,
     bytes: Vec<u8>,
 }
 
-impl<R: Read> Partial<'_, R> {
-    fn walk(&mut self) -> Result<FrameKind, Stop> {
+impl<R: Read> PartialFrame<'_, R> {
+    fn walk(&mut self) -> Result<FrameKind, FrameStop> {
         let magic = self.number(4)? as u32;
         match magic {
             ZSTD_MAGIC => self.chunk(),
@@ -141,7 +141,7 @@ impl<R: Read> Partial<'_, R> {
         }
     }
 
-    fn chunk(&mut self) -> Result<FrameKind, Stop> {
+    fn chunk(&mut self) -> Result<FrameKind, FrameStop> {
         let descriptor = self.number(1)? as u8;
         let single_segment = descriptor & 0x20 != 0;
         if descriptor & 0x1B != 0 || descriptor & 0x04 == 0 {
@@ -166,7 +166,7 @@ impl<R: Read> Partial<'_, R> {
     }
 
     /// Reads one block. Returns true after the last one.
-    fn block(&mut self) -> Result<bool, Stop> {
+    fn block(&mut self) -> Result<bool, FrameStop> {
         let header = self.number(3)? as usize;
         let size = header >> 3;
         let stored = match (header >> 1) & 3 {
@@ -181,7 +181,7 @@ impl<R: Read> Partial<'_, R> {
         Ok(header & 1 == 1)
     }
 
-    fn tail(&mut self) -> Result<FrameKind, Stop> {
+    fn tail(&mut self) -> Result<FrameKind, FrameStop> {
         let size = self.number(4)? as usize;
         if size > MAX_SKIPPABLE {
             return bad(format!("a seek table of {size} bytes is larger than any can be"));
@@ -191,21 +191,21 @@ impl<R: Read> Partial<'_, R> {
     }
 
     /// Reads a little-endian number of up to eight bytes.
-    fn number(&mut self, bytes: usize) -> Result<u64, Stop> {
+    fn number(&mut self, bytes: usize) -> Result<u64, FrameStop> {
         let start = self.bytes.len();
         self.take(bytes)?;
         Ok(self.bytes[start..].iter().rev().fold(0, |number, &byte| (number << 8) | u64::from(byte)))
     }
 
     /// Reads exactly `bytes` bytes. It allocates no more memory than the file has bytes.
-    fn take(&mut self, bytes: usize) -> Result<(), Stop> {
-        let got = self.from.by_ref().take(bytes as u64).read_to_end(&mut self.bytes).map_err(Stop::Io)?;
-        if got == bytes { Ok(()) } else { Err(Stop::Cut) }
+    fn take(&mut self, bytes: usize) -> Result<(), FrameStop> {
+        let got = self.from.by_ref().take(bytes as u64).read_to_end(&mut self.bytes).map_err(FrameStop::Io)?;
+        if got == bytes { Ok(()) } else { Err(FrameStop::Cut) }
     }
 }
 
 /// Unpacks a chunk. zstd verifies the frame's checksum.
-pub(crate) fn unpack(frame: &Frame) -> Result<Vec<u8>, String> {
+pub(crate) fn unpack(frame: &FileFrame) -> Result<Vec<u8>, String> {
     Unpacker::default().unpack(frame)
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn unpack(frame: &Frame) -> Result<Vec<u8>, String> {
 pub(crate) struct Unpacker(Option<zstd::bulk::Decompressor<'static>>);
 
 impl Unpacker {
-    pub(crate) fn unpack(&mut self, frame: &Frame) -> Result<Vec<u8>, String> {
+    pub(crate) fn unpack(&mut self, frame: &FileFrame) -> Result<Vec<u8>, String> {
         let FrameKind::Chunk { content_bytes } = frame.kind else { return Err("it is no chunk".into()) };
         let fail = |error: std::io::Error| format!("it does not unpack ({error})");
         let unpacker = match self.0.take() {
@@ -245,7 +245,7 @@ mod tests {
             let content: Vec<u8> = (0..size as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 27) as u8).collect();
             let mut file = frame(&content);
             file.extend(frame(b"next"));
-            let mut frames = Frames::new(&file[..], 0);
+            let mut frames = FileFrames::new(&file[..], 0);
             let first = frames.next().unwrap().unwrap();
             assert_eq!(unpack(&first).unwrap(), content);
             assert_eq!(unpack(&frames.next().unwrap().unwrap()).unwrap(), b"next");
@@ -257,15 +257,15 @@ mod tests {
     fn a_frame_that_says_too_much_is_refused_before_it_is_unpacked() {
         let huge = frame(&vec![0; MAX_CHUNK_BYTES + 1]);
         assert!(huge.len() < 10_000);
-        let error = Frames::new(&huge[..], 7).next().unwrap_err();
+        let error = FileFrames::new(&huge[..], 7).next().unwrap_err();
         assert!(matches!(error, FrameError::Bad { offset: 7, what, .. } if what.contains("the limit is")));
     }
 
     #[test]
     fn a_frame_without_checksum_or_size_is_refused() {
         let bare = zstd::bulk::compress(b"bare", 3).unwrap();
-        assert!(matches!(Frames::new(&bare[..], 0).next(), Err(FrameError::Bad { .. })));
+        assert!(matches!(FileFrames::new(&bare[..], 0).next(), Err(FrameError::Bad { .. })));
         let streamed = zstd::stream::encode_all(&b"streamed"[..], 3).unwrap();
-        assert!(matches!(Frames::new(&streamed[..], 0).next(), Err(FrameError::Bad { .. })));
+        assert!(matches!(FileFrames::new(&streamed[..], 0).next(), Err(FrameError::Bad { .. })));
     }
 }

@@ -9,11 +9,11 @@ use serde_bytes::Bytes;
 use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
 use super::error::{LogError, WriteError};
-use super::frames::{Frames, unpack};
+use super::frames::{FileFrames, unpack};
 use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
 use super::version::{LOG_FORMAT, TRACE_FORMAT, Version, check_readable_by};
-use crate::record::{Class, Field, Header, Origin, PlayerInfo, Side, usercmd_fields};
+use crate::record::{Class, Field, Header, Origin, PlayerInfo, RecordedSide, usercmd_fields};
 use crate::units::Seed;
 
 /// The kind of a file.
@@ -71,7 +71,7 @@ pub fn kind_of(bytes: &[u8]) -> FileKind {
 
 /// Returns the format of a log or trace; `None` for any other file.
 pub fn version_of(file: &[u8]) -> Option<Version> {
-    let frame = Frames::new(file, 0).next().ok()??;
+    let frame = FileFrames::new(file, 0).next().ok()??;
     let content = unpack(&frame).ok()?;
     let preamble: Preamble<'_> = crate::serial::from_msgpack(&content).ok()?;
     [FileKind::Log, FileKind::Trace].iter().any(|kind| kind.magic() == preamble.magic).then_some(preamble.format)
@@ -120,7 +120,7 @@ struct Preamble<'a> {
 
 /// A decoded first chunk.
 #[derive(Debug)]
-pub(crate) struct Opening<H> {
+pub(crate) struct OpeningChunk<H> {
     pub(crate) header: H,
     pub(crate) format: Version,
     /// Whether the file has the chain, the seal and the seek table. Only foreign writers leave them out.
@@ -155,7 +155,7 @@ pub(crate) fn encode_log(header: &Header) -> Result<Vec<u8>, WriteError> {
 
 /// Decodes the first chunk of a log. Returns the header, the schema, and whether the file is sealed.
 pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogError> {
-    let Opening { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
+    let OpeningChunk { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
     let players = header.players.len();
     if players > MAX_PLAYERS {
         return Err(corrupt(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")));
@@ -165,7 +165,7 @@ pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogEr
 }
 
 /// Decodes a first chunk of the wanted kind and a readable version.
-pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind) -> Result<Opening<H>, LogError> {
+pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind) -> Result<OpeningChunk<H>, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
     let sized = crate::serial::count_values(MAX_HEADER_VALUES, content);
     if let (Err(error), true) =
@@ -184,7 +184,7 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
     check_readable_by(preamble.format, wanted.format())?;
     let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content)
         .map_err(|error| corrupt(format!("it is not as its format {} says ({error})", preamble.format)))?;
-    Ok(Opening { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
+    Ok(OpeningChunk { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
 }
 
 fn corrupt(what: String) -> LogError {
@@ -203,7 +203,7 @@ struct StoredHeader<'a> {
     players: Cow<'a, [PlayerInfo]>,
     origin: Cow<'a, Origin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    side: Option<Side>,
+    side: Option<RecordedSide>,
     /// The fields of the only class, in format 1.
     #[serde(default, skip_serializing)]
     fields: Vec<Field>,

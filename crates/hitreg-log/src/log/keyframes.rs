@@ -13,12 +13,12 @@ use super::limits::MAX_CHUNK_BYTES;
 use crate::record::Keyframe;
 use crate::units::{Micros, Tick};
 
-pub use find::{Found, Sought, find_keyframe};
+pub use find::{KeyframeQuery, SeekResult, find_keyframe};
 pub use rewrite::{RewriteError, keyframes_of, write_keyframes};
 
 /// A chunk with a keyframe and no records.
 #[derive(Serialize, Deserialize)]
-struct InChunk {
+struct KeyframeChunk {
     index: u32,
     #[serde(default)]
     before: Option<u64>,
@@ -29,7 +29,7 @@ struct InChunk {
 
 /// The last chunk of a log with keyframes.
 #[derive(Serialize, Deserialize)]
-struct End {
+struct KeyframeIndex {
     index: u32,
     #[serde(default)]
     before: Option<u64>,
@@ -40,7 +40,7 @@ struct End {
 }
 
 fn encode(of: &Keyframe, (index, before): (u32, Chain)) -> Result<Vec<u8>, super::WriteError> {
-    super::chunk::to_messagepack(&InChunk {
+    super::chunk::to_messagepack(&KeyframeChunk {
         index,
         before: Some(before.0),
         tick: of.tick.0,
@@ -54,7 +54,7 @@ pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<Keyframe> {
     if content.len() > MAX_CHUNK_BYTES {
         return None;
     }
-    let InChunk { tick, at_us, keyframe, .. } = crate::serial::from_msgpack(content).ok()?;
+    let KeyframeChunk { tick, at_us, keyframe, .. } = crate::serial::from_msgpack(content).ok()?;
     Some(Keyframe { tick: Tick(tick), at: Micros(at_us), stretch, content: keyframe.into_vec() })
 }
 

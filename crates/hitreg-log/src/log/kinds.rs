@@ -1,18 +1,18 @@
 //! The columns of each record kind, in file order. A new kind is a line in
 //! [`each_stream!`](crate::record::each_stream) and its columns here.
 
-use super::chunk::{Columns, Context, Rows};
+use super::chunk::{ChunkContext, ColumnReader, TableWriter};
 use crate::log::limits::Budget;
 use crate::record::{
     ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, HeardRecord,
-    PacketRecord, Presence, PresenceRecord, Reason, Recorded, ShotRecord, SnapshotRecord, TickRecord,
+    PacketRecord, Presence, PresenceRecord, Reason, RecordType, ShotRecord, SnapshotRecord, TickRecord,
 };
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 
 /// A column: its name, its packing, and access to its value in a record.
-pub(super) struct Column<T> {
+pub(super) struct RecordColumn<T> {
     pub(super) name: &'static str,
-    pub(super) how: How,
+    pub(super) how: NumberPacking,
     pub(super) get: fn(&T) -> i64,
     /// Returns false for a number that the record's field cannot hold.
     pub(super) set: fn(&mut T, i64) -> bool,
@@ -20,7 +20,7 @@ pub(super) struct Column<T> {
 
 /// The packing of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum NumberPacking {
     /// As integers.
     Whole,
     /// As floats.
@@ -32,7 +32,7 @@ pub(super) enum How {
     ToNamed(&'static str),
 }
 
-/// Returns the kind whose records a kind's [`How::ToNamed`] columns name, by their first column.
+/// Returns the kind whose records a kind's [`NumberPacking::ToNamed`] columns name, by their first column.
 pub(super) fn named_by(kind: &str) -> Option<&'static str> {
     match kind {
         "sent" => Some("frames"),
@@ -44,20 +44,20 @@ pub(super) fn named_by(kind: &str) -> Option<&'static str> {
 }
 
 /// A record kind that is stored in columns.
-pub(super) trait Layout: Recorded + Default {
+pub(super) trait RecordLayout: RecordType + Default {
     /// The columns with one number for each record. Other kinds name a record by its first column.
-    const COLUMNS: &'static [Column<Self>];
+    const COLUMNS: &'static [RecordColumn<Self>];
     /// The columns with several values for each record, concatenated.
     const LISTS: &'static [&'static str] = &[];
 
-    /// Writes the columns in [`Layout::LISTS`], in that order.
-    fn put_lists(_rows: &mut Rows<'_, Self>, _context: &Context) {}
+    /// Writes the columns in [`RecordLayout::LISTS`], in that order.
+    fn put_lists(_rows: &mut TableWriter<'_, Self>, _context: &ChunkContext) {}
 
-    /// Reads the columns of [`Layout::put_lists`] into records whose other fields are set.
+    /// Reads the columns of [`RecordLayout::put_lists`] into records whose other fields are set.
     fn take_lists(
         _records: &mut [Self],
-        _columns: &Columns<'_>,
-        _context: &Context,
+        _columns: &ColumnReader<'_>,
+        _context: &ChunkContext,
         _budget: &mut Budget,
     ) -> Result<(), String> {
         Ok(())
@@ -66,18 +66,18 @@ pub(super) trait Layout: Recorded + Default {
 
 macro_rules! columns {
     ($( $name:literal $how:ident $(($to:literal))? $($field:ident).+ ),* $(,)?) => {
-        const COLUMNS: &'static [Column<Self>] = &[$(
-            Column {
+        const COLUMNS: &'static [RecordColumn<Self>] = &[$(
+            RecordColumn {
                 name: $name,
-                how: How::$how $(($to))?,
-                get: |record| Number::to(&record.$($field).+),
-                set: |record, number| Number::of(number).map(|value| record.$($field).+ = value).is_some(),
+                how: NumberPacking::$how $(($to))?,
+                get: |record| PackedNumber::to(&record.$($field).+),
+                set: |record, number| PackedNumber::of(number).map(|value| record.$($field).+ = value).is_some(),
             }
         ),*];
     };
 }
 
-impl Layout for FrameRecord {
+impl RecordLayout for FrameRecord {
     columns! {
         "seq" Whole command.seq,
         "at_us" Whole at,
@@ -96,7 +96,7 @@ impl Layout for FrameRecord {
     }
 }
 
-impl Layout for PacketRecord {
+impl RecordLayout for PacketRecord {
     columns! {
         "number" Whole number,
         "newest" Whole newest,
@@ -107,14 +107,14 @@ impl Layout for PacketRecord {
     }
 }
 
-impl Layout for ArrivalRecord {
+impl RecordLayout for ArrivalRecord {
     columns! {
         "number" Whole number,
         "at_us" ToNamed("number") at,
     }
 }
 
-impl Layout for HeardRecord {
+impl RecordLayout for HeardRecord {
     columns! {
         "number" Whole number,
         "at_us" ToNamed("number") at,
@@ -142,16 +142,21 @@ impl Layout for HeardRecord {
         "usercmd_extra",
     ];
 
-    fn put_lists(rows: &mut Rows<'_, Self>, _: &Context) {
+    fn put_lists(rows: &mut TableWriter<'_, Self>, _: &ChunkContext) {
         super::chunk::put_lists_of_heard(rows);
     }
 
-    fn take_lists(records: &mut [Self], columns: &Columns<'_>, _: &Context, budget: &mut Budget) -> Result<(), String> {
+    fn take_lists(
+        records: &mut [Self],
+        columns: &ColumnReader<'_>,
+        _: &ChunkContext,
+        budget: &mut Budget,
+    ) -> Result<(), String> {
         super::chunk::take_lists_of_heard(records, columns, budget)
     }
 }
 
-impl Layout for ExecutionRecord {
+impl RecordLayout for ExecutionRecord {
     columns! {
         "command" Whole command,
         "tick" Whole tick,
@@ -159,7 +164,7 @@ impl Layout for ExecutionRecord {
     }
 }
 
-impl Layout for ShotRecord {
+impl RecordLayout for ShotRecord {
     columns! {
         "command" Whole command,
         "at_us" Whole at,
@@ -172,7 +177,7 @@ impl Layout for ShotRecord {
     }
 }
 
-impl Layout for PresenceRecord {
+impl RecordLayout for PresenceRecord {
     columns! {
         "tick" Whole tick,
         "at_us" Whole at,
@@ -180,7 +185,7 @@ impl Layout for PresenceRecord {
     }
 }
 
-impl Layout for DamageRecord {
+impl RecordLayout for DamageRecord {
     columns! {
         "tick" Whole tick,
         "at_us" Whole at,
@@ -190,7 +195,7 @@ impl Layout for DamageRecord {
     }
 }
 
-impl Layout for GapRecord {
+impl RecordLayout for GapRecord {
     columns! {
         "from_us" Whole from,
         "at_us" Whole to,
@@ -199,7 +204,7 @@ impl Layout for GapRecord {
     }
 }
 
-impl Layout for SnapshotRecord {
+impl RecordLayout for SnapshotRecord {
     columns! {
         "seq" Whole seq,
         "tick" To("seq") tick,
@@ -227,34 +232,39 @@ impl Layout for SnapshotRecord {
         "warning_difference",
     ];
 
-    fn put_lists(rows: &mut Rows<'_, Self>, context: &Context) {
+    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &ChunkContext) {
         super::chunk::put_lists_of_snapshots(rows, context);
     }
 
     fn take_lists(
         records: &mut [Self],
-        columns: &Columns<'_>,
-        context: &Context,
+        columns: &ColumnReader<'_>,
+        context: &ChunkContext,
         budget: &mut Budget,
     ) -> Result<(), String> {
         super::chunk::take_lists_of_snapshots(records, columns, context, budget)
     }
 }
 
-impl Layout for TickRecord {
+impl RecordLayout for TickRecord {
     columns! {
         "tick" Whole tick,
         "at_us" Whole at,
     }
     const LISTS: &'static [&'static str] = &["hashed", "hash"];
 
-    fn put_lists(rows: &mut Rows<'_, Self>, _: &Context) {
+    fn put_lists(rows: &mut TableWriter<'_, Self>, _: &ChunkContext) {
         rows.whole(|r| r.hash.is_some().into());
         let hashes = rows.iter().filter_map(|r| r.hash).flat_map(u64::to_le_bytes).collect();
         rows.raw(hashes);
     }
 
-    fn take_lists(records: &mut [Self], columns: &Columns<'_>, _: &Context, _: &mut Budget) -> Result<(), String> {
+    fn take_lists(
+        records: &mut [Self],
+        columns: &ColumnReader<'_>,
+        _: &ChunkContext,
+        _: &mut Budget,
+    ) -> Result<(), String> {
         let hashed: Vec<u8> = columns.narrow("hashed")?;
         let mut hashes = columns.raw("hash").chunks_exact(8);
         for (record, hashed) in records.iter_mut().zip(hashed) {
@@ -272,14 +282,14 @@ impl Layout for TickRecord {
 }
 
 /// A value that a column stores as a number.
-pub(super) trait Number: Sized {
+pub(super) trait PackedNumber: Sized {
     fn to(&self) -> i64;
     fn of(number: i64) -> Option<Self>;
 }
 
 macro_rules! whole_numbers {
     ($($type:ty),*) => { $(
-        impl Number for $type {
+        impl PackedNumber for $type {
             fn to(&self) -> i64 {
                 i64::from(*self)
             }
@@ -293,7 +303,7 @@ whole_numbers!(u8, u16, u32, i32);
 
 macro_rules! newtypes {
     ($($type:ident),*) => { $(
-        impl Number for $type {
+        impl PackedNumber for $type {
             fn to(&self) -> i64 {
                 self.0.into()
             }
@@ -308,7 +318,7 @@ newtypes!(CommandSeq, SnapshotSeq, Tick, EntityId, PlayerId, Micros);
 /// Enums, by the order of their variants.
 macro_rules! choices {
     ($($type:ident { $($variant:ident),* })*) => { $(
-        impl Number for $type {
+        impl PackedNumber for $type {
             fn to(&self) -> i64 {
                 *self as i64
             }
@@ -325,7 +335,7 @@ choices! {
     GapCause { Damaged, Overrun, Paused, Disconnected }
 }
 
-impl Number for f32 {
+impl PackedNumber for f32 {
     fn to(&self) -> i64 {
         self.to_bits().into()
     }
@@ -335,7 +345,7 @@ impl Number for f32 {
 }
 
 /// 0 is `None`; other values are stored plus one.
-impl<T: Number> Number for Option<T> {
+impl<T: PackedNumber> PackedNumber for Option<T> {
     fn to(&self) -> i64 {
         self.as_ref().map_or(0, |value| value.to() + 1)
     }

@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use super::chunk;
 use super::chunk::Kinds;
+use super::chunks::ChunkContent;
 use super::chunks::Chunks;
-use super::chunks::Content;
-use super::error::{LogError, Torn};
+use super::error::{LogError, Truncation};
 use super::header;
 use super::keyframes::keyframe_in;
 use super::limits::MAX_CHUNK_MEMORY;
@@ -124,18 +124,19 @@ impl<R: Read> LogReader<R> {
             contents.push(content);
         }
         let (header, schema) = (&self.header, &self.schema);
-        let decode = |content: &Content| {
+        let decode = |content: &ChunkContent| {
             chunk::decode_within(MAX_CHUNK_MEMORY / AT_ONCE, &content.bytes, (header, Kinds::All), schema)
         };
         let decoded: Vec<_> = contents.par_iter().map(decode).collect();
         // A chunk over its share of the memory is decoded alone.
-        let alone =
-            |content: &Content| chunk::decode(&content.bytes, header, schema).map_err(|what| content.corrupt(what));
+        let alone = |content: &ChunkContent| {
+            chunk::decode(&content.bytes, header, schema).map_err(|what| content.corrupt(what))
+        };
         decoded.into_iter().zip(&contents).map(|(made, content)| made.or_else(|_| alone(content))).collect()
     }
 
     /// Reads to the end of the log, or to where it is cut off.
-    fn read_all(mut self, limit: MemoryLimit) -> Result<(Session, Option<Torn>), LogError> {
+    fn read_all(mut self, limit: MemoryLimit) -> Result<(Session, Option<Truncation>), LogError> {
         let mut session = Session::new(self.header.clone());
         let mut used = 0;
         let torn = loop {
@@ -158,7 +159,7 @@ impl<R: Read + Send> LogReader<R> {
     ///
     /// # Errors
     /// When the log is damaged.
-    pub fn outlines(self, to: &mut dyn FnMut(Outline)) -> Result<Option<Torn>, LogError> {
+    pub fn outlines(self, to: &mut dyn FnMut(Outline)) -> Result<Option<Truncation>, LogError> {
         const AHEAD: usize = 16;
         let LogReader { mut chunks, header, schema } = self;
         let (sender, waiting) = std::sync::mpsc::sync_channel(AHEAD);
@@ -211,7 +212,7 @@ pub fn read_session(from: impl Read) -> Result<Session, LogError> {
 ///
 /// # Errors
 /// As [`read_session`], except for a cut after the header.
-pub fn read_prefix(from: impl Read) -> Result<(Session, Option<Torn>), LogError> {
+pub fn read_prefix(from: impl Read) -> Result<(Session, Option<Truncation>), LogError> {
     LogReader::new(from)?.read_all(MemoryLimit::current())
 }
 

@@ -10,8 +10,8 @@ use serde::de::IgnoredAny;
 use super::chunk;
 use super::chunks::{first_frame, place};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
-use super::error::{LogError, Torn};
-use super::frames::{Frame, FrameError, FrameKind, Frames, unpack};
+use super::error::{LogError, Truncation};
+use super::frames::{FileFrame, FileFrames, FrameError, FrameKind, unpack};
 use super::header::decode_log;
 use super::schema::Schema;
 use crate::memory::MemoryLimit;
@@ -26,9 +26,9 @@ pub struct Damage {
     /// The number of keyframes read. Recovery drops them, because they can be recomputed.
     pub keyframes: u32,
     /// The parts that are unreadable or changed, in the order of offsets.
-    pub holes: Vec<Hole>,
+    pub holes: Vec<DamagedPart>,
     /// Where the log is cut off, if it is.
-    pub torn: Option<Torn>,
+    pub torn: Option<Truncation>,
 }
 
 impl Damage {
@@ -40,7 +40,7 @@ impl Damage {
 
 /// A part of a log that is unreadable or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hole {
+pub struct DamagedPart {
     /// The offset where the part begins.
     pub offset: u64,
     /// The number of bytes skipped; 0 if the bytes changed but no content was lost.
@@ -51,7 +51,7 @@ pub struct Hole {
     pub what: String,
 }
 
-impl std::fmt::Display for Hole {
+impl std::fmt::Display for DamagedPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "offset {}: {} bytes, {} chunks lost: {}", self.offset, self.bytes, self.chunks, self.what)
     }
@@ -66,7 +66,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
 }
 
 pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, Damage), LogError> {
-    let frame = first_frame(&mut Frames::new(bytes, 0))?;
+    let frame = first_frame(&mut FileFrames::new(bytes, 0))?;
     let content = unpack(&frame);
     let content = content.map_err(|what| LogError::Corrupt { offset: 0, part: "the header".into(), what })?;
     let (header, schema, sealed) = decode_log(&content)?;
@@ -122,11 +122,11 @@ struct Recovery<'a> {
     /// Whether chunks are missing before the next chunk with records.
     lost_chunks: bool,
     /// The missing chunks.
-    lost: Vec<Lost>,
+    lost: Vec<MissingChunks>,
 }
 
 /// A run of missing chunks.
-struct Lost {
+struct MissingChunks {
     /// The index of its entry in the holes of the damage.
     hole: usize,
     chunks: Range<u32>,
@@ -135,8 +135,8 @@ struct Lost {
 }
 
 /// A trusted chunk: zstd's checksum matches, its number is plausible, and its columns decode.
-struct Found {
-    frame: Frame,
+struct TrustedChunk {
+    frame: FileFrame,
     index: u32,
     before: Option<u64>,
     /// Its records; `None` for the last chunk.
@@ -150,7 +150,7 @@ struct Found {
 /// number).
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Besides {
+struct ChunkExtras {
     keyframe: Option<IgnoredAny>,
     keyframes: Vec<(i64, u32, u32)>,
 }
@@ -159,7 +159,7 @@ impl Recovery<'_> {
     fn run(&mut self, mut at: usize) -> Result<(), LogError> {
         loop {
             if at == self.bytes.len() {
-                self.damage.torn = Some(Torn { at_offset: at as u64, lost_bytes: 0 });
+                self.damage.torn = Some(Truncation { at_offset: at as u64, lost_bytes: 0 });
                 return Ok(());
             }
             let start = at;
@@ -194,11 +194,11 @@ impl Recovery<'_> {
         }
     }
 
-    fn chunk_at(&mut self, at: usize) -> Result<Found, String> {
-        let mut frames = Frames::new(&self.bytes[at..], at as u64);
+    fn chunk_at(&mut self, at: usize) -> Result<TrustedChunk, String> {
+        let mut frames = FileFrames::new(&self.bytes[at..], at as u64);
         let next = frames.next();
         let content_bytes = match &next {
-            Ok(Some(Frame { kind: FrameKind::Chunk { content_bytes }, .. })) => *content_bytes,
+            Ok(Some(FileFrame { kind: FrameKind::Chunk { content_bytes }, .. })) => *content_bytes,
             _ => 0,
         };
         let looked_at = (frames.offset() as usize - at).saturating_add(content_bytes);
@@ -209,7 +209,7 @@ impl Recovery<'_> {
         found
     }
 
-    fn chunk_in(&self, frame: Result<Option<Frame>, FrameError>) -> Result<Found, String> {
+    fn chunk_in(&self, frame: Result<Option<FileFrame>, FrameError>) -> Result<TrustedChunk, String> {
         let frame = match frame {
             Ok(Some(frame)) => frame,
             Ok(None) => return Err("nothing follows".into()),
@@ -221,10 +221,10 @@ impl Recovery<'_> {
             return Err(format!("chunk {} stands here a second time", place.index));
         }
         let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
-        let Besides { keyframe, keyframes } = crate::serial::from_msgpack(&content).unwrap_or_default();
+        let ChunkExtras { keyframe, keyframes } = crate::serial::from_msgpack(&content).unwrap_or_default();
         let keyframes = keyframes.into_iter().map(|(_, _, chunk)| chunk).collect();
         let is_keyframe = keyframe.is_some();
-        Ok(Found { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
+        Ok(TrustedChunk { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
     }
 
     /// Returns the next position where a chunk may begin.
@@ -242,12 +242,12 @@ impl Recovery<'_> {
         let has_tail = [SEAL_MAGIC, SEEK_TABLE_MAGIC]
             .iter()
             .any(|magic| lost.windows(4).any(|window| window == magic.to_le_bytes()));
-        let cut = matches!(Frames::new(lost, start as u64).next(), Err(FrameError::Cut { .. }));
+        let cut = matches!(FileFrames::new(lost, start as u64).next(), Err(FrameError::Cut { .. }));
         if cut && !has_tail {
-            self.damage.torn = Some(Torn { at_offset: start as u64, lost_bytes });
+            self.damage.torn = Some(Truncation { at_offset: start as u64, lost_bytes });
         } else {
             let what = why.unwrap_or_default();
-            self.damage.holes.push(Hole { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
+            self.damage.holes.push(DamagedPart { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
         }
     }
 
@@ -257,23 +257,23 @@ impl Recovery<'_> {
         if at > start || chunks > 0 {
             let what = why.unwrap_or_else(|| "chunks were taken out".into());
             let bytes = (at - start) as u64;
-            let lost = Lost { hole: self.damage.holes.len(), chunks: self.next_index..index, gap: None };
+            let lost = MissingChunks { hole: self.damage.holes.len(), chunks: self.next_index..index, gap: None };
             self.lost.extend((chunks > 0).then_some(lost));
-            self.damage.holes.push(Hole { offset: start as u64, bytes, chunks, what });
+            self.damage.holes.push(DamagedPart { offset: start as u64, bytes, chunks, what });
         }
     }
 
     /// Notes changed bytes in the previous chunk. Its content may still match its checksum, so the chunk is kept.
-    fn note_changed_bytes(&mut self, found: &Found) {
+    fn note_changed_bytes(&mut self, found: &TrustedChunk) {
         let follows = found.index == self.next_index && self.damage.holes.is_empty();
         if follows && self.sealed && found.before != Some(self.chain.0) {
             let what = "its bytes have changed, but what it holds is whole".into();
-            self.damage.holes.push(Hole { offset: self.last_offset, bytes: 0, chunks: 0, what });
+            self.damage.holes.push(DamagedPart { offset: self.last_offset, bytes: 0, chunks: 0, what });
         }
     }
 
     /// Adds a chunk to the session. Returns true for the last one.
-    fn accept(&mut self, found: Found) -> Result<bool, LogError> {
+    fn accept(&mut self, found: TrustedChunk) -> Result<bool, LogError> {
         self.count(&found.frame);
         self.last_offset = found.frame.offset;
         self.next_index = found.index.saturating_add(1);
@@ -306,8 +306,9 @@ impl Recovery<'_> {
     /// Removes gaps in which only keyframes are missing, because no record is lost there.
     fn leave_keyframes_out(&mut self, keyframes: &[u32]) {
         let keyframes: BTreeSet<u32> = keyframes.iter().copied().collect();
-        let are_keyframes = |lost: &Lost| lost.chunks.clone().all(|chunk| keyframes.contains(&chunk));
-        let (kept, gone): (Vec<Lost>, Vec<Lost>) = self.lost.drain(..).partition(|lost| !are_keyframes(lost));
+        let are_keyframes = |lost: &MissingChunks| lost.chunks.clone().all(|chunk| keyframes.contains(&chunk));
+        let (kept, gone): (Vec<MissingChunks>, Vec<MissingChunks>) =
+            self.lost.drain(..).partition(|lost| !are_keyframes(lost));
         for lost in &gone {
             let hole = &mut self.damage.holes[lost.hole];
             hole.chunks = 0;
@@ -321,7 +322,7 @@ impl Recovery<'_> {
         }
     }
 
-    fn count(&mut self, frame: &Frame) {
+    fn count(&mut self, frame: &FileFrame) {
         if let FrameKind::Chunk { content_bytes } = frame.kind {
             self.chain.add(&frame.bytes);
             self.table.add(frame.bytes.len(), content_bytes);
@@ -335,10 +336,10 @@ impl Recovery<'_> {
         }
         let lost_bytes = found.len() as u64;
         if expected.starts_with(found) {
-            self.damage.torn = Some(Torn { at_offset: at as u64, lost_bytes });
+            self.damage.torn = Some(Truncation { at_offset: at as u64, lost_bytes });
         } else {
             let what = "the seal and the seek table do not agree with the chunks; no record is lost".into();
-            self.damage.holes.push(Hole { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
+            self.damage.holes.push(DamagedPart { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
         }
     }
 }

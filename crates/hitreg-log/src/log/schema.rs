@@ -1,7 +1,7 @@
 //! The columns of a log's tables. The header declares them from format 2 on; logs of format 1 all have the same
 //! columns.
 
-use super::kinds::Layout;
+use super::kinds::RecordLayout;
 use super::version::{LOG_FORMAT, Version};
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, HeardRecord, PacketRecord,
@@ -30,7 +30,7 @@ macro_rules! own_kinds {
 }
 each_stream!(own_kinds);
 
-fn columns_of<T: Layout>() -> Vec<&'static str> {
+fn columns_of<T: RecordLayout>() -> Vec<&'static str> {
     T::COLUMNS.iter().map(|column| column.name).chain(T::LISTS.iter().copied()).collect()
 }
 

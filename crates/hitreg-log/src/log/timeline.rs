@@ -4,24 +4,24 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
-use super::chunk::Part;
+use super::chunk::SessionSlice;
 use super::error::WriteError;
 use super::limits::MAX_RECORD_BYTES;
-use super::writer::Options;
-use crate::record::{OF_PLAYERS, OF_SESSION, Session, Stream, UnknownKind, When, state_bytes};
+use super::writer::WriterOptions;
+use crate::record::{EventTime, OF_PLAYERS, OF_SESSION, RecordStream, Session, UnknownKind, state_bytes};
 use crate::units::{Micros, Tick};
 
 /// The fill state of the current chunk.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Filling {
-    options: Options,
+pub(super) struct ChunkFill {
+    options: WriterOptions,
     first: Option<Micros>,
     bytes: usize,
 }
 
-impl Filling {
-    pub(super) fn new(options: Options) -> Filling {
-        Filling { options, first: None, bytes: 0 }
+impl ChunkFill {
+    pub(super) fn new(options: WriterOptions) -> ChunkFill {
+        ChunkFill { options, first: None, bytes: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -30,12 +30,12 @@ impl Filling {
 
     /// Starts the next chunk.
     pub(super) fn restart(&mut self) {
-        *self = Filling::new(self.options);
+        *self = ChunkFill::new(self.options);
     }
 
     /// Counts a record of `bytes` bytes. Returns true if the chunk must end before it.
-    pub(super) fn add(&mut self, when: When, bytes: usize) -> Result<bool, WriteError> {
-        let at = if let When::At(at) = when { Some(at) } else { None };
+    pub(super) fn add(&mut self, when: EventTime, bytes: usize) -> Result<bool, WriteError> {
+        let at = if let EventTime::At(at) = when { Some(at) } else { None };
         if bytes > MAX_RECORD_BYTES {
             return Err(WriteError::RecordTooLarge { bytes });
         }
@@ -57,7 +57,7 @@ impl Filling {
 
 /// A list of a session. The order is that of records with equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum List {
+enum RecordList {
     /// A list of a player: the index of its kind, then the player.
     Player(usize, usize),
     States,
@@ -69,8 +69,8 @@ enum List {
 
 /// A list, and how much of it was taken.
 #[derive(Clone, Debug)]
-struct Taken {
-    list: List,
+struct ListCursor {
+    list: RecordList,
     /// From the current chunk's first record to the next record.
     range: Range<usize>,
     /// The time at which the next record is queued.
@@ -79,10 +79,10 @@ struct Taken {
 
 /// A session in parts, in time order. The session is complete, or it grows after the records already taken.
 pub(super) struct Timeline {
-    filling: Filling,
-    taken: Vec<Taken>,
+    filling: ChunkFill,
+    taken: Vec<ListCursor>,
     /// The next record of each list that has one, the earliest first.
-    queue: BinaryHeap<Reverse<(Micros, List, usize)>>,
+    queue: BinaryHeap<Reverse<(Micros, RecordList, usize)>>,
     /// The times of ticks that records may still refer to, ascending.
     tick_times: VecDeque<(Tick, Micros)>,
     /// Whether more ticks may follow.
@@ -91,7 +91,7 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// Returns the timeline of a complete session.
-    pub(super) fn whole<H>(session: &Session<H>, kinds: &[UnknownKind], options: Options) -> Timeline {
+    pub(super) fn whole<H>(session: &Session<H>, kinds: &[UnknownKind], options: WriterOptions) -> Timeline {
         let mut timeline = Timeline { grows: false, ..Timeline::growing(session, options) };
         timeline.tick_times = tick_times(session).into();
         timeline.enqueue_all(session, kinds);
@@ -99,19 +99,20 @@ impl Timeline {
     }
 
     /// Returns the timeline of a growing session. Its lists must already include all kinds that will follow.
-    pub(super) fn growing<H>(session: &Session<H>, options: Options) -> Timeline {
+    pub(super) fn growing<H>(session: &Session<H>, options: WriterOptions) -> Timeline {
         let after_tick = OF_PLAYERS.iter().position(|(name, _)| *name == "snapshots").unwrap_or(OF_PLAYERS.len());
         let of_player = |player| {
-            let list =
-                move |kind| if kind < after_tick { List::Player(kind, player) } else { List::After(kind, player) };
+            let list = move |kind| {
+                if kind < after_tick { RecordList::Player(kind, player) } else { RecordList::After(kind, player) }
+            };
             (0..OF_PLAYERS.len()).map(list)
         };
-        let mut lists = vec![List::States];
-        lists.extend((0..OF_SESSION.len()).map(List::Own));
-        lists.extend((0..session.unknown.len()).map(List::Unknown));
+        let mut lists = vec![RecordList::States];
+        lists.extend((0..OF_SESSION.len()).map(RecordList::Own));
+        lists.extend((0..session.unknown.len()).map(RecordList::Unknown));
         lists.extend((0..session.players.len()).flat_map(of_player));
-        let taken = lists.into_iter().map(|list| Taken { list, range: 0..0, queued: None }).collect();
-        let (filling, queue, tick_times) = (Filling::new(options), BinaryHeap::new(), VecDeque::new());
+        let taken = lists.into_iter().map(|list| ListCursor { list, range: 0..0, queued: None }).collect();
+        let (filling, queue, tick_times) = (ChunkFill::new(options), BinaryHeap::new(), VecDeque::new());
         Timeline { filling, taken, queue, tick_times, grows: true }
     }
 
@@ -130,7 +131,7 @@ impl Timeline {
     fn enqueue_all<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
         for index in 0..self.taken.len() {
             // Lists that are sorted on arrival may have another record in front.
-            let may_change = matches!(self.taken[index].list, List::States | List::Unknown(_));
+            let may_change = matches!(self.taken[index].list, RecordList::States | RecordList::Unknown(_));
             if self.taken[index].queued.is_none() || may_change {
                 self.enqueue(session, kinds, index);
             }
@@ -138,11 +139,11 @@ impl Timeline {
     }
 
     fn enqueue<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind], index: usize) {
-        let Taken { list, range, queued } = &self.taken[index];
+        let ListCursor { list, range, queued } = &self.taken[index];
         let Some((when, _)) = record(session, kinds, *list, range.end) else { return };
         let at = match when {
-            Some(When::At(at)) => at,
-            Some(When::In(tick)) => match self.tick_time(tick) {
+            Some(EventTime::At(at)) => at,
+            Some(EventTime::In(tick)) => match self.tick_time(tick) {
                 Some(at) => at,
                 None if self.grows && self.tick_times.back().is_none_or(|(last, _)| *last < tick) => return,
                 None => UNTIMED,
@@ -161,15 +162,17 @@ impl Timeline {
     }
 
     /// Returns the records taken since the last chunk.
-    fn cut<'a, H>(&mut self, session: &'a Session<H>) -> Part<'a, H> {
-        let mut part = Part::none(session);
-        for Taken { list, range, .. } in &mut self.taken {
+    fn cut<'a, H>(&mut self, session: &'a Session<H>) -> SessionSlice<'a, H> {
+        let mut part = SessionSlice::none(session);
+        for ListCursor { list, range, .. } in &mut self.taken {
             let of_chunk = std::mem::replace(range, range.end..range.end);
             match *list {
-                List::Player(kind, player) | List::After(kind, player) => part.players[player][kind] = of_chunk,
-                List::Own(kind) => part.own[kind] = of_chunk,
-                List::States => part.states = of_chunk,
-                List::Unknown(which) => part.unknown[which] = of_chunk,
+                RecordList::Player(kind, player) | RecordList::After(kind, player) => {
+                    part.players[player][kind] = of_chunk
+                }
+                RecordList::Own(kind) => part.own[kind] = of_chunk,
+                RecordList::States => part.states = of_chunk,
+                RecordList::Unknown(which) => part.unknown[which] = of_chunk,
             }
         }
         part
@@ -181,7 +184,7 @@ impl Timeline {
         session: &'a Session<H>,
         kinds: &[UnknownKind],
         until: Option<Micros>,
-    ) -> Result<Option<Part<'a, H>>, WriteError> {
+    ) -> Result<Option<SessionSlice<'a, H>>, WriteError> {
         let is_due = |at: Micros| until.is_none_or(|until| at < until);
         while let Some(&Reverse((at, list, index))) = self.queue.peek().filter(|Reverse((at, ..))| is_due(*at)) {
             self.queue.pop();
@@ -190,7 +193,7 @@ impl Timeline {
             }
             self.taken[index].queued = None;
             let Some((_, bytes)) = record(session, kinds, list, self.taken[index].range.end) else { continue };
-            let when = if at == UNTIMED { When::In(Tick(0)) } else { When::At(at) };
+            let when = if at == UNTIMED { EventTime::In(Tick(0)) } else { EventTime::At(at) };
             let full = self.filling.add(when, bytes)?.then(|| self.cut(session));
             self.taken[index].range.end += 1;
             self.enqueue(session, kinds, index);
@@ -202,7 +205,7 @@ impl Timeline {
     }
 
     /// Returns the records taken for a part that is not full.
-    pub(super) fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<Part<'a, H>> {
+    pub(super) fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<SessionSlice<'a, H>> {
         let last = (!self.filling.is_empty()).then(|| self.cut(session));
         self.filling.restart();
         last
@@ -210,16 +213,16 @@ impl Timeline {
 
     /// Removes the records that parts already hold, and the ticks before `before`, from the session.
     pub(super) fn forget<H>(&mut self, session: &mut Session<H>, before: Micros) {
-        for Taken { list, range, .. } in &mut self.taken {
+        for ListCursor { list, range, .. } in &mut self.taken {
             let passed = range.start;
             *range = 0..range.end - passed;
             match *list {
-                List::Player(kind, player) | List::After(kind, player) => {
+                RecordList::Player(kind, player) | RecordList::After(kind, player) => {
                     session.players[player].streams_mut()[kind].drop_first(passed);
                 }
-                List::Own(kind) => session.streams_mut()[kind].drop_first(passed),
-                List::States => session.states.drop_first(passed),
-                List::Unknown(which) => session.unknown[which].drop_first(passed),
+                RecordList::Own(kind) => session.streams_mut()[kind].drop_first(passed),
+                RecordList::States => session.states.drop_first(passed),
+                RecordList::Unknown(which) => session.unknown[which].drop_first(passed),
             }
         }
         let passed = self.tick_times.partition_point(|(_, at)| *at < before);
@@ -231,19 +234,26 @@ impl Timeline {
 const UNTIMED: Micros = Micros(i64::MIN);
 
 /// Returns the time of a list's record, if known, and its size; `None` after the last record.
-fn record<H>(session: &Session<H>, kinds: &[UnknownKind], list: List, index: usize) -> Option<(Option<When>, usize)> {
-    let of = |stream: &dyn Stream| Some((Some(stream.when(index)?), stream.bytes(index..index + 1)));
+fn record<H>(
+    session: &Session<H>,
+    kinds: &[UnknownKind],
+    list: RecordList,
+    index: usize,
+) -> Option<(Option<EventTime>, usize)> {
+    let of = |stream: &dyn RecordStream| Some((Some(stream.when(index)?), stream.bytes(index..index + 1)));
     match list {
-        List::Player(kind, player) | List::After(kind, player) => of(session.players.get(player)?.streams()[kind]),
-        List::Own(kind) => of(session.streams()[kind]),
-        List::States => {
-            let key = session.states.keys().get(index)?;
-            Some((Some(When::In(key.tick)), state_bytes(session.states.cells_of(index).len())))
+        RecordList::Player(kind, player) | RecordList::After(kind, player) => {
+            of(session.players.get(player)?.streams()[kind])
         }
-        List::Unknown(which) => {
+        RecordList::Own(kind) => of(session.streams()[kind]),
+        RecordList::States => {
+            let key = session.states.keys().get(index)?;
+            Some((Some(EventTime::In(key.tick)), state_bytes(session.states.cells_of(index).len())))
+        }
+        RecordList::Unknown(which) => {
             let records = session.unknown.get(which).filter(|records| index < records.len())?;
             let kind = kinds.iter().find(|kind| kind.name == records.kind)?;
-            let at = records.times(kind).map(|times| When::At(Micros(times[index])));
+            let at = records.times(kind).map(|times| EventTime::At(Micros(times[index])));
             Some((at, size_of::<i64>() * (1 + records.columns.len())))
         }
     }

@@ -13,13 +13,13 @@ use super::chunk::encode_end;
 use super::chunks::Chunks;
 use super::container::ChunkSink;
 use super::error::{LogError, WriteError};
-use super::header::{self, FileKind, Opening};
+use super::header::{self, FileKind, OpeningChunk};
 use super::version::Version;
 use crate::memory::MemoryLimit;
 use crate::trace::schema::shots;
-use crate::trace::{Data, Table, Trace, TraceHeader};
+use crate::trace::{ColumnData, Table, Trace, TraceHeader};
 pub use index::TraceIndex;
-use past::Past;
+use past::RecentTicks;
 
 /// The most bytes of columns in memory in one chunk; a larger row gets a chunk of its own.
 const CHUNK_BYTES: usize = 2 << 20;
@@ -48,7 +48,7 @@ pub struct TraceWriter<W> {
     /// The names of the tables written so far.
     tables: BTreeSet<String>,
     /// The recent states that views are packed against.
-    past: Past,
+    past: RecentTicks,
     /// Whether to drop old states.
     forgets: bool,
 }
@@ -61,7 +61,7 @@ impl<W: Write> TraceWriter<W> {
     pub fn new(out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, LEVEL)?;
         sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
-        Ok(TraceWriter { sink, tables: BTreeSet::new(), past: Past::default(), forgets: true })
+        Ok(TraceWriter { sink, tables: BTreeSet::new(), past: RecentTicks::default(), forgets: true })
     }
 
     /// Writes a table, or more rows of one. Tables keep the order of their first call, with or without rows.
@@ -151,7 +151,7 @@ impl<R: Read> TraceReader<R> {
     /// When the file is not a trace that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<TraceReader<R>, LogError> {
         let (chunks, (header, format)) = Chunks::open(from, |content| {
-            let Opening { header, format, sealed } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
+            let OpeningChunk { header, format, sealed } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
             Ok(((header, format), sealed))
         })?;
         Ok(TraceReader { chunks, header, format })
@@ -227,7 +227,7 @@ fn name_misses_anew(rows: &mut Table) {
     }
     let columns = rows.columns.iter_mut().filter(|column| ["reason", "predicted_reason"].contains(&&*column.name));
     for column in columns {
-        let Data::Name { names, .. } = &mut column.data else { continue };
+        let ColumnData::Name { names, .. } = &mut column.data else { continue };
         for name in names {
             match name.as_str() {
                 "wide" => *name = "missed".to_owned(),
@@ -285,7 +285,10 @@ mod tests {
     #[test]
     fn rows_that_are_made_wider_count() {
         let table = |columns: usize, rows: usize| {
-            Table::new("wide", (0..columns).map(|n| Column::new(format!("c{n}"), Data::U32(vec![0; rows]))).collect())
+            Table::new(
+                "wide",
+                (0..columns).map(|n| Column::new(format!("c{n}"), ColumnData::U32(vec![0; rows]))).collect(),
+            )
         };
         for order in [[(4_000, 1), (4, 16_000)], [(4, 16_000), (4_000, 1)]] {
             let mut writer = TraceWriter::new(Vec::new(), &TraceHeader::default()).unwrap();
@@ -299,9 +302,10 @@ mod tests {
 
     #[test]
     fn two_columns_of_one_name_are_refused() {
-        let table = |names: [&str; 2]| Table::new("t", names.map(|name| Column::new(name, Data::U32(vec![7]))).into());
+        let table =
+            |names: [&str; 2]| Table::new("t", names.map(|name| Column::new(name, ColumnData::U32(vec![7]))).into());
         let before = crate::log::container::Chain::default();
-        let chunk = |names| layout::encode(&table(names), 0..1, &Past::default(), (1, before)).unwrap();
+        let chunk = |names| layout::encode(&table(names), 0..1, &RecentTicks::default(), (1, before)).unwrap();
         assert!(layout::decode(&chunk(["a", "b"]), &[]).is_ok() && layout::shape(&chunk(["a", "b"])).is_ok());
         let twice = chunk(["a", "a"]);
         assert_eq!(layout::decode(&twice, &[]), Err("there are two columns \"a\"".to_owned()));
@@ -310,7 +314,8 @@ mod tests {
 
     #[test]
     fn misses_have_their_present_names() {
-        let names = |names: [&str; 3]| Data::Name { names: names.map(str::to_owned).to_vec(), codes: vec![0, 1, 2] };
+        let names =
+            |names: [&str; 3]| ColumnData::Name { names: names.map(str::to_owned).to_vec(), codes: vec![0, 1, 2] };
         let table = |name: &str, of: [&str; 3]| {
             let columns = ["reason", "predicted_reason", "weapon"].map(|column| Column::new(column, names(of)));
             Table::new(name, columns.into())

@@ -41,7 +41,7 @@ impl std::fmt::Display for Version {
 
 /// How much of a file a reader understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readable {
+pub enum Readability {
     /// The whole file.
     Fully,
     /// Everything of the reader's own version; the reader ignores additions of a newer minor version.
@@ -50,7 +50,7 @@ pub enum Readable {
 
 /// Why a reader must not read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableFormat {
     /// The file's major version is newer.
     #[error("it has format {file}, and this build reads up to {reader}: use a newer hitreg")]
     Newer {
@@ -73,15 +73,15 @@ pub enum Unreadable {
 ///
 /// # Errors
 /// When the reader cannot read the file.
-pub fn check_readable_by(file: Version, reader: Version) -> Result<Readable, Unreadable> {
+pub fn check_readable_by(file: Version, reader: Version) -> Result<Readability, UnreadableFormat> {
     if file.major == 0 {
-        Err(Unreadable::Never { file })
+        Err(UnreadableFormat::Never { file })
     } else if file.major > reader.major {
-        Err(Unreadable::Newer { file, reader })
+        Err(UnreadableFormat::Newer { file, reader })
     } else if file.major == reader.major && file.minor > reader.minor {
-        Ok(Readable::WithoutAdditions)
+        Ok(Readability::WithoutAdditions)
     } else {
-        Ok(Readable::Fully)
+        Ok(Readability::Fully)
     }
 }
 
@@ -93,12 +93,12 @@ mod tests {
     fn the_compatibility_table_of_the_format_page() {
         let v = |major, minor| Version { major, minor };
         let cases = [
-            (v(1, 0), v(1, 0), Ok(Readable::Fully)),
-            (v(1, 0), v(1, 3), Ok(Readable::Fully)),
-            (v(1, 3), v(1, 0), Ok(Readable::WithoutAdditions)),
-            (v(1, 9), v(2, 0), Ok(Readable::Fully)),
-            (v(2, 0), v(1, 9), Err(Unreadable::Newer { file: v(2, 0), reader: v(1, 9) })),
-            (v(0, 1), v(1, 0), Err(Unreadable::Never { file: v(0, 1) })),
+            (v(1, 0), v(1, 0), Ok(Readability::Fully)),
+            (v(1, 0), v(1, 3), Ok(Readability::Fully)),
+            (v(1, 3), v(1, 0), Ok(Readability::WithoutAdditions)),
+            (v(1, 9), v(2, 0), Ok(Readability::Fully)),
+            (v(2, 0), v(1, 9), Err(UnreadableFormat::Newer { file: v(2, 0), reader: v(1, 9) })),
+            (v(0, 1), v(1, 0), Err(UnreadableFormat::Never { file: v(0, 1) })),
         ];
         for (file, reader, answer) in cases {
             assert_eq!(check_readable_by(file, reader), answer, "file {file}, reader {reader}");

@@ -8,17 +8,17 @@ use std::io::Write;
 pub use background::{BackgroundLogWriter, WhenFull};
 pub use stretches::StretchWriter;
 
-use super::chunk::{self, Bucket, Part};
+use super::chunk::{self, Bucket, SessionSlice};
 use super::container::ChunkSink;
 use super::error::WriteError;
 use super::header;
-use super::timeline::{Filling, Timeline};
-use crate::record::{Header, Misfit, Record, Session};
+use super::timeline::{ChunkFill, Timeline};
+use crate::record::{Header, MisplacedRecord, Record, Session};
 use crate::units::Micros;
 
 /// The size of chunks, and the compression level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct WriterOptions {
     /// The zstd level, 1 to 22.
     pub level: i32,
     /// The zstd level of the header. A file has one header, but in a short log it is a large part of the file, so a
@@ -32,16 +32,16 @@ pub struct Options {
 
 const HEADER_LEVEL: i32 = 19;
 
-impl Options {
+impl WriterOptions {
     /// Returns the options for recording: at most one second or 256 KiB of session is unwritten at any time.
-    pub const fn live() -> Options {
-        Options { level: 3, header_level: HEADER_LEVEL, span: Micros::from_s(1), bytes: 256 << 10 }
+    pub const fn live() -> WriterOptions {
+        WriterOptions { level: 3, header_level: HEADER_LEVEL, span: Micros::from_s(1), bytes: 256 << 10 }
     }
 
     /// Returns the options for data that is stored elsewhere, as in `import` and `recover`: long chunks compress
     /// better.
-    pub const fn whole() -> Options {
-        Options { level: 15, header_level: HEADER_LEVEL, span: Micros::from_s(60), bytes: 4 << 20 }
+    pub const fn whole() -> WriterOptions {
+        WriterOptions { level: 15, header_level: HEADER_LEVEL, span: Micros::from_s(60), bytes: 4 << 20 }
     }
 }
 
@@ -53,7 +53,7 @@ impl Options {
 pub struct LogWriter<W> {
     header: Header,
     bucket: Bucket,
-    filling: Filling,
+    filling: ChunkFill,
     sink: ChunkSink<W>,
 }
 
@@ -62,10 +62,10 @@ impl<W: Write> LogWriter<W> {
     ///
     /// # Errors
     /// When writing fails, or the header does not fit into a chunk.
-    pub fn new(out: W, header: &Header, options: Options) -> Result<LogWriter<W>, WriteError> {
+    pub fn new(out: W, header: &Header, options: WriterOptions) -> Result<LogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;
-        Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: Filling::new(options), sink })
+        Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: ChunkFill::new(options), sink })
     }
 
     /// Adds a record. The writer refuses a record that does not fit the header, and can continue.
@@ -106,13 +106,17 @@ impl<W: Write> LogWriter<W> {
         if self.bucket.stretch().is_empty() {
             return Ok(());
         }
-        write_part(&mut self.sink, &Part::whole(self.bucket.stretch()), &self.header)?;
+        write_part(&mut self.sink, &SessionSlice::whole(self.bucket.stretch()), &self.header)?;
         self.bucket.clear();
         Ok(())
     }
 }
 
-fn write_part<W: Write, H>(sink: &mut ChunkSink<W>, part: &Part<'_, H>, header: &Header) -> Result<(), WriteError> {
+fn write_part<W: Write, H>(
+    sink: &mut ChunkSink<W>,
+    part: &SessionSlice<'_, H>,
+    header: &Header,
+) -> Result<(), WriteError> {
     let content = chunk::encode(part, header, sink.next())?;
     sink.chunk("a stretch of records", &content)
 }
@@ -127,7 +131,7 @@ fn write_end<W: Write>(mut sink: ChunkSink<W>) -> Result<W, WriteError> {
 ///
 /// # Errors
 /// When writing fails, or the session does not fit its own header.
-pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> Result<W, WriteError> {
+pub fn write_session<W: Write>(out: W, session: &Session, options: WriterOptions) -> Result<W, WriteError> {
     check(session, &session.header)?;
     let mut sink = ChunkSink::new(out, options.level)?;
     sink.header(&header::encode_log(&session.header)?, options.header_level)?;
@@ -143,11 +147,11 @@ pub fn write_session<W: Write>(out: W, session: &Session, options: Options) -> R
 }
 
 /// Checks whether a session fits its header.
-fn check<H>(session: &Session<H>, header: &Header) -> Result<(), Misfit> {
+fn check<H>(session: &Session<H>, header: &Header) -> Result<(), MisplacedRecord> {
     let players = header.players.len();
     if session.players.len() != players {
         let id = crate::units::PlayerId(u16::try_from(session.players.len().max(1) - 1).unwrap_or(u16::MAX));
-        return Err(Misfit::Player { id, players });
+        return Err(MisplacedRecord::Player { id, players });
     }
     session.states.iter().try_for_each(|(key, cells)| key.check(cells.len(), header))
 }

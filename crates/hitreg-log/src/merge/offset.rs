@@ -18,7 +18,7 @@ pub struct Offset {
 
 /// Why there is no offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum NoOffset {
+pub(super) enum OffsetError {
     /// One of the directions has no packet that is in both logs.
     Unbounded,
     /// No single offset fits all packets.
@@ -34,32 +34,32 @@ pub(super) enum NoOffset {
 
 /// A bound on the offset, with the time on the client's clock at which it was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bound {
+pub(super) struct OffsetBound {
     pub(super) seen_at: Micros,
     pub(super) offset: Micros,
 }
 
-impl Bound {
+impl OffsetBound {
     /// Returns the upper bound from a packet that the client sent.
-    pub(super) fn above(sent_at: Micros, arrived_at: Micros) -> Bound {
-        Bound { seen_at: sent_at, offset: arrived_at - sent_at - Micros(1) }
+    pub(super) fn above(sent_at: Micros, arrived_at: Micros) -> OffsetBound {
+        OffsetBound { seen_at: sent_at, offset: arrived_at - sent_at - Micros(1) }
     }
 
     /// Returns the lower bound from a packet that the client received.
-    pub(super) fn below(sent_at: Micros, arrived_at: Micros) -> Bound {
-        Bound { seen_at: arrived_at, offset: sent_at - arrived_at + Micros(1) }
+    pub(super) fn below(sent_at: Micros, arrived_at: Micros) -> OffsetBound {
+        OffsetBound { seen_at: arrived_at, offset: sent_at - arrived_at + Micros(1) }
     }
 }
 
 /// Returns the offset between a client's records and the server's records of that client.
-pub(super) fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Offset, NoOffset> {
+pub(super) fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Offset, OffsetError> {
     between(&above(client, server), &below(client, server))
 }
 
 /// Returns the offset between upper and lower bounds.
-pub(super) fn between(above: &[Bound], below: &[Bound]) -> Result<Offset, NoOffset> {
-    let most = above.iter().map(|bound| bound.offset).min().ok_or(NoOffset::Unbounded)?;
-    let least = below.iter().map(|bound| bound.offset).max().ok_or(NoOffset::Unbounded)?;
+pub(super) fn between(above: &[OffsetBound], below: &[OffsetBound]) -> Result<Offset, OffsetError> {
+    let most = above.iter().map(|bound| bound.offset).min().ok_or(OffsetError::Unbounded)?;
+    let least = below.iter().map(|bound| bound.offset).max().ok_or(OffsetError::Unbounded)?;
     if least > most {
         return Err(drift(above, below, least - most));
     }
@@ -67,28 +67,28 @@ pub(super) fn between(above: &[Bound], below: &[Bound]) -> Result<Offset, NoOffs
     Ok(Offset { offset: least + Micros(width.0 / 2), error: Micros(width.0 - width.0 / 2) })
 }
 
-fn above(client: &PlayerRecords, server: &PlayerRecords) -> Vec<Bound> {
+fn above(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
     let bound = |arrival: &crate::record::ArrivalRecord| {
         let index = client.sent.binary_search_by_key(&arrival.number, |packet| packet.number).ok()?;
-        Some(Bound::above(client.sent[index].at, arrival.at))
+        Some(OffsetBound::above(client.sent[index].at, arrival.at))
     };
     server.reached.iter().filter_map(bound).collect()
 }
 
-fn below(client: &PlayerRecords, server: &PlayerRecords) -> Vec<Bound> {
+fn below(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
     let bound = |arrival: &crate::record::ArrivalRecord| {
         let index = server.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0).ok()?;
-        Some(Bound::below(server.snapshots[index].at, arrival.at))
+        Some(OffsetBound::below(server.snapshots[index].at, arrival.at))
     };
     client.received.iter().filter_map(bound).collect()
 }
 
 /// Finds the steady rate at which the bounds leave the widest interval. The width is concave in the rate, so a ternary
 /// search finds the maximum.
-fn drift(above: &[Bound], below: &[Bound], apart: Micros) -> NoOffset {
+fn drift(above: &[OffsetBound], below: &[OffsetBound], apart: Micros) -> OffsetError {
     const RATE_MAX: f64 = 0.05;
     let width = |rate: f64| {
-        let level = |bound: &Bound| bound.offset.0 as f64 - rate * bound.seen_at.0 as f64;
+        let level = |bound: &OffsetBound| bound.offset.0 as f64 - rate * bound.seen_at.0 as f64;
         let most = above.iter().map(level).fold(f64::INFINITY, f64::min);
         let least = below.iter().map(level).fold(f64::NEG_INFINITY, f64::max);
         most - least
@@ -103,7 +103,7 @@ fn drift(above: &[Bound], below: &[Bound], apart: Micros) -> NoOffset {
         }
     }
     let rate = (low + high) / 2.0;
-    NoOffset::Drift { apart, rate_us_per_s: rate * 1e6, is_steady: width(rate) >= 0.0 }
+    OffsetError::Drift { apart, rate_us_per_s: rate * 1e6, is_steady: width(rate) >= 0.0 }
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn clocks_that_drift_apart_are_told_with_their_rate() {
         let (client, server) = traffic(Micros(5_000), 800);
-        let Err(NoOffset::Drift { apart, rate_us_per_s, is_steady }) = offset(&client, &server) else {
+        let Err(OffsetError::Drift { apart, rate_us_per_s, is_steady }) = offset(&client, &server) else {
             panic!("20 s at 800 ppm are more than a round trip of 5 ms");
         };
         assert!(apart > Micros(10_000) && is_steady);
@@ -186,6 +186,6 @@ mod tests {
     fn one_direction_alone_bounds_nothing() {
         let (mut client, server) = traffic(Micros(5), 0);
         client.received.clear();
-        assert_eq!(offset(&client, &server), Err(NoOffset::Unbounded));
+        assert_eq!(offset(&client, &server), Err(OffsetError::Unbounded));
     }
 }

@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 
-use super::survey::{Seen, Survey};
-use super::{Aligned, Cut, MergeError};
-use crate::record::{By, Header, Stretch, TickRecord, UnknownRecords};
+use super::survey::{LogProgress, MergeSurvey};
+use super::{AlignedClient, Cut, MergeError};
+use crate::record::{ClockOwner, Header, Stretch, TickRecord, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// A source that reads the logs of a session's sides stretch by stretch. Indices are positions in the caller's list.
-pub trait Logs {
+pub trait SideLogs {
     /// The read error.
     type Error;
 
@@ -28,13 +28,13 @@ pub trait Logs {
 
 /// How to merge logs into one session: the result of the first pass.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct MergePlan {
     header: Header,
-    clients: Vec<Aligned>,
+    clients: Vec<AlignedClient>,
     cut: Option<Cut>,
     end: (Tick, Micros),
-    sides: super::Sides,
-    logs: Vec<Seen>,
+    sides: super::SideIndex,
+    logs: Vec<LogProgress>,
     last_sent: Vec<Option<CommandSeq>>,
     ticks_back: u32,
     unknown: Vec<UnknownRecords>,
@@ -42,7 +42,7 @@ pub struct Plan {
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum NoPlan<E> {
+pub enum PlanFailure<E> {
     /// A log cannot be read.
     #[error("a log cannot be read")]
     Read(E),
@@ -54,24 +54,24 @@ pub enum NoPlan<E> {
     Whole,
 }
 
-impl Plan {
+impl MergePlan {
     /// Runs the first pass over the logs with these headers.
     ///
     /// # Errors
     /// When the logs cannot be read, are not the sides of one session (see [`merge`](super::merge)), or cannot be
     /// merged as streams.
-    pub fn of<L: Logs>(headers: &[&Header], logs: &mut L) -> Result<Plan, NoPlan<L::Error>> {
-        let survey = Survey::of(headers, logs)?;
+    pub fn of<L: SideLogs>(headers: &[&Header], logs: &mut L) -> Result<MergePlan, PlanFailure<L::Error>> {
+        let survey = MergeSurvey::of(headers, logs)?;
         let offsets = survey.offsets()?;
         let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
         let (mut end, mut cut) = ((last.tick, last.at), None);
         if let Some((until, player, log)) = survey.first_unknown(last.at) {
-            let tick = last_before(until, &survey, logs).map_err(NoPlan::Read)?;
+            let tick = last_before(until, &survey, logs).map_err(PlanFailure::Read)?;
             let tick = tick.ok_or(MergeError::NothingLeft { log })?;
             (end, cut) = ((tick.tick, tick.at), Some(Cut { tick: tick.tick, at: tick.at, player }));
         }
-        let aligned = |((player, log), offset)| Aligned { player: PlayerId(player), log, offset };
-        Ok(Plan {
+        let aligned = |((player, log), offset)| AlignedClient { player: PlayerId(player), log, offset };
+        Ok(MergePlan {
             header: survey.sides.header(headers[survey.sides.server]),
             clients: (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).map(aligned).collect(),
             cut,
@@ -90,7 +90,7 @@ impl Plan {
     }
 
     /// Returns the clients, in the order of players.
-    pub fn clients(&self) -> &[Aligned] {
+    pub fn clients(&self) -> &[AlignedClient] {
         &self.clients
     }
 
@@ -110,14 +110,14 @@ impl Plan {
     ///
     /// # Errors
     /// When a log cannot be read again, or `to` returns an error.
-    pub fn put_together<L: Logs, E: From<L::Error>>(
+    pub fn put_together<L: SideLogs, E: From<L::Error>>(
         &self,
         logs: &mut L,
         to: &mut dyn FnMut(Stretch, Micros) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut parts = Vec::new();
         for log in 0..self.logs.len() {
-            if let Some(part) = Part::of(self, log) {
+            if let Some(part) = MergeInput::of(self, log) {
                 logs.rewind(log)?;
                 parts.push(part);
             }
@@ -143,7 +143,11 @@ impl Plan {
 }
 
 /// Returns the last tick before a time.
-fn last_before<L: Logs>(until: Micros, survey: &Survey<'_>, logs: &mut L) -> Result<Option<TickRecord>, L::Error> {
+fn last_before<L: SideLogs>(
+    until: Micros,
+    survey: &MergeSurvey<'_>,
+    logs: &mut L,
+) -> Result<Option<TickRecord>, L::Error> {
     let server = survey.sides.server;
     logs.rewind(server)?;
     let mut last = None;
@@ -159,39 +163,39 @@ fn last_before<L: Logs>(until: Micros, survey: &Survey<'_>, logs: &mut L) -> Res
 }
 
 /// A log in the second pass.
-struct Part {
+struct MergeInput {
     log: usize,
     player: Option<usize>,
     offset: Micros,
     chunks_left: usize,
-    seen: Seen,
+    seen: LogProgress,
     /// The most recent ticks of the server's log.
     ticks: VecDeque<TickRecord>,
     /// A lower bound on the times of all unread records.
     bound: Micros,
 }
 
-impl Part {
+impl MergeInput {
     /// Returns `None` for the log of a client that the server never heard.
-    fn of(plan: &Plan, log: usize) -> Option<Part> {
+    fn of(plan: &MergePlan, log: usize) -> Option<MergeInput> {
         let player = plan.sides.player_of(log);
         let offset = match player {
             Some(player) => plan.clients[player].offset?.offset,
             None => Micros::ZERO,
         };
-        Some(Part {
+        Some(MergeInput {
             log,
             player,
             offset,
             chunks_left: plan.logs[log].chunks,
-            seen: Seen::default(),
+            seen: LogProgress::default(),
             ticks: VecDeque::new(),
             bound: Micros(i64::MIN),
         })
     }
 
     /// Returns the part of the log's next stretch that the session includes, on the server's clock.
-    fn take(&mut self, plan: &Plan, stretch: Stretch) -> Stretch {
+    fn take(&mut self, plan: &MergePlan, stretch: Stretch) -> Stretch {
         let kinds = &plan.header.unknown;
         let mut stretch = plan.sides.share(self.log, stretch);
         // The first pass has checked how far the chunks reach back.
@@ -203,7 +207,7 @@ impl Part {
         if let Some(player) = self.player {
             let records = &mut stretch.players[player];
             super::without_later(records, plan.last_sent[player]);
-            records.move_by(By::Client, self.offset);
+            records.move_by(ClockOwner::Client, self.offset);
         }
         let timed = self.seen.newest.map(|newest| newest - plan.logs[self.log].back + self.offset);
         let of_ticks = if self.player.is_some() { timed } else { self.ticks.front().map(|tick| tick.at) };

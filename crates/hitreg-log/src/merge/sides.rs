@@ -2,7 +2,7 @@
 
 use super::MergeError;
 use crate::record::player_of;
-use crate::record::{By, Header, PlayerRecords, Stretch};
+use crate::record::{ClockOwner, Header, PlayerRecords, Stretch};
 use crate::units::{Micros, PlayerId};
 
 /// The most that times may differ from zero, in µs. Sums of three such times do not overflow.
@@ -15,15 +15,15 @@ pub(super) fn is_in_time(at: Micros) -> bool {
 
 /// The logs of a session, by their indices in the caller's list.
 #[derive(Clone, Debug)]
-pub(super) struct Sides {
+pub(super) struct SideIndex {
     pub(super) server: usize,
     /// Log of each player's client, if there is one.
     pub(super) clients: Vec<Option<usize>>,
 }
 
-impl Sides {
+impl SideIndex {
     /// Finds the server's log and each client's, and checks that all belong to one session with the same rules.
-    pub(super) fn of(headers: &[&Header]) -> Result<Sides, MergeError> {
+    pub(super) fn of(headers: &[&Header]) -> Result<SideIndex, MergeError> {
         let mut server: Option<usize> = None;
         let mut sides = Vec::new();
         for (log, header) in headers.iter().enumerate() {
@@ -48,7 +48,7 @@ impl Sides {
         }
         let mut clients = vec![None; players];
         sides.into_iter().for_each(|(player, log)| clients[usize::from(player.0)] = Some(log));
-        Ok(Sides { server, clients })
+        Ok(SideIndex { server, clients })
     }
 
     /// Returns an error if a player has no log and the server did not record what it heard. `is_heard` tells the
@@ -81,14 +81,14 @@ impl Sides {
         match self.player_of(log) {
             Some(player) => {
                 let records = stretch.players.get_mut(player).map(std::mem::take).unwrap_or_default();
-                taken[player].take(By::Client, records);
+                taken[player].take(ClockOwner::Client, records);
                 let known = stretch.unknown.into_iter().filter(super::is_of_clients).collect();
                 Stretch { players: taken, unknown: known, ..Stretch::default() }
             }
             None => {
                 for ((taken, log), records) in taken.iter_mut().zip(&self.clients).zip(stretch.players) {
                     match log {
-                        Some(_) => taken.take(By::Server, PlayerRecords { heard: Vec::new(), ..records }),
+                        Some(_) => taken.take(ClockOwner::Server, PlayerRecords { heard: Vec::new(), ..records }),
                         None => *taken = records,
                     }
                 }

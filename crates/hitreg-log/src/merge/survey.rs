@@ -1,11 +1,11 @@
 //! The first pass of a streaming merge. It finds each client's clock offset and the data that the second pass needs. It
 //! reads the logs in parallel, so that memory use does not depend on their length.
 
-use super::bounds::Bounds;
-use super::offset::Bound;
-use super::plan::{Logs, NoPlan};
-use super::sides::{Sides, is_in_time};
-use super::way::Way;
+use super::bounds::OffsetBounds;
+use super::offset::OffsetBound;
+use super::plan::{PlanFailure, SideLogs};
+use super::sides::{SideIndex, is_in_time};
+use super::way::PacketMatcher;
 use super::{MergeError, Offset, first_unknown, judged, offset};
 use crate::record::{Header, Stretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -20,7 +20,7 @@ const SNAPSHOTS_AHEAD: usize = 1024;
 
 /// What the pass has read of a log.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct LogProgress {
     /// Number of chunks.
     pub(super) chunks: usize,
     /// The newest time.
@@ -32,14 +32,14 @@ pub(super) struct Seen {
 
 /// Data on one player from the server's log and from the player's own.
 #[derive(Clone, Debug)]
-struct OfPlayer {
+struct PlayerMerge {
     has_frames: bool,
     is_heard: bool,
     is_reached: bool,
-    up: Way,
-    down: Way,
-    above: Bounds,
-    below: Bounds,
+    up: PacketMatcher,
+    down: PacketMatcher,
+    above: OffsetBounds,
+    below: OffsetBounds,
     /// Arrival time of the first packet that is not in the client's log.
     unknown_at: Option<Micros>,
     /// The newest usercmd of the last packet that the client sent.
@@ -47,11 +47,11 @@ struct OfPlayer {
 }
 
 /// The state of the first pass.
-pub(super) struct Survey<'a> {
-    pub(super) sides: Sides,
+pub(super) struct MergeSurvey<'a> {
+    pub(super) sides: SideIndex,
     headers: &'a [&'a Header],
-    pub(super) logs: Vec<Seen>,
-    players: Vec<OfPlayer>,
+    pub(super) logs: Vec<LogProgress>,
+    players: Vec<PlayerMerge>,
     /// The first and the last tick.
     pub(super) ticks: Option<(TickRecord, TickRecord)>,
     /// The lowest tick that a record refers to.
@@ -62,24 +62,27 @@ pub(super) struct Survey<'a> {
     pub(super) unknown: Vec<UnknownRecords>,
 }
 
-impl<'a> Survey<'a> {
+impl<'a> MergeSurvey<'a> {
     /// Reads all logs to their ends.
-    pub(super) fn of<L: Logs>(headers: &'a [&'a Header], logs: &mut L) -> Result<Survey<'a>, NoPlan<L::Error>> {
-        let sides = Sides::of(headers)?;
-        let player = OfPlayer {
+    pub(super) fn of<L: SideLogs>(
+        headers: &'a [&'a Header],
+        logs: &mut L,
+    ) -> Result<MergeSurvey<'a>, PlanFailure<L::Error>> {
+        let sides = SideIndex::of(headers)?;
+        let player = PlayerMerge {
             has_frames: false,
             is_heard: false,
             is_reached: false,
-            up: Way::default(),
-            down: Way::default(),
-            above: Bounds::above(),
-            below: Bounds::below(),
+            up: PacketMatcher::default(),
+            down: PacketMatcher::default(),
+            above: OffsetBounds::above(),
+            below: OffsetBounds::below(),
             unknown_at: None,
             last_sent: None,
         };
-        let mut survey = Survey {
+        let mut survey = MergeSurvey {
             headers,
-            logs: vec![Seen::default(); headers.len()],
+            logs: vec![LogProgress::default(); headers.len()],
             players: vec![player; sides.clients.len()],
             ticks: None,
             first_named: None,
@@ -103,20 +106,20 @@ impl<'a> Survey<'a> {
             }
         }
         let is_known = |named: Tick| survey.ticks.is_none_or(|(first, _)| first.tick <= named);
-        if survey.first_named.is_none_or(is_known) { Ok(survey) } else { Err(NoPlan::Whole) }
+        if survey.first_named.is_none_or(is_known) { Ok(survey) } else { Err(PlanFailure::Whole) }
     }
 
     /// Reads the next stretch of one log.
-    fn read<L: Logs>(&mut self, logs: &mut L, log: usize) -> Result<(), NoPlan<L::Error>> {
-        let Some(stretch) = logs.next(log).map_err(NoPlan::Read)? else {
+    fn read<L: SideLogs>(&mut self, logs: &mut L, log: usize) -> Result<(), PlanFailure<L::Error>> {
+        let Some(stretch) = logs.next(log).map_err(PlanFailure::Read)? else {
             self.logs[log].has_ended = true;
-            return self.end(log).ok_or(NoPlan::Whole);
+            return self.end(log).ok_or(PlanFailure::Whole);
         };
         if !stretch.times().all(is_in_time) {
             return Err(MergeError::OutOfTime { log }.into());
         }
         let stretch = self.sides.share(log, stretch);
-        self.add(log, &stretch).ok_or(NoPlan::Whole)
+        self.add(log, &stretch).ok_or(PlanFailure::Whole)
     }
 
     /// Processes the next stretch of a log. `None` if the logs cannot be merged as streams.
@@ -203,7 +206,7 @@ impl<'a> Survey<'a> {
     pub(super) fn offsets(&self) -> Result<Vec<Option<Offset>>, MergeError> {
         let is_heard_only = |player: usize| !self.players[player].has_frames && self.players[player].is_heard;
         self.sides.check_missing(is_heard_only)?;
-        let of = |((player, log), of): ((u16, &Option<usize>), &OfPlayer)| match log {
+        let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| match log {
             Some(log) => {
                 let found = offset::between(of.above.kept(), of.below.kept());
                 judged(found, of.is_reached, (*log, PlayerId(player)))
@@ -216,8 +219,9 @@ impl<'a> Survey<'a> {
     /// Returns the first packet up to the last tick that reached the server and is in no client's log, with the client
     /// and its log.
     pub(super) fn first_unknown(&self, last: Micros) -> Option<(Micros, PlayerId, usize)> {
-        let of =
-            |((player, log), of): ((u16, &Option<usize>), &OfPlayer)| Some((of.unknown_at?, PlayerId(player), (*log)?));
+        let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
+            Some((of.unknown_at?, PlayerId(player), (*log)?))
+        };
         first_unknown((0..).zip(&self.sides.clients).zip(&self.players).filter_map(of), last)
     }
 
@@ -227,7 +231,7 @@ impl<'a> Survey<'a> {
     }
 }
 
-impl OfPlayer {
+impl PlayerMerge {
     /// Returns whether the client's log must be read before more of the server's.
     fn is_behind(&self) -> bool {
         self.up.waits_for_sender() || self.down.on_its_way() > SNAPSHOTS_AHEAD
@@ -245,20 +249,20 @@ impl OfPlayer {
     fn look_up(&mut self) -> Option<()> {
         while let Some((arrival, sent_at)) = self.up.next().ok()? {
             match sent_at {
-                Some(sent_at) => self.above.add(Bound::above(sent_at, arrival.at)).ok()?,
+                Some(sent_at) => self.above.add(OffsetBound::above(sent_at, arrival.at)).ok()?,
                 None => self.unknown_at = self.unknown_at.or(Some(arrival.at)),
             }
         }
         while let Some((arrival, sent_at)) = self.down.next().ok()? {
             if let Some(sent_at) = sent_at {
-                self.below.add(Bound::below(sent_at, arrival.at)).ok()?;
+                self.below.add(OffsetBound::below(sent_at, arrival.at)).ok()?;
             }
         }
         Some(())
     }
 }
 
-impl Seen {
+impl LogProgress {
     /// Notes the times of the next chunk's records. `None` if it reaches back too far.
     pub(super) fn add(&mut self, stretch: &Stretch, kinds: &[UnknownKind]) -> Option<()> {
         self.chunks += 1;

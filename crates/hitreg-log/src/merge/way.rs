@@ -7,7 +7,7 @@ use crate::units::Micros;
 
 /// Sent packets and arrivals that are not matched yet, in bounded queues.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Way {
+pub(super) struct PacketMatcher {
     /// Sent packets that may still arrive, by ascending number.
     sent: VecDeque<(u32, Micros)>,
     /// The newest sent number.
@@ -25,7 +25,7 @@ pub(super) struct Way {
 /// The error for packets that cannot be matched as streams: numbers are out of order, or one log is too far ahead of
 /// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Apart;
+pub(super) struct NotWindowed;
 
 /// How many packets an arrival may be behind the newest arrival.
 const KEPT_MOST: usize = 4096;
@@ -33,21 +33,21 @@ const KEPT_MOST: usize = 4096;
 /// How many packets one log may be ahead of the other.
 const AHEAD_MOST: usize = 1 << 16;
 
-impl Way {
+impl PacketMatcher {
     /// Adds a packet from the sender's log.
-    pub(super) fn send(&mut self, number: u32, at: Micros) -> Result<(), Apart> {
+    pub(super) fn send(&mut self, number: u32, at: Micros) -> Result<(), NotWindowed> {
         let is_next = self.newest.is_none_or(|newest| newest < number);
         self.newest = Some(number);
         if !(self.receives_no_more && self.waiting.is_empty()) {
             self.sent.push_back((number, at));
         }
-        if is_next && self.sent.len() <= AHEAD_MOST { Ok(()) } else { Err(Apart) }
+        if is_next && self.sent.len() <= AHEAD_MOST { Ok(()) } else { Err(NotWindowed) }
     }
 
     /// Adds an arrival from the receiver's log.
-    pub(super) fn arrive(&mut self, arrival: ArrivalRecord) -> Result<(), Apart> {
+    pub(super) fn arrive(&mut self, arrival: ArrivalRecord) -> Result<(), NotWindowed> {
         self.waiting.push_back(arrival);
-        if self.waiting.len() <= AHEAD_MOST { Ok(()) } else { Err(Apart) }
+        if self.waiting.len() <= AHEAD_MOST { Ok(()) } else { Err(NotWindowed) }
     }
 
     /// Notes the end of the sender's log.
@@ -76,7 +76,7 @@ impl Way {
 
     /// Returns the next arrival with its send time, which is `None` if the sender's log lacks the packet. Returns
     /// `None` until enough of the sender's log is read.
-    pub(super) fn next(&mut self) -> Result<Option<(ArrivalRecord, Option<Micros>)>, Apart> {
+    pub(super) fn next(&mut self) -> Result<Option<(ArrivalRecord, Option<Micros>)>, NotWindowed> {
         let is_known = |number: u32| self.sends_no_more || self.newest.is_some_and(|newest| newest >= number);
         let Some(arrival) = self.waiting.front().copied().filter(|arrival| is_known(arrival.number)) else {
             return Ok(None);
@@ -90,7 +90,7 @@ impl Way {
                 self.forgotten = passed.next_back().map(|(number, _)| number).or(self.forgotten);
                 Ok(Some((arrival, Some(at))))
             }
-            Err(_) if self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten) => Err(Apart),
+            Err(_) if self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten) => Err(NotWindowed),
             Err(_) => Ok(Some((arrival, None))),
         }
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn an_arrival_waits_until_the_senders_log_has_come_to_it() {
-        let mut way = Way::default();
+        let mut way = PacketMatcher::default();
         way.arrive(arrival(3)).expect("near");
         assert_eq!((way.next(), way.waits_for_sender()), (Ok(None), true));
         way.send(2, Micros(2)).expect("in order");
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn what_is_out_of_reach_is_told() {
-        let mut way = Way::default();
-        let sent = |way: &mut Way, numbers: std::ops::Range<u32>| {
+        let mut way = PacketMatcher::default();
+        let sent = |way: &mut PacketMatcher, numbers: std::ops::Range<u32>| {
             numbers.into_iter().try_for_each(|number| way.send(number, Micros(i64::from(number))))
         };
         sent(&mut way, 1..10_000).expect("near");
@@ -137,10 +137,10 @@ mod tests {
         assert!(matches!(way.next(), Ok(Some((_, Some(_))))));
         assert_eq!(way.on_its_way(), 999);
         assert!(matches!(way.next(), Ok(Some((_, Some(_))))));
-        assert_eq!(way.next(), Err(Apart));
-        assert_eq!(way.send(9_999, Micros(0)), Err(Apart), "out of order");
-        assert_eq!(sent(&mut way, 10_000..80_000), Err(Apart), "far ahead");
-        let mut gone = Way::default();
+        assert_eq!(way.next(), Err(NotWindowed));
+        assert_eq!(way.send(9_999, Micros(0)), Err(NotWindowed), "out of order");
+        assert_eq!(sent(&mut way, 10_000..80_000), Err(NotWindowed), "far ahead");
+        let mut gone = PacketMatcher::default();
         gone.end_receiving();
         assert_eq!((sent(&mut gone, 1..100_000), gone.sent.len()), (Ok(()), 0), "nobody receives it");
     }

@@ -1,7 +1,7 @@
 //! Client frames, packets and their arrivals.
 
-use super::Recorded;
-use super::stream::When;
+use super::RecordType;
+use super::stream::EventTime;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -40,9 +40,9 @@ pub struct ArrivalRecord {
     pub at: Micros,
 }
 
-impl Recorded for FrameRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for FrameRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {
@@ -50,9 +50,9 @@ impl Recorded for FrameRecord {
     }
 }
 
-impl Recorded for PacketRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for PacketRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {
@@ -60,9 +60,9 @@ impl Recorded for PacketRecord {
     }
 }
 
-impl Recorded for ArrivalRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for ArrivalRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {

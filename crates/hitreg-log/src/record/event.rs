@@ -3,8 +3,8 @@
 
 use glam::Vec3;
 
-use super::Recorded;
-use super::stream::When;
+use super::RecordType;
+use super::stream::EventTime;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick, named};
 
 /// A player joined or left the session.
@@ -149,9 +149,9 @@ pub struct Effect {
     pub predictable: bool,
 }
 
-impl Recorded for PresenceRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for PresenceRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {
@@ -159,9 +159,9 @@ impl Recorded for PresenceRecord {
     }
 }
 
-impl Recorded for ShotRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for ShotRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {
@@ -169,9 +169,9 @@ impl Recorded for ShotRecord {
     }
 }
 
-impl Recorded for DamageRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for DamageRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {
@@ -179,9 +179,9 @@ impl Recorded for DamageRecord {
     }
 }
 
-impl Recorded for GapRecord {
-    fn when(&self) -> When {
-        When::At(self.to)
+impl RecordType for GapRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.to)
     }
 
     fn move_by(&mut self, by: Micros) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Field, Side, StoredRules, UnknownKind};
+use super::{Class, Field, RecordedSide, StoredRules, UnknownKind};
 use crate::units::Seed;
 
 /// The header of a session.
@@ -25,7 +25,7 @@ pub struct Header {
     /// How the session was recorded.
     pub origin: Origin,
     /// The side that the log holds; `None` when it holds all of the session.
-    pub side: Option<Side>,
+    pub side: Option<RecordedSide>,
     /// The entity classes and their fields; a class's number is the index in this list.
     pub classes: Vec<Class>,
     /// The fields of a usercmd except its number and its server time. They are

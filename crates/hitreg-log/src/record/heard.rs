@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::stream::When;
-use super::{PlayerRecords, Recorded};
+use super::stream::EventTime;
+use super::{PlayerRecords, RecordType};
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -49,9 +49,9 @@ impl PlayerRecords {
     }
 }
 
-impl Recorded for HeardRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for HeardRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {

@@ -6,12 +6,12 @@ use super::{ClassId, States};
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// A source of the states of a session or of part of one.
-pub trait KnowsStates {
+pub trait StateSource {
     /// Returns the states of one entity that a viewer was sent for a tick, as [`States::sent`].
     fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])>;
 }
 
-impl KnowsStates for States {
+impl StateSource for States {
     fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
         self.sent(tick, viewer, entity)
     }
@@ -40,7 +40,7 @@ impl KeptStates {
     }
 }
 
-impl KnowsStates for KeptStates {
+impl StateSource for KeptStates {
     fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
         let has = |states: &&States| {
             let keys = states.keys();
@@ -96,11 +96,11 @@ mod tests {
         for tick in 6..=10 {
             for (viewer, entity) in [(0, 1), (0, 2), (1, 1), (1, 2)] {
                 let of = (Tick(tick), PlayerId(viewer), EntityId(entity));
-                let told: Vec<_> = KnowsStates::sent(&kept, of.0, of.1, of.2).collect();
+                let told: Vec<_> = StateSource::sent(&kept, of.0, of.1, of.2).collect();
                 assert_eq!(told, whole.sent(of.0, of.1, of.2).collect::<Vec<_>>(), "{of:?}");
             }
         }
-        let sent = |kept: &KeptStates, tick| KnowsStates::sent(kept, Tick(tick), PlayerId(1), EntityId(1)).count();
+        let sent = |kept: &KeptStates, tick| StateSource::sent(kept, Tick(tick), PlayerId(1), EntityId(1)).count();
         assert_eq!([7, 8, 9].map(|tick| sent(&kept, tick)), [1, 2, 1]);
         kept.forget_before(1);
         assert_eq!([7, 8, 9].map(|tick| sent(&kept, tick)), [0, 1, 1]);

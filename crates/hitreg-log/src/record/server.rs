@@ -1,8 +1,8 @@
 //! The server's records: ticks, executed usercmds and snapshots.
 
-use super::Recorded;
+use super::RecordType;
 use super::event::Effect;
-use super::stream::When;
+use super::stream::EventTime;
 use crate::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick, named};
 
 /// How the server handled one usercmd.
@@ -106,15 +106,15 @@ pub struct TickRecord {
     pub hash: Option<u64>,
 }
 
-impl Recorded for ExecutionRecord {
-    fn when(&self) -> When {
-        When::In(self.tick)
+impl RecordType for ExecutionRecord {
+    fn when(&self) -> EventTime {
+        EventTime::In(self.tick)
     }
 }
 
-impl Recorded for SnapshotRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for SnapshotRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {
@@ -129,9 +129,9 @@ impl Recorded for SnapshotRecord {
     }
 }
 
-impl Recorded for TickRecord {
-    fn when(&self) -> When {
-        When::At(self.at)
+impl RecordType for TickRecord {
+    fn when(&self) -> EventTime {
+        EventTime::At(self.at)
     }
 
     fn move_by(&mut self, by: Micros) {

@@ -1,8 +1,8 @@
 //! A session in memory, or a stretch of it.
 
 use super::{
-    By, DamageRecord, GapRecord, Header, OwnRow, PlayerRecords, Record, StateKey, States, Stream, TickRecord,
-    UnknownColumn, UnknownKind, UnknownRecords, Value, When,
+    ClockOwner, DamageRecord, EventTime, GapRecord, Header, OwnRow, OwnValue, PlayerRecords, Record, RecordStream,
+    StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -42,7 +42,7 @@ impl Session {
     ///
     /// # Errors
     /// When the record does not fit the header. The session is then unchanged.
-    pub fn push(&mut self, record: Record) -> Result<(), Misfit> {
+    pub fn push(&mut self, record: Record) -> Result<(), MisplacedRecord> {
         record.check(&self.header)?;
         self.put(&record);
         Ok(())
@@ -113,9 +113,9 @@ impl<H> Session<H> {
 
     /// Removes everything after a tick and its time.
     pub(crate) fn end_at_of(&mut self, kinds: &[UnknownKind], tick: Tick, at: Micros) {
-        let keep = |when: When| match when {
-            When::At(then) => then <= at,
-            When::In(then) => then <= tick,
+        let keep = |when: EventTime| match when {
+            EventTime::At(then) => then <= at,
+            EventTime::In(then) => then <= tick,
         };
         for player in &mut self.players {
             player.streams_mut().into_iter().for_each(|stream| stream.retain(&keep));
@@ -153,12 +153,12 @@ impl<H> Session<H> {
     pub fn times(&self) -> impl Iterator<Item = Micros> + '_ {
         let streams = self.players.iter().flat_map(PlayerRecords::streams).chain(self.streams());
         let whens = streams.flat_map(|stream| (0..stream.len()).filter_map(|index| stream.when(index)));
-        whens.filter_map(|when| if let When::At(at) = when { Some(at) } else { None })
+        whens.filter_map(|when| if let EventTime::At(at) = when { Some(at) } else { None })
     }
 
     /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
-        let is_empty = |stream: &dyn Stream| stream.len() == 0;
+        let is_empty = |stream: &dyn RecordStream| stream.len() == 0;
         self.players.iter().all(|player| player.streams().into_iter().all(is_empty))
             && self.streams().into_iter().all(is_empty)
             && self.states.is_empty()
@@ -167,7 +167,7 @@ impl<H> Session<H> {
 
     /// Returns the size of the records in memory, in bytes.
     pub fn bytes(&self) -> usize {
-        let of = |stream: &dyn Stream| stream.bytes(0..stream.len());
+        let of = |stream: &dyn RecordStream| stream.bytes(0..stream.len());
         let players = self.players.iter().flat_map(PlayerRecords::streams).map(of).sum::<usize>();
         let unknown = self.unknown.iter().map(UnknownRecords::bytes).sum::<usize>();
         players + self.streams().into_iter().map(of).sum::<usize>() + self.states.bytes() + unknown
@@ -205,7 +205,7 @@ impl Stretch {
         records.series.push(row.series);
         records.keys.push(row.key);
         for (column, value) in records.columns.iter_mut().zip(&row.values) {
-            column.is_float |= matches!(value, Value::Float(_));
+            column.is_float |= matches!(value, OwnValue::Float(_));
             column.values.push(value.cell());
         }
     }
@@ -214,7 +214,7 @@ impl Stretch {
     ///
     /// # Errors
     /// When the record does not fit the header. The stretch is then unchanged.
-    pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), Misfit> {
+    pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), MisplacedRecord> {
         record.check(header)?;
         self.put(record);
         Ok(())
@@ -223,14 +223,14 @@ impl Stretch {
 
 impl Record {
     /// Checks that the record fits a session.
-    pub(crate) fn check(&self, header: &Header) -> Result<(), Misfit> {
+    pub(crate) fn check(&self, header: &Header) -> Result<(), MisplacedRecord> {
         let players = header.players.len();
         if let Some(id) = self.player().filter(|id| usize::from(id.0) >= players) {
-            return Err(Misfit::Player { id, players });
+            return Err(MisplacedRecord::Player { id, players });
         }
         match self {
             Record::State(state) => state.key().check(state.cells.len(), header),
-            Record::Heard(_, heard) if !heard.is_sound() => Err(Misfit::Heard { number: heard.number }),
+            Record::Heard(_, heard) if !heard.is_sound() => Err(MisplacedRecord::Heard { number: heard.number }),
             _ => Ok(()),
         }
     }
@@ -238,14 +238,14 @@ impl Record {
 
 impl StateKey {
     /// Checks that a state with this many cells fits a session.
-    pub(crate) fn check(&self, found: usize, header: &Header) -> Result<(), Misfit> {
+    pub(crate) fn check(&self, found: usize, header: &Header) -> Result<(), MisplacedRecord> {
         let (players, classes, class) = (header.players.len(), header.classes.len(), self.class.0);
         if let Some(id) = self.viewer.filter(|id| usize::from(id.0) >= players) {
-            return Err(Misfit::Player { id, players });
+            return Err(MisplacedRecord::Player { id, players });
         }
         match header.classes.get(usize::from(class)).map(|class| class.fields.len()) {
-            None => Err(Misfit::Class { class, classes }),
-            Some(fields) if fields != found => Err(Misfit::Cells { found, class, fields }),
+            None => Err(MisplacedRecord::Class { class, classes }),
+            Some(fields) if fields != found => Err(MisplacedRecord::Cells { found, class, fields }),
             Some(_) => Ok(()),
         }
     }
@@ -253,7 +253,7 @@ impl StateKey {
 
 impl PlayerRecords {
     /// Shifts the times of the records that one side made.
-    pub fn move_by(&mut self, side: By, by: Micros) {
+    pub fn move_by(&mut self, side: ClockOwner, by: Micros) {
         for (stream, (_, of)) in self.streams_mut().into_iter().zip(super::OF_PLAYERS) {
             if of == side {
                 stream.move_by(by);
@@ -264,7 +264,7 @@ impl PlayerRecords {
 
 /// Why a record does not fit the session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum MisplacedRecord {
     /// No player has this number.
     #[error("a record of player {id}, but the session has {players} players")]
     Player {

@@ -19,7 +19,7 @@ impl std::fmt::Display for SessionId {
 
 /// The side and the session of a log. Its times are on the clock of that side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Side {
+pub struct RecordedSide {
     /// The session.
     pub session: SessionId,
     /// The client's player; `None` for the server.
@@ -28,7 +28,7 @@ pub struct Side {
 
 /// The part of a session that a log holds, which determines how it can be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum LogContents {
     /// The server and all clients.
     Whole,
     /// One client or several. Each can be replayed open loop on the snapshots that it received.
@@ -39,11 +39,11 @@ pub enum Holds {
 
 impl Header {
     /// Returns the part of its session that the log holds.
-    pub fn holds(&self) -> Holds {
+    pub fn holds(&self) -> LogContents {
         match (&self.origin, self.side) {
-            (_, Some(Side { player: None, .. })) => Holds::Server,
-            (_, Some(Side { player: Some(_), .. })) | (Origin::Imported { .. }, None) => Holds::Clients,
-            (Origin::Synthetic | Origin::Live, None) => Holds::Whole,
+            (_, Some(RecordedSide { player: None, .. })) => LogContents::Server,
+            (_, Some(RecordedSide { player: Some(_), .. })) | (Origin::Imported { .. }, None) => LogContents::Clients,
+            (Origin::Synthetic | Origin::Live, None) => LogContents::Whole,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::units::{Micros, PlayerId, Tick};
 
 /// When an event happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum EventTime {
     /// At a time of the session.
     At(Micros),
     /// In a tick.
@@ -17,9 +17,9 @@ pub enum When {
 }
 
 /// The operations that every kind of record supports.
-pub trait Recorded: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+pub trait RecordType: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// Returns when it happened.
-    fn when(&self) -> When;
+    fn when(&self) -> EventTime;
     /// Shifts its times, if it has times of its own.
     fn move_by(&mut self, _by: Micros) {}
     /// Returns its heap memory, in bytes.
@@ -30,7 +30,7 @@ pub trait Recorded: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static 
 
 /// The clock of a kind's times. Until a merge, the log of that side holds the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum ClockOwner {
     /// The client's clock.
     Client,
     /// The server's clock.
@@ -38,7 +38,7 @@ pub enum By {
 }
 
 /// The records of one kind, independent of their type.
-pub trait Stream {
+pub trait RecordStream {
     /// Returns the number of records.
     fn len(&self) -> usize;
     /// Returns whether there are none.
@@ -46,7 +46,7 @@ pub trait Stream {
         self.len() == 0
     }
     /// Returns when the record at `index` happened.
-    fn when(&self, index: usize) -> Option<When>;
+    fn when(&self, index: usize) -> Option<EventTime>;
     /// Returns the size of a range of records in memory, in bytes.
     fn bytes(&self, range: std::ops::Range<usize>) -> usize;
     /// Removes all records and keeps the allocated memory.
@@ -54,23 +54,23 @@ pub trait Stream {
     /// Removes the first `count` records.
     fn drop_first(&mut self, count: usize);
     /// Keeps only the records whose time satisfies `keep`.
-    fn retain(&mut self, keep: &dyn Fn(When) -> bool);
+    fn retain(&mut self, keep: &dyn Fn(EventTime) -> bool);
     /// Shifts the times of all records.
     fn move_by(&mut self, by: Micros);
 }
 
-impl<T: Recorded> Stream for Vec<T> {
+impl<T: RecordType> RecordStream for Vec<T> {
     fn len(&self) -> usize {
         Vec::len(self)
     }
 
-    fn when(&self, index: usize) -> Option<When> {
-        self.get(index).map(Recorded::when)
+    fn when(&self, index: usize) -> Option<EventTime> {
+        self.get(index).map(RecordType::when)
     }
 
     fn bytes(&self, range: std::ops::Range<usize>) -> usize {
         let records = self.get(range).unwrap_or_default();
-        size_of_val(records) + records.iter().map(Recorded::heap_bytes).sum::<usize>()
+        size_of_val(records) + records.iter().map(RecordType::heap_bytes).sum::<usize>()
     }
 
     fn clear(&mut self) {
@@ -81,7 +81,7 @@ impl<T: Recorded> Stream for Vec<T> {
         self.drain(..count.min(Vec::len(self)));
     }
 
-    fn retain(&mut self, keep: &dyn Fn(When) -> bool) {
+    fn retain(&mut self, keep: &dyn Fn(EventTime) -> bool) {
         Vec::retain(self, |record| keep(record.when()));
     }
 
@@ -153,7 +153,7 @@ macro_rules! declare {
         }
 
         /// Kinds of records that each player has: name and clock.
-        pub const OF_PLAYERS: [(&str, By); OF_PLAYERS_COUNT] = [$( (stringify!($field), By::$by) ),*];
+        pub const OF_PLAYERS: [(&str, ClockOwner); OF_PLAYERS_COUNT] = [$( (stringify!($field), ClockOwner::$by) ),*];
         const OF_PLAYERS_COUNT: usize = [$( stringify!($field) ),*].len();
         /// Names of the kinds of records of the whole session, except entity states.
         pub(crate) const OF_SESSION: [&str; OF_SESSION_COUNT] = [$( stringify!($own_field) ),*];
@@ -161,7 +161,7 @@ macro_rules! declare {
 
         impl PlayerRecords {
             /// Returns the records by kind, in the order of [`OF_PLAYERS`].
-            pub fn streams(&self) -> [&dyn Stream; OF_PLAYERS_COUNT] {
+            pub fn streams(&self) -> [&dyn RecordStream; OF_PLAYERS_COUNT] {
                 [$( &self.$field ),*]
             }
 
@@ -171,7 +171,7 @@ macro_rules! declare {
             }
 
             /// Returns the records by kind for changes, in the order of [`OF_PLAYERS`].
-            pub fn streams_mut(&mut self) -> [&mut dyn Stream; OF_PLAYERS_COUNT] {
+            pub fn streams_mut(&mut self) -> [&mut dyn RecordStream; OF_PLAYERS_COUNT] {
                 [$( &mut self.$field ),*]
             }
 
@@ -181,19 +181,19 @@ macro_rules! declare {
             }
 
             /// Replaces the kinds that are on clock `by` with those of `from`.
-            pub fn take(&mut self, by: By, from: PlayerRecords) {
-                $( if by == By::$by { self.$field = from.$field; } )*
+            pub fn take(&mut self, by: ClockOwner, from: PlayerRecords) {
+                $( if by == ClockOwner::$by { self.$field = from.$field; } )*
             }
         }
 
         impl<H> Session<H> {
             /// Returns the session's own records by kind, in the order of `OF_SESSION`.
-            pub fn streams(&self) -> [&dyn Stream; OF_SESSION_COUNT] {
+            pub fn streams(&self) -> [&dyn RecordStream; OF_SESSION_COUNT] {
                 [$( &self.$own_field ),*]
             }
 
             /// Returns the session's own records by kind for changes, in the order of `OF_SESSION`.
-            pub fn streams_mut(&mut self) -> [&mut dyn Stream; OF_SESSION_COUNT] {
+            pub fn streams_mut(&mut self) -> [&mut dyn RecordStream; OF_SESSION_COUNT] {
                 [$( &mut self.$own_field ),*]
             }
 
@@ -216,11 +216,11 @@ macro_rules! declare {
 
         impl Record {
             /// Returns when it happened; a state's time is its tick.
-            pub fn when(&self) -> When {
+            pub fn when(&self) -> EventTime {
                 match self {
                     $( Record::$variant(_, record) => record.when(), )*
                     $( Record::$own(record) => record.when(), )*
-                    Record::State(record) => When::In(record.tick),
+                    Record::State(record) => EventTime::In(record.tick),
                 }
             }
 

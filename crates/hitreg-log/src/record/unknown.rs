@@ -52,18 +52,18 @@ pub struct UnknownColumn {
 
 /// One number in a row of a custom kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum OwnValue {
     /// An integer; hashes as their bits.
     Number(i64),
     /// A float.
     Float(f32),
 }
 
-impl Value {
+impl OwnValue {
     pub(crate) fn cell(self) -> i64 {
         match self {
-            Value::Number(number) => number,
-            Value::Float(float) => i64::from(float.to_bits()),
+            OwnValue::Number(number) => number,
+            OwnValue::Float(float) => i64::from(float.to_bits()),
         }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) struct OwnRow {
     /// As in [`UnknownRecords::keys`].
     pub(crate) key: i64,
     /// One value for each column.
-    pub(crate) values: Vec<Value>,
+    pub(crate) values: Vec<OwnValue>,
 }
 
 impl UnknownRecords {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::record::{Session, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::trace::schema::frames;
-use crate::trace::{Column, Data, Table};
+use crate::trace::{Column, ColumnData, Table};
 
 /// Adds the session's custom tables and columns.
 pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
@@ -20,7 +20,7 @@ pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
 
 /// Returns the table of a custom kind. Its rows are keyed by series and time.
 fn table(kind: &UnknownKind, records: &UnknownRecords) -> Table {
-    let series = Column::new("series", Data::U32(records.series.clone()));
+    let series = Column::new("series", ColumnData::U32(records.series.clone()));
     let own = kind.columns.iter().zip(&records.columns).map(|(name, column)| {
         let column = Column::new(name.as_str(), data(column, column.values.iter().copied()));
         if column.name == "at_us" { column.in_unit("µs") } else { column }
@@ -48,9 +48,9 @@ fn of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) 
     kind.columns.iter().zip(&records.columns).map(column).collect()
 }
 
-fn data(column: &UnknownColumn, values: impl Iterator<Item = i64>) -> Data {
+fn data(column: &UnknownColumn, values: impl Iterator<Item = i64>) -> ColumnData {
     match column.is_float {
-        true => Data::F32(values.map(|bits| f32::from_bits(bits as u32)).collect()),
-        false => Data::I64(values.collect()),
+        true => ColumnData::F32(values.map(|bits| f32::from_bits(bits as u32)).collect()),
+        false => ColumnData::I64(values.collect()),
     }
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::record::{Reason, Session, ShotRecord};
 use crate::trace::schema::{IMPACT, shots};
-use crate::trace::{Column, Data, Table};
+use crate::trace::{Column, ColumnData, Table};
 use crate::units::EntityId;
 
 /// The key of a shot: shooter, usercmd, and index within the usercmd.
-type Key = (u32, u32, u8);
+type RecordedShotKey = (u32, u32, u8);
 
 /// Returns the shots of all players; `None` without shots.
 pub(super) fn shots(session: &Session) -> Option<Table> {
-    let mut both: BTreeMap<Key, (Option<&ShotRecord>, Option<&ShotRecord>)> = BTreeMap::new();
+    let mut both: BTreeMap<RecordedShotKey, (Option<&ShotRecord>, Option<&ShotRecord>)> = BTreeMap::new();
     for (player, records) in (0..).zip(&session.players) {
         for shot in &records.predicted {
             both.entry((player, shot.command.0, shot.index)).or_default().0 = Some(shot);
@@ -34,7 +34,7 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
 fn push(
     table: &mut shots::Writer,
     session: &Session,
-    (shooter, command, index): Key,
+    (shooter, command, index): RecordedShotKey,
     predicted: Option<&ShotRecord>,
     judged: Option<&ShotRecord>,
 ) {
@@ -98,11 +98,11 @@ pub(super) fn damage(session: &Session) -> Option<Table> {
     let code = |name: &String| names.binary_search(name).unwrap_or_default() as u32;
     let codes = rows.iter().map(|row| code(&attacker(row.attacker))).collect();
     let columns = vec![
-        Column::new("tick", Data::U32(rows.iter().map(|row| row.tick.0).collect())),
-        Column::new("at_us", Data::I64(rows.iter().map(|row| row.at.0).collect())).in_unit("µs"),
-        Column::new("victim", Data::U32(rows.iter().map(|row| row.victim.0.into()).collect())),
-        Column::new("attacker", Data::Name { names, codes }),
-        Column::new("amount", Data::I64(rows.iter().map(|row| row.amount.into()).collect())),
+        Column::new("tick", ColumnData::U32(rows.iter().map(|row| row.tick.0).collect())),
+        Column::new("at_us", ColumnData::I64(rows.iter().map(|row| row.at.0).collect())).in_unit("µs"),
+        Column::new("victim", ColumnData::U32(rows.iter().map(|row| row.victim.0.into()).collect())),
+        Column::new("attacker", ColumnData::Name { names, codes }),
+        Column::new("amount", ColumnData::I64(rows.iter().map(|row| row.amount.into()).collect())),
     ];
     (!rows.is_empty()).then(|| Table::new("damage", columns).keyed_by(["tick", "victim", "attacker"]))
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rtrb::Consumer;
 
-use super::flight::Kept;
-use super::output::{Output, Told};
-use super::shared::{Entry, Item, Moment, Shared, State};
+use super::flight::FlightRecording;
+use super::output::{RecordOutput, RecorderInput};
+use super::shared::{Item, RecordTime, RecorderShared, RecorderState, RingEntry};
 use super::{FinishError, OwnKind, description};
 use crate::log::WhenFull;
 use crate::record::{GapCause, GapRecord, Record};
@@ -23,10 +23,10 @@ const TURN: Duration = Duration::from_millis(10);
 const FLUSH: Duration = Duration::from_millis(400);
 
 pub(super) struct Collector {
-    shared: Arc<Shared>,
-    out: Box<dyn Output>,
+    shared: Arc<RecorderShared>,
+    out: Box<dyn RecordOutput>,
     window: Micros,
-    streams: Vec<Consumer<Entry>>,
+    streams: Vec<Consumer<RingEntry>>,
     /// Items that still wait in the reorder window.
     held: Vec<(Micros, Item)>,
     newest: Micros,
@@ -36,7 +36,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(shared: Arc<Shared>, out: Box<dyn Output>, window: Micros) -> Collector {
+    pub(super) fn new(shared: Arc<RecorderShared>, out: Box<dyn RecordOutput>, window: Micros) -> Collector {
         let (newest, released) = (Micros(i64::MIN), Micros(i64::MIN));
         let (streams, held, gaps_for) = (Vec::new(), Vec::new(), 0);
         Collector { shared, out, window, streams, held, newest, released, gaps_for }
@@ -64,8 +64,8 @@ impl Collector {
             let mut until = self.newest - self.window;
             let came = self.take();
             self.answer(asked)?;
-            if state != State::Open {
-                return self.end(state == State::Finished);
+            if state != RecorderState::Open {
+                return self.end(state == RecorderState::Finished);
             }
             let flush = flushed.elapsed() >= FLUSH;
             if flush {
@@ -96,10 +96,10 @@ impl Collector {
         for stream in &mut self.streams {
             // A bounded number of pops, so that a busy stream does not starve the others.
             for _ in 0..stream.slots() {
-                let Ok(Entry { at, item }) = stream.pop() else { break };
+                let Ok(RingEntry { at, item }) = stream.pop() else { break };
                 let at = match at {
-                    Moment::At(at) => at,
-                    Moment::After(at) => at.unwrap_or(self.newest - self.window).max(self.released),
+                    RecordTime::At(at) => at,
+                    RecordTime::After(at) => at.unwrap_or(self.newest - self.window).max(self.released),
                 };
                 self.newest = self.newest.max(at);
                 self.held.push((at, item));
@@ -112,7 +112,7 @@ impl Collector {
     }
 
     /// Answers save requests with the kept data and the items that still wait in the reorder window.
-    fn answer(&self, asked: Vec<Sender<Kept>>) -> Result<(), FinishError> {
+    fn answer(&self, asked: Vec<Sender<FlightRecording>>) -> Result<(), FinishError> {
         for asked in asked {
             let Some(mut kept) = self.out.kept() else { continue };
             for (at, item) in &self.held {
@@ -160,7 +160,7 @@ impl Collector {
     }
 
     fn gap(&mut self, from: Micros, to: Micros) -> Result<(), FinishError> {
-        self.out.told(&Told::Record(gap(from, to)))
+        self.out.told(&RecorderInput::Record(gap(from, to)))
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
@@ -187,17 +187,17 @@ fn told(
     kinds: &[OwnKind],
     at: Micros,
     item: Item,
-    to: &mut dyn FnMut(&Told) -> Result<(), FinishError>,
+    to: &mut dyn FnMut(&RecorderInput) -> Result<(), FinishError>,
 ) -> Result<(), FinishError> {
     match item {
-        Item::Record(record) => to(&Told::Record(record)),
-        Item::Row(row, of) => to(&Told::Row(at, *row, of.map(|of| *of))),
+        Item::Record(record) => to(&RecorderInput::Record(record)),
+        Item::Row(row, of) => to(&RecorderInput::Row(at, *row, of.map(|of| *of))),
         Item::Bytes(bytes) => {
             let (player, command, bytes) = *bytes;
             let mut rows = description::rows_of_bytes(kinds, player, command, at, &bytes);
-            rows.try_for_each(|row| to(&Told::Row(at, row, None)))
+            rows.try_for_each(|row| to(&RecorderInput::Row(at, row, None)))
         }
-        Item::Lost(_, from) => to(&Told::Record(gap(from.unwrap_or(at).min(at), at))),
+        Item::Lost(_, from) => to(&RecorderInput::Record(gap(from.unwrap_or(at).min(at), at))),
     }
 }
 

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::FinishError;
-use super::output::Told;
+use super::output::RecorderInput;
 use crate::log::WriteError;
-use crate::record::{Header, Presence, PresenceRecord, Record, StateRecord, Stretch, TickRecord, Value, When};
+use crate::record::{EventTime, Header, OwnValue, Presence, PresenceRecord, Record, StateRecord, Stretch, TickRecord};
 use crate::units::{CommandSeq, PlayerId, Tick};
 
 /// The setting that holds the number of this part.
@@ -19,7 +19,7 @@ const MOST_WAITING: usize = 512;
 
 /// Tracks the state that the next part of a recording would begin with.
 #[derive(Debug, Default)]
-pub(super) struct Cut {
+pub(super) struct FlightCut {
     last: TickRecord,
     present: BTreeMap<PlayerId, PresenceRecord>,
     bodies: Vec<StateRecord>,
@@ -33,63 +33,64 @@ pub(super) struct Cut {
 struct Usercmds {
     /// Whether the recording contains executed usercmds of this player. Without them, none can be known to wait.
     ran: bool,
-    waiting: VecDeque<(CommandSeq, Told)>,
+    waiting: VecDeque<(CommandSeq, RecorderInput)>,
 }
 
 /// The state that a part begins with.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beginning {
     pub(super) after: TickRecord,
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<RecorderInput>,
 }
 
-impl Cut {
-    pub(super) fn new(bytes: Option<usize>) -> Cut {
-        Cut { bytes, ..Cut::default() }
+impl FlightCut {
+    pub(super) fn new(bytes: Option<usize>) -> FlightCut {
+        FlightCut { bytes, ..FlightCut::default() }
     }
 
     /// Returns whether the last tick is complete before this item, so that a new part may begin with the item.
-    pub(super) fn may_stand_before(&self, told: &Told) -> bool {
+    pub(super) fn may_stand_before(&self, told: &RecorderInput) -> bool {
         match told.when() {
-            When::At(at) => at > self.last.at,
-            When::In(tick) => tick > self.last.tick,
+            EventTime::At(at) => at > self.last.at,
+            EventTime::In(tick) => tick > self.last.tick,
         }
     }
 
     /// Updates the state with an item.
-    pub(super) fn saw(&mut self, told: &Told) {
+    pub(super) fn saw(&mut self, told: &RecorderInput) {
         match told {
-            Told::Record(Record::Tick(tick)) => {
+            RecorderInput::Record(Record::Tick(tick)) => {
                 self.last = *tick;
                 self.bodies.clear();
             }
-            Told::Record(Record::State(state)) if state.viewer.is_none() && state.tick == self.last.tick => {
+            RecorderInput::Record(Record::State(state)) if state.viewer.is_none() && state.tick == self.last.tick => {
                 self.bodies.push(state.clone());
             }
-            Told::Record(Record::Presence(player, presence)) => {
+            RecorderInput::Record(Record::Presence(player, presence)) => {
                 match presence.change {
                     Presence::Joined => self.present.insert(*player, *presence),
                     Presence::Left => self.present.remove(player),
                 };
             }
-            Told::Record(Record::Executed(player, done)) => {
+            RecorderInput::Record(Record::Executed(player, done)) => {
                 let of = self.players.entry(*player).or_default();
                 of.ran = true;
                 of.waiting.retain(|(seq, _)| *seq > done.command);
             }
-            Told::Record(Record::Frame(player, frame)) | Told::Row(_, _, Some(Record::Frame(player, frame))) => {
+            RecorderInput::Record(Record::Frame(player, frame))
+            | RecorderInput::Row(_, _, Some(Record::Frame(player, frame))) => {
                 self.waits(*player, frame.command.seq, told);
             }
-            Told::Row(_, row, None) if Some(row.kind) == self.bytes => {
-                if let (Ok(player), Some(Value::Number(seq))) = (u16::try_from(row.series), row.values.get(1)) {
+            RecorderInput::Row(_, row, None) if Some(row.kind) == self.bytes => {
+                if let (Ok(player), Some(OwnValue::Number(seq))) = (u16::try_from(row.series), row.values.get(1)) {
                     self.waits(PlayerId(player), CommandSeq(*seq as u32), told);
                 }
             }
-            Told::Record(_) | Told::Row(..) => {}
+            RecorderInput::Record(_) | RecorderInput::Row(..) => {}
         }
     }
 
-    fn waits(&mut self, player: PlayerId, seq: CommandSeq, told: &Told) {
+    fn waits(&mut self, player: PlayerId, seq: CommandSeq, told: &RecorderInput) {
         let of = self.players.entry(player).or_default();
         of.waiting.push_back((seq, told.clone()));
         if of.waiting.len() > MOST_WAITING {
@@ -102,7 +103,8 @@ impl Cut {
         let present = self.present.iter().map(|(player, presence)| Record::Presence(*player, *presence));
         let bodies = self.bodies.iter().map(|body| Record::State(StateRecord { tick: Tick(0), ..body.clone() }));
         let waiting = self.players.values().filter(|of| of.ran).flat_map(|of| &of.waiting);
-        let told = present.chain(bodies).map(Told::Record).chain(waiting.map(|(_, told)| told.clone())).collect();
+        let told =
+            present.chain(bodies).map(RecorderInput::Record).chain(waiting.map(|(_, told)| told.clone())).collect();
         Beginning { after: self.last, told }
     }
 }
@@ -127,10 +129,10 @@ impl Beginning {
 }
 
 /// Adds an item to a stretch.
-pub(super) fn add(stretch: &mut Stretch, told: &Told, header: &Header) -> Result<(), FinishError> {
+pub(super) fn add(stretch: &mut Stretch, told: &RecorderInput, header: &Header) -> Result<(), FinishError> {
     let (record, row) = match told {
-        Told::Record(record) => (Some(record), None),
-        Told::Row(_, row, of) => (of.as_ref(), Some(row)),
+        RecorderInput::Record(record) => (Some(record), None),
+        RecorderInput::Row(_, row, of) => (of.as_ref(), Some(row)),
     };
     record.map_or(Ok(()), |record| stretch.push(record, header)).map_err(WriteError::from)?;
     if let Some(row) = row {

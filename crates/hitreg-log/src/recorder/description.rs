@@ -2,8 +2,8 @@
 
 use super::{FinishError, PushError};
 use crate::record::{
-    CellKind, Class, Field, Header, Origin, OwnRow, PlayerInfo, SessionId, Side, UnknownKind, UnknownRecords, Value,
-    usercmd_fields,
+    CellKind, Class, Field, Header, Origin, OwnRow, OwnValue, PlayerInfo, RecordedSide, SessionId, UnknownKind,
+    UnknownRecords, usercmd_fields,
 };
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
@@ -129,14 +129,14 @@ impl Description {
     /// number `session`.
     #[must_use]
     pub fn server_side(mut self, session: u64) -> Description {
-        self.header.side = Some(Side { session: SessionId(session), player: None });
+        self.header.side = Some(RecordedSide { session: SessionId(session), player: None });
         self
     }
 
     /// Declares that the log holds one client's side, by that client's clock.
     #[must_use]
     pub fn client_side(mut self, session: u64, player: PlayerId) -> Description {
-        self.header.side = Some(Side { session: SessionId(session), player: Some(player) });
+        self.header.side = Some(RecordedSide { session: SessionId(session), player: Some(player) });
         self
     }
 
@@ -219,9 +219,9 @@ impl OwnKind {
     }
 
     /// Checks the number and the types of a row's values against the columns.
-    pub(super) fn check(&self, values: &[Value]) -> Result<(), PushError> {
-        let fits = |(value, (_, kind)): (&Value, &(String, CellKind))| {
-            matches!(value, Value::Float(_)) == (*kind == CellKind::F32)
+    pub(super) fn check(&self, values: &[OwnValue]) -> Result<(), PushError> {
+        let fits = |(value, (_, kind)): (&OwnValue, &(String, CellKind))| {
+            matches!(value, OwnValue::Float(_)) == (*kind == CellKind::F32)
         };
         if values.len() == self.columns.len() && values.iter().zip(&self.columns).all(fits) {
             return Ok(());
@@ -230,7 +230,7 @@ impl OwnKind {
         let list = |words: Vec<&str>| if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
         Err(PushError::Row {
             kind: self.name.clone(),
-            found: list(values.iter().map(|value| word(matches!(value, Value::Float(_)))).collect()),
+            found: list(values.iter().map(|value| word(matches!(value, OwnValue::Float(_)))).collect()),
             columns: list(self.columns.iter().map(|(_, kind)| word(*kind == CellKind::F32)).collect()),
         })
     }
@@ -249,7 +249,7 @@ pub(super) fn rows_of_bytes(
     bytes.chunks(8).map(move |part| {
         let mut word = [0; 8];
         word[..part.len()].copy_from_slice(part);
-        let values = head.into_iter().chain([i64::from_le_bytes(word)]).map(Value::Number).collect();
+        let values = head.into_iter().chain([i64::from_le_bytes(word)]).map(OwnValue::Number).collect();
         OwnRow { kind, series: u32::from(player.0), key: 0, values }
     })
 }

@@ -1,7 +1,7 @@
 //! Errors of a recorder.
 
 use crate::log::{LogError, WriteError};
-use crate::record::Misfit;
+use crate::record::MisplacedRecord;
 use crate::store::StoreError;
 use crate::units::Micros;
 
@@ -11,7 +11,7 @@ use crate::units::Micros;
 pub enum PushError {
     /// The record does not fit the description of the session.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Misfit(#[from] MisplacedRecord),
     /// The record is older than the reorder window.
     #[error("a record of {at} comes too late: everything before {released} is written; a wider window waits longer")]
     Late {

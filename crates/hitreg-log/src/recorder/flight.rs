@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::FinishError;
-use super::cut::{Beginning, Cut, add};
-use super::output::{Output, Told};
-use crate::log::{self, Options};
-use crate::record::{GapCause, GapRecord, Header, Session, Stretch, When};
-use crate::store::{self, Kind, Targets};
+use super::cut::{Beginning, FlightCut, add};
+use super::output::{RecordOutput, RecorderInput};
+use crate::log::{self, WriterOptions};
+use crate::record::{EventTime, GapCause, GapRecord, Header, Session, Stretch};
+use crate::store::{self, FileType, Targets};
 use crate::units::{Micros, Tick};
 
 /// The number of parts in the kept span. The recorder keeps up to one part more than the span.
@@ -18,12 +18,12 @@ const PARTS: i64 = 12;
 /// The shortest part.
 const SHORTEST: Micros = Micros::from_s(1);
 
-pub(super) struct Flight {
+pub(super) struct FlightBuffer {
     header: Header,
     keep: Micros,
-    cut: Cut,
+    cut: FlightCut,
     /// Complete parts, packed as logs.
-    parts: VecDeque<Part>,
+    parts: VecDeque<FlightPart>,
     beginning: Arc<Beginning>,
     current: Stretch,
     /// First and last time in `current`.
@@ -36,16 +36,16 @@ pub(super) struct Flight {
 
 /// A complete part, packed as a log.
 #[derive(Clone)]
-struct Part {
+struct FlightPart {
     beginning: Arc<Beginning>,
     log: Arc<Vec<u8>>,
     last: Micros,
 }
 
 /// A copy of the kept data at the time of a save request.
-pub(super) struct Kept {
+pub(super) struct FlightRecording {
     header: Header,
-    parts: VecDeque<Part>,
+    parts: VecDeque<FlightPart>,
     beginning: Arc<Beginning>,
     current: Stretch,
     keep: Micros,
@@ -54,38 +54,38 @@ pub(super) struct Kept {
     forgotten: u32,
 }
 
-impl Flight {
-    pub(super) fn new(header: Header, cut: Cut, keep: Micros) -> Flight {
+impl FlightBuffer {
+    pub(super) fn new(header: Header, cut: FlightCut, keep: Micros) -> FlightBuffer {
         let current = Stretch::of(&header);
         let (parts, beginning) = (VecDeque::new(), Arc::default());
-        Flight { header, keep, cut, parts, beginning, current, span: None, first: None, forgotten: 0 }
+        FlightBuffer { header, keep, cut, parts, beginning, current, span: None, first: None, forgotten: 0 }
     }
 
     /// Packs the full part, starts the next, and drops parts older than the kept span.
     fn turn(&mut self) -> Result<(), FinishError> {
         let Some((_, last)) = self.span.take() else { return Ok(()) };
         let full = std::mem::replace(&mut self.current, Stretch::of(&self.header));
-        let log = log::write_session(Vec::new(), &whole(self.header.clone(), full), Options::live())?;
+        let log = log::write_session(Vec::new(), &whole(self.header.clone(), full), WriterOptions::live())?;
         let beginning = std::mem::replace(&mut self.beginning, Arc::new(self.cut.beginning()));
-        self.parts.push_back(Part { beginning, log: Arc::new(log), last });
+        self.parts.push_back(FlightPart { beginning, log: Arc::new(log), last });
         self.forgotten += forget(&mut self.parts, last - self.keep);
         Ok(())
     }
 }
 
 /// Drops the parts that end at or before a time and returns their number. A part that extends past the time stays.
-fn forget(parts: &mut VecDeque<Part>, before: Micros) -> u32 {
+fn forget(parts: &mut VecDeque<FlightPart>, before: Micros) -> u32 {
     let old = parts.iter().take_while(|part| part.last <= before).count();
     parts.drain(..old).count() as u32
 }
 
-impl Output for Flight {
-    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+impl RecordOutput for FlightBuffer {
+    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         let part = Micros(self.keep.0 / PARTS).max(SHORTEST);
         if self.span.is_some_and(|(begun, last)| last - begun >= part) && self.cut.may_stand_before(told) {
             self.turn()?;
         }
-        if let When::At(at) = told.when() {
+        if let EventTime::At(at) = told.when() {
             self.first.get_or_insert(at);
             self.span = Some(self.span.map_or((at, at), |(begun, last)| (begun, last.max(at))));
         }
@@ -93,8 +93,8 @@ impl Output for Flight {
         add(&mut self.current, told, &self.header)
     }
 
-    fn kept(&self) -> Option<Kept> {
-        Some(Kept {
+    fn kept(&self) -> Option<FlightRecording> {
+        Some(FlightRecording {
             header: self.header.clone(),
             parts: self.parts.clone(),
             beginning: Arc::clone(&self.beginning),
@@ -111,10 +111,10 @@ impl Output for Flight {
     }
 }
 
-impl Kept {
+impl FlightRecording {
     /// Adds an item that still waits in the reorder window.
-    pub(super) fn add(&mut self, told: &Told) -> Result<(), FinishError> {
-        if let When::At(at) = told.when() {
+    pub(super) fn add(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
+        if let EventTime::At(at) = told.when() {
             self.newest = self.newest.max(Some(at));
         }
         add(&mut self.current, told, &self.header)
@@ -122,7 +122,7 @@ impl Kept {
 
     /// Writes the kept data as a log.
     pub(super) fn save(mut self, path: &Path) -> Result<(), FinishError> {
-        let target = Targets::new([], false).file(path, Kind::Log)?;
+        let target = Targets::new([], false).file(path, FileType::Log)?;
         if let Some(newest) = self.newest {
             self.forgotten += forget(&mut self.parts, newest - self.keep);
         }
@@ -139,7 +139,7 @@ impl Kept {
         }
         session.append(self.current);
         session.put_in_order();
-        Ok(store::save_log(&target, &session, Options::live())?)
+        Ok(store::save_log(&target, &session, WriterOptions::live())?)
     }
 }
 

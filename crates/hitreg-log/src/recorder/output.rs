@@ -3,32 +3,32 @@
 use std::io::Write;
 
 use super::FinishError;
-use super::flight::Kept;
+use super::flight::FlightRecording;
 use crate::log::BackgroundLogWriter;
-use crate::record::{OwnRow, Record, When};
+use crate::record::{EventTime, OwnRow, Record};
 use crate::store::Recording;
 use crate::units::Micros;
 
 /// One item in an output's input: a record, or a row of a custom kind.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub(super) enum RecorderInput {
     Record(Record),
     /// A row of a custom kind at a time, with the record that it extends.
     Row(Micros, OwnRow, Option<Record>),
 }
 
-impl Told {
-    pub(super) fn when(&self) -> When {
+impl RecorderInput {
+    pub(super) fn when(&self) -> EventTime {
         match self {
-            Told::Record(record) => record.when(),
-            Told::Row(at, ..) => When::At(*at),
+            RecorderInput::Record(record) => record.when(),
+            RecorderInput::Row(at, ..) => EventTime::At(*at),
         }
     }
 }
 
 /// A destination that receives items in time order.
-pub(super) trait Output: Send {
-    fn told(&mut self, told: &Told) -> Result<(), FinishError>;
+pub(super) trait RecordOutput: Send {
+    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError>;
 
     /// Writes everything received so far.
     fn flush(&mut self) -> Result<(), FinishError> {
@@ -40,18 +40,18 @@ pub(super) trait Output: Send {
     }
 
     /// Returns the items that a flight recorder holds in memory; `None` for outputs that write at once.
-    fn kept(&self) -> Option<Kept> {
+    fn kept(&self) -> Option<FlightRecording> {
         None
     }
 
     fn finish(self: Box<Self>) -> Result<(), FinishError>;
 }
 
-impl Output for Recording {
-    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+impl RecordOutput for Recording {
+    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         match told {
-            Told::Record(record) => self.push(record)?,
-            Told::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
+            RecorderInput::Record(record) => self.push(record)?,
+            RecorderInput::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
         }
         Ok(())
     }
@@ -69,11 +69,11 @@ impl Output for Recording {
     }
 }
 
-impl<W: Write + Send + 'static> Output for BackgroundLogWriter<W> {
-    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+impl<W: Write + Send + 'static> RecordOutput for BackgroundLogWriter<W> {
+    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         match told {
-            Told::Record(record) => self.push(record)?,
-            Told::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
+            RecorderInput::Record(record) => self.push(record)?,
+            RecorderInput::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
         }
         Ok(())
     }

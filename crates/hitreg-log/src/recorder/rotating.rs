@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::FinishError;
-use super::cut::{Beginning, Cut};
-use super::output::{Output, Told};
+use super::cut::{Beginning, FlightCut};
+use super::output::{RecordOutput, RecorderInput};
 use crate::log::{self, WhenFull, WriteError};
-use crate::record::{Header, When};
-use crate::store::{Kind, Recording, Targets};
+use crate::record::{EventTime, Header};
+use crate::store::{FileType, Recording, Targets};
 use crate::units::Micros;
 
 /// Limits of one file. The recorder starts a new file after the first tick that reaches either limit.
@@ -29,9 +29,9 @@ impl Default for Rotation {
 pub(super) struct Rotating {
     path: PathBuf,
     header: Header,
-    how: (log::Options, WhenFull),
+    how: (log::WriterOptions, WhenFull),
     rotation: Rotation,
-    cut: Cut,
+    cut: FlightCut,
     /// `None` only while the recorder replaces one file by the next.
     file: Option<Recording>,
     number: u32,
@@ -47,9 +47,9 @@ impl Rotating {
     pub(super) fn begin(
         path: PathBuf,
         header: Header,
-        cut: Cut,
+        cut: FlightCut,
         rotation: Rotation,
-        how: (log::Options, WhenFull),
+        how: (log::WriterOptions, WhenFull),
     ) -> Result<Rotating, FinishError> {
         let number = Recording::last_number(&path)? + 1;
         let file = Some(begin(&path, number, &Beginning::default(), &header, how)?);
@@ -66,7 +66,7 @@ impl Rotating {
         self.number += 1;
         let beginning = self.cut.beginning();
         let mut file = begin(&self.path, self.number, &beginning, &self.header, self.how)?;
-        beginning.told.iter().try_for_each(|told| Output::told(&mut file, told))?;
+        beginning.told.iter().try_for_each(|told| RecordOutput::told(&mut file, told))?;
         (self.file, self.begun, self.is_full) = (Some(file), None, false);
         Ok(())
     }
@@ -81,18 +81,18 @@ fn begin(
     number: u32,
     beginning: &Beginning,
     header: &Header,
-    (chunks, when_full): (log::Options, WhenFull),
+    (chunks, when_full): (log::WriterOptions, WhenFull),
 ) -> Result<Recording, FinishError> {
-    let target = Targets::new([], false).file(&Recording::numbered(path, number), Kind::Log)?;
+    let target = Targets::new([], false).file(&Recording::numbered(path, number), FileType::Log)?;
     Ok(Recording::begin_with(&target, &beginning.header(header, number), chunks, when_full)?)
 }
 
-impl Output for Rotating {
-    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+impl RecordOutput for Rotating {
+    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         if self.is_full && self.cut.may_stand_before(told) {
             self.turn()?;
         }
-        if let When::At(at) = told.when() {
+        if let EventTime::At(at) = told.when() {
             let begun = *self.begun.get_or_insert(at);
             self.is_full |= at - begun >= self.rotation.after;
         }

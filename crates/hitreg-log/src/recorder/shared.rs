@@ -7,21 +7,21 @@ use std::thread::Thread;
 
 use rtrb::Consumer;
 
-use super::flight::Kept;
-use super::{OwnKind, PushError, Written};
+use super::flight::FlightRecording;
+use super::{OwnKind, PushError, RecordingSummary};
 use crate::log::WhenFull;
 use crate::record::{Header, OwnRow, Record};
 use crate::units::{CommandSeq, Micros, PlayerId};
 
 /// One item in a stream's ring.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) at: Moment,
+pub(super) struct RingEntry {
+    pub(super) at: RecordTime,
     pub(super) item: Item,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Moment {
+pub(super) enum RecordTime {
     At(Micros),
     /// The item has no time of its own. It takes the time of the stream's previous item, if there is one.
     After(Option<Micros>),
@@ -41,7 +41,7 @@ pub(super) enum Item {
 /// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum State {
+pub(super) enum RecorderState {
     Open,
     /// The thread writes everything and finishes the log.
     Finished,
@@ -51,7 +51,7 @@ pub(super) enum State {
     Failed,
 }
 
-pub(super) struct Shared {
+pub(super) struct RecorderShared {
     pub(super) header: Header,
     pub(super) kinds: Vec<OwnKind>,
     pub(super) when_full: WhenFull,
@@ -63,25 +63,25 @@ pub(super) struct Shared {
     pub(super) dropped_chunks: AtomicU64,
     pub(super) late: AtomicU64,
     /// Streams that the thread has not seen yet. Pushing never takes this lock.
-    added: Mutex<Vec<Consumer<Entry>>>,
+    added: Mutex<Vec<Consumer<RingEntry>>>,
     /// Pending save requests; `None` after the thread has ended.
-    asked: Mutex<Option<Vec<Sender<Kept>>>>,
+    asked: Mutex<Option<Vec<Sender<FlightRecording>>>>,
     thread: OnceLock<Thread>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for RecorderShared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").field("game", &self.header.game).field("state", &self.state()).finish_non_exhaustive()
     }
 }
 
-impl Shared {
-    pub(super) fn new(header: Header, kinds: Vec<OwnKind>, when_full: WhenFull) -> Shared {
-        Shared {
+impl RecorderShared {
+    pub(super) fn new(header: Header, kinds: Vec<OwnKind>, when_full: WhenFull) -> RecorderShared {
+        RecorderShared {
             header,
             kinds,
             when_full,
-            state: AtomicU8::new(State::Open as u8),
+            state: AtomicU8::new(RecorderState::Open as u8),
             released: AtomicI64::new(i64::MIN),
             records: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -104,16 +104,16 @@ impl Shared {
         }
     }
 
-    pub(super) fn add(&self, stream: Consumer<Entry>) {
+    pub(super) fn add(&self, stream: Consumer<RingEntry>) {
         self.added.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
     }
 
-    pub(super) fn take_added(&self) -> Vec<Consumer<Entry>> {
+    pub(super) fn take_added(&self) -> Vec<Consumer<RingEntry>> {
         std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Requests the kept data; `None` when the recording has ended.
-    pub(super) fn ask(&self) -> Option<Receiver<Kept>> {
+    pub(super) fn ask(&self) -> Option<Receiver<FlightRecording>> {
         let (answer, kept) = channel();
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.push(answer);
         self.wake();
@@ -121,7 +121,7 @@ impl Shared {
     }
 
     /// Takes the pending save requests. With `is_last`, later requests fail at once.
-    pub(super) fn take_asked(&self, is_last: bool) -> Vec<Sender<Kept>> {
+    pub(super) fn take_asked(&self, is_last: bool) -> Vec<Sender<FlightRecording>> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let all = asked.take().unwrap_or_default();
         if !is_last {
@@ -130,25 +130,25 @@ impl Shared {
         all
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> RecorderState {
         match self.state.load(Ordering::Acquire) {
-            0 => State::Open,
-            1 => State::Finished,
-            2 => State::Left,
-            _ => State::Failed,
+            0 => RecorderState::Open,
+            1 => RecorderState::Finished,
+            2 => RecorderState::Left,
+            _ => RecorderState::Failed,
         }
     }
 
     /// Ends the recording, unless it has ended already.
     pub(super) fn end(&self, whole: bool) {
-        let to = if whole { State::Finished } else { State::Left };
+        let to = if whole { RecorderState::Finished } else { RecorderState::Left };
         // A recording that has ended keeps its first end state.
-        let _ = self.state.compare_exchange(State::Open as u8, to as u8, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self.state.compare_exchange(RecorderState::Open as u8, to as u8, Ordering::AcqRel, Ordering::Acquire);
         self.wake();
     }
 
     pub(super) fn failed(&self) {
-        self.state.store(State::Failed as u8, Ordering::Release);
+        self.state.store(RecorderState::Failed as u8, Ordering::Release);
     }
 
     pub(super) fn release(&self, before: Micros) {
@@ -158,9 +158,9 @@ impl Shared {
     /// Checks that the recording is open and that `at` is within the reorder window.
     pub(super) fn check(&self, at: Option<Micros>) -> Result<(), PushError> {
         match self.state() {
-            State::Open => {}
-            State::Finished | State::Left => return Err(PushError::Finished),
-            State::Failed => return Err(PushError::Stopped),
+            RecorderState::Open => {}
+            RecorderState::Finished | RecorderState::Left => return Err(PushError::Finished),
+            RecorderState::Failed => return Err(PushError::Stopped),
         }
         let released = Micros(self.released.load(Ordering::Relaxed));
         match at {
@@ -172,9 +172,9 @@ impl Shared {
         }
     }
 
-    pub(super) fn written(&self) -> Written {
+    pub(super) fn written(&self) -> RecordingSummary {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Written {
+        RecordingSummary {
             records: of(&self.records),
             lost_records: of(&self.lost),
             dropped_chunks: of(&self.dropped_chunks),

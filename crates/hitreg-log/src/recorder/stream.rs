@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use rtrb::{Producer, PushError as RingFull};
 
-use super::shared::{Entry, Item, Moment, Shared};
+use super::shared::{Item, RecordTime, RecorderShared, RingEntry};
 use super::{OwnKind, PushError};
 use crate::log::{MAX_RECORD_BYTES, WhenFull};
-use crate::record::{ClassId, FrameRecord, OwnRow, Record, StateRecord, TickRecord, Value, When};
+use crate::record::{ClassId, EventTime, FrameRecord, OwnRow, OwnValue, Record, StateRecord, TickRecord};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
@@ -21,8 +21,8 @@ const NAP: std::time::Duration = std::time::Duration::from_micros(200);
 /// of the previous record in its stream.
 #[derive(Debug)]
 pub struct Stream {
-    shared: Arc<Shared>,
-    ring: Producer<Entry>,
+    shared: Arc<RecorderShared>,
+    ring: Producer<RingEntry>,
     /// Time of the last record that had one.
     now: Option<Micros>,
     /// Number of lost records that no gap covers yet, and the time of the record before them.
@@ -32,7 +32,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(shared: Arc<Shared>, ring: Producer<Entry>) -> Stream {
+    pub(super) fn new(shared: Arc<RecorderShared>, ring: Producer<RingEntry>) -> Stream {
         let until_waking = ring.buffer().capacity() / 4;
         Stream { shared, ring, now: None, lost: (0, None), until_waking }
     }
@@ -95,7 +95,7 @@ impl Stream {
             return Err(PushError::TickZero);
         }
         self.fits(record.bytes())?;
-        let at = if let When::At(at) = record.when() { Some(at) } else { None };
+        let at = if let EventTime::At(at) = record.when() { Some(at) } else { None };
         self.shared.check(at)?;
         self.send(at, Item::Record(record))
     }
@@ -105,12 +105,12 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Stream::push`]; also when the values do not match the declared columns.
-    pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[Value]) -> Result<(), PushError> {
+    pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[OwnValue]) -> Result<(), PushError> {
         let kinds = &self.shared.kinds;
         let own = kinds.get(kind).ok_or(PushError::NoKind { kind, kinds: kinds.len() })?;
         own.check(values)?;
         self.shared.check(Some(at))?;
-        let values = std::iter::once(Value::Number(at.0)).chain(values.iter().copied()).collect();
+        let values = std::iter::once(OwnValue::Number(at.0)).chain(values.iter().copied()).collect();
         self.send(Some(at), Item::Row(Box::new(OwnRow { kind: own.place, series, key: 0, values }), None))
     }
 
@@ -123,7 +123,7 @@ impl Stream {
         player: PlayerId,
         at: Micros,
         command: Usercmd,
-        own: &[Value],
+        own: &[OwnValue],
     ) -> Result<(), PushError> {
         let kinds = &self.shared.kinds;
         let fields = kinds.iter().find(|kind| kind.is_usercmd()).ok_or(PushError::NoFields)?;
@@ -143,11 +143,11 @@ impl Stream {
 
     #[inline]
     fn send(&mut self, at: Option<Micros>, item: Item) -> Result<(), PushError> {
-        let moment = at.map_or(Moment::After(self.now), Moment::At);
+        let moment = at.map_or(RecordTime::After(self.now), RecordTime::At);
         if self.lost.0 > 0 {
             self.tell_of_loss(moment)?;
         }
-        match self.ring.push(Entry { at: moment, item }) {
+        match self.ring.push(RingEntry { at: moment, item }) {
             Ok(()) => {}
             Err(RingFull::Full(entry)) => self.full(entry)?,
         }
@@ -161,7 +161,7 @@ impl Stream {
     }
 
     #[cold]
-    fn full(&mut self, mut entry: Entry) -> Result<(), PushError> {
+    fn full(&mut self, mut entry: RingEntry) -> Result<(), PushError> {
         if self.shared.when_full == WhenFull::Drop {
             self.lose();
             return Err(PushError::Overrun);
@@ -187,9 +187,9 @@ impl Stream {
     }
 
     #[cold]
-    fn tell_of_loss(&mut self, at: Moment) -> Result<(), PushError> {
+    fn tell_of_loss(&mut self, at: RecordTime) -> Result<(), PushError> {
         let (records, from) = self.lost;
-        if self.ring.push(Entry { at, item: Item::Lost(records, from) }).is_err() {
+        if self.ring.push(RingEntry { at, item: Item::Lost(records, from) }).is_err() {
             self.lose();
             return Err(PushError::Overrun);
         }

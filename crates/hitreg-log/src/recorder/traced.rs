@@ -2,28 +2,28 @@
 
 use super::FinishError;
 use super::cut::add;
-use super::output::{Output, Told};
+use super::output::{RecordOutput, RecorderInput};
 use crate::record::{Header, Session, Stretch};
 use crate::recorded;
 use crate::store::{self, Target};
 use crate::trace::{Digest, SessionSource, Trace, TraceHeader};
 
 /// Collects all records in memory and writes the trace at the end.
-pub(super) struct Traced {
+pub(super) struct PendingTrace {
     target: Target,
     log: Digest,
     header: Header,
     records: Stretch,
 }
 
-impl Traced {
-    pub(super) fn new(target: Target, log: Digest, header: Header) -> Traced {
-        Traced { target, log, records: Stretch::of(&header), header }
+impl PendingTrace {
+    pub(super) fn new(target: Target, log: Digest, header: Header) -> PendingTrace {
+        PendingTrace { target, log, records: Stretch::of(&header), header }
     }
 }
 
-impl Output for Traced {
-    fn told(&mut self, told: &Told) -> Result<(), FinishError> {
+impl RecordOutput for PendingTrace {
+    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         add(&mut self.records, told, &self.header)
     }
 

@@ -6,10 +6,10 @@ use super::{Spread, Tail};
 
 /// A histogram of `f32` values that stores each distinct value once with its count.
 ///
-/// Above [`Counted::MOST`] distinct values it drops low bits of all values, as few as necessary. Percentiles are then
+/// Above [`CountedValues::MOST`] distinct values it drops low bits of all values, as few as necessary. Percentiles are then
 /// too low, by less than 1/2000 of the value. The result does not depend on the order of the values.
 #[derive(Clone, Debug, Default)]
-pub struct Counted {
+pub struct CountedValues {
     /// Distinct values in ascending order, as [`in_order`] maps them, without the lowest `without_bits` bits.
     values: Vec<i32>,
     /// Number of occurrences of each entry of `values`.
@@ -23,7 +23,7 @@ pub struct Counted {
 /// The number of fresh values that triggers a merge: half as many as there are distinct values, within these bounds.
 const FRESH: std::ops::RangeInclusive<usize> = 1 << 13..=1 << 16;
 
-impl Counted {
+impl CountedValues {
     /// Adds a value; ignores NaN.
     pub fn add(&mut self, value: f32) {
         if value.is_nan() {
@@ -50,7 +50,7 @@ impl Counted {
         self.fresh.sort_unstable();
         self.merge();
         self.fresh.clear();
-        while self.values.len() > Counted::MOST {
+        while self.values.len() > CountedValues::MOST {
             self.without_bits += 1;
             self.halve();
         }
@@ -97,7 +97,7 @@ impl Counted {
         self.counts.truncate(kept);
     }
 
-    fn settled(&self) -> Cow<'_, Counted> {
+    fn settled(&self) -> Cow<'_, CountedValues> {
         if self.fresh.is_empty() {
             return Cow::Borrowed(self);
         }
@@ -108,7 +108,7 @@ impl Counted {
 
     /// Returns the values in ascending order, each with its count.
     pub fn iter(&self) -> impl Iterator<Item = (f32, u64)> + use<> {
-        let Counted { values, counts, without_bits, .. } = self.settled().into_owned();
+        let CountedValues { values, counts, without_bits, .. } = self.settled().into_owned();
         values.into_iter().zip(counts).map(move |(value, count)| (of_place(value, without_bits), count))
     }
 
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn counted_values_are_spread_as_all_of_them() {
         let values = [-0.0, 3.5, f32::NAN, -7.25, 0.0, 1e9, 3.5, -1.0, f32::INFINITY, 2.0];
-        let mut counted = Counted::default();
+        let mut counted = CountedValues::default();
         for end in 0..=values.len() {
             assert_eq!(counted.spread(), Spread::of(values[..end].iter().copied()));
             assert_eq!(counted.tail(), Tail::of(values[..end].iter().copied()));
@@ -169,10 +169,10 @@ mod tests {
     #[test]
     fn many_values_are_counted_in_little_room_in_any_order() {
         let values: Vec<f32> = (0..200_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 1000.0).collect();
-        let (mut there, mut back) = (Counted::default(), Counted::default());
+        let (mut there, mut back) = (CountedValues::default(), CountedValues::default());
         values.iter().for_each(|value| there.add(*value));
         values.iter().rev().for_each(|value| back.add(*value));
-        assert!(there.iter().eq(back.iter()) && there.iter().count() <= Counted::MOST);
+        assert!(there.iter().eq(back.iter()) && there.iter().count() <= CountedValues::MOST);
         let (exact, told) = (Tail::of(values).expect("values"), there.tail().expect("values"));
         for (exact, told) in [(exact.p50, told.p50), (exact.p95, told.p95), (exact.p99, told.p99)] {
             assert!(told <= exact && exact - told < exact / 2000.0, "{exact} {told}");
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn what_comes_again_is_counted_with_what_was_there() {
         let values: Vec<f32> = (0..50_000u32).map(|i| (i.wrapping_mul(i) % 7_919) as f32 - 300.0).collect();
-        let mut counted = Counted::default();
+        let mut counted = CountedValues::default();
         values.iter().for_each(|value| counted.add(*value));
         let mut ascending = values.clone();
         ascending.sort_by(f32::total_cmp);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use super::destination::Destination;
 use super::target::Target;
-use crate::log::{BackgroundLogWriter, Options, WhenFull, WriteError};
+use crate::log::{BackgroundLogWriter, WhenFull, WriteError, WriterOptions};
 use crate::record::{Header, OwnRow, Record};
 use crate::units::Micros;
 
@@ -26,7 +26,7 @@ impl Recording {
     /// When the file cannot be written, or when an unfinished recording exists there, whether its process still runs or
     /// was killed.
     pub fn begin(target: &Target, header: &Header) -> Result<Recording, StoreError> {
-        Recording::begin_with(target, header, Options::live(), WhenFull::Wait)
+        Recording::begin_with(target, header, WriterOptions::live(), WhenFull::Wait)
     }
 
     /// Like [`Recording::begin`], with other chunk options and another reaction to a slow disk.
@@ -36,10 +36,10 @@ impl Recording {
     pub fn begin_with(
         target: &Target,
         header: &Header,
-        options: Options,
+        options: WriterOptions,
         when_full: WhenFull,
     ) -> Result<Recording, StoreError> {
-        Claim::new(target)?.begin(header, options, when_full)
+        RecordingClaim::new(target)?.begin(header, options, when_full)
     }
 
     /// Returns the path of an unfinished recording: `NAME.hitlog.part`.
@@ -71,7 +71,7 @@ impl Recording {
         for entry in std::fs::read_dir(folder).map_err(fail)? {
             let name = entry.map_err(fail)?.file_name();
             let whole = folder.join(&name);
-            let finished = Unfinished::name(&whole).unwrap_or(whole);
+            let finished = UnfinishedRecording::name(&whole).unwrap_or(whole);
             let stem = finished.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
             let number = stem.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0);
             if Recording::numbered(path, number).file_name() == finished.file_name() {
@@ -140,7 +140,7 @@ impl Recording {
 }
 
 /// The reserved place of a recording. Dropping it before the recording starts removes the file.
-pub struct Claim {
+pub struct RecordingClaim {
     target: Target,
     path: PathBuf,
     unfinished: PathBuf,
@@ -148,18 +148,18 @@ pub struct Claim {
     file: Option<File>,
 }
 
-impl Claim {
+impl RecordingClaim {
     /// Reserves the place of a recording whose final path is `target`.
     ///
     /// # Errors
     /// As [`Recording::begin`].
-    pub fn new(target: &Target) -> Result<Claim, StoreError> {
+    pub fn new(target: &Target) -> Result<RecordingClaim, StoreError> {
         let Destination::File(file) = target.check()? else {
             return Err(StoreError::NoFile { path: target.path().into() });
         };
         let unfinished = Recording::unfinished_path(&file.path);
         let out = claim(&unfinished)?;
-        let claimed = Claim { target: target.clone(), path: file.path, unfinished, file: Some(out) };
+        let claimed = RecordingClaim { target: target.clone(), path: file.path, unfinished, file: Some(out) };
         if let (Some(permissions), Some(out)) = (file.permissions, &claimed.file) {
             out.set_permissions(permissions).map_err(|source| StoreError::write(&claimed.unfinished, source.into()))?;
         }
@@ -170,7 +170,12 @@ impl Claim {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn begin(mut self, header: &Header, options: Options, when_full: WhenFull) -> Result<Recording, StoreError> {
+    pub fn begin(
+        mut self,
+        header: &Header,
+        options: WriterOptions,
+        when_full: WhenFull,
+    ) -> Result<Recording, StoreError> {
         let (unfinished, path) = (self.unfinished.clone(), self.path.clone());
         let out = self.file.take().ok_or_else(|| StoreError::NoFile { path: path.clone() })?;
         let writer = BackgroundLogWriter::new(out, header, options);
@@ -179,7 +184,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for RecordingClaim {
     fn drop(&mut self) {
         if self.file.is_some() {
             // A leftover empty file is harmless.
@@ -190,12 +195,12 @@ impl Drop for Claim {
 
 /// An unfinished recording whose process has ended.
 #[derive(Debug)]
-pub struct Unfinished {
+pub struct UnfinishedRecording {
     path: PathBuf,
     _lock: File,
 }
 
-impl Unfinished {
+impl UnfinishedRecording {
     /// Returns the final path of the unfinished recording at `path`; `None` when its name is not that of an unfinished
     /// recording.
     pub fn name(path: &Path) -> Option<PathBuf> {
@@ -206,12 +211,12 @@ impl Unfinished {
     ///
     /// # Errors
     /// When the file cannot be opened, or is still being written.
-    pub fn take(path: &Path) -> Result<Unfinished, StoreError> {
+    pub fn take(path: &Path) -> Result<UnfinishedRecording, StoreError> {
         let file = File::open(path).map_err(|source| StoreError::open(path, source))?;
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(StoreError::StillRecorded { path: path.into() });
         }
-        Ok(Unfinished { path: path.to_owned(), _lock: file })
+        Ok(UnfinishedRecording { path: path.to_owned(), _lock: file })
     }
 
     /// Removes the file. The caller must have saved its contents elsewhere.

@@ -10,7 +10,7 @@ use super::destination::Destination;
 use super::target::Target;
 use super::unnamed::UnnamedFile;
 use super::{StoreError, standard};
-use crate::log::{self, Options, WriteError};
+use crate::log::{self, WriteError, WriterOptions};
 use crate::record::Session;
 use crate::trace::Trace;
 
@@ -18,7 +18,7 @@ use crate::trace::Trace;
 ///
 /// # Errors
 /// When it cannot be written. Nothing is then left under the final name.
-pub fn save_log(target: &Target, session: &Session, options: Options) -> Result<(), StoreError> {
+pub fn save_log(target: &Target, session: &Session, options: WriterOptions) -> Result<(), StoreError> {
     save(target, |out| log::write_session(out, session, options).map(drop))
 }
 
@@ -51,7 +51,7 @@ pub fn save(
 }
 
 /// A complete file without its final name.
-pub struct Prepared<'a> {
+pub struct PreparedFile<'a> {
     target: &'a Target,
     /// `None` when the contents already went to a pipe or device.
     file: Option<(UnnamedFile, PathBuf)>,
@@ -64,7 +64,7 @@ pub struct Prepared<'a> {
 pub fn prepare<'a>(
     target: &'a Target,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
-) -> Result<Prepared<'a>, StoreError> {
+) -> Result<PreparedFile<'a>, StoreError> {
     let path = target.path();
     let fail = |source: WriteError| StoreError::write(path, source);
     let io = |source: std::io::Error| StoreError::write(path, source.into());
@@ -77,7 +77,7 @@ pub fn prepare<'a>(
             let mut out = BufWriter::new(stream.map_err(io)?);
             write(&mut out).map_err(fail)?;
             out.flush().map_err(io)?;
-            return Ok(Prepared { target, file: None });
+            return Ok(PreparedFile { target, file: None });
         }
         Destination::File(file) => file,
     };
@@ -90,10 +90,10 @@ pub fn prepare<'a>(
     out.flush().map_err(io)?;
     drop(out);
     unfinished.as_file().sync_data().map_err(io)?;
-    Ok(Prepared { target, file: Some((unfinished, file.path)) })
+    Ok(PreparedFile { target, file: Some((unfinished, file.path)) })
 }
 
-impl Prepared<'_> {
+impl PreparedFile<'_> {
     /// Gives the file its final name.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::log::{self, FileKind};
 
 /// The kind of an output. Only a file of the same kind is ever replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileType {
     /// A recording.
     Log,
     /// The output of a replay.
@@ -57,7 +57,7 @@ pub struct Target {
 /// The checks of a target.
 #[derive(Clone, Debug)]
 struct Guard {
-    kind: Kind,
+    kind: FileType,
     inputs: Vec<PathBuf>,
     may_replace_recordings: bool,
 }
@@ -74,7 +74,7 @@ impl Targets {
     /// # Errors
     /// When the path cannot be written, or is an input of the command (by any spelling or link) or another of its
     /// outputs. Also when the path holds a file of another kind, or a recording that must not be replaced.
-    pub fn file(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
+    pub fn file(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
         self.guarded(path, kind, self.may_replace_recordings)
     }
 
@@ -82,7 +82,7 @@ impl Targets {
     ///
     /// # Errors
     /// As [`Targets::file`].
-    pub fn file_made_again(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
+    pub fn file_made_again(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
         self.guarded(path, kind, true)
     }
 
@@ -90,13 +90,13 @@ impl Targets {
     ///
     /// # Errors
     /// As [`Targets::file`], except that the path may be an input.
-    pub fn file_anew(&self, path: &Path, kind: Kind) -> Result<Target, StoreError> {
+    pub fn file_anew(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
         let guard = Guard { kind, inputs: Vec::new(), may_replace_recordings: true };
         let target = Target { path: path.to_owned(), guard: Some(guard) };
         target.check().map(|_| target)
     }
 
-    fn guarded(&self, path: &Path, kind: Kind, may_replace_recordings: bool) -> Result<Target, StoreError> {
+    fn guarded(&self, path: &Path, kind: FileType, may_replace_recordings: bool) -> Result<Target, StoreError> {
         let guard = Guard { kind, inputs: self.inputs.clone(), may_replace_recordings };
         if let Destination::File(file) = Destination::of(path)? {
             let whole = file.folder().canonicalize().unwrap_or_else(|_| file.folder().to_owned());
@@ -167,27 +167,27 @@ impl Guard {
         if !self.kind.is_of(&head) {
             return Err(StoreError::Foreign { path: asked.into(), wanted: self.kind.name() });
         }
-        if matches!(self.kind, Kind::Log | Kind::Trace) && !self.may_replace_recordings {
+        if matches!(self.kind, FileType::Log | FileType::Trace) && !self.may_replace_recordings {
             return Err(StoreError::WouldReplace { path: asked.into(), what: self.kind.name() });
         }
         Ok(())
     }
 }
 
-impl Kind {
+impl FileType {
     fn name(&self) -> &'static str {
         match self {
-            Kind::Log => "log",
-            Kind::Trace => "trace",
-            Kind::Golden => "golden",
-            Kind::Junit => "JUnit report",
-            Kind::Table(_) => "table with the same columns",
-            Kind::Manual => "manual page",
-            Kind::Svg => "drawing by `why`",
-            Kind::Parquet => "Parquet file",
-            Kind::Events => "time line by `export --perfetto`",
-            Kind::Page => "page by `report`",
-            Kind::Answer => "file that may be replaced",
+            FileType::Log => "log",
+            FileType::Trace => "trace",
+            FileType::Golden => "golden",
+            FileType::Junit => "JUnit report",
+            FileType::Table(_) => "table with the same columns",
+            FileType::Manual => "manual page",
+            FileType::Svg => "drawing by `why`",
+            FileType::Parquet => "Parquet file",
+            FileType::Events => "time line by `export --perfetto`",
+            FileType::Page => "page by `report`",
+            FileType::Answer => "file that may be replaced",
         }
     }
 
@@ -195,20 +195,20 @@ impl Kind {
     fn is_of(&self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
-            Kind::Log => log::kind_of(head) == FileKind::Log,
-            Kind::Trace => log::kind_of(head) == FileKind::Trace,
-            Kind::Golden => text.starts_with("hitreg golden "),
-            Kind::Junit => text.starts_with("<?xml") && text.contains("<testsuites name=\"hitreg"),
-            Kind::Table(columns) => {
+            FileType::Log => log::kind_of(head) == FileKind::Log,
+            FileType::Trace => log::kind_of(head) == FileKind::Trace,
+            FileType::Golden => text.starts_with("hitreg golden "),
+            FileType::Junit => text.starts_with("<?xml") && text.contains("<testsuites name=\"hitreg"),
+            FileType::Table(columns) => {
                 let has = columns_in(text.lines().next().unwrap_or_default());
                 !columns.is_empty() && columns.iter().all(|column| has.contains(column))
             }
-            Kind::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
-            Kind::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
-            Kind::Parquet => head.starts_with(b"PAR1"),
-            Kind::Events => text.starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["),
-            Kind::Page => text.starts_with("<!doctype html>") && text.contains("<title>hitreg report</title>"),
-            Kind::Answer => false,
+            FileType::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
+            FileType::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
+            FileType::Parquet => head.starts_with(b"PAR1"),
+            FileType::Events => text.starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["),
+            FileType::Page => text.starts_with("<!doctype html>") && text.contains("<title>hitreg report</title>"),
+            FileType::Answer => false,
         }
     }
 }

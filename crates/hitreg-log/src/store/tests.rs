@@ -2,7 +2,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::*;
-use crate::log::Options;
+use crate::log::WriterOptions;
 use crate::record::{FrameRecord, Header, Origin, PlayerInfo, Record};
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
@@ -53,7 +53,7 @@ fn a_log_is_saved_whole_and_replaces_the_one_before() {
     let path = folder.path().join("a.hitlog");
     put(&path, b"before").unwrap();
     assert!(matches!(read_log(&path), Err(StoreError::Content { .. })));
-    save_log(&again(&path), &session(), Options::live()).unwrap();
+    save_log(&again(&path), &session(), WriterOptions::live()).unwrap();
     assert_eq!(read_log(&path).unwrap(), session());
     assert_eq!(kind_of(&path).unwrap(), FileKind::Log);
     assert_eq!(names(folder.path()), ["a.hitlog"]);
@@ -77,7 +77,7 @@ fn an_error_while_writing_leaves_what_was_there_before() {
 #[test]
 fn errors_name_the_file_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
-    let error = |path: PathBuf| Targets::default().file(&path, Kind::Log).unwrap_err();
+    let error = |path: PathBuf| Targets::default().file(&path, FileType::Log).unwrap_err();
     assert!(matches!(error(folder.path().into()), StoreError::IsDirectory { .. }));
     assert!(matches!(error(folder.path().join("no/such/a.hitlog")), StoreError::NoParent { .. }));
     assert!(matches!(error("/".into()), StoreError::IsDirectory { .. }));
@@ -93,7 +93,7 @@ fn a_full_device_is_a_full_disk() {
         eprintln!("skipped: there is no /dev/full here");
         return;
     }
-    let error = save_log(&again(full), &session(), Options::live()).unwrap_err();
+    let error = save_log(&again(full), &session(), WriterOptions::live()).unwrap_err();
     assert!(matches!(error, StoreError::DiskFull { .. }), "{error}");
 }
 

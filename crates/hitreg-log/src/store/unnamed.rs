@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) struct UnnamedFile {
     file: tempfile::NamedTempFile,
     /// Dropped after the file.
-    known: Known,
+    known: PathClaim,
 }
 
 impl UnnamedFile {
@@ -22,7 +22,7 @@ impl UnnamedFile {
         let mut paths = known_paths();
         // The error must not show the temporary name, which the user does not know.
         let file = builder.tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
-        let known = Known::among(&mut paths, file.path());
+        let known = PathClaim::among(&mut paths, file.path());
         Ok(UnnamedFile { file, known })
     }
 
@@ -46,14 +46,14 @@ impl UnnamedFile {
 pub(super) struct UnnamedFolder {
     folder: tempfile::TempDir,
     /// Dropped after the folder.
-    _known: Known,
+    _known: PathClaim,
 }
 
 impl UnnamedFolder {
     pub(super) fn new() -> std::io::Result<UnnamedFolder> {
         let mut paths = known_paths();
         let folder = tempfile::tempdir()?;
-        let known = Known::among(&mut paths, folder.path());
+        let known = PathClaim::among(&mut paths, folder.path());
         Ok(UnnamedFolder { folder, _known: known })
     }
 
@@ -74,16 +74,16 @@ pub fn remove_unnamed() {
 
 /// The registration of one temporary path, until dropped.
 #[derive(Debug)]
-struct Known(PathBuf);
+struct PathClaim(PathBuf);
 
-impl Known {
-    fn among(paths: &mut BTreeSet<PathBuf>, path: &Path) -> Known {
+impl PathClaim {
+    fn among(paths: &mut BTreeSet<PathBuf>, path: &Path) -> PathClaim {
         paths.insert(path.to_owned());
-        Known(path.to_owned())
+        PathClaim(path.to_owned())
     }
 }
 
-impl Drop for Known {
+impl Drop for PathClaim {
     fn drop(&mut self) {
         known_paths().remove(&self.0);
     }

@@ -4,7 +4,7 @@ use super::schema::NONE;
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Data {
+pub enum ColumnData {
     /// Counts, numbers, flags.
     U32(Vec<u32>),
     /// Hashes.
@@ -22,15 +22,15 @@ pub enum Data {
     },
 }
 
-impl Data {
+impl ColumnData {
     /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
-            Data::U32(v) => v.len(),
-            Data::U64(v) => v.len(),
-            Data::I64(v) => v.len(),
-            Data::F32(v) => v.len(),
-            Data::Name { codes, .. } => codes.len(),
+            ColumnData::U32(v) => v.len(),
+            ColumnData::U64(v) => v.len(),
+            ColumnData::I64(v) => v.len(),
+            ColumnData::F32(v) => v.len(),
+            ColumnData::Name { codes, .. } => codes.len(),
         }
     }
 
@@ -41,13 +41,13 @@ impl Data {
 
     /// Appends values of the same type. Returns `false` for another type, or when one list of names is not a prefix of
     /// the other.
-    pub(super) fn append(&mut self, later: Data) -> bool {
+    pub(super) fn append(&mut self, later: ColumnData) -> bool {
         match (self, later) {
-            (Data::U32(to), Data::U32(from)) => to.extend(from),
-            (Data::U64(to), Data::U64(from)) => to.extend(from),
-            (Data::I64(to), Data::I64(from)) => to.extend(from),
-            (Data::F32(to), Data::F32(from)) => to.extend(from),
-            (Data::Name { names, codes }, Data::Name { names: others, codes: from }) => {
+            (ColumnData::U32(to), ColumnData::U32(from)) => to.extend(from),
+            (ColumnData::U64(to), ColumnData::U64(from)) => to.extend(from),
+            (ColumnData::I64(to), ColumnData::I64(from)) => to.extend(from),
+            (ColumnData::F32(to), ColumnData::F32(from)) => to.extend(from),
+            (ColumnData::Name { names, codes }, ColumnData::Name { names: others, codes: from }) => {
                 let common = names.len().min(others.len());
                 if names[..common] != others[..common] {
                     return false;
@@ -65,44 +65,44 @@ impl Data {
     /// Returns the size of one value, in bytes.
     pub(crate) fn width(&self) -> usize {
         match self {
-            Data::U32(_) | Data::F32(_) | Data::Name { .. } => 4,
-            Data::U64(_) | Data::I64(_) => 8,
+            ColumnData::U32(_) | ColumnData::F32(_) | ColumnData::Name { .. } => 4,
+            ColumnData::U64(_) | ColumnData::I64(_) => 8,
         }
     }
 
     /// Returns the values of some rows.
-    pub(super) fn select(&self, rows: &[u32]) -> Data {
+    pub(super) fn select(&self, rows: &[u32]) -> ColumnData {
         fn of<V: Copy>(values: &[V], rows: &[u32]) -> Vec<V> {
             rows.iter().map(|row| values[*row as usize]).collect()
         }
         match self {
-            Data::U32(v) => Data::U32(of(v, rows)),
-            Data::U64(v) => Data::U64(of(v, rows)),
-            Data::I64(v) => Data::I64(of(v, rows)),
-            Data::F32(v) => Data::F32(of(v, rows)),
-            Data::Name { names, codes } => Data::Name { names: names.clone(), codes: of(codes, rows) },
+            ColumnData::U32(v) => ColumnData::U32(of(v, rows)),
+            ColumnData::U64(v) => ColumnData::U64(of(v, rows)),
+            ColumnData::I64(v) => ColumnData::I64(of(v, rows)),
+            ColumnData::F32(v) => ColumnData::F32(of(v, rows)),
+            ColumnData::Name { names, codes } => ColumnData::Name { names: names.clone(), codes: of(codes, rows) },
         }
     }
 
     /// Returns the name of the type in files: `u32`, `u64`, `i64`, `f32`, `name`.
     pub fn type_name(&self) -> &'static str {
         match self {
-            Data::U32(_) => "u32",
-            Data::U64(_) => "u64",
-            Data::I64(_) => "i64",
-            Data::F32(_) => "f32",
-            Data::Name { .. } => "name",
+            ColumnData::U32(_) => "u32",
+            ColumnData::U64(_) => "u64",
+            ColumnData::I64(_) => "i64",
+            ColumnData::F32(_) => "f32",
+            ColumnData::Name { .. } => "name",
         }
     }
 }
 
 /// Returns rows with the value `none` for a column of names; an empty column for all other types.
-pub(super) fn no_values(like: &Data, rows: usize) -> Data {
-    let Data::Name { names, .. } = like else { return Data::U32(Vec::new()) };
+pub(super) fn no_values(like: &ColumnData, rows: usize) -> ColumnData {
+    let ColumnData::Name { names, .. } = like else { return ColumnData::U32(Vec::new()) };
     let mut names = names.clone();
     if names.last().is_none_or(|name| name != NONE) {
         names.push(NONE.to_owned());
     }
     let none = (names.len() - 1) as u32;
-    Data::Name { names, codes: vec![none; rows] }
+    ColumnData::Name { names, codes: vec![none; rows] }
 }

@@ -4,7 +4,7 @@ use bytemuck::cast_slice;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::schema::{FIRST, NONE, TableSchema};
-use super::{Data, Table, Trace};
+use super::{ColumnData, Table, Trace};
 use crate::hash::little_endian;
 
 /// A 128-bit digest, shown in hexadecimal.
@@ -118,13 +118,13 @@ impl std::fmt::Debug for TableDigest {
 }
 
 impl ColumnDigest {
-    fn new(name: &str, data: &Data) -> ColumnDigest {
-        let names = if let Data::Name { names, .. } = data { names.clone() } else { Vec::new() };
+    fn new(name: &str, data: &ColumnData) -> ColumnDigest {
+        let names = if let ColumnData::Name { names, .. } = data { names.clone() } else { Vec::new() };
         ColumnDigest { name: name.to_owned(), kind: data.type_name(), names, values: Xxh3Default::new() }
     }
 
-    fn add(&mut self, data: &Data) {
-        if let Data::Name { names, .. } = data
+    fn add(&mut self, data: &ColumnData) {
+        if let ColumnData::Name { names, .. } = data
             && names.len() > self.names.len()
         {
             self.names.clone_from(names);
@@ -214,8 +214,8 @@ fn number(hasher: &mut Xxh3Default, number: usize) {
     hasher.update(&(number as u64).to_le_bytes());
 }
 
-fn first_values(hasher: &mut Xxh3Default, data: &Data) {
-    if let Data::Name { names, codes } = data {
+fn first_values(hasher: &mut Xxh3Default, data: &ColumnData) {
+    if let ColumnData::Name { names, codes } = data {
         number(hasher, names.len());
         for name in names {
             text(hasher, name);
@@ -231,13 +231,13 @@ fn first_values(hasher: &mut Xxh3Default, data: &Data) {
 }
 
 /// Hashes the values of a column; of names, the codes.
-fn values(hasher: &mut Xxh3Default, data: &Data) {
+fn values(hasher: &mut Xxh3Default, data: &ColumnData) {
     match data {
-        Data::U32(v) => hasher.update(&little_endian(v, u32::to_le)),
-        Data::U64(v) => hasher.update(&little_endian(v, u64::to_le)),
-        Data::I64(v) => hasher.update(&little_endian(v, i64::to_le)),
-        Data::F32(v) => hasher.update(&little_endian(cast_slice::<f32, u32>(v), u32::to_le)),
-        Data::Name { codes, .. } => hasher.update(&little_endian(codes, u32::to_le)),
+        ColumnData::U32(v) => hasher.update(&little_endian(v, u32::to_le)),
+        ColumnData::U64(v) => hasher.update(&little_endian(v, u64::to_le)),
+        ColumnData::I64(v) => hasher.update(&little_endian(v, i64::to_le)),
+        ColumnData::F32(v) => hasher.update(&little_endian(cast_slice::<f32, u32>(v), u32::to_le)),
+        ColumnData::Name { codes, .. } => hasher.update(&little_endian(codes, u32::to_le)),
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use crate::trace::Column;
 
-    fn trace(data: Data) -> Trace {
+    fn trace(data: ColumnData) -> Trace {
         let columns = vec![Column::new("c", data)];
         Trace { tables: vec![Table::new("t", columns)], ..Trace::default() }
     }
@@ -254,12 +254,12 @@ mod tests {
     #[test]
     fn the_digest_sees_values_types_and_signs_of_zero() {
         let digests = [
-            trace(Data::U32(vec![0])),
-            trace(Data::U32(vec![0, 0])),
-            trace(Data::F32(vec![0.0])),
-            trace(Data::F32(vec![-0.0])),
-            trace(Data::Name { names: vec!["a".into()], codes: vec![0] }),
-            trace(Data::Name { names: vec!["b".into()], codes: vec![0] }),
+            trace(ColumnData::U32(vec![0])),
+            trace(ColumnData::U32(vec![0, 0])),
+            trace(ColumnData::F32(vec![0.0])),
+            trace(ColumnData::F32(vec![-0.0])),
+            trace(ColumnData::Name { names: vec!["a".into()], codes: vec![0] }),
+            trace(ColumnData::Name { names: vec!["b".into()], codes: vec![0] }),
         ];
         for of in [Trace::digest, Trace::first_digest] {
             let mut unique = digests.iter().map(of).collect::<Vec<_>>();
@@ -271,18 +271,18 @@ mod tests {
 
     #[test]
     fn the_header_does_not_count() {
-        let mut other = trace(Data::U64(vec![7]));
+        let mut other = trace(ColumnData::U64(vec![7]));
         other.header.mode = "open".into();
-        assert_eq!(other.digest(), trace(Data::U64(vec![7])).digest());
+        assert_eq!(other.digest(), trace(ColumnData::U64(vec![7])).digest());
     }
 
     #[test]
     fn rows_have_one_digest_however_they_are_cut() {
         let names =
-            |names: &[&str], codes| Data::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes };
-        let table = |n: Vec<u32>, optional: Option<Data>, text: Data| {
+            |names: &[&str], codes| ColumnData::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes };
+        let table = |n: Vec<u32>, optional: Option<ColumnData>, text: ColumnData| {
             let optional = optional.map(|data| Column::new("optional", data));
-            let columns = std::iter::once(Column::new("n", Data::U32(n))).chain(optional);
+            let columns = std::iter::once(Column::new("n", ColumnData::U32(n))).chain(optional);
             Table::new("t", columns.chain([Column::new("text", text)]).collect())
         };
         let (none, some) = (|codes| Some(names(&["x", "none"], codes)), names(&["x"], vec![0]));

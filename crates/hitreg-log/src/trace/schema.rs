@@ -18,7 +18,7 @@ mod usercmd;
 pub use document::document;
 pub(crate) use kinds::NONE;
 pub use kinds::{
-    Code, Kind, NameCells, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, Text,
+    Code, Kind, NameCells, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, TextColumn,
 };
 pub use set::TableSet;
 pub use tables::*;
@@ -35,9 +35,9 @@ pub struct TableSchema {
     /// The key columns that identify a series of rows, such as one entity's or one player's.
     pub series: &'static [&'static str],
     /// When rows with equal keys can be compared.
-    pub joined: Joined,
+    pub joined: JoinRule,
     /// The part of a session that the table describes.
-    pub about: About,
+    pub about: TableSubject,
     /// Order of causes: among differences at the same time, those of a lower rank can have caused those of a higher
     /// one. The server's state can cause anything at that time. Predictions cannot cause what the server does at the
     /// same time.
@@ -70,7 +70,7 @@ pub struct ColumnSchema {
     /// Whether the table omits the column when no row has a value.
     pub optional: bool,
     /// Which side determines the value.
-    pub role: Role,
+    pub role: ColumnRole,
     /// Names with fixed codes.
     pub names: &'static [&'static str],
 }
@@ -83,7 +83,7 @@ pub const FIRST: (u16, u16) = (1, 0);
 
 /// When rows with equal keys can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joined {
+pub enum JoinRule {
     /// Always.
     Always,
     /// If their times are equal. Different times are a difference of their own.
@@ -94,7 +94,7 @@ pub enum Joined {
 
 /// The part of a session that a table describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum TableSubject {
     /// Players' input and its execution.
     Input,
     /// The server's state.
@@ -132,7 +132,7 @@ pub enum Unit {
 
 /// Which side determines the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ColumnRole {
     /// None in particular.
     Plain,
     /// The player: part of the usercmd's input.
@@ -166,8 +166,8 @@ impl TableSchema {
         doc: "",
         key: &[],
         series: &[],
-        joined: Joined::WithTheirTime,
-        about: About::State,
+        joined: JoinRule::WithTheirTime,
+        about: TableSubject::State,
         rank: usize::MAX,
         since: FIRST,
         fields: None,
@@ -191,7 +191,7 @@ impl TableSchema {
     }
 
     /// Returns the names of the columns with a role.
-    pub fn names_of(&self, role: Role) -> impl Iterator<Item = &'static str> + use<> {
+    pub fn names_of(&self, role: ColumnRole) -> impl Iterator<Item = &'static str> + use<> {
         self.columns.iter().filter(move |column| column.role == role).map(|column| column.name)
     }
 }
@@ -211,7 +211,7 @@ impl ColumnSchema {
             unit: Unit::None,
             since: FIRST,
             optional: false,
-            role: Role::Plain,
+            role: ColumnRole::Plain,
             names: &[],
         }
     }

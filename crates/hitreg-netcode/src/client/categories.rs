@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::smooth::Easing;
-use crate::game::{Body, Category, FIRST_LOCAL_ENTITY, Field, Game, How, Meaning, Placed, Rendering};
+use super::smooth::EasedEntities;
+use crate::game::{Body, Category, FIRST_LOCAL_ENTITY, Field, Game, Meaning, Placed, PlacementKind, Rendering};
 use crate::history::Frame;
 use crate::settings::Settings;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -21,7 +21,7 @@ const UNCONFIRMED_MAX: Micros = Micros::from_ms(1_000);
 const LOCAL_IDS: u16 = u16::MAX - FIRST_LOCAL_ENTITY.0;
 
 /// The state that drawing depends on.
-pub(super) struct Moment<G: Game> {
+pub(super) struct DrawContext<G: Game> {
     pub(super) rules: Arc<G::Rules>,
     pub(super) player: PlayerId,
     /// The newest update.
@@ -39,22 +39,22 @@ pub(super) struct Moment<G: Game> {
 }
 
 /// The client's memory for drawing by category.
-pub(super) struct Categories<G: Game> {
+pub(super) struct CategoryDrawer<G: Game> {
     fields: Vec<Field>,
     /// The first cell of the origin.
     origin: usize,
     /// The entities of the newest update, in ascending order of id.
-    known: Vec<Known<G::Body>>,
+    known: Vec<DrawnEntity<G::Body>>,
     /// The tick of the newest update.
     known_at: Option<Tick>,
     /// Effects of the client's own usercmds that the server has not confirmed, in ascending order of id.
     reactions: Vec<Reaction<G::Body>>,
     local_bodies: u16,
-    easing: Easing,
+    easing: EasedEntities,
 }
 
 /// One entity, since it was first received or since its last discontinuity, such as a teleport.
-struct Known<B> {
+struct DrawnEntity<B> {
     entity: EntityId,
     /// The category of the origin.
     category: Category,
@@ -81,23 +81,23 @@ struct Reaction<B> {
     left: Micros,
 }
 
-impl<G: Game> Categories<G> {
-    pub(super) fn new(settings: &Settings) -> Categories<G> {
+impl<G: Game> CategoryDrawer<G> {
+    pub(super) fn new(settings: &Settings) -> CategoryDrawer<G> {
         let fields = G::Body::fields();
-        Categories {
+        CategoryDrawer {
             origin: fields.iter().position(|field| field.meaning == Meaning::Position).unwrap_or_default(),
             fields,
             known: Vec::new(),
             known_at: None,
             reactions: Vec::new(),
             local_bodies: 0,
-            easing: Easing::new(settings),
+            easing: EasedEntities::new(settings),
         }
     }
 
     /// Draws every entity except the client's own avatar, and the unconfirmed effects of its usercmds, in ascending
     /// order of id.
-    pub(super) fn draw(&mut self, moment: &Moment<G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+    pub(super) fn draw(&mut self, moment: &DrawContext<G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
         self.learn(moment);
         // An effect ends when the server acks its usercmd without confirming it, or does not ack the usercmd in time.
         self.reactions
@@ -113,7 +113,7 @@ impl<G: Game> Categories<G> {
 
     /// Draws the client's own avatar. `predicted` provides the fields that the client predicts. Returns `None` before
     /// the avatar's first update.
-    pub(super) fn own(&self, moment: &Moment<G>, predicted: &G::Body) -> Option<Placed<G::Body>> {
+    pub(super) fn own(&self, moment: &DrawContext<G>, predicted: &G::Body) -> Option<Placed<G::Body>> {
         let id = moment.player.entity();
         let known = self.known.iter().find(|known| known.entity == id)?;
         Some(Self::place(moment, known, moment.newest.get(id)?, Some(predicted)))
@@ -122,7 +122,7 @@ impl<G: Game> Categories<G> {
     /// Starts to draw an effect that a usercmd has just caused.
     pub(super) fn react(
         &mut self,
-        moment: &Moment<G>,
+        moment: &DrawContext<G>,
         command: CommandSeq,
         fire: &G::Fire,
         out: &mut Vec<(EntityId, Placed<G::Body>)>,
@@ -143,7 +143,7 @@ impl<G: Game> Categories<G> {
     }
 
     /// Adds the entities that are new in the newest update, and removes the ones that left.
-    fn learn(&mut self, moment: &Moment<G>) {
+    fn learn(&mut self, moment: &DrawContext<G>) {
         if self.known_at.replace(moment.newest.tick) == Some(moment.newest.tick) {
             return;
         }
@@ -156,10 +156,10 @@ impl<G: Game> Categories<G> {
         }
     }
 
-    fn meet(&mut self, moment: &Moment<G>, entity: EntityId, body: &G::Body) -> Known<G::Body> {
+    fn meet(&mut self, moment: &DrawContext<G>, entity: EntityId, body: &G::Body) -> DrawnEntity<G::Body> {
         let own = entity == moment.player.entity();
         let (category, others) = categories_of::<G>(&self.fields, self.origin, body, own);
-        Known {
+        DrawnEntity {
             entity,
             category,
             others,
@@ -173,7 +173,7 @@ impl<G: Game> Categories<G> {
 
     /// Returns where the client drew its own effect of the same usercmd, so that the server's entity continues from
     /// there.
-    fn take_over(&mut self, moment: &Moment<G>, body: &G::Body) -> Option<G::Body> {
+    fn take_over(&mut self, moment: &DrawContext<G>, body: &G::Body) -> Option<G::Body> {
         let (player, command) = G::came_from(body)?;
         let is_its = |reaction: &Reaction<G::Body>| player == moment.player && reaction.command == command;
         let reaction = self.reactions.remove(self.reactions.iter().position(is_its)?);
@@ -181,8 +181,8 @@ impl<G: Game> Categories<G> {
     }
 
     fn place(
-        moment: &Moment<G>,
-        known: &Known<G::Body>,
+        moment: &DrawContext<G>,
+        known: &DrawnEntity<G::Body>,
         last: &G::Body,
         predicted: Option<&G::Body>,
     ) -> Placed<G::Body> {
@@ -214,40 +214,42 @@ fn categories_of<G: Game>(
     (category, all.into_iter().enumerate().filter(|(_, other)| *other != category).collect())
 }
 
-impl<B: Body> Known<B> {
+impl<B: Body> DrawnEntity<B> {
     /// Places the whole body as if all of its fields had one category.
     fn under<G: Game<Body = B>>(
         &self,
-        moment: &Moment<G>,
+        moment: &DrawContext<G>,
         category: Category,
         last: &B,
         predicted: Option<&B>,
     ) -> Placed<B> {
         let (rules, updated_at) = (&*moment.rules, moment.newest.server_time);
         let (body, how, at) = match category {
-            Category::Constant => (self.defined.clone(), How::Held, self.defined_at),
+            Category::Constant => (self.defined.clone(), PlacementKind::Held, self.defined_at),
             Category::SelfContained => {
                 let at = self.met_own + (moment.local - self.met_local);
-                (G::play(rules, &self.defined, after(self.defined_at, at)), How::Extrapolated, at)
+                (G::play(rules, &self.defined, after(self.defined_at, at)), PlacementKind::Extrapolated, at)
             }
-            Category::Authoritative => (last.clone(), How::Held, updated_at),
+            Category::Authoritative => (last.clone(), PlacementKind::Held, updated_at),
             Category::Controlled => match predicted {
-                Some(predicted) => (predicted.clone(), How::Extrapolated, moment.own),
-                None => (last.clone(), How::Held, updated_at),
+                Some(predicted) => (predicted.clone(), PlacementKind::Extrapolated, moment.own),
+                None => (last.clone(), PlacementKind::Held, updated_at),
             },
             Category::Simulated | Category::Reactive => {
-                (G::simulate(rules, last, after(updated_at, moment.own)), How::Extrapolated, moment.own)
+                (G::simulate(rules, last, after(updated_at, moment.own)), PlacementKind::Extrapolated, moment.own)
             }
-            Category::DeterministicAi => {
-                (G::carry_out(rules, last, after(updated_at, moment.server)), How::Extrapolated, moment.server)
-            }
+            Category::DeterministicAi => (
+                G::carry_out(rules, last, after(updated_at, moment.server)),
+                PlacementKind::Extrapolated,
+                moment.server,
+            ),
             Category::Inverted => match G::final_state(rules, last) {
-                None => (last.clone(), How::Held, updated_at),
+                None => (last.clone(), PlacementKind::Held, updated_at),
                 Some((end, left)) => {
                     let way = updated_at + left - self.met_own;
                     let gone = moment.own - self.met_own;
                     let fraction = if gone >= way { 1.0 } else { gone.0.max(0) as f32 / way.0 as f32 };
-                    (G::blend(&self.start, &end, fraction), How::Interpolated, moment.own)
+                    (G::blend(&self.start, &end, fraction), PlacementKind::Interpolated, moment.own)
                 }
             },
         };
@@ -255,7 +257,7 @@ impl<B: Body> Known<B> {
     }
 }
 
-impl<G: Game> Moment<G> {
+impl<G: Game> DrawContext<G> {
     /// Returns where a Simulated entity would be drawn if the newest update had not arrived.
     fn by_the_update_before(&self, id: EntityId) -> Option<Vec3> {
         let before = self.before.as_ref()?;
@@ -265,10 +267,10 @@ impl<G: Game> Moment<G> {
 }
 
 impl<B: Body> Reaction<B> {
-    fn place<G: Game<Body = B>>(&self, moment: &Moment<G>) -> Placed<B> {
+    fn place<G: Game<Body = B>>(&self, moment: &DrawContext<G>) -> Placed<B> {
         let body = G::simulate(&moment.rules, &self.body, after(self.left, moment.local));
         let by = Some(Rendering { category: Category::Reactive, at: moment.own });
-        Placed { body, how: How::Extrapolated, by }
+        Placed { body, how: PlacementKind::Extrapolated, by }
     }
 }
 

@@ -1,10 +1,10 @@
 //! The causes of wrong predictions. A cause needs evidence: the snapshot names it, the body met something, or a
 //! hypothesis reproduces the server's state exactly.
 
-use super::context::Context;
-use super::fields::Predicted;
-use crate::game::{Acked, Body, Cause, Effect, Evidence, Game, Sink, Touch};
-use crate::state::{BadState, Restorer, Saver, Value};
+use super::context::PredictionContext;
+use super::fields::PredictedCells;
+use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Game, Sink, Touch};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::{CommandSeq, EntityId};
 use hitreg_log::usercmd::Usercmd;
 
@@ -16,37 +16,37 @@ const ONE_IN: u32 = 8;
 
 /// The counts of examined wrong predictions, and of those whose cause was found.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Looked {
+pub(super) struct CauseCounts {
     into: u32,
     found: u32,
 }
 
-impl Looked {
+impl CauseCounts {
     pub(super) fn save<B: Body>(self, to: &mut Saver<'_, B>) {
-        let Looked { into, found } = self;
+        let CauseCounts { into, found } = self;
         (into, found).put(to);
     }
 
     pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
-        (self.into, self.found) = Value::<B>::get(from)?;
+        (self.into, self.found) = StateValue::<B>::get(from)?;
         Ok(())
     }
 
     /// Returns the cause of a wrong prediction. `fields` are the predicted fields.
     pub(super) fn explain<G: Game>(
         &mut self,
-        context: &Context<'_, G>,
-        fields: &Predicted,
-        miss: &Acked<'_, G::Body>,
-    ) -> Found {
+        context: &PredictionContext<'_, G>,
+        fields: &PredictedCells,
+        miss: &AckedPrediction<'_, G::Body>,
+    ) -> MissExplanation {
         if !self.is_worth_it() {
-            return Found { cause: Cause::Unknown, evidence: "not looked into", effects: None };
+            return MissExplanation { cause: Cause::Unknown, evidence: "not looked into", effects: None };
         }
         let mut effects = None;
         let (cause, evidence) = explain(context, fields, miss, &mut effects);
         self.into += 1;
         self.found += u32::from(cause != Cause::Unknown);
-        Found { cause, evidence, effects }
+        MissExplanation { cause, evidence, effects }
     }
 
     fn is_worth_it(&self) -> bool {
@@ -55,7 +55,7 @@ impl Looked {
 }
 
 /// The result of examining a wrong prediction.
-pub(super) struct Found {
+pub(super) struct MissExplanation {
     pub(super) cause: Cause,
     pub(super) evidence: Evidence,
     /// The effects of the usercmds as the server ran them, if known.
@@ -63,9 +63,9 @@ pub(super) struct Found {
 }
 
 fn explain<G: Game>(
-    context: &Context<'_, G>,
-    fields: &Predicted,
-    miss: &Acked<'_, G::Body>,
+    context: &PredictionContext<'_, G>,
+    fields: &PredictedCells,
+    miss: &AckedPrediction<'_, G::Body>,
     effects: &mut Option<Vec<(CommandSeq, Effect)>>,
 ) -> (Cause, Evidence) {
     if let Some(found) = G::explain(context.rules, miss) {
@@ -99,9 +99,9 @@ fn explain<G: Game>(
 
 /// Returns whether the usercmds meet another player when run again among the entities of the acking snapshot. That
 /// player may not have been there when they were predicted.
-fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Acked<'_, G::Body>) -> bool {
+fn touches_again<G: Game>(context: &PredictionContext<'_, G>, miss: &AckedPrediction<'_, G::Body>) -> bool {
     let Some(from) = miss.from else { return false };
-    let mut met = Met::default();
+    let mut met = ContactNotes::default();
     let mut body = from.clone();
     for command in miss.commands {
         body = context.run(&body, command, &mut met);
@@ -112,9 +112,9 @@ fn touches_again<G: Game>(context: &Context<'_, G>, miss: &Acked<'_, G::Body>) -
 /// Returns the effects of the first hypothesis about lost usercmds that reproduces the server's body exactly. Lost
 /// usercmds are replaced as the server replaces them.
 fn effects_with_input_lost<G: Game>(
-    context: &Context<'_, G>,
-    fields: &Predicted,
-    miss: &Acked<'_, G::Body>,
+    context: &PredictionContext<'_, G>,
+    fields: &PredictedCells,
+    miss: &AckedPrediction<'_, G::Body>,
 ) -> Option<Vec<(CommandSeq, Effect)>> {
     let from = miss.from?;
     let commands = miss.commands;
@@ -133,15 +133,15 @@ fn effects_with_input_lost<G: Game>(
 const MOST_HYPOTHESES: usize = 64;
 
 fn run_with_lost<G: Game>(
-    context: &Context<'_, G>,
+    context: &PredictionContext<'_, G>,
     from: &G::Body,
-    miss: &Acked<'_, G::Body>,
+    miss: &AckedPrediction<'_, G::Body>,
     lost: std::ops::Range<usize>,
     repeated: bool,
 ) -> (G::Body, Vec<(CommandSeq, Effect)>) {
     let mut last = miss.last_command;
     let mut body = from.clone();
-    let mut met = Met::default();
+    let mut met = ContactNotes::default();
     for (index, command) in miss.commands.iter().enumerate() {
         met.command = command.seq;
         if !lost.contains(&index) {
@@ -158,14 +158,14 @@ fn run_with_lost<G: Game>(
 
 /// Records whom a body meets and which effects its usercmds have, and ignores everything else.
 #[derive(Default)]
-struct Met {
+struct ContactNotes {
     player: Option<EntityId>,
     /// The usercmd that is running.
     command: CommandSeq,
     effects: Vec<(CommandSeq, Effect)>,
 }
 
-impl<F> Sink<F> for Met {
+impl<F> Sink<F> for ContactNotes {
     fn effect(&mut self, effect: Effect) {
         self.effects.push((self.command, effect));
     }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn causes_are_looked_for_as_long_as_one_in_eight_is_found() {
-        let goes_on = |into, found| Looked { into, found }.is_worth_it();
+        let goes_on = |into, found| CauseCounts { into, found }.is_worth_it();
         assert!(goes_on(0, 0) && goes_on(999, 0) && goes_on(1_000, 125) && goes_on(8_000, 1_000));
         assert!(!goes_on(1_000, 124) && !goes_on(1_001, 0) && !goes_on(8_000, 999));
     }

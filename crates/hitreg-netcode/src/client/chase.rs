@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use super::draw::Others;
-use crate::game::{Body, Game, How, Placed};
+use super::draw::OthersDrawer;
+use crate::game::{Body, Game, Placed, PlacementKind};
 use crate::history::is_teleport;
 use crate::state::fields;
 use hitreg_log::units::{EntityId, Micros};
 
-pub(super) struct Chase<B> {
+pub(super) struct LagChase<B> {
     /// The target update, as its server time and the client's clock when it was first seen.
     goal: Option<(Micros, Micros)>,
     /// The start of each entity's move.
@@ -19,17 +19,17 @@ pub(super) struct Chase<B> {
     last: BTreeMap<EntityId, B>,
 }
 
-impl<B: Body> Chase<B> {
-    fields!(B, Chase { goal, set_out, last } in place {} but {});
+impl<B: Body> LagChase<B> {
+    fields!(B, LagChase { goal, set_out, last } in place {} but {});
 
-    pub(super) fn new() -> Chase<B> {
-        Chase { goal: None, set_out: BTreeMap::new(), last: BTreeMap::new() }
+    pub(super) fn new() -> LagChase<B> {
+        LagChase { goal: None, set_out: BTreeMap::new(), last: BTreeMap::new() }
     }
 
     /// Draws everyone except the own player, at client clock `clock`.
     pub(super) fn draw<G: Game<Body = B>>(
         &mut self,
-        others: &Others<'_, G>,
+        others: &OthersDrawer<'_, G>,
         clock: Micros,
         takes: Micros,
         out: &mut Vec<(EntityId, Placed<B>)>,
@@ -47,9 +47,9 @@ impl<B: Body> Chase<B> {
         for (id, goal) in frame.entities.iter().filter(|(id, _)| *id != others.but) {
             let from = self.set_out.get(id).filter(|from| !is_teleport::<B>(from, goal, others.limits));
             let placed = match from {
-                None => Placed::new(goal.clone(), How::Teleported),
-                Some(_) if fraction >= 1.0 => Placed::new(goal.clone(), How::Held),
-                Some(from) => Placed::new(G::blend(from, goal, fraction.max(0.0)), How::Interpolated),
+                None => Placed::new(goal.clone(), PlacementKind::Teleported),
+                Some(_) if fraction >= 1.0 => Placed::new(goal.clone(), PlacementKind::Held),
+                Some(from) => Placed::new(G::blend(from, goal, fraction.max(0.0)), PlacementKind::Interpolated),
             };
             self.last.insert(*id, placed.body.clone());
             out.push((*id, placed));

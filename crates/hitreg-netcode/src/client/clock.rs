@@ -4,7 +4,7 @@
 
 use crate::game::Body;
 use crate::settings::ClockMode;
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::Micros;
 
 const RESET_ABOVE: Micros = Micros::from_ms(500);
@@ -12,26 +12,26 @@ const HALVE_ABOVE: Micros = Micros::from_ms(100);
 const STEP_UP: Micros = Micros::from_ms(1);
 const STEP_DOWN: Micros = Micros::from_ms(-2);
 
-pub(super) struct Clock {
+pub(super) struct ServerClock {
     mode: ClockMode,
     /// Server time minus local time.
     offset: Option<Micros>,
     round_trip: Option<Micros>,
 }
 
-impl Clock {
+impl ServerClock {
     pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
-        let Clock { mode: _, offset, round_trip } = self;
+        let ServerClock { mode: _, offset, round_trip } = self;
         (*offset, *round_trip).put(to);
     }
 
     pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
-        (self.offset, self.round_trip) = Value::<B>::get(from)?;
+        (self.offset, self.round_trip) = StateValue::<B>::get(from)?;
         Ok(())
     }
 
-    pub(super) fn new(mode: ClockMode) -> Clock {
-        Clock { mode, offset: None, round_trip: None }
+    pub(super) fn new(mode: ClockMode) -> ServerClock {
+        ServerClock { mode, offset: None, round_trip: None }
     }
 
     pub(super) fn handle_update(&mut self, now: Micros, server_time: Micros) {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn adopting_follows_every_update() {
-        let mut clock = Clock::new(ClockMode::Adopt);
+        let mut clock = ServerClock::new(ClockMode::Adopt);
         assert_eq!(clock.read(Micros(5)), None);
         clock.handle_update(Micros(1_000), Micros(900));
         assert_eq!(clock.read(Micros(1_500)), Some(Micros(1_400)));
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn drifting_goes_in_small_steps_unless_it_is_far_off() {
-        let mut clock = Clock::new(ClockMode::Drift);
-        let shown_after = |clock: &mut Clock, update_ms| {
+        let mut clock = ServerClock::new(ClockMode::Drift);
+        let shown_after = |clock: &mut ServerClock, update_ms| {
             clock.handle_update(Micros::ZERO, Micros::from_ms(update_ms));
             clock.read(Micros::ZERO).expect("an update came").0 / 1000
         };

@@ -6,7 +6,7 @@ use hitreg_log::units::{EntityId, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
 
 /// The inputs of prediction apart from the window.
-pub(super) struct Context<'a, G: Game> {
+pub(super) struct PredictionContext<'a, G: Game> {
     pub(super) rules: &'a G::Rules,
     pub(super) settings: &'a Settings,
     pub(super) seed: Seed,
@@ -14,15 +14,15 @@ pub(super) struct Context<'a, G: Game> {
     pub(super) entities: &'a [(EntityId, G::Body)],
 }
 
-impl<G: Game> Clone for Context<'_, G> {
+impl<G: Game> Clone for PredictionContext<'_, G> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<G: Game> Copy for Context<'_, G> {}
+impl<G: Game> Copy for PredictionContext<'_, G> {}
 
-impl<G: Game> Context<'_, G> {
+impl<G: Game> PredictionContext<'_, G> {
     pub(super) fn run(&self, body: &G::Body, command: &Usercmd, sink: &mut impl Sink<G::Fire>) -> G::Body {
         G::step_body(self.rules, &self.scene(), body, command, sink)
     }

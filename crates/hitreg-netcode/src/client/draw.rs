@@ -1,23 +1,23 @@
 //! The ways of drawing the others (Bernier 2001, "Display of Targets"): the last snapshot, its extrapolation, the last
 //! two snapshots, or the position history.
 
-use crate::game::{Game, How, Placed};
-use crate::history::{Frame, History, Limits, between, beyond};
+use crate::game::{Game, Placed, PlacementKind};
+use crate::history::{Frame, History, PlacementLimits, between, beyond};
 use crate::settings::InterpolationMode;
 use hitreg_log::units::{EntityId, Micros};
 
-pub(super) struct Others<'a, G: Game> {
+pub(super) struct OthersDrawer<'a, G: Game> {
     pub(super) rules: &'a G::Rules,
     pub(super) history: &'a History<G::Body>,
     pub(super) mode: InterpolationMode,
-    pub(super) limits: &'a Limits,
+    pub(super) limits: &'a PlacementLimits,
     pub(super) max_extrapolation: Micros,
     pub(super) latency: Micros,
     pub(super) but: EntityId,
 }
 
 /// Places every entity except the client's own at server time `at`, in ascending order of id.
-pub(super) fn draw<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+pub(super) fn draw<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
     match others.mode {
         InterpolationMode::History => others.history.place_all::<G>(others.rules, at, others.but, others.limits, out),
         InterpolationMode::Off => last(others, out),
@@ -29,17 +29,17 @@ pub(super) fn draw<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(E
     }
 }
 
-fn last<G: Game>(others: &Others<'_, G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
     let Some(frame) = others.history.newest() else { return };
-    let held = |(id, body): &(EntityId, G::Body)| (*id, Placed::new(body.clone(), How::Held));
+    let held = |(id, body): &(EntityId, G::Body)| (*id, Placed::new(body.clone(), PlacementKind::Held));
     out.extend(seen(frame, others.but).map(held));
 }
 
 /// Extrapolates the last snapshot to the estimated present of the server: by its age on the client's clock plus the
 /// latency.
-fn extrapolated<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+fn extrapolated<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
     let Some(frame) = others.history.newest() else { return };
-    let limits = Limits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
+    let limits = PlacementLimits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
     let place = |(id, body): &(EntityId, G::Body)| {
         (*id, beyond::<G>(others.rules, frame.server_time, body, at + others.latency, &limits))
     };
@@ -47,7 +47,7 @@ fn extrapolated<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(Enti
 }
 
 /// Interpolates between the last two snapshots only, always moving towards the last.
-fn two_point<G: Game>(others: &Others<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+fn two_point<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
     let Some(newest) = others.history.newest() else { return };
     let before = others.history.before_newest();
     let place = |(id, body): &(EntityId, G::Body)| {

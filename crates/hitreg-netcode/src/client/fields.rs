@@ -1,26 +1,26 @@
 //! The predicted fields of a body, and the comparison of their values with the server's.
 
 use crate::game::{Body, Scope};
-use crate::pipeline::FieldError;
+use crate::pipeline::CellError;
 use crate::settings::PredictionMode;
 
 /// The cells of a body that a client predicts.
-pub(super) struct Predicted {
+pub(super) struct PredictedCells {
     cells: Vec<bool>,
 }
 
-impl Predicted {
-    pub(super) fn new<B: Body>(mode: PredictionMode) -> Predicted {
+impl PredictedCells {
+    pub(super) fn new<B: Body>(mode: PredictionMode) -> PredictedCells {
         let is_predicted = |scope: Scope| match scope {
             Scope::Movement => mode != PredictionMode::Off,
             Scope::Weapons => mode == PredictionMode::Weapons,
             Scope::Status | Scope::ClientOnly => false,
         };
-        Predicted { cells: B::fields().iter().map(|f| is_predicted(f.scope)).collect() }
+        PredictedCells { cells: B::fields().iter().map(|f| is_predicted(f.scope)).collect() }
     }
 
     /// Returns the predicted cells that differ from the server's and that `resumed` does not keep.
-    pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<FieldError> {
+    pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<CellError> {
         let cells = |body: &B| {
             let mut cells = vec![0; B::CELLS];
             body.write(&mut cells);
@@ -29,7 +29,7 @@ impl Predicted {
         let (ours, theirs, kept) = (cells(predicted), cells(authoritative), cells(resumed));
         (0..B::CELLS)
             .filter(|&i| ours[i] != theirs[i] && ours[i] != kept[i] && self.cells[i])
-            .map(|i| FieldError { field: i, predicted: ours[i], authoritative: theirs[i] })
+            .map(|i| CellError { field: i, predicted: ours[i], authoritative: theirs[i] })
             .collect()
     }
 }
@@ -43,7 +43,7 @@ mod tests {
     fn an_error_is_what_is_predicted_is_not_so_and_is_not_kept() {
         let found = |mode, [ours, theirs, kept]: [u32; 3]| {
             let dot = |shots| Dot { shots, ..Dot::default() };
-            Predicted::new::<Dot>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()
+            PredictedCells::new::<Dot>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()
         };
         let weapons = PredictionMode::Weapons;
         assert_eq!(

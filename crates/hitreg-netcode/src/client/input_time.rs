@@ -6,7 +6,7 @@ use crate::game::Body;
 use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::settings::{ClockMode, Settings};
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::Micros;
 
 pub(super) struct InputTime {
@@ -29,9 +29,9 @@ impl InputTime {
     }
 
     pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
-        (self.round_trip, self.last) = Value::<B>::get(from)?;
+        (self.round_trip, self.last) = StateValue::<B>::get(from)?;
         if let Some(options) = self.options {
-            let has_begun = <bool as Value<B>>::get(from)?;
+            let has_begun = <bool as StateValue<B>>::get(from)?;
             self.steering = has_begun.then(|| Steering::restored(options, from)).transpose()?;
         }
         Ok(())

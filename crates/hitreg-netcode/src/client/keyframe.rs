@@ -1,9 +1,9 @@
 //! The keyframe of a client: its whole state between two frames.
 
 use super::{Client, Window};
-use crate::game::{Game, How, Placed};
+use crate::game::{Game, Placed, PlacementKind};
 use crate::settings::InterpolationMode;
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::EntityId;
 
 /// Saves the client. Returns false for a client with adaptive redundancy.
@@ -54,12 +54,12 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> 
 
 pub(super) fn restore<G: Game>(client: &mut Client<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
     from.of_player(client.player);
-    client.history = Value::<G::Body>::get(from)?;
+    client.history = StateValue::<G::Body>::get(from)?;
     client.history.frames().clone().iter().for_each(|frame| client.note_met(frame));
-    (client.newest, client.acked, client.packets) = Value::<G::Body>::get(from)?;
-    client.drawn_at = Value::<G::Body>::get(from)?;
-    let met: Vec<(EntityId, G::Body)> = Value::<G::Body>::get(from)?;
-    client.drawn = met.into_iter().map(|(id, body)| (id, Placed::new(body, How::Held))).collect();
+    (client.newest, client.acked, client.packets) = StateValue::<G::Body>::get(from)?;
+    client.drawn_at = StateValue::<G::Body>::get(from)?;
+    let met: Vec<(EntityId, G::Body)> = StateValue::<G::Body>::get(from)?;
+    client.drawn = met.into_iter().map(|(id, body)| (id, Placed::new(body, PlacementKind::Held))).collect();
     client.clock.restore(from)?;
     client.smoothing.restore(from)?;
     client.chase.restore(from)?;

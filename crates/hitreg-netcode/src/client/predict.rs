@@ -12,14 +12,14 @@ mod keyframe;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::CommandOutput;
-use super::cause::{Found, Looked};
-use super::context::Context;
-use super::fields::Predicted;
-use crate::game::{Acked, Body, Effect, Game, Grade, LostInput, Sink, Touch, shown_by_either};
+use super::PredictedOutput;
+use super::cause::{CauseCounts, MissExplanation};
+use super::context::PredictionContext;
+use super::fields::PredictedCells;
+use crate::game::{AckedPrediction, Body, Effect, Game, Grade, LostInput, Sink, Touch, shown_by_either};
 use crate::history::Frame;
 use crate::packet::Snapshot;
-use crate::pipeline::{Comparison, Correction, Reconciled};
+use crate::pipeline::{Comparison, Correction, ReconcileOutcome};
 use crate::settings::{Among, OnLost, PredictionMode, Settings};
 use hitreg_log::units::{CommandSeq, EntityId, Micros};
 use hitreg_log::usercmd::Usercmd;
@@ -30,17 +30,17 @@ pub(super) struct Window<G: Game> {
     /// The most time that is predicted.
     push: Micros,
     /// The predicted cells.
-    fields: Predicted,
+    fields: PredictedCells,
     among: Among,
     lost_input: LostInput,
     base: Option<G::Body>,
     /// The snapshot of the base.
     base_frame: Option<Arc<Frame<G::Body>>>,
-    looked: Looked,
+    looked: CauseCounts,
     /// The last usercmd before the base, for hypotheses about replacements of lost usercmds.
     base_command: Option<Usercmd>,
     /// Sorted by number, without gaps.
-    entries: VecDeque<Entry<G::Body>>,
+    entries: VecDeque<PredictedUsercmd<G::Body>>,
     last_seq: CommandSeq,
     /// The number of entries whose body is up to date.
     valid: usize,
@@ -52,7 +52,7 @@ pub(super) struct Window<G: Game> {
     recent: VecDeque<(Usercmd, Micros)>,
 }
 
-struct Entry<B> {
+struct PredictedUsercmd<B> {
     command: Usercmd,
     after: Option<B>,
     touches: Vec<Touch>,
@@ -68,7 +68,7 @@ impl<G: Game> Window<G> {
         Window {
             mode: settings.prediction.mode,
             push: Micros::from_ms(-settings.prediction.push_latency_ms),
-            fields: Predicted::new::<G::Body>(settings.prediction.mode),
+            fields: PredictedCells::new::<G::Body>(settings.prediction.mode),
             among: settings.prediction.among,
             lost_input: LostInput {
                 backups: (settings.client.redundancy - 1).max(0) as usize,
@@ -76,7 +76,7 @@ impl<G: Game> Window<G> {
             },
             base: None,
             base_frame: None,
-            looked: Looked::default(),
+            looked: CauseCounts::default(),
             base_command: None,
             entries: VecDeque::new(),
             last_seq: CommandSeq(0),
@@ -103,7 +103,7 @@ impl<G: Game> Window<G> {
             self.recent.pop_front();
         }
         self.recent.push_back((command, now));
-        self.entries.push_back(Entry { command, after: None, touches: Vec::new(), effects: Vec::new() });
+        self.entries.push_back(PredictedUsercmd { command, after: None, touches: Vec::new(), effects: Vec::new() });
         if self.entries.len() > REMEMBERED {
             // The server has been silent for long. The oldest usercmd is dropped, and reconciliation continues from the
             // server's next snapshot.
@@ -134,7 +134,7 @@ impl<G: Game> Window<G> {
 
     /// Runs the usercmds that have not run yet, within the limit of prediction. Returns how many usercmds ran,
     /// including the ones that the last reconciliation ran again.
-    pub(super) fn advance(&mut self, context: &Context<'_, G>, out: &mut CommandOutput<G::Fire>) -> u32 {
+    pub(super) fn advance(&mut self, context: &PredictionContext<'_, G>, out: &mut PredictedOutput<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
         again + self.run_window(context, self.entries.len(), self.push, out)
     }
@@ -143,10 +143,10 @@ impl<G: Game> Window<G> {
     /// total.
     fn run_window(
         &mut self,
-        context: &Context<'_, G>,
+        context: &PredictionContext<'_, G>,
         until: usize,
         push: Micros,
-        out: &mut CommandOutput<G::Fire>,
+        out: &mut PredictedOutput<G::Fire>,
     ) -> u32 {
         let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
@@ -166,7 +166,7 @@ impl<G: Game> Window<G> {
             let first = entry.command.seq > self.first_runs;
             out.touches.clear();
             let seq = entry.command.seq;
-            let mut sink = Running { first, with_effects, seq, fires: 0, effects: Vec::new(), out };
+            let mut sink = PredictionSink { first, with_effects, seq, fires: 0, effects: Vec::new(), out };
             let after = context.run(before, &entry.command, &mut sink);
             let effects = sink.effects;
             self.first_runs = self.first_runs.max(seq);
@@ -190,11 +190,11 @@ impl<G: Game> Window<G> {
     /// Usercmds that run again run among the bodies in `met`.
     pub(super) fn reconcile(
         &mut self,
-        context: &Context<'_, G>,
+        context: &PredictionContext<'_, G>,
         met: &[(EntityId, G::Body)],
         snapshot: &Snapshot<G::Body>,
         authoritative: &G::Body,
-    ) -> Reconciled {
+    ) -> ReconcileOutcome {
         let acked = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
         let played = match acked.checked_sub(1) {
             Some(last) => self.entries[last].after.clone(),
@@ -209,11 +209,11 @@ impl<G: Game> Window<G> {
             Among::AckingPacket | Among::Known => None,
         };
         let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
-        let TakenOut { commands, touches, effects } = self.take_acked(acked);
+        let RetiredUsercmds { commands, touches, effects } = self.take_acked(acked);
         let last_command = self.base_command;
         self.base_command = commands.last().copied().or(last_command);
         let from = self.base.take();
-        let acked = Acked {
+        let acked = AckedPrediction {
             scene: context.scene(),
             before,
             extras: snapshot.extras(),
@@ -227,11 +227,11 @@ impl<G: Game> Window<G> {
         };
         let next = G::resume(context.rules, &acked);
         self.base = Some(next.clone());
-        let again = Context { entities: met, ..*context };
+        let again = PredictionContext { entities: met, ..*context };
         let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(&again) };
         let was_predicted = ran.is_some() || played.is_some();
         let Some(grade) = G::grade(predicted, authoritative).filter(|_| was_predicted) else {
-            return Reconciled { comparison: None, correction: None, round_trip: None };
+            return ReconcileOutcome { comparison: None, correction: None, round_trip: None };
         };
         let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| G::grade(played, authoritative));
         let comparison = checks.then(|| Comparison {
@@ -249,14 +249,15 @@ impl<G: Game> Window<G> {
         let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
         let mut cut = std::mem::take(&mut self.cut);
         let correction = (!errors.is_empty()).then(|| {
-            let Found { cause, evidence, effects: heard } = self.looked.explain(context, &self.fields, &acked);
+            let MissExplanation { cause, evidence, effects: heard } =
+                self.looked.explain(context, &self.fields, &acked);
             let is_gone = |(seq, effect): &(CommandSeq, Effect)| {
                 heard.as_ref().is_some_and(|heard| !heard.iter().any(|(of, had)| of == seq && had.kind == effect.kind))
             };
             cut.extend(effects.into_iter().filter(is_gone));
             Correction { command: snapshot.ack, errors, reran, cause, evidence, cut }
         });
-        Reconciled { comparison, correction, round_trip: None }
+        ReconcileOutcome { comparison, correction, round_trip: None }
     }
 
     /// Runs the first `count` usercmds again as the server ran them, after it had moved the other bodies. They start
@@ -264,13 +265,13 @@ impl<G: Game> Window<G> {
     /// before. Returns the resulting body.
     fn run_as_the_server(
         &mut self,
-        context: &Context<'_, G>,
+        context: &PredictionContext<'_, G>,
         before: &[(EntityId, G::Body)],
         count: usize,
     ) -> Option<G::Body> {
         let base = self.base.take()?;
         let entities = shown_by_either(before, context.entities);
-        let context = Context { entities: &entities, ..*context };
+        let context = PredictionContext { entities: &entities, ..*context };
         let carried = G::carry(context.rules, &context.scene(), before, &base);
         self.base = Some(carried);
         let valid = self.valid;
@@ -282,20 +283,20 @@ impl<G: Game> Window<G> {
     }
 
     /// Removes the first `count` usercmds from the window. Returns them with the touches and effects of their run.
-    fn take_acked(&mut self, count: usize) -> TakenOut {
+    fn take_acked(&mut self, count: usize) -> RetiredUsercmds {
         self.valid = self.valid.saturating_sub(count);
         let (mut touches, mut effects) = (Vec::new(), Vec::new());
-        let command = |mut entry: Entry<G::Body>| {
+        let command = |mut entry: PredictedUsercmd<G::Body>| {
             touches.append(&mut entry.touches);
             effects.extend(entry.effects.into_iter().map(|effect| (entry.command.seq, effect)));
             entry.command
         };
-        TakenOut { commands: self.entries.drain(..count).map(command).collect(), touches, effects }
+        RetiredUsercmds { commands: self.entries.drain(..count).map(command).collect(), touches, effects }
     }
 
     /// Runs all usercmds again that have run before, and returns their number. New usercmds wait for their frame, which
     /// plays their effects.
-    fn run_again(&mut self, context: &Context<'_, G>) -> u32 {
+    fn run_again(&mut self, context: &PredictionContext<'_, G>) -> u32 {
         let first_runs = self.first_runs;
         let count = self.entries.iter().take_while(|e| e.command.seq <= first_runs).count();
         let ran = self.run_from_base(context, count, self.push);
@@ -304,37 +305,37 @@ impl<G: Game> Window<G> {
     }
 
     /// Runs the first `count` usercmds again from the base and discards their output.
-    fn run_from_base(&mut self, context: &Context<'_, G>, count: usize, push: Micros) -> u32 {
+    fn run_from_base(&mut self, context: &PredictionContext<'_, G>, count: usize, push: Micros) -> u32 {
         self.valid = 0;
-        let mut unused = CommandOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        let mut unused = PredictedOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         self.run_window(context, count, push, &mut unused)
     }
 }
 
 /// Usercmds that the server has acked.
-struct TakenOut {
+struct RetiredUsercmds {
     commands: Vec<Usercmd>,
     touches: Vec<Touch>,
     effects: Vec<(CommandSeq, Effect)>,
 }
 
-impl<B> Entry<B> {
+impl<B> PredictedUsercmd<B> {
     fn time(&self) -> Micros {
         Micros::from_ms(i64::from(self.command.input.msec))
     }
 }
 
 /// A sink that passes shots on only in a usercmd's first run, and collects effects.
-struct Running<'a, F> {
+struct PredictionSink<'a, F> {
     first: bool,
     with_effects: bool,
     seq: CommandSeq,
     fires: u8,
     effects: Vec<Effect>,
-    out: &'a mut CommandOutput<F>,
+    out: &'a mut PredictedOutput<F>,
 }
 
-impl<F> Sink<F> for Running<'_, F> {
+impl<F> Sink<F> for PredictionSink<'_, F> {
     fn effect(&mut self, effect: Effect) {
         if self.with_effects {
             self.effects.push(effect);

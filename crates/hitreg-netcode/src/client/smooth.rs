@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use crate::game::{Body, Category, Placed};
 use crate::settings::Settings;
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::{EntityId, Micros};
 
 pub(super) struct Smoothing {
@@ -25,7 +25,7 @@ impl Smoothing {
     }
 
     pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
-        (self.error, self.since) = Value::<B>::get(from)?;
+        (self.error, self.since) = StateValue::<B>::get(from)?;
         Ok(())
     }
 
@@ -59,24 +59,24 @@ impl Smoothing {
 }
 
 /// The smoothing of Simulated entities towards their place in updates.
-pub(super) struct Easing {
+pub(super) struct EasedEntities {
     fade_ms: i64,
     max_units: i64,
-    eased: BTreeMap<EntityId, Eased>,
+    eased: BTreeMap<EntityId, EasedEntity>,
 }
 
 /// One entity.
-struct Eased {
+struct EasedEntity {
     /// The server time of the update that it was last drawn by, and its teleport count.
     told: (Micros, u32),
     smoothing: Smoothing,
 }
 
-impl Easing {
+impl EasedEntities {
     pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
-        let Easing { fade_ms: _, max_units: _, eased } = self;
+        let EasedEntities { fade_ms: _, max_units: _, eased } = self;
         to.number(eased.len() as u64);
-        for (id, Eased { told, smoothing }) in eased {
+        for (id, EasedEntity { told, smoothing }) in eased {
             (*id, *told).put(to);
             smoothing.save(to);
         }
@@ -84,18 +84,18 @@ impl Easing {
 
     pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
         self.eased.clear();
-        for _ in 0..from.count(size_of::<Eased>())? {
-            let (id, told) = Value::<B>::get(from)?;
+        for _ in 0..from.count(size_of::<EasedEntity>())? {
+            let (id, told) = StateValue::<B>::get(from)?;
             let mut smoothing = Smoothing::over(self.fade_ms, self.max_units);
             smoothing.restore(from)?;
-            self.eased.insert(id, Eased { told, smoothing });
+            self.eased.insert(id, EasedEntity { told, smoothing });
         }
         Ok(())
     }
 
-    pub(super) fn new(settings: &Settings) -> Easing {
+    pub(super) fn new(settings: &Settings) -> EasedEntities {
         let (fade_ms, max_units) = (settings.interpolation.ease_ms, settings.prediction.smooth_max_units);
-        Easing { fade_ms, max_units, eased: BTreeMap::new() }
+        EasedEntities { fade_ms, max_units, eased: BTreeMap::new() }
     }
 
     /// Moves Simulated entities to where they are drawn at local time `now`. `told` is the server time of the update.
@@ -115,7 +115,7 @@ impl Easing {
         for (id, placed) in drawn.iter_mut().filter(|(_, placed)| is_simulated(placed)) {
             let meant = placed.body.origin();
             let of = placed.body.teleports();
-            let new = Eased { told: (told, of), smoothing: Smoothing::over(self.fade_ms, self.max_units) };
+            let new = EasedEntity { told: (told, of), smoothing: Smoothing::over(self.fade_ms, self.max_units) };
             let eased = self.eased.entry(*id).or_insert(new);
             if eased.told.1 != of {
                 eased.smoothing.handle_correction(now, Vec3::ZERO, true);
@@ -133,7 +133,7 @@ impl Easing {
 mod tests {
     use super::*;
     use crate::client::dot::Dot;
-    use crate::game::{How, Rendering};
+    use crate::game::{PlacementKind, Rendering};
 
     #[test]
     fn an_error_fades_and_a_teleport_does_not() {
@@ -150,11 +150,12 @@ mod tests {
     #[test]
     fn what_is_gone_for_a_frame_is_eased_no_longer() {
         let shown_after = |gone: bool| {
-            let mut easing = Easing { fade_ms: 100, max_units: 64, eased: BTreeMap::new() };
+            let mut easing = EasedEntities { fade_ms: 100, max_units: 64, eased: BTreeMap::new() };
             let mut drawn_at = |at_ms, told_ms, ids: &[u16]| {
                 let by = Some(Rendering { category: Category::Simulated, at: Micros::ZERO });
-                let placed =
-                    |id: &u16| (EntityId(*id), Placed { by, ..Placed::new(Dot::default(), How::Extrapolated) });
+                let placed = |id: &u16| {
+                    (EntityId(*id), Placed { by, ..Placed::new(Dot::default(), PlacementKind::Extrapolated) })
+                };
                 let mut drawn: Vec<_> = ids.iter().map(placed).collect();
                 // By the update before, each entity would be 10 units away.
                 easing.ease(Micros::from_ms(at_ms), Micros::from_ms(told_ms), &mut drawn, |_| Some(Vec3::X * 10.0));

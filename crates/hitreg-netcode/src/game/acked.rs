@@ -67,7 +67,7 @@ pub struct LostInput {
 
 /// A prediction whose usercmds were acked, with the server's result and everything that may explain the difference.
 #[derive(Debug)]
-pub struct Acked<'a, B> {
+pub struct AckedPrediction<'a, B> {
     /// The scene in which the usercmds ran, from the snapshot that brought the ack.
     pub scene: Scene<'a, B>,
     /// The bodies of the snapshot before; the prediction starts from its ack. Empty for the first snapshot.
@@ -90,7 +90,7 @@ pub struct Acked<'a, B> {
     pub touches: &'a [Touch],
 }
 
-impl<B: Clone> Acked<'_, B> {
+impl<B: Clone> AckedPrediction<'_, B> {
     /// The bodies that were around when the server ran the usercmds. They come from the snapshot that acks the
     /// usercmds; a body missing there comes from the snapshot before.
     pub fn surroundings(&self) -> Vec<(EntityId, B)> {

@@ -3,7 +3,7 @@
 
 use glam::Vec3;
 
-use super::{Field, Role};
+use super::{CellRole, Field};
 
 /// The error for cells that are no valid state of the game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,8 +31,8 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     fn read(cells: &[u32]) -> Result<Self, BadCells>;
     /// What a field means to the clients that receive it: its place in the live protocol, and its priority. Server and
     /// client must use the same roles, so roles are part of the game's version.
-    fn role(field: &Field) -> Role {
-        Role::by_default(field)
+    fn role(field: &Field) -> CellRole {
+        CellRole::by_default(field)
     }
     /// The engine's own id of the entity, unique among entities. 0 if the game has no ids or the body belongs to no
     /// entity.
@@ -134,7 +134,7 @@ macro_rules! hitreg_body {
             }
 
             $(
-                fn role(field: &$crate::game::Field) -> $crate::game::Role {
+                fn role(field: &$crate::game::Field) -> $crate::game::CellRole {
                     $role(field)
                 }
             )?

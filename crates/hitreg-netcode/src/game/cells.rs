@@ -6,14 +6,14 @@ use glam::{EulerRot, Quat, Vec2, Vec3, Vec4};
 use super::{CellKind, Field, Meaning, Scope};
 
 /// A declaration's `as` clause: a meaning, and a unit if it is not the usual one.
-pub type Said = Option<(Meaning, Option<&'static str>)>;
+pub type CellMeaning = Option<(Meaning, Option<&'static str>)>;
 
 /// A type that is stored in one or more cells.
 pub trait Cells: Sized {
     /// The number of cells.
     const COUNT: usize;
     /// Describes the cells as parts of a field called `name`. `said` overrides the type's own meaning.
-    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field>;
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field>;
     /// Writes exactly [`Cells::COUNT`] words.
     fn put(&self, cells: &mut [u32]);
     /// Reads exactly [`Cells::COUNT`] words; `Err` holds the invalid word.
@@ -24,7 +24,7 @@ pub trait Cells: Sized {
 }
 
 /// Describes one cell. Its meaning is `usual`, unless `said` overrides it.
-pub fn cell(name: &str, kind: CellKind, scope: Scope, said: Said, usual: Meaning) -> Field {
+pub fn cell(name: &str, kind: CellKind, scope: Scope, said: CellMeaning, usual: Meaning) -> Field {
     let (meaning, unit) = said.unwrap_or((usual, None));
     let field = Field::new(name, kind, scope).meaning(meaning);
     match unit {
@@ -37,7 +37,7 @@ macro_rules! one_cell {
     ($type:ty, $kind:ident, $meaning:ident, |$v:ident| $put:expr, |$w:ident| $get:expr) => {
         impl Cells for $type {
             const COUNT: usize = 1;
-            fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
                 vec![cell(name, CellKind::$kind, scope, said, Meaning::$meaning)]
             }
             fn put(&self, cells: &mut [u32]) {
@@ -70,7 +70,7 @@ macro_rules! two_cells {
         /// Two cells, `.lo` and `.hi`.
         impl Cells for $type {
             const COUNT: usize = 2;
-            fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
                 let half = |part| cell(&format!("{name}.{part}"), CellKind::U32, scope, said, Meaning::Plain);
                 ["lo", "hi"].map(half).to_vec()
             }
@@ -95,7 +95,7 @@ macro_rules! floats {
     ($type:ident: $($part:ident)+) => {
         impl Cells for $type {
             const COUNT: usize = [$(stringify!($part)),+].len();
-            fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
                 let part = |part| cell(&format!("{name}.{part}"), CellKind::F32, scope, said, Meaning::Plain);
                 [$(stringify!($part)),+].map(part).to_vec()
             }
@@ -121,7 +121,7 @@ floats!(Quat: x y z w);
 /// The cells of the elements, named `name.0`, `name.1` and so on.
 impl<T: Cells, const N: usize> Cells for [T; N] {
     const COUNT: usize = N * T::COUNT;
-    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
         (0..N).flat_map(|place| T::fields(&format!("{name}.{place}"), scope, said)).collect()
     }
     fn put(&self, cells: &mut [u32]) {
@@ -140,7 +140,7 @@ impl<T: Cells, const N: usize> Cells for [T; N] {
 /// cells are 0 if the value is absent.
 impl<T: Cells> Cells for Option<T> {
     const COUNT: usize = 1 + T::COUNT;
-    fn fields(name: &str, scope: Scope, said: Said) -> Vec<Field> {
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
         let mut fields = bool::fields(name, scope, None);
         let values = T::fields(name, scope, said);
         // A value whose cell has the flag's name gets the name `NAME.is`.
@@ -261,7 +261,7 @@ macro_rules! hitreg_cells {
             fn fields(
                 name: &str,
                 scope: $crate::game::Scope,
-                said: $crate::game::Said,
+                said: $crate::game::CellMeaning,
             ) -> Vec<$crate::game::Field> {
                 let mut fields = Vec::with_capacity(Self::COUNT);
                 $(
@@ -305,7 +305,7 @@ macro_rules! hitreg_cells {
             fn fields(
                 name: &str,
                 scope: $crate::game::Scope,
-                said: $crate::game::Said,
+                said: $crate::game::CellMeaning,
             ) -> Vec<$crate::game::Field> {
                 let kind = $crate::game::CellKind::U32;
                 vec![$crate::game::cell(name, kind, scope, said, $crate::game::Meaning::Name)]

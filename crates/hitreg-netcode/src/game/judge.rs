@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{BadCells, Reason, Simulate, Verdict, WorldSink};
+use super::{BadCells, Reason, ShotVerdict, Simulate, WorldSink};
 use hitreg_log::record::Session;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Usercmd;
@@ -10,8 +10,8 @@ use hitreg_log::usercmd::Usercmd;
 /// Judges shots and applies their effects. A game without shots uses the defaults.
 pub trait Judge: Simulate {
     /// Judges a shot against `targets`: the other entities as the shooter saw them, or at their present places.
-    fn judge(_rules: &Self::Rules, _fire: &Self::Fire, _targets: &[(EntityId, Self::Body)]) -> Verdict {
-        Verdict::miss(Reason::Missed)
+    fn judge(_rules: &Self::Rules, _fire: &Self::Fire, _targets: &[(EntityId, Self::Body)]) -> ShotVerdict {
+        ShotVerdict::miss(Reason::Missed)
     }
 
     /// Whether any part of a body is visible from a place; the walls of the map may hide it. `None` if the game does
@@ -38,7 +38,7 @@ pub trait Judge: Simulate {
         _shooter: PlayerId,
         _command: &Usercmd,
         _fire: &Self::Fire,
-        _verdict: &Verdict,
+        _verdict: &ShotVerdict,
         _out: &mut impl WorldSink,
     ) {
     }
@@ -89,16 +89,16 @@ pub struct ShotAgain {
     /// The name of the weapon.
     pub weapon: &'static str,
     /// The result: from judging it here, or, if no shot is known, as the server reported it.
-    pub verdict: Verdict,
+    pub verdict: ShotVerdict,
     /// The hit that the server reported.
-    pub given: Option<Given>,
+    pub given: Option<RecordedHit>,
     /// How the shot was judged here; `None` if no shot is known.
     pub judged: Option<JudgedAgain>,
 }
 
 /// A hit as the server reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct RecordedHit {
     /// The target, if it was recorded.
     pub target: Option<EntityId>,
     /// Damage to the target's health in points, if it was recorded.

@@ -9,21 +9,21 @@ pub struct Placed<B> {
     /// The body.
     pub body: B,
     /// How its place was found.
-    pub how: How,
+    pub how: PlacementKind,
     /// The category by which it was drawn; `None` in every `interpolation.mode` but `category`.
     pub by: Option<Rendering>,
 }
 
 impl<B> Placed<B> {
     /// A body without a category.
-    pub fn new(body: B, how: How) -> Placed<B> {
+    pub fn new(body: B, how: PlacementKind) -> Placed<B> {
         Placed { body, how, by: None }
     }
 }
 
 /// How a body's place was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum How {
+pub enum PlacementKind {
     /// Interpolated between two known states.
     Interpolated,
     /// Extrapolated from the last known state.
@@ -34,7 +34,7 @@ pub enum How {
     Teleported,
 }
 
-named!(How {
+named!(PlacementKind {
     Interpolated = "interpolated",
     Extrapolated = "extrapolated",
     Held = "held",

@@ -1,7 +1,7 @@
 //! What a game adds to prediction beyond running usercmds: how to compare, what to keep, and why a prediction was
 //! wrong.
 
-use super::{Acked, BadCells, Body as _, Cause, Evidence, Grade, Scene, Simulate, SnapshotExtras};
+use super::{AckedPrediction, BadCells, Body as _, Cause, Evidence, Grade, Scene, Simulate, SnapshotExtras};
 use hitreg_log::units::EntityId;
 
 /// How a client reconciles the prediction of its own body. Every item has a default. By default, prediction resumes
@@ -29,7 +29,7 @@ pub trait Reconcile: Simulate {
     /// Returns the body to predict from after an ack: the server's body with the fields that only the client knows. A
     /// game whose recorded states are rounded keeps the predicted values that the rounding hides. For the first state
     /// that a client has, `predicted` is that state.
-    fn resume(_rules: &Self::Rules, acked: &Acked<'_, Self::Body>) -> Self::Body {
+    fn resume(_rules: &Self::Rules, acked: &AckedPrediction<'_, Self::Body>) -> Self::Body {
         let mut body = acked.authoritative.clone();
         body.adopt_client_only(acked.predicted);
         body
@@ -52,7 +52,7 @@ pub trait Reconcile: Simulate {
     }
 
     /// Explains a wrong prediction, if the game knows more than the pipeline can find out.
-    fn explain(_rules: &Self::Rules, _miss: &Acked<'_, Self::Body>) -> Option<(Cause, Evidence)> {
+    fn explain(_rules: &Self::Rules, _miss: &AckedPrediction<'_, Self::Body>) -> Option<(Cause, Evidence)> {
         None
     }
 

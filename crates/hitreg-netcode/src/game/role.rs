@@ -4,7 +4,7 @@ use super::{Field, Meaning, Scope};
 
 /// What a cell means to the clients that receive it. The protocol's bits are in order of importance; 7 is the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum CellRole {
     /// Bit 7: the entity's controller, or an AI's decision.
     Controller,
     /// Bit 6: an event of the game (teleport, death, respawn).
@@ -28,30 +28,30 @@ pub enum Role {
     Head,
 }
 
-impl Role {
+impl CellRole {
     /// Derives a field's role from its meaning, and from its scope if the meaning is not enough.
-    pub fn by_default(field: &Field) -> Role {
+    pub fn by_default(field: &Field) -> CellRole {
         match (field.meaning, field.scope) {
-            (Meaning::Angle, _) => Role::Orientation,
-            (Meaning::Position | Meaning::Velocity | Meaning::Direction, _) => Role::Movement,
-            (Meaning::Flag, Scope::Movement) => Role::Style,
-            (Meaning::Flag | Meaning::Counter, _) => Role::Event,
-            (Meaning::Name | Meaning::Time | Meaning::Plain, Scope::Movement) => Role::Movement,
-            (Meaning::Name | Meaning::Time | Meaning::Plain, _) => Role::Value,
+            (Meaning::Angle, _) => CellRole::Orientation,
+            (Meaning::Position | Meaning::Velocity | Meaning::Direction, _) => CellRole::Movement,
+            (Meaning::Flag, Scope::Movement) => CellRole::Style,
+            (Meaning::Flag | Meaning::Counter, _) => CellRole::Event,
+            (Meaning::Name | Meaning::Time | Meaning::Plain, Scope::Movement) => CellRole::Movement,
+            (Meaning::Name | Meaning::Time | Meaning::Plain, _) => CellRole::Value,
         }
     }
 
     /// The bit in the update bitfield, from 7 (most important) to 0.
     pub fn bit(self) -> usize {
         match self {
-            Role::Controller => 7,
-            Role::Event => 6,
-            Role::Value => 5,
-            Role::Action => 4,
-            Role::Movement => 3,
-            Role::SubAction => 2,
-            Role::Style | Role::Ground | Role::Orientation => 1,
-            Role::Head => 0,
+            CellRole::Controller => 7,
+            CellRole::Event => 6,
+            CellRole::Value => 5,
+            CellRole::Action => 4,
+            CellRole::Movement => 3,
+            CellRole::SubAction => 2,
+            CellRole::Style | CellRole::Ground | CellRole::Orientation => 1,
+            CellRole::Head => 0,
         }
     }
 }

@@ -145,14 +145,14 @@ pub trait EntityWorld: Send + 'static {
 #[derive(Debug)]
 pub struct Roster<W: EntityWorld> {
     world: W,
-    names: Names,
+    names: EntityNumbers,
     /// A cache of the present entities; each change empties it.
     seen: OnceCell<Vec<(EntityId, W::Body)>>,
 }
 
 /// The mapping between entities and their numbers.
 #[derive(Debug)]
-pub struct Names {
+pub struct EntityNumbers {
     players: u16,
     of: BTreeMap<u64, EntityId>,
     /// Numbers of removed entities, each with the tick at which it becomes free, in ascending order of that tick.
@@ -168,7 +168,7 @@ impl<W: EntityWorld> Roster<W> {
     /// # Panics
     /// Under the conditions of [`Roster::tick`].
     pub fn new(world: W, players: u16) -> Roster<W> {
-        let names = Names { players, of: BTreeMap::new(), resting: VecDeque::new(), unused: players, tick: 0 };
+        let names = EntityNumbers { players, of: BTreeMap::new(), resting: VecDeque::new(), unused: players, tick: 0 };
         let mut roster = Roster { world, names, seen: OnceCell::new() };
         roster.tick(|_, _| ());
         roster
@@ -180,7 +180,7 @@ impl<W: EntityWorld> Roster<W> {
     }
 
     /// The entities' numbers.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &EntityNumbers {
         &self.names
     }
 
@@ -191,7 +191,7 @@ impl<W: EntityWorld> Roster<W> {
     }
 
     /// Changes the world within a tick, for usercmds and shots.
-    pub fn change<R>(&mut self, change: impl FnOnce(&mut W, &Names) -> R) -> R {
+    pub fn change<R>(&mut self, change: impl FnOnce(&mut W, &EntityNumbers) -> R) -> R {
         self.seen.take();
         change(&mut self.world, &self.names)
     }
@@ -202,7 +202,7 @@ impl<W: EntityWorld> Roster<W> {
     /// # Panics
     /// When the world cannot be numbered: an id of 0, one id twice, two avatars of one player, an unknown player, or
     /// 61,440 entities.
-    pub fn tick<R>(&mut self, step: impl FnOnce(&mut W, &Names) -> R) -> R {
+    pub fn tick<R>(&mut self, step: impl FnOnce(&mut W, &EntityNumbers) -> R) -> R {
         let result = step(&mut self.world, &self.names);
         let shown = shown(&self.world);
         self.names.settle(&shown);
@@ -214,7 +214,7 @@ impl<W: EntityWorld> Roster<W> {
     /// state.
     pub fn save(&self, words: &mut Vec<u32>) {
         let entities = self.entities();
-        let Names { players, resting, unused, tick, .. } = &self.names;
+        let EntityNumbers { players, resting, unused, tick, .. } = &self.names;
         words.extend([u32::from(*players), u32::from(*unused), resting.len() as u32, entities.len() as u32]);
         for (free_at, number) in resting {
             words.extend([free_at.saturating_sub(*tick), u32::from(number.0)]);
@@ -246,7 +246,7 @@ impl<W: EntityWorld> Roster<W> {
         let width = 1 + W::Body::CELLS;
         let (entities, hidden) = rest.split_at_checked(width * entities as usize).ok_or_else(short)?;
         let players = number(players)?;
-        let mut names = Names {
+        let mut names = EntityNumbers {
             players,
             of: BTreeMap::new(),
             resting: resting
@@ -268,7 +268,7 @@ impl<W: EntityWorld> Roster<W> {
     }
 }
 
-impl Names {
+impl EntityNumbers {
     /// The number of an entity; `None` before the end of the tick that created it.
     pub fn entity(&self, id: u64) -> Option<EntityId> {
         self.of.get(&id).copied()

@@ -5,7 +5,7 @@ use hitreg_log::units::EntityId;
 
 /// The result of one shot.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct ShotVerdict {
     /// Why the shot did or did not hurt any target.
     pub reason: Reason,
     /// The wounds in ascending order of target; empty for a miss.
@@ -25,10 +25,10 @@ pub struct Wound {
     pub pellets: u8,
 }
 
-impl Verdict {
+impl ShotVerdict {
     /// The verdict for a shot without wounds.
-    pub fn miss(reason: Reason) -> Verdict {
-        Verdict { reason, wounds: Vec::new() }
+    pub fn miss(reason: Reason) -> ShotVerdict {
+        ShotVerdict { reason, wounds: Vec::new() }
     }
 
     /// The wound that counts as the shot's result: the one with the most damage. Among equals, the lowest target wins.

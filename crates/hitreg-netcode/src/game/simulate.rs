@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{BadCells, Body, Verdict, Wall};
+use super::{BadCells, Body, ShotVerdict, Wall};
 use hitreg_log::record::{Class, ClassId, Effect};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
@@ -173,7 +173,7 @@ pub trait WorldSink {
     /// A sound or visual effect.
     fn effect(&mut self, effect: Effect);
     /// A projectile that hit something: the shot it came from, and the verdict.
-    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict);
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: ShotVerdict);
 }
 
 /// What a body met while a usercmd ran.

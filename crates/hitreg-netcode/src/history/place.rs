@@ -1,23 +1,23 @@
 //! The placement of one body for drawing or judging, from its states before and after a time.
 
-use crate::game::{Body, Game, How, Placed};
+use crate::game::{Body, Game, Placed, PlacementKind};
 use crate::settings::{OnMissing, Settings};
 use hitreg_log::units::Micros;
 
 /// The limits of placing bodies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct PlacementLimits {
     /// A body that moves farther than this between two states counts as teleported, in units.
     pub teleport_distance_units: f32,
     /// The longest extrapolation beyond the last known state; `None` holds the body at that state.
     pub extrapolate_max: Option<Micros>,
 }
 
-impl Limits {
+impl PlacementLimits {
     /// Returns the limits from the settings.
-    pub fn of(settings: &Settings) -> Limits {
+    pub fn of(settings: &Settings) -> PlacementLimits {
         let max = Micros::from_ms(settings.extrapolation_max_ms);
-        Limits {
+        PlacementLimits {
             teleport_distance_units: settings.teleport_distance_units as f32,
             extrapolate_max: (settings.interpolation.on_missing == OnMissing::Extrapolate).then_some(max),
         }
@@ -31,16 +31,16 @@ pub(crate) fn between<G: Game>(
     before: Option<(Micros, &G::Body)>,
     (after_at, after): (Micros, &G::Body),
     at: Micros,
-    limits: &Limits,
+    limits: &PlacementLimits,
 ) -> Placed<G::Body> {
     let Some((before_at, before)) = before else {
-        return Placed::new(after.clone(), How::Teleported);
+        return Placed::new(after.clone(), PlacementKind::Teleported);
     };
     if is_teleport(before, after, limits) {
-        return Placed::new(after.clone(), How::Teleported);
+        return Placed::new(after.clone(), PlacementKind::Teleported);
     }
     let fraction = (at - before_at).0 as f32 / (after_at - before_at).0 as f32;
-    Placed::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), How::Interpolated)
+    Placed::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), PlacementKind::Interpolated)
 }
 
 /// Places a body after its last known state.
@@ -49,20 +49,20 @@ pub(crate) fn beyond<G: Game>(
     last_at: Micros,
     last: &G::Body,
     at: Micros,
-    limits: &Limits,
+    limits: &PlacementLimits,
 ) -> Placed<G::Body> {
     match limits.extrapolate_max {
         Some(max) if at > last_at => {
             let body = G::extrapolate(rules, last, (at - last_at).min(max));
-            Placed::new(body, How::Extrapolated)
+            Placed::new(body, PlacementKind::Extrapolated)
         }
-        Some(_) | None => Placed::new(last.clone(), How::Held),
+        Some(_) | None => Placed::new(last.clone(), PlacementKind::Held),
     }
 }
 
 /// Returns whether a body was teleported between two states: its teleport count changed, or it moved too far.
 #[inline]
-pub(crate) fn is_teleport<B: Body>(before: &B, after: &B, limits: &Limits) -> bool {
+pub(crate) fn is_teleport<B: Body>(before: &B, after: &B, limits: &PlacementLimits) -> bool {
     before.teleports() != after.teleports()
         || before.origin().distance_squared(after.origin()) > limits.teleport_distance_units.powi(2)
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::numbers::Numbers;
-use super::times::Times;
-use super::{Packets, PlayerFigures};
+use super::numbers::NumberSet;
+use super::times::TimeCounts;
+use super::{PacketCounts, PlayerFigures};
 use hitreg_log::record::OutlineOfPlayer;
 use hitreg_log::stats::Delivery;
 use hitreg_log::units::Micros;
@@ -16,18 +16,18 @@ const FRAMES_KEPT: usize = 64;
 
 /// The state of a connection so far.
 #[derive(Debug, Default)]
-pub(super) struct Connection {
+pub(super) struct ConnectionBuilder {
     pub(super) frames: usize,
     firing: usize,
     /// Usercmds that the server received; used if the client's own records are missing.
-    heard: Numbers,
+    heard: NumberSet,
     heard_firing: usize,
     /// The times of the first and last frame, and of the first and last snapshot.
     pub(super) spans: [Option<(Micros, Micros)>; 2],
-    up: Way,
-    down: Way,
+    up: PacketNumbers,
+    down: PacketNumbers,
     choked: u64,
-    pub(super) round_trips: Times,
+    pub(super) round_trips: TimeCounts,
     /// The last frames, in the order in which they were made.
     made: VecDeque<(u32, Micros)>,
     /// Snapshots that have not arrived: when each was sent, and when the usercmd that it acks was made.
@@ -36,13 +36,13 @@ pub(super) struct Connection {
 
 /// The packets of one direction.
 #[derive(Debug, Default)]
-struct Way {
+struct PacketNumbers {
     /// The lowest and the highest number.
     sent: Option<(u32, u32)>,
-    came: Numbers,
+    came: NumberSet,
 }
 
-impl Connection {
+impl ConnectionBuilder {
     /// Adds the connection's part of the next chunk.
     pub(super) fn add(&mut self, outline: &OutlineOfPlayer) {
         self.frames += outline.frames.len();
@@ -116,14 +116,14 @@ impl Connection {
         PlayerFigures {
             name: name.to_owned(),
             usercmds: self.usercmds().0,
-            packets: Packets { choked: down.sent.map(|_| self.choked), lost, ..down },
+            packets: PacketCounts { choked: down.sent.map(|_| self.choked), lost, ..down },
             packets_up: self.up.packets(),
             rtt_ms: self.round_trips.percentiles(),
         }
     }
 }
 
-impl Way {
+impl PacketNumbers {
     fn send(&mut self, numbers: Option<(u32, u32)>) {
         self.sent = match (self.sent, numbers) {
             (Some((first, last)), Some((lowest, highest))) => Some((first.min(lowest), last.max(highest))),
@@ -133,14 +133,14 @@ impl Way {
 
     /// Counts the packets. A receiver's recording shows losses only as gaps in the numbers, so missing numbers count as
     /// sent.
-    fn packets(&self) -> Packets {
+    fn packets(&self) -> PacketCounts {
         let sent = self.sent.map(|(first, last)| u64::from(last.saturating_sub(first)) + 1);
         let received = (self.came.count() > 0).then_some(self.came.count() as u64);
         let lost = self.sent.zip(self.came.highest()).zip(sent.zip(received));
         let lost = lost.map(|(((first, _), newest), (sent, received))| {
             Delivery { sent, settled: u64::from(newest.saturating_sub(first)) + 1, received }.lost()
         });
-        Packets { sent, received, lost, choked: None }
+        PacketCounts { sent, received, lost, choked: None }
     }
 }
 
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn gaps_in_a_receivers_recording_are_losses() {
-        let mut way = Way { sent: Some((11, 15)), ..Way::default() };
+        let mut way = PacketNumbers { sent: Some((11, 15)), ..PacketNumbers::default() };
         assert_eq!([11, 12, 15, 12].map(|number| way.came.insert(number)), [true, true, true, false]);
-        assert_eq!(way.packets(), Packets { sent: Some(5), received: Some(3), lost: Some(2), choked: None });
+        assert_eq!(way.packets(), PacketCounts { sent: Some(5), received: Some(3), lost: Some(2), choked: None });
     }
 }

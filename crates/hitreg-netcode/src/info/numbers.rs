@@ -6,9 +6,9 @@ use hitreg_log::varint::{Cursor, put_varint};
 
 /// A set of numbers, stored as spans.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct NumberSet {
     /// The lowest spans, which do not change.
-    old: Old,
+    old: PackedSpans,
     /// First and last number of each other span.
     spans: BTreeMap<u32, u32>,
     /// The last span, which grows most often.
@@ -16,7 +16,7 @@ pub(super) struct Numbers {
     count: usize,
 }
 
-impl Numbers {
+impl NumberSet {
     /// Adds a number; false if the set already has it.
     pub(super) fn insert(&mut self, number: u32) -> bool {
         let is_new = match &mut self.tail {
@@ -92,7 +92,7 @@ const OPEN: usize = 512;
 
 /// Ascending spans in a compact form.
 #[derive(Debug, Default)]
-struct Old {
+struct PackedSpans {
     /// For each span: the distance from the previous span's end, and the number of its numbers.
     bytes: Vec<u8>,
     /// For the first span of each block: its first number, and the index of its bytes.
@@ -105,7 +105,7 @@ struct Old {
 /// How many spans form a block. A lookup reads one block.
 const BLOCK: usize = 64;
 
-impl Old {
+impl PackedSpans {
     /// Adds a span. Its last number must be below `u32::MAX`.
     fn push(&mut self, first: u32, last: u32) {
         if self.len.is_multiple_of(BLOCK) {
@@ -146,7 +146,7 @@ mod tests {
     proptest! {
         #[test]
         fn they_are_a_set(numbers in prop::collection::vec(prop_oneof![0u32..40, 4_294_967_290..=u32::MAX], 0..60)) {
-            let (mut known, mut set) = (Numbers::default(), BTreeSet::new());
+            let (mut known, mut set) = (NumberSet::default(), BTreeSet::new());
             for number in numbers {
                 prop_assert_eq!(known.insert(number), set.insert(number));
                 prop_assert_eq!((known.count(), known.highest()), (set.len(), set.last().copied()));
@@ -159,7 +159,7 @@ mod tests {
     /// Every seventh number is missing, and some arrive late or twice.
     #[test]
     fn old_spans_are_in_the_set_too() {
-        let (mut known, mut set) = (Numbers::default(), BTreeSet::new());
+        let (mut known, mut set) = (NumberSet::default(), BTreeSet::new());
         for number in (0u32..60_000).filter(|number| number % 7 != 3) {
             let late = number.wrapping_mul(2_654_435_761) % (number + 1);
             for number in [number, if number % 50 == 0 { late } else { number }] {

@@ -4,14 +4,14 @@ use hitreg_log::varint::{Cursor, put_varint};
 
 /// Ascending numbers, each with its count.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Packed {
+pub(super) struct PackedCounts {
     /// For each number: the distance from the previous one (the first from 0), and its count.
     bytes: Vec<u8>,
     len: usize,
     last: i64,
 }
 
-impl Packed {
+impl PackedCounts {
     /// How many different numbers there are.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -33,8 +33,8 @@ impl Packed {
 }
 
 /// Merges two ascending sequences. Counts of equal numbers are added.
-pub(super) fn merged(known: impl Iterator<Item = (i64, u64)>, new: impl Iterator<Item = (i64, u64)>) -> Packed {
-    let mut all = Packed::default();
+pub(super) fn merged(known: impl Iterator<Item = (i64, u64)>, new: impl Iterator<Item = (i64, u64)>) -> PackedCounts {
+    let mut all = PackedCounts::default();
     let mut open: Option<(i64, u64)> = None;
     let mut put = |(number, count): (i64, u64)| match &mut open {
         Some((last, before)) if *last == number => *before += count,

@@ -1,15 +1,15 @@
 //! A large collection of times, stored as counts of each value.
 
 use super::Percentiles;
-use super::packed::{Packed, merged};
+use super::packed::{PackedCounts, merged};
 use hitreg_log::units::Micros;
 
 /// Times in any order. Beyond [`MOST`] different values, times with the same first twelve binary digits are counted as
 /// one value. Percentiles are then too low by less than 1/2000. The result does not depend on the order of the times.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Times {
+pub(super) struct TimeCounts {
     /// The times that have been sorted and counted.
-    counted: Packed,
+    counted: PackedCounts,
     /// Whether there are too many different values, so that values are rounded.
     many: bool,
     /// The times that have not been sorted yet.
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 1 << 11;
 /// How many different values are stored without rounding.
 const MOST: usize = 1 << 13;
 
-impl Times {
+impl TimeCounts {
     pub(super) fn add(&mut self, time: Micros) {
         self.new.push(time.0);
         if self.new.len() >= AT_ONCE {
@@ -30,7 +30,7 @@ impl Times {
     }
 
     /// Adds all times of another collection.
-    pub(super) fn add_all(&mut self, others: &Times) {
+    pub(super) fn add_all(&mut self, others: &TimeCounts) {
         self.many |= others.many;
         self.count(others.counted.iter());
         others.new.iter().for_each(|time| self.add(Micros(*time)));
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_all_in_order() {
         let mut all: Vec<Micros> = (0..100_001i64).map(|n| Micros(n * 7919 % 997 - 100)).collect();
-        let (mut times, mut others) = (Times::default(), Times::default());
+        let (mut times, mut others) = (TimeCounts::default(), TimeCounts::default());
         for (n, time) in all.iter().enumerate() {
             if n % 3 == 0 { others.add(*time) } else { times.add(*time) }
         }
@@ -108,9 +108,9 @@ mod tests {
         let at = |percent| percentile(&all, percent).map(Micros::as_ms_f64);
         assert_eq!([found.p5, found.p50, found.p95, found.p99], [5.0, 50.0, 95.0, 99.0].map(at));
         assert!(times.counted.len() < 1_000);
-        assert_eq!(Times::default().percentiles(), Percentiles::default());
+        assert_eq!(TimeCounts::default().percentiles(), Percentiles::default());
         let ends = [Micros(i64::MIN), Micros(i64::MAX)];
-        let mut far = Times::default();
+        let mut far = TimeCounts::default();
         ends.into_iter().rev().for_each(|time| far.add(time));
         far.put_in_order();
         assert_eq!(far.iter().collect::<Vec<_>>(), ends);
@@ -121,10 +121,11 @@ mod tests {
     fn many_times_take_little_room() {
         let time = |n: u32| Micros(i64::from(n.wrapping_mul(2_654_435_761) >> 14) - 1_000);
         let room = |count: u32| {
-            let (mut there, mut back, mut halves) = (Times::default(), Times::default(), Times::default());
+            let (mut there, mut back, mut halves) =
+                (TimeCounts::default(), TimeCounts::default(), TimeCounts::default());
             (0..count).for_each(|n| there.add(time(n)));
             (0..count).rev().for_each(|n| back.add(time(n)));
-            let mut half = Times::default();
+            let mut half = TimeCounts::default();
             (0..count).for_each(|n| if n % 2 == 0 { halves.add(time(n)) } else { half.add(time(n)) });
             halves.add_all(&half);
             let found = there.percentiles();

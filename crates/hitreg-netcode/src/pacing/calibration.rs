@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::game::Body;
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::Micros;
 
 /// The number of frames in the filter: about a second at 32 ms.
@@ -36,7 +36,7 @@ impl Calibration {
     }
 
     pub(crate) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
-        *self = Calibration { leads: Value::<B>::get(from)?, off: Value::<B>::get(from)? };
+        *self = Calibration { leads: StateValue::<B>::get(from)?, off: StateValue::<B>::get(from)? };
         Ok(())
     }
 

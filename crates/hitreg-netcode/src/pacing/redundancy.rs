@@ -228,17 +228,17 @@ mod tests {
 
     /// A line, and the redundancy levels on it.
     #[derive(Clone, Copy, Debug)]
-    struct Line {
+    struct TestLink {
         jitter_ms: u64,
         loss: f64,
         bytes_per_s: f64,
     }
 
     const RATE: f64 = 1e9;
-    const CLEAN: Line = Line { jitter_ms: 2, loss: 0.0, bytes_per_s: RATE };
+    const CLEAN: TestLink = TestLink { jitter_ms: 2, loss: 0.0, bytes_per_s: RATE };
 
     /// Returns the levels, one for each packet of 32 ms. Each line lasts for its number of seconds.
-    fn levels(seed: u64, lines: &[(Line, i64)]) -> Vec<u8> {
+    fn levels(seed: u64, lines: &[(TestLink, i64)]) -> Vec<u8> {
         let interval = Micros::from_ms(32);
         let mut redundancy = Redundancy::new(RedundancyOptions { interval }, Micros::ZERO);
         let mut rng = Rng::new(Seed(seed), 0);
@@ -289,9 +289,9 @@ mod tests {
     #[test]
     fn loss_and_jitter_need_four() {
         for seed in 0..10 {
-            let lossy = levels(seed, &[(Line { loss: 0.05, ..CLEAN }, 60)]);
+            let lossy = levels(seed, &[(TestLink { loss: 0.05, ..CLEAN }, 60)]);
             assert!(shares(&lossy)[3] > 0.95, "{:?}", shares(&lossy));
-            let jittery = levels(seed, &[(Line { jitter_ms: 70, ..CLEAN }, 60)]);
+            let jittery = levels(seed, &[(TestLink { jitter_ms: 70, ..CLEAN }, 60)]);
             assert!(shares(&jittery)[3] > 0.95 && changes(&jittery) <= 2, "{:?}", shares(&jittery));
         }
     }
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn a_tight_line_gets_what_goes_and_is_seldom_tried() {
         for seed in 0..10 {
-            let tight = levels(seed, &[(Line { bytes_per_s: rate_of(2.4), ..CLEAN }, 120)]);
+            let tight = levels(seed, &[(TestLink { bytes_per_s: rate_of(2.4), ..CLEAN }, 120)]);
             assert!(shares(&tight)[1] > 0.75, "{:?}", shares(&tight));
             assert!(changes(&tight) <= 14, "{}", changes(&tight));
-            let tighter = levels(seed, &[(Line { bytes_per_s: rate_of(1.4), ..CLEAN }, 120)]);
+            let tighter = levels(seed, &[(TestLink { bytes_per_s: rate_of(1.4), ..CLEAN }, 120)]);
             assert!(shares(&tighter)[0] > 0.75, "{:?}", shares(&tighter));
             assert!(changes(&tighter) <= 16, "{}", changes(&tighter));
         }
@@ -312,8 +312,8 @@ mod tests {
     fn never_one_to_one_with_jitter_or_loss() {
         for seed in 0..10 {
             for (fits, share_of_two) in [(2.4, 0.7), (1.4, 0.0)] {
-                let tight = Line { bytes_per_s: rate_of(fits), ..CLEAN };
-                for line in [Line { jitter_ms: 150, ..tight }, Line { loss: 0.06, ..tight }] {
+                let tight = TestLink { bytes_per_s: rate_of(fits), ..CLEAN };
+                for line in [TestLink { jitter_ms: 150, ..tight }, TestLink { loss: 0.06, ..tight }] {
                     let levels = levels(seed, &[(line, 120)]);
                     let shares = shares(&levels[300..]);
                     assert!(shares[0] < 0.02 && shares[1] > share_of_two, "fits {fits}:1, {line:?}: {shares:?}");
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn it_comes_back_when_the_line_does() {
         for seed in 0..10 {
-            let tight = Line { bytes_per_s: rate_of(1.4), ..CLEAN };
+            let tight = TestLink { bytes_per_s: rate_of(1.4), ..CLEAN };
             let levels = levels(seed, &[(CLEAN, 20), (tight, 30), (CLEAN, 120)]);
             assert_eq!(levels.last(), Some(&3));
             assert!(shares(&levels[levels.len() - 1000..])[2] > 0.99);

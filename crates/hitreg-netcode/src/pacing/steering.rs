@@ -8,7 +8,7 @@
 
 use super::calibration::CALIBRATION_FRAMES;
 use crate::game::Body;
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::{Micros, Tick};
 
 /// The parameters of steering.
@@ -68,8 +68,8 @@ impl Steering {
         options: SteeringOptions,
         from: &mut Restorer<'_, B>,
     ) -> Result<Steering, BadState> {
-        let (offset, remaining, since) = Value::<B>::get(from)?;
-        let (deaf_until, heard, corrections) = Value::<B>::get(from)?;
+        let (offset, remaining, since) = StateValue::<B>::get(from)?;
+        let (deaf_until, heard, corrections) = StateValue::<B>::get(from)?;
         Ok(Steering { options, offset, remaining, since, deaf_until, heard, corrections })
     }
 
@@ -174,7 +174,7 @@ mod tests {
     const SETTLED_AFTER: Micros = Micros::from_s(5);
 
     /// The result of a simulation.
-    struct Run {
+    struct SteeringRun {
         /// The time after which the lead stayed within 15 ms of its target, without jitter.
         settled_at: Micros,
         corrections: u32,
@@ -186,7 +186,7 @@ mod tests {
 
     /// Simulates a client and a server with `delay`, up to `jitter` and `loss` in each direction. The client's clock
     /// starts with an error of `offset` and runs `drift_ppm` fast.
-    fn run(seed: u64, offset: Micros, delay: Micros, jitter: Micros, loss: f64, drift_ppm: i64) -> Run {
+    fn run(seed: u64, offset: Micros, delay: Micros, jitter: Micros, loss: f64, drift_ppm: i64) -> SteeringRun {
         let options = SteeringOptions::nereids();
         let mut rng = Rng::new(Seed(seed), 7);
         let mut steering = Steering::new(options, offset, Micros::ZERO);
@@ -195,7 +195,7 @@ mod tests {
         let mut to_client: Vec<(Micros, i16)> = Vec::new();
         let mut last = Tick(u32::MAX);
         let mut result =
-            Run { settled_at: Micros::ZERO, corrections: 0, late_corrections: 0, late_movement: Micros::ZERO };
+            SteeringRun { settled_at: Micros::ZERO, corrections: 0, late_corrections: 0, late_movement: Micros::ZERO };
         let mut before = offset;
         for ms in 0..SECONDS * 1000 {
             let now = Micros::from_ms(ms);

@@ -2,14 +2,14 @@
 
 use glam::Vec3;
 
-use crate::game::{Cause, Effect, Evidence, Game, Grade, Placed, Verdict};
+use crate::game::{Cause, Effect, Evidence, Game, Grade, Placed, ShotVerdict};
 use crate::packet::ClientPacket;
 use hitreg_log::units::{CommandSeq, Micros};
 use hitreg_log::usercmd::Usercmd;
 
 /// The output of one client frame.
 #[derive(Debug)]
-pub struct Commanded<G: Game> {
+pub struct ClientFrameOutput<G: Game> {
     /// The usercmd that was made.
     pub command: Usercmd,
     /// The packet with this usercmd and repeats of earlier ones.
@@ -26,12 +26,12 @@ pub struct Commanded<G: Game> {
     /// Effects of usercmds that ran for the first time.
     pub effects: Vec<Effect>,
     /// Shots of usercmds that ran for the first time, with the client's verdicts.
-    pub shots: Vec<(CommandSeq, u8, G::Fire, Verdict)>,
+    pub shots: Vec<(CommandSeq, u8, G::Fire, ShotVerdict)>,
 }
 
 /// The result of one snapshot.
 #[derive(Debug)]
-pub struct Reconciled {
+pub struct ReconcileOutcome {
     /// The comparison of the prediction for the acked usercmd with the server's state. `None` when nothing was
     /// predicted or nothing new was acked.
     pub comparison: Option<Comparison>,
@@ -47,7 +47,7 @@ pub struct Correction {
     /// The acked usercmd.
     pub command: CommandSeq,
     /// All predicted fields that differ.
-    pub errors: Vec<FieldError>,
+    pub errors: Vec<CellError>,
     /// The number of usercmds that run again because of it.
     pub reran: u32,
     /// The cause.
@@ -60,7 +60,7 @@ pub struct Correction {
 
 /// One cell that was predicted wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldError {
+pub struct CellError {
     /// The cell's index in [`Body::fields`](crate::game::Body::fields).
     pub field: usize,
     /// The predicted value.

@@ -1,6 +1,6 @@
 //! The output of a server.
 
-use crate::game::{Game, Verdict};
+use crate::game::{Game, ShotVerdict};
 use hitreg_log::record::{Execution, Presence};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick, named};
 
@@ -24,7 +24,7 @@ pub enum Event<G: Game> {
         change: Presence,
     },
     /// A shot was judged.
-    Judged(Judged<G>),
+    Judged(JudgedShot<G>),
     /// A projectile hit something.
     Impact {
         /// The player who fired it.
@@ -34,13 +34,13 @@ pub enum Event<G: Game> {
         /// The weapon.
         weapon: &'static str,
         /// The outcome.
-        verdict: Verdict,
+        verdict: ShotVerdict,
     },
 }
 
 /// One shot and the server's verdict.
 #[derive(Debug)]
-pub struct Judged<G: Game> {
+pub struct JudgedShot<G: Game> {
     /// The shooter.
     pub shooter: PlayerId,
     /// The usercmd that fired it.
@@ -50,14 +50,14 @@ pub struct Judged<G: Game> {
     /// The shot.
     pub fire: G::Fire,
     /// The server's verdict.
-    pub verdict: Verdict,
+    pub verdict: ShotVerdict,
     /// The targets that it was judged against.
     pub rewind: Rewind<G::Body>,
 }
 
 /// The outcome of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticked {
+pub struct TickOutcome {
     /// The tick.
     pub tick: Tick,
     /// The hash of the world after the tick.

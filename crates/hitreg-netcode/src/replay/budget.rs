@@ -4,11 +4,11 @@
 use std::cell::Cell;
 
 use super::ReplayError;
-use super::tables::Wanted;
-use crate::game::{Body, Game, Verdict};
+use super::tables::TableSelection;
+use crate::game::{Body, Game, ShotVerdict};
 use crate::packet::{HeardPacket, Snapshot};
-use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
-use crate::session::{InputSource, Observer, Packed, Screen, Shown};
+use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
+use crate::session::{InputSource, Observer, PlayerScreen, ScreenView, SnapshotSize};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence, Session};
 use hitreg_log::trace::schema::TableSet;
@@ -71,19 +71,19 @@ pub(super) struct ReplayBudget {
     /// The most bytes; `None` for a streamed replay.
     most: Option<MemoryLimit>,
     /// The tables whose rows are kept.
-    wanted: Wanted,
+    wanted: TableSelection,
 }
 
 impl ReplayBudget {
     /// Returns the budget of a streamed replay.
     pub(super) fn streaming() -> ReplayBudget {
         let (bytes, unacked, crowded) = (Cell::new(0), Cell::new(0), Cell::new(None));
-        ReplayBudget { bytes, unacked, crowded, most: None, wanted: Wanted::of(TableSet::ALL) }
+        ReplayBudget { bytes, unacked, crowded, most: None, wanted: TableSelection::of(TableSet::ALL) }
     }
 
     /// Of a replay of a session in memory, whose rows of these tables stay in memory beside it.
     pub(super) fn holding(session: &Session, tables: TableSet, limit: MemoryLimit) -> ReplayBudget {
-        let (bytes, wanted) = (Cell::new(session.bytes()), Wanted::of(tables));
+        let (bytes, wanted) = (Cell::new(session.bytes()), TableSelection::of(tables));
         ReplayBudget { bytes, most: Some(limit), wanted, ..ReplayBudget::streaming() }
     }
 
@@ -135,13 +135,13 @@ impl ReplayBudget {
 }
 
 /// An estimate by counts of what the trace of a session takes in memory, replayed with so many ticks.
-pub(super) fn trace_bytes_of(session: &Session, ticks: usize, cells: usize, wanted: Wanted) -> usize {
+pub(super) fn trace_bytes_of(session: &Session, ticks: usize, cells: usize, wanted: TableSelection) -> usize {
     let frames = session.players.iter().map(|player| player.frames.len().max(player.heard.len())).sum();
     trace_bytes(session.players.len(), frames, ticks, cells, wanted)
 }
 
 /// An estimate by counts of what a trace takes in memory: `frames` of all players, `cells` of each body.
-pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: usize, wanted: Wanted) -> usize {
+pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: usize, wanted: TableSelection) -> usize {
     let of = |is_wanted: bool, bytes: usize| if is_wanted { bytes } else { 0 };
     // Each frame draws all others, and is acked by a snapshot or carried by a packet about once.
     let of_frame = of(wanted.frames, FRAME + CELL * cells)
@@ -164,7 +164,7 @@ impl<G: Game, I: InputSource<G>> InputSource<G> for BoundedInput<'_, I> {
         if self.budget.is_exceeded() { None } else { self.input.next_frame(player) }
     }
 
-    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {
+    fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, G>) -> Input {
         self.input.input(at, screen)
     }
 
@@ -246,9 +246,15 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         self.observer.looks(at)
     }
 
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+    fn frame(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        commanded: &ClientFrameOutput<G>,
+        shown: &ScreenView<'_, G::Body>,
+    ) {
         let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
-        let Wanted { frames, views, .. } = self.budget.wanted;
+        let TableSelection { frames, views, .. } = self.budget.wanted;
         self.count_frame(player, at);
         self.budget.add(shots);
         self.budget.add_if(frames, FRAME + CELL * G::Body::CELLS);
@@ -278,23 +284,31 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         self.observer.presence(player, at, tick, change);
     }
 
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<G>) {
         self.budget.add(SHOT);
         self.observer.judged(at, tick, judged);
     }
 
-    fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
+    fn impact(
+        &mut self,
+        at: Micros,
+        tick: Tick,
+        by: PlayerId,
+        with: CommandSeq,
+        weapon: &'static str,
+        v: &ShotVerdict,
+    ) {
         self.budget.add(SHOT);
         self.observer.impact(at, tick, by, with, weapon, v);
     }
 
-    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {
         self.budget.add_if(self.budget.wanted.ticks, TICK);
         self.budget.add_if(self.budget.wanted.bodies, G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
         self.observer.ticked(at, ticked, world);
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {
         self.budget.add(SENT_ROW);
         self.observer.snapshot_sent(player, at, snapshot, packed);
     }
@@ -304,7 +318,7 @@ impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<G::Body>,
-        reconciled: Option<&Reconciled>,
+        reconciled: Option<&ReconcileOutcome>,
     ) {
         self.count_ack(player);
         self.budget.add(snapshot.effects.len() * EFFECT);
@@ -334,7 +348,13 @@ mod tests {
     }
 
     impl Observer<Arena> for Tally {
-        fn frame(&mut self, by: PlayerId, _: Micros, made: &Commanded<Arena>, shown: &Shown<'_, ArenaBody>) {
+        fn frame(
+            &mut self,
+            by: PlayerId,
+            _: Micros,
+            made: &ClientFrameOutput<Arena>,
+            shown: &ScreenView<'_, ArenaBody>,
+        ) {
             self.bytes += 128 + 6 * ArenaBody::CELLS + 48 * shown.drawn.len();
             self.bytes += 256 * made.shots.len() + 48 * made.effects.len();
             self.frames[usize::from(by.0)] += 1;
@@ -350,21 +370,21 @@ mod tests {
             self.bytes += 16;
         }
 
-        fn judged(&mut self, _: Micros, _: Tick, _: &Judged<Arena>) {
+        fn judged(&mut self, _: Micros, _: Tick, _: &JudgedShot<Arena>) {
             self.bytes += 256;
             self.kinds[2] += 1;
         }
 
-        fn impact(&mut self, _: Micros, _: Tick, _: PlayerId, _: CommandSeq, _: &'static str, _: &Verdict) {
+        fn impact(&mut self, _: Micros, _: Tick, _: PlayerId, _: CommandSeq, _: &'static str, _: &ShotVerdict) {
             self.bytes += 256;
             self.kinds[3] += 1;
         }
 
-        fn ticked(&mut self, _: Micros, _: Ticked, world: &<Arena as Simulate>::World) {
+        fn ticked(&mut self, _: Micros, _: TickOutcome, world: &<Arena as Simulate>::World) {
             self.bytes += 32 + Arena::entities(world).len() * (8 + 6 * ArenaBody::CELLS);
         }
 
-        fn snapshot_sent(&mut self, _: PlayerId, _: Micros, _: &Snapshot<ArenaBody>, _: Packed) {
+        fn snapshot_sent(&mut self, _: PlayerId, _: Micros, _: &Snapshot<ArenaBody>, _: SnapshotSize) {
             self.bytes += 96;
             self.kinds[4] += 1;
         }
@@ -374,7 +394,7 @@ mod tests {
             _: PlayerId,
             _: Micros,
             snapshot: &Snapshot<ArenaBody>,
-            _: Option<&Reconciled>,
+            _: Option<&ReconcileOutcome>,
         ) {
             self.bytes += 64 + 48 * snapshot.effects.len();
             self.kinds[5] += snapshot.effects.len();

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::budget::{Counted, ReplayBudget};
-use super::feed::{FedLink, Shared};
+use super::feed::{FedLink, SharedFeed};
 use super::keyframes::{self, REACH};
-use super::streamed::{Ran, Source};
-use super::{Due, Options, Part, ReplayError, Replayed, Tables};
+use super::streamed::{ReplaySource, StreamReport};
+use super::{KeyframeSchedule, Part, ReplayError, ReplayOptions, ReplayOutput, TraceTables};
 use crate::game::{Bots, Game, StateRows};
 use crate::link::{Fate, Link, RecordedLink};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
@@ -23,21 +23,21 @@ use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{EntityId, Micros, Tick};
 use input::{FedInput, RecordedInput};
-use watch::{Hashes, Watch};
+use watch::{HashChecker, HashSource};
 
 pub(super) fn replay<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
-    options: &Options,
+    options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayOutput, ReplayError> {
     if !options.sizes
         && let Some(machine) = Machine::unencoded(setup, links(session))
     {
         let mut machine = prepared(machine, beginning::<G>(session, &setup.rules)?, options)?;
         let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)?;
         if !machine.bytes_matter() {
-            return Ok(Replayed { traffic: None, ..replayed });
+            return Ok(ReplayOutput { traffic: None, ..replayed });
         }
     }
     let mut machine = machine(session, setup, options)?;
@@ -45,31 +45,31 @@ pub(super) fn replay<G: Netcode>(
 }
 
 /// Runs bots in place of the session's players, without comparing hashes.
-pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<Replayed, ReplayError> {
-    let mut machine = machine(session, setup, &Options::default())?;
+pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<ReplayOutput, ReplayError> {
+    let mut machine = machine(session, setup, &ReplayOptions::default())?;
     let players = session.players.len() as u16;
     let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
-    let replayed = watched(&mut machine, session, setup, &mut bots, &Options::default(), &mut |_| {})?;
-    Ok(Replayed { first_difference: None, hashes_compared: 0, ..replayed })
+    let replayed = watched(&mut machine, session, setup, &mut bots, &ReplayOptions::default(), &mut |_| {})?;
+    Ok(ReplayOutput { first_difference: None, hashes_compared: 0, ..replayed })
 }
 
 /// Runs a session with this input on a machine, and records its tables.
 fn watched<G: Netcode>(
-    machine: &mut Machine<G, Recorded<'_>>,
+    machine: &mut Machine<G, RecordedLinkSource<'_>>,
     session: &Session,
     setup: &Setup<G>,
     input: &mut impl InputSource<G>,
-    options: &Options,
+    options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
-) -> Result<Replayed, ReplayError> {
-    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules)).only(options.tables);
+) -> Result<ReplayOutput, ReplayError> {
+    let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules)).only(options.tables);
     if options.network {
         tables.watch_network(options.sizes, None);
     }
-    let mut watch = Watch::new(tables, Hashes::Of(session), (Part::WHOLE, None), progress);
+    let mut watch = HashChecker::new(tables, HashSource::Of(session), (Part::WHOLE, None), progress);
     run_by(machine, (session, options.tables), setup, input, &mut watch)?;
     let ran = watch.ran::<G>(machine);
-    Ok(Replayed {
+    Ok(ReplayOutput {
         trace: watch.tables.finish::<G>(),
         first_difference: ran.first_difference,
         hashes_compared: ran.hashes_compared,
@@ -88,17 +88,17 @@ const SETTLED: Micros = Micros::from_s(1);
 /// datagrams might have made a difference. Then the rows so far are void, and the caller must run the replay again
 /// with `encoded`.
 pub(super) fn stream<G: Netcode>(
-    feed: &Shared<'_>,
-    source: &Source<'_>,
+    feed: &SharedFeed<'_>,
+    source: &ReplaySource<'_>,
     setup: &Setup<G>,
-    (options, encoded): (&Options, bool),
+    (options, encoded): (&ReplayOptions, bool),
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
-) -> Result<Option<Ran>, ReplayError> {
+) -> Result<Option<StreamReport>, ReplayError> {
     let players = source.header.players.len();
     let of = |player| Links {
-        up: Recorded::Fed(FedLink::up(feed, player)),
-        down: Recorded::Fed(FedLink::down(feed, player)),
+        up: RecordedLinkSource::Fed(FedLink::up(feed, player)),
+        down: RecordedLinkSource::Fed(FedLink::down(feed, player)),
     };
     let links = (0..players).map(of).collect();
     let machine = match encoded || options.sizes {
@@ -118,7 +118,7 @@ pub(super) fn stream<G: Netcode>(
         (Some(_), None) => feed.borrow_mut().keep_near(0),
         (Some(_), Some(_)) => {}
     }
-    let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
+    let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
     if options.network {
         tables.watch_network(options.sizes, Some(source.survey.longest()));
     }
@@ -130,7 +130,7 @@ pub(super) fn stream<G: Netcode>(
     let over = part.to + source.survey.longest() + SETTLED;
     let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
     let ticks = ticks.take_while(|at| *at < over && !budget.is_exceeded());
-    let mut watch = Watch::new(tables, Hashes::Fed(Rc::clone(feed)), (part, Some(to)), progress);
+    let mut watch = HashChecker::new(tables, HashSource::Fed(Rc::clone(feed)), (part, Some(to)), progress);
     watch.look_away_until(Part::needs_from(part.from));
     let mut input = FedInput(Rc::clone(feed));
     let tick = source.start.map_or(Tick(0), |start| start.tick);
@@ -148,7 +148,7 @@ pub(super) fn stream<G: Netcode>(
         return Ok(None);
     }
     let ran = watch.ran::<G>(&mut machine);
-    let Watch { mut tables, to, .. } = watch;
+    let HashChecker { mut tables, to, .. } = watch;
     tables.end_of_part::<G>(part);
     to.into_iter().for_each(|to| tables.take(0, to));
     Ok(Some(ran))
@@ -156,8 +156,8 @@ pub(super) fn stream<G: Netcode>(
 
 /// Writes keyframes during a replay.
 struct Keyframes<'a, 'f> {
-    source: &'a Source<'a>,
-    feed: &'a Shared<'f>,
+    source: &'a ReplaySource<'a>,
+    feed: &'a SharedFeed<'f>,
     /// The last completed tick.
     tick: Tick,
     /// When the next keyframe is due; `None` if that is not known yet, or if none follows.
@@ -168,14 +168,14 @@ struct Keyframes<'a, 'f> {
 impl Keyframes<'_, '_> {
     fn after<G: Netcode>(
         &mut self,
-        machine: &AfterTick<'_, G, Recorded<'_>, G::Client>,
-        (due, to): (&Due, &dyn Fn(Keyframe)),
+        machine: &AfterTick<'_, G, RecordedLinkSource<'_>, G::Client>,
+        (due, to): (&KeyframeSchedule, &dyn Fn(Keyframe)),
     ) {
         let (tick, at) = (self.tick.next(), machine.at);
         self.tick = tick;
         let is_due = match (due, self.next) {
-            (Due::Every(_), next) => next.is_some_and(|next| at >= next),
-            (Due::After(ticks), _) => ticks.binary_search_by_key(&tick, |(due, _)| *due).is_ok(),
+            (KeyframeSchedule::Every(_), next) => next.is_some_and(|next| at >= next),
+            (KeyframeSchedule::After(ticks), _) => ticks.binary_search_by_key(&tick, |(due, _)| *due).is_ok(),
         };
         if is_due && self.failed.is_none() {
             match self.made(machine, tick, at) {
@@ -193,7 +193,7 @@ impl Keyframes<'_, '_> {
     /// Makes the keyframe of a tick; `None` if the state cannot be saved.
     fn made<G: Netcode>(
         &self,
-        machine: &AfterTick<'_, G, Recorded<'_>, G::Client>,
+        machine: &AfterTick<'_, G, RecordedLinkSource<'_>, G::Client>,
         tick: Tick,
         at: Micros,
     ) -> Result<Option<Keyframe>, ReplayError> {
@@ -209,14 +209,14 @@ impl Keyframes<'_, '_> {
 pub(super) fn machine<'l, G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
-    options: &Options,
-) -> Result<Machine<G, Recorded<'l>>, ReplayError> {
+    options: &ReplayOptions,
+) -> Result<Machine<G, RecordedLinkSource<'l>>, ReplayError> {
     prepared(Machine::new(setup, links(session)), beginning::<G>(session, &setup.rules)?, options)
 }
 
 /// Runs the recorded input on a machine, watched by `observer`.
 pub(super) fn run<G: Netcode>(
-    machine: &mut Machine<G, Recorded<'_>>,
+    machine: &mut Machine<G, RecordedLinkSource<'_>>,
     session: &Session,
     setup: &Setup<G>,
     observer: &mut impl Observer<G>,
@@ -226,7 +226,7 @@ pub(super) fn run<G: Netcode>(
 
 /// Some input through a machine, until all ticks are over or too much has been made of them. The observer keeps these tables.
 fn run_by<G: Netcode>(
-    machine: &mut Machine<G, Recorded<'_>>,
+    machine: &mut Machine<G, RecordedLinkSource<'_>>,
     (session, tables): (&Session, TableSet),
     setup: &Setup<G>,
     input: &mut impl InputSource<G>,
@@ -239,35 +239,35 @@ fn run_by<G: Netcode>(
     budget.check()
 }
 
-fn links<'l>(session: &Session) -> Vec<Links<Recorded<'l>>> {
+fn links<'l>(session: &Session) -> Vec<Links<RecordedLinkSource<'l>>> {
     let links = session.players.iter().map(|player| Links {
-        up: Recorded::Whole(RecordedLink::up(&player.sent, &player.reached)),
-        down: Recorded::Whole(RecordedLink::down(&player.snapshots, &player.received)),
+        up: RecordedLinkSource::Whole(RecordedLink::up(&player.sent, &player.reached)),
+        down: RecordedLinkSource::Whole(RecordedLink::down(&player.snapshots, &player.received)),
     });
     links.collect()
 }
 
 /// A recorded link, in memory or in a feed.
-pub(super) enum Recorded<'a> {
+pub(super) enum RecordedLinkSource<'a> {
     Whole(RecordedLink),
     Fed(FedLink<'a>),
 }
 
-impl Link for Recorded<'_> {
+impl Link for RecordedLinkSource<'_> {
     fn send(&mut self, at: Micros, bytes: u16) -> Fate {
         match self {
-            Recorded::Whole(link) => link.send(at, bytes),
-            Recorded::Fed(link) => link.send(at, bytes),
+            RecordedLinkSource::Whole(link) => link.send(at, bytes),
+            RecordedLinkSource::Fed(link) => link.send(at, bytes),
         }
     }
 }
 
 /// Applies the options to a machine, and sets its initial world; `None` leaves the world that the game spawns.
 fn prepared<'l, G: Netcode>(
-    mut machine: Machine<G, Recorded<'l>>,
+    mut machine: Machine<G, RecordedLinkSource<'l>>,
     world: Option<G::World>,
-    options: &Options,
-) -> Result<Machine<G, Recorded<'l>>, ReplayError> {
+    options: &ReplayOptions,
+) -> Result<Machine<G, RecordedLinkSource<'l>>, ReplayError> {
     if let Some(every) = options.rollback_every
         && !machine.server().check_rollback(every)
     {

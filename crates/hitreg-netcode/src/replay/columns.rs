@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::game::{CellKind, Field};
-use hitreg_log::trace::{Column, Data};
+use hitreg_log::trace::{Column, ColumnData};
 
 /// Rows of cells, to become columns.
 #[derive(Clone, Debug)]
@@ -49,9 +49,9 @@ impl CellRows {
             }
             let column = |(field, cells): (&Field, Vec<u32>)| {
                 let data = match field.kind {
-                    CellKind::F32 => Data::F32(bytemuck::cast_vec(cells)),
-                    CellKind::I32 => Data::I64(cells.into_iter().map(|cell| i64::from(cell as i32)).collect()),
-                    CellKind::U32 => Data::U32(cells),
+                    CellKind::F32 => ColumnData::F32(bytemuck::cast_vec(cells)),
+                    CellKind::I32 => ColumnData::I64(cells.into_iter().map(|cell| i64::from(cell as i32)).collect()),
+                    CellKind::U32 => ColumnData::U32(cells),
                 };
                 Column::new(format!("{prefix}{}", field.name), data).in_unit(field.unit())
             };

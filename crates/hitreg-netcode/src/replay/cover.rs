@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::shots::Sight;
+use super::shots::ShotView;
 use crate::game::{Body, Game};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
 
@@ -17,54 +17,54 @@ use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
 const LONGEST: Micros = Micros::from_s(3);
 
 /// The recent bodies that judged shots may concern.
-pub(super) struct Covers {
-    eyes: Eyes,
+pub(super) struct CoverTracker {
+    eyes: CoverView,
     width: usize,
     /// The last tick; `entities` and `cells` are the bodies after it.
     tick: Tick,
     entities: Vec<EntityId>,
     cells: Vec<u32>,
     /// Each player's own body on its own screen.
-    own: Vec<Own>,
+    own: Vec<OwnFrames>,
 }
 
 /// Whether a place sees a body, given as cells.
-type Sees = dyn Fn(Vec3, &[u32]) -> Option<bool> + Send;
+type SightFn = dyn Fn(Vec3, &[u32]) -> Option<bool> + Send;
 
 /// The game's functions on bodies, given as cells.
-struct Eyes {
-    sees: Box<Sees>,
-    state: fn(&[u32]) -> Option<State>,
+struct CoverView {
+    sees: Box<SightFn>,
+    state: fn(&[u32]) -> Option<LifeState>,
 }
 
 /// A body's position, and the life in which it was there.
 #[derive(Clone, Copy, PartialEq)]
-struct State {
+struct LifeState {
     life: (u32, bool),
     origin: Vec3,
 }
 
 /// A player's own body frame by frame; frames without a body have no cells.
 #[derive(Clone, Default)]
-struct Own {
+struct OwnFrames {
     frames: VecDeque<(Micros, bool)>,
     cells: VecDeque<u32>,
 }
 
-impl Covers {
-    pub(super) fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> Covers {
+impl CoverTracker {
+    pub(super) fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> CoverTracker {
         let sees = move |muzzle, cells: &[u32]| G::sees(&rules, muzzle, &G::Body::read(cells).ok()?);
         let state = |cells: &[u32]| {
             let body = G::Body::read(cells).ok()?;
-            Some(State { life: (body.teleports(), body.is_alive()), origin: body.origin() })
+            Some(LifeState { life: (body.teleports(), body.is_alive()), origin: body.origin() })
         };
-        Covers {
-            eyes: Eyes { sees: Box::new(sees), state },
+        CoverTracker {
+            eyes: CoverView { sees: Box::new(sees), state },
             width: G::Body::CELLS,
             tick: Tick(0),
             entities: Vec::new(),
             cells: Vec::new(),
-            own: vec![Own::default(); players],
+            own: vec![OwnFrames::default(); players],
         }
     }
 
@@ -83,7 +83,7 @@ impl Covers {
 
     /// Adds a player's frame, with its own body. Shots since `oldest` may still need the frames before them.
     pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&[u32]>) {
-        let Some(Own { frames, cells }) = self.own.get_mut(usize::from(player.0)) else { return };
+        let Some(OwnFrames { frames, cells }) = self.own.get_mut(usize::from(player.0)) else { return };
         // The last frame before that time stays, because it shows the screen until the next one.
         while frames.get(1).is_some_and(|(next, _)| next.0 < oldest.0.saturating_sub(LONGEST.0)) {
             if let Some((_, true)) = frames.pop_front() {
@@ -97,7 +97,7 @@ impl Covers {
     }
 
     /// Returns whether the muzzle could see the target where it was after the previous tick.
-    pub(super) fn visible(&self, sight: &Sight) -> Option<bool> {
+    pub(super) fn visible(&self, sight: &ShotView) -> Option<bool> {
         if Some(self.tick.0) != sight.tick.0.checked_sub(1) {
             return None;
         }
@@ -107,11 +107,11 @@ impl Covers {
 
     /// Returns for how long and how far the target had been hidden from the muzzle on its own screen at the time of
     /// the shot. Both are 0 if the target was visible; `None` if its own screen is unknown.
-    pub(super) fn hidden(&self, sight: &Sight) -> Option<(Micros, f32)> {
-        let Own { frames, cells } = self.own.get(usize::from(sight.target.0))?;
+    pub(super) fn hidden(&self, sight: &ShotView) -> Option<(Micros, f32)> {
+        let OwnFrames { frames, cells } = self.own.get(usize::from(sight.target.0))?;
         let shown = frames.partition_point(|(at, _)| *at <= sight.at);
         let mut end = frames.range(..shown).filter(|(_, has_body)| *has_body).count() * self.width;
-        let mut last: Option<State> = None;
+        let mut last: Option<LifeState> = None;
         let mut since: Option<(Micros, Vec3)> = None;
         for (at, has_body) in frames.range(..shown).rev() {
             let body: Option<Vec<u32>> = has_body.then(|| cells.range(end - self.width..end).copied().collect());
@@ -131,7 +131,7 @@ impl Covers {
     }
 }
 
-impl std::fmt::Debug for Covers {
+impl std::fmt::Debug for CoverTracker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Covers").field("tick", &self.tick).field("entities", &self.entities).finish_non_exhaustive()
     }
@@ -151,12 +151,12 @@ mod tests {
     }
 
     fn hidden(frames: &[(i64, f32)], shot_ms: i64) -> Option<(Micros, f32)> {
-        let mut covers = Covers::new::<Arena>(2, Arc::new(ArenaRules::default()));
+        let mut covers = CoverTracker::new::<Arena>(2, Arc::new(ArenaRules::default()));
         for (ms, x) in frames {
             covers.frame(PlayerId(1), Micros::from_ms(*ms), Micros::ZERO, Some(&below(*x)));
         }
         let muzzle = Vec3::new(0.0, 0.0, 40.0);
-        covers.hidden(&Sight { at: Micros::from_ms(shot_ms), tick: Tick(1), muzzle, target: EntityId(1) })
+        covers.hidden(&ShotView { at: Micros::from_ms(shot_ms), tick: Tick(1), muzzle, target: EntityId(1) })
     }
 
     #[test]

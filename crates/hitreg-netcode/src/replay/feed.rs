@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 pub(super) use link::FedLink;
-pub(super) use resumed::Fed;
+pub(super) use resumed::FeedCheckpoint;
 
-use resumed::{Before, Near};
+use resumed::{NearbyChunks, ResumePoint};
 
-use super::survey::Survey;
+use super::survey::LogSurvey;
 use crate::link::Fate;
 use crate::packet::HeardPacket;
 use hitreg_log::record::{ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SnapshotRecord, Stretch, TickRecord};
@@ -24,8 +24,8 @@ const AHEAD: Micros = Micros::from_s(2);
 /// The records of a log that are read but not yet used.
 pub(super) struct Feed<'a> {
     chunks: &'a mut dyn Iterator<Item = Stretch>,
-    survey: &'a Survey,
-    players: Vec<OfPlayer>,
+    survey: &'a LogSurvey,
+    players: Vec<PlayerFeed>,
     /// The times of ticks that the replay has not asked for yet.
     ticks: VecDeque<Micros>,
     /// Tick records with uncompared hashes, and the number of compared ones.
@@ -37,26 +37,26 @@ pub(super) struct Feed<'a> {
     /// The session time that the replay has reached.
     now: Micros,
     /// The last chunks as read, where keyframes are written.
-    near: Option<Near>,
+    near: Option<NearbyChunks>,
     /// The records before the keyframe at which this replay began.
-    before: Option<Before>,
+    before: Option<ResumePoint>,
 }
 
 #[derive(Default)]
-struct OfPlayer {
+struct PlayerFeed {
     frames: VecDeque<FrameRecord>,
     frames_left: u64,
     /// The last usercmd taken.
     taken: CommandSeq,
     heard: VecDeque<HeardRecord>,
     heard_left: u64,
-    up: Way,
-    down: Way,
+    up: PacketFates,
+    down: PacketFates,
 }
 
 /// The recorded packets of one direction. The first is the one whose fate applies now; later ones follow.
 #[derive(Default)]
-struct Way {
+struct PacketFates {
     sent: VecDeque<(u32, Micros, Fate)>,
     begun: bool,
     /// Whether the first packet comes from a keyframe.
@@ -65,20 +65,20 @@ struct Way {
 
 /// A direction of a player's connection.
 #[derive(Clone, Copy, Debug)]
-enum Direction {
+enum FeedDirection {
     Up,
     Down,
 }
 
 /// A feed shared by the input, the links and the observer of one replay.
-pub(super) type Shared<'a> = Rc<RefCell<Feed<'a>>>;
+pub(super) type SharedFeed<'a> = Rc<RefCell<Feed<'a>>>;
 
 impl<'a> Feed<'a> {
-    pub(super) fn new(chunks: &'a mut dyn Iterator<Item = Stretch>, survey: &'a Survey) -> Shared<'a> {
-        let of = |player: &super::survey::OfPlayer| OfPlayer {
+    pub(super) fn new(chunks: &'a mut dyn Iterator<Item = Stretch>, survey: &'a LogSurvey) -> SharedFeed<'a> {
+        let of = |player: &super::survey::PlayerSurvey| PlayerFeed {
             frames_left: player.frames,
             heard_left: player.heard,
-            ..OfPlayer::default()
+            ..PlayerFeed::default()
         };
         let players = survey.players.iter().map(of).collect();
         let (ticks, recorded) = (VecDeque::new(), VecDeque::new());
@@ -112,7 +112,7 @@ impl<'a> Feed<'a> {
             near.add(&chunk, newest);
         }
         let mut chunk = chunk;
-        if let Some(Before { tick, taken }) = &self.before {
+        if let Some(ResumePoint { tick, taken }) = &self.before {
             chunk.ticks.retain(|record| record.tick > *tick);
             for (records, taken) in chunk.players.iter_mut().zip(taken) {
                 records.frames.retain(|frame| frame.command.seq > *taken);
@@ -198,15 +198,15 @@ impl<'a> Feed<'a> {
         of.frames_left > 0 || (self.survey.is_heard_only(usize::from(player.0)) && of.heard_left > 0)
     }
 
-    fn way(&mut self, player: usize, direction: Direction) -> &mut Way {
+    fn way(&mut self, player: usize, direction: FeedDirection) -> &mut PacketFates {
         match direction {
-            Direction::Up => &mut self.players[player].up,
-            Direction::Down => &mut self.players[player].down,
+            FeedDirection::Up => &mut self.players[player].up,
+            FeedDirection::Down => &mut self.players[player].down,
         }
     }
 
     /// Looks up the fate of a packet, like [`RecordedLink`](crate::link::RecordedLink).
-    fn send(&mut self, player: usize, direction: Direction, at: Micros) -> Fate {
+    fn send(&mut self, player: usize, direction: FeedDirection, at: Micros) -> Fate {
         self.read_until(at + self.survey.longest());
         // For a packet before the first recorded one, the first is the nearest.
         let sends = self.survey.players[player].sends()[direction as usize];
@@ -226,7 +226,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-impl Way {
+impl PacketFates {
     fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord]) {
         for (number, at) in sent {
             match self.sent.back_mut() {
@@ -296,10 +296,10 @@ mod tests {
         (0..seconds).map(chunk).collect()
     }
 
-    fn survey(chunks: &[Stretch]) -> Survey {
+    fn survey(chunks: &[Stretch]) -> LogSurvey {
         let scenario = Scenario { players: 1, ..Scenario::default() };
         let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
-        let mut survey = Survey::new(&header);
+        let mut survey = LogSurvey::new(&header);
         chunks.iter().for_each(|chunk| survey.add(&header, &mut chunk.clone()));
         survey.end();
         survey

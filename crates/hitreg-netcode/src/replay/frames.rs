@@ -4,23 +4,23 @@ use glam::Vec3;
 
 use super::columns::CellRows;
 use crate::game::{Body, Field, Game};
-use crate::pipeline::Commanded;
+use crate::pipeline::ClientFrameOutput;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::frames::{Row, SCHEMA, Writer};
 use hitreg_log::units::{Micros, PlayerId};
 
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct FrameTable {
     rows: Writer,
     own: CellRows,
 }
 
-impl Frames {
-    pub(super) fn new(fields: Vec<Field>) -> Frames {
-        Frames { rows: Writer::default(), own: CellRows::new(fields) }
+impl FrameTable {
+    pub(super) fn new(fields: Vec<Field>) -> FrameTable {
+        FrameTable { rows: Writer::default(), own: CellRows::new(fields) }
     }
 
-    pub(super) fn push<G: Game>(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>) {
+    pub(super) fn push<G: Game>(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>) {
         self.rows.push(Row {
             ran: commanded.ran,
             first_effects: commanded.effects.len() as u32,

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::feed::Fed;
+use super::feed::FeedCheckpoint;
 use super::open::snapshot;
-use super::survey::Gist;
-use super::{ReplayError, Survey};
+use super::survey::SurveyCheckpoint;
+use super::{LogSurvey, ReplayError};
 use crate::game::{Game, StateRows};
 use crate::link::Link;
 use crate::pipeline::{ClientPipeline, Netcode};
 use crate::session::{AfterTick, Machine};
-use crate::state::{BadState, Known, Restorer, Saver};
+use crate::state::{BadState, KnownFrames, Restorer, Saver};
 use hitreg_log::record::{Header, Keyframe, Session, Stretch};
 use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 
@@ -27,19 +27,19 @@ const VERSION: u32 = 1;
 
 /// The ticks after which a replay writes keyframes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum KeyframeSchedule {
     /// At this interval; the first after one interval.
     Every(Micros),
     /// After these ticks, in ascending order, each with its time.
     After(Vec<(Tick, Micros)>),
 }
 
-impl Due {
+impl KeyframeSchedule {
     /// Returns the approximate time of the next keyframe after a tick; `None` after the last.
     pub(super) fn next(&self, (tick, at): (Tick, Micros)) -> Option<Micros> {
         match self {
-            Due::Every(every) => Some(at + *every),
-            Due::After(ticks) => {
+            KeyframeSchedule::Every(every) => Some(at + *every),
+            KeyframeSchedule::After(ticks) => {
                 let next = ticks.partition_point(|(due, _)| *due <= tick);
                 ticks.get(next).map(|(_, at)| *at)
             }
@@ -56,18 +56,18 @@ pub struct Start {
     pub at: Micros,
     /// The number of the keyframe's chunk in its log. The replay reads the chunks after it.
     pub(super) stretch: usize,
-    pub(super) fed: Fed,
+    pub(super) fed: FeedCheckpoint,
     /// The survey of the log, as far as the keyframe holds it.
-    pub survey: Survey,
+    pub survey: LogSurvey,
     digest: u64,
     state: Vec<u8>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct KeyframeContent {
     version: u32,
-    gist: Gist,
-    fed: Fed,
+    gist: SurveyCheckpoint,
+    fed: FeedCheckpoint,
     /// The digest of the state, written without references.
     digest: u64,
     #[serde(with = "serde_bytes")]
@@ -107,9 +107,9 @@ impl Start {
     pub fn read(keyframe: &Keyframe, header: &Header) -> Result<Start, ReplayError> {
         let (tick, at) = (keyframe.tick, keyframe.at);
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
-        let content: Content =
+        let content: KeyframeContent =
             hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
-        let Content { version, gist, fed, digest, state } = content;
+        let KeyframeContent { version, gist, fed, digest, state } = content;
         if version != VERSION {
             return Err(fail(BadKeyframe::Version(version)));
         }
@@ -118,7 +118,7 @@ impl Start {
             return Err(fail(BadKeyframe::Players { found, players }));
         }
         let stretch = keyframe.stretch;
-        Ok(Start { tick, at, stretch, fed, survey: Survey::of_gist(gist), digest, state })
+        Ok(Start { tick, at, stretch, fed, survey: LogSurvey::of_gist(gist), digest, state })
     }
 
     /// Restores the keyframe's state into a machine. `near` are the chunks around the keyframe.
@@ -147,19 +147,19 @@ pub(super) fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterT
 /// Returns a keyframe's content just after a tick; `None` if the state cannot be saved.
 pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     machine: &AfterTick<'_, G, L, C>,
-    (header, survey, fed): (&Header, &Survey, Fed),
+    (header, survey, fed): (&Header, &LogSurvey, FeedCheckpoint),
     near: &[Rc<Stretch>],
 ) -> Result<Option<Vec<u8>>, ReplayError> {
     let Some(digest) = digest(machine) else { return Ok(None) };
     let known = known::<G>(header, near, machine.at)?;
     let mut saver = Saver::new(Some(&known));
     machine.save(&mut saver);
-    let content = Content { version: VERSION, gist: survey.gist(), fed, digest, state: saver.into_bytes() };
+    let content = KeyframeContent { version: VERSION, gist: survey.gist(), fed, digest, state: saver.into_bytes() };
     Ok(rmp_serde::to_vec(&content).ok())
 }
 
 /// Returns the snapshot frames and usercmds of these chunks up to a time.
-fn known<G: Game>(header: &Header, near: &[Rc<Stretch>], until: Micros) -> Result<Known<G::Body>, ReplayError> {
+fn known<G: Game>(header: &Header, near: &[Rc<Stretch>], until: Micros) -> Result<KnownFrames<G::Body>, ReplayError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let mut session = Session::new(header.clone());
     for stretch in near {
@@ -170,7 +170,7 @@ fn known<G: Game>(header: &Header, near: &[Rc<Stretch>], until: Micros) -> Resul
         }
     }
     session.put_in_order();
-    let mut known = Known::default();
+    let mut known = KnownFrames::default();
     let mut told: BTreeMap<Tick, Vec<&[EntityId]>> = BTreeMap::new();
     for (player, records) in session.players.iter().enumerate() {
         let player = PlayerId(player as u16);

@@ -3,25 +3,25 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::packet::Snapshot;
-use crate::session::Packed;
+use crate::session::SnapshotSize;
 use hitreg_log::record::PacketRecord;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{packets, snapshots};
 use hitreg_log::units::{Micros, PlayerId};
 
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct NetworkTables {
     /// Whether the sizes are those of encoded datagrams.
     with_sizes: bool,
-    up: Way<packets::Row<'static>>,
-    down: Way<snapshots::Row<'static>>,
+    up: PendingRows<packets::Row<'static>>,
+    down: PendingRows<snapshots::Row<'static>>,
     packets: packets::Writer,
     snapshots: snapshots::Writer,
 }
 
 /// The packets of one direction that may still arrive.
 #[derive(Debug)]
-struct Way<R> {
+struct PendingRows<R> {
     /// The longest flight time; `None` if unknown, then every packet may still arrive.
     longest: Option<Micros>,
     /// Player and number, send time, and row, in the order of sending.
@@ -32,12 +32,12 @@ struct Way<R> {
     places: BTreeMap<(PlayerId, u32), usize>,
 }
 
-impl Network {
-    pub(super) fn new(with_sizes: bool, longest: Option<Micros>) -> Network {
-        Network {
+impl NetworkTables {
+    pub(super) fn new(with_sizes: bool, longest: Option<Micros>) -> NetworkTables {
+        NetworkTables {
             with_sizes,
-            up: Way::new(longest),
-            down: Way::new(longest),
+            up: PendingRows::new(longest),
+            down: PendingRows::new(longest),
             packets: packets::Writer::default(),
             snapshots: snapshots::Writer::default(),
         }
@@ -55,7 +55,7 @@ impl Network {
             ack: packet.ack.0,
             bytes: self.with_sizes.then_some(packet.bytes.into()),
         };
-        let Network { up, packets, .. } = self;
+        let NetworkTables { up, packets, .. } = self;
         up.settle(packet.at, |row| packets.push(row));
         up.sent((player, packet.number), packet.at, row);
     }
@@ -65,7 +65,13 @@ impl Network {
         arrives(at, sent, &mut row.arrived, &mut row.took_ms);
     }
 
-    pub(super) fn snapshot_sent<B>(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<B>, packed: Packed) {
+    pub(super) fn snapshot_sent<B>(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        snapshot: &Snapshot<B>,
+        packed: SnapshotSize,
+    ) {
         let row = snapshots::Row {
             player: player.0.into(),
             snapshot: snapshot.seq.0,
@@ -82,7 +88,7 @@ impl Network {
             saw_avatar_right: packed.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
             bits: packed.told.filter(|_| self.with_sizes).map(|told| told.parts()),
         };
-        let Network { down, snapshots, .. } = self;
+        let NetworkTables { down, snapshots, .. } = self;
         down.settle(at, |row| snapshots.push(row));
         down.sent((player, snapshot.seq.0), at, row);
     }
@@ -100,7 +106,7 @@ impl Network {
 
     /// Completes all rows at the end, when no packet can arrive.
     pub(super) fn end(&mut self) {
-        let Network { up, down, packets, snapshots, .. } = self;
+        let NetworkTables { up, down, packets, snapshots, .. } = self;
         up.sent.drain(..).for_each(|(_, _, row)| packets.push(row));
         down.sent.drain(..).for_each(|(_, _, row)| snapshots.push(row));
     }
@@ -121,9 +127,9 @@ impl Network {
     }
 }
 
-impl<R> Way<R> {
-    fn new(longest: Option<Micros>) -> Way<R> {
-        Way { longest, sent: VecDeque::new(), settled: 0, places: BTreeMap::new() }
+impl<R> PendingRows<R> {
+    fn new(longest: Option<Micros>) -> PendingRows<R> {
+        PendingRows { longest, sent: VecDeque::new(), settled: 0, places: BTreeMap::new() }
     }
 
     fn let_go(&mut self) {
@@ -180,13 +186,13 @@ mod tests {
         }
     }
 
-    fn network(longest_ms: i64, sent: &[(u32, i64)]) -> Network {
-        let mut network = Network::new(false, Some(Micros::from_ms(longest_ms)));
+    fn network(longest_ms: i64, sent: &[(u32, i64)]) -> NetworkTables {
+        let mut network = NetworkTables::new(false, Some(Micros::from_ms(longest_ms)));
         sent.iter().for_each(|(number, ms)| network.packet_sent(PlayerId(0), &packet(*number, *ms)));
         network
     }
 
-    fn arrived(network: &mut Network) -> Vec<u32> {
+    fn arrived(network: &mut NetworkTables) -> Vec<u32> {
         network.end();
         packets::Columns::read(&network.take_packets()).arrived.to_vec()
     }

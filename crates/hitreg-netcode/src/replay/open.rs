@@ -11,10 +11,10 @@ pub(super) use fed::stream;
 pub(super) use snapshot::snapshot;
 
 use super::budget::{Counted, ReplayBudget};
-use super::{Jump, ReplayError, Replayed, Tables, own_settings};
+use super::{Jump, ReplayError, ReplayOutput, TraceTables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
-use client::Client;
+use client::OpenLoopClient;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{PlayerRecords, Session};
 use hitreg_log::trace::schema::TableSet;
@@ -25,11 +25,11 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     setup: &Setup<G>,
     furthest: Option<Micros>,
     progress: &mut dyn FnMut(Micros),
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayOutput, ReplayError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
     // The delay comes from the recorded settings, even if the replay runs under others.
     let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
-    let mut tables = Tables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
+    let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
     let budget = ReplayBudget::holding(session, TableSet::ALL, MemoryLimit::current());
     budget.begin::<G>(session, 0)?;
     let mut counted = Counted::new(&budget, &mut tables);
@@ -37,7 +37,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         let [Some(first), Some(last)] = [records.frames.first(), records.frames.last()] else { continue };
         let made = [first.command.seq, last.command.seq];
-        let mut client = Client::<G, C>::new(setup, player, made, drawn_behind);
+        let mut client = OpenLoopClient::<G, C>::new(setup, player, made, drawn_behind);
         replay_player((session, &rows), records, &mut client, (&mut counted, &mut jumps), progress)?;
     }
     let again = G::shots_again(&setup.rules, session, furthest);
@@ -45,7 +45,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         tables.judged_again::<G>(&shot);
     }
     let trace = tables.finish::<G>();
-    Ok(Replayed {
+    Ok(ReplayOutput {
         trace,
         first_difference: None,
         hashes_compared: 0,
@@ -59,12 +59,12 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
 fn replay_player<G: Game, C: ClientPipeline<G>>(
     (session, rows): (&Session, &StateRows),
     records: &PlayerRecords,
-    client: &mut Client<G, C>,
-    (tables, jumps): (&mut Counted<'_, Tables>, &mut Vec<Jump>),
+    client: &mut OpenLoopClient<G, C>,
+    (tables, jumps): (&mut Counted<'_, TraceTables>, &mut Vec<Jump>),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
-    let mut receive = |client: &mut Client<G, C>, tables: &mut Counted<'_, Tables>, until: Micros| {
+    let mut receive = |client: &mut OpenLoopClient<G, C>, tables: &mut Counted<'_, TraceTables>, until: Micros| {
         while let Some(arrival) = arrivals.peek().filter(|arrival| arrival.at <= until) {
             let index = records.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0);
             if let Some(record) = index.ok().and_then(|index| records.snapshots.get(index)) {

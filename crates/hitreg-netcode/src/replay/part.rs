@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ReplayError;
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, ticks, variables, views};
-use hitreg_log::trace::{Data, Table, Trace};
+use hitreg_log::trace::{ColumnData, Table, Trace};
 use hitreg_log::units::{ClockTime, Micros};
 
 /// The most time before a part that its rows depend on, apart from packets still in flight.
@@ -113,10 +113,10 @@ fn leave(table: &mut Table, keep: &[bool]) {
     }
     for column in &mut table.columns {
         match &mut column.data {
-            Data::U32(values) | Data::Name { codes: values, .. } => of(values, keep),
-            Data::U64(values) => of(values, keep),
-            Data::I64(values) => of(values, keep),
-            Data::F32(values) => of(values, keep),
+            ColumnData::U32(values) | ColumnData::Name { codes: values, .. } => of(values, keep),
+            ColumnData::U64(values) => of(values, keep),
+            ColumnData::I64(values) => of(values, keep),
+            ColumnData::F32(values) => of(values, keep),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The result of a replay.
 
 use crate::pipeline::RollbackError;
-use hitreg_log::stats::Counted;
+use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::Trace;
 use hitreg_log::units::{Micros, PlayerId, Tick};
 
 /// The result of a replay of a session in memory.
 #[derive(Debug)]
-pub struct Replayed {
+pub struct ReplayOutput {
     /// The output tables of the pipelines.
     pub trace: Trace,
     /// The first tick whose replayed hash differs from the recorded one.
@@ -15,7 +15,7 @@ pub struct Replayed {
     /// The number of recorded tick hashes that the replay compared.
     pub hashes_compared: u64,
     /// Network traffic; `None` in open loop, and without [`Options::sizes`](super::Options::sizes).
-    pub traffic: Option<Traffic>,
+    pub traffic: Option<TrafficBytes>,
     /// The number of rollback checks.
     pub rollbacks: u32,
     /// The first rollback check that failed.
@@ -38,18 +38,18 @@ pub struct Jump {
 
 /// The jumps of one player, as statistics of bounded size.
 #[derive(Clone, Debug)]
-pub struct Jumped {
+pub struct PlayerJumps {
     /// The predicting player.
     pub player: PlayerId,
     /// The distances moved, in units.
-    pub units: Counted,
+    pub units: CountedValues,
 }
 
-impl Jumped {
+impl PlayerJumps {
     /// Counts the jumps of each player. `jumps` must be in the order of players.
-    pub fn of(jumps: &[Jump]) -> Vec<Jumped> {
+    pub fn of(jumps: &[Jump]) -> Vec<PlayerJumps> {
         let of_player = |jumps: &[Jump]| {
-            let mut jumped = Jumped { player: jumps.first()?.player, units: Counted::default() };
+            let mut jumped = PlayerJumps { player: jumps.first()?.player, units: CountedValues::default() };
             jumps.iter().for_each(|jump| jumped.units.add(jump.units));
             Some(jumped)
         };
@@ -59,7 +59,7 @@ impl Jumped {
 
 /// Bytes on the network: datagram sizes, or nominal sizes under `wire.sizes=nominal`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct TrafficBytes {
     /// From all clients to the server.
     pub up_bytes: u64,
     /// From the server to all clients.

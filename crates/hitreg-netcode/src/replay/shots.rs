@@ -4,10 +4,10 @@ mod target;
 
 use std::collections::BTreeMap;
 
-use super::cover::Covers;
+use super::cover::CoverTracker;
 use super::part::Part;
-use crate::game::{Body, Game, Reason, ShotAgain, Verdict};
-use crate::pipeline::{Judged, Limit};
+use crate::game::{Body, Game, Reason, ShotAgain, ShotVerdict};
+use crate::pipeline::{JudgedShot, Limit};
 use glam::Vec3;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::IMPACT;
@@ -17,12 +17,12 @@ use target::{Aimed, aimed_at};
 
 /// Fills the table in the order of the server's judging; predicted shots that the server never judged come last.
 #[derive(Debug, Default)]
-pub(super) struct Shots {
+pub(super) struct ShotTable {
     /// Predicted shots that are not judged yet, by (player, usercmd, index).
-    pending: BTreeMap<ShotKey, (Micros, &'static str, Verdict)>,
+    pending: BTreeMap<ShotKey, (Micros, &'static str, ShotVerdict)>,
     rows: Writer,
     /// Rows whose cover columns wait for the target's frames at the time of the shot.
-    waiting: Vec<(usize, Sight)>,
+    waiting: Vec<(usize, ShotView)>,
 }
 
 /// Player, usercmd, and index of the shot within the usercmd.
@@ -30,7 +30,7 @@ type ShotKey = (PlayerId, CommandSeq, u8);
 
 /// The line of sight of a judged shot: time, tick, muzzle and target.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sight {
+pub(super) struct ShotView {
     pub(super) at: Micros,
     pub(super) tick: Tick,
     pub(super) muzzle: Vec3,
@@ -38,10 +38,10 @@ pub(super) struct Sight {
 }
 
 /// The entities on the shooter's screen, each with its drawn origin.
-pub(super) type OnScreen<'a> = &'a mut dyn Iterator<Item = (EntityId, Vec3)>;
+pub(super) type DrawnOrigins<'a> = &'a mut dyn Iterator<Item = (EntityId, Vec3)>;
 
-impl Shots {
-    pub(super) fn predicted(&mut self, key: ShotKey, at: Micros, weapon: &'static str, verdict: Verdict) {
+impl ShotTable {
+    pub(super) fn predicted(&mut self, key: ShotKey, at: Micros, weapon: &'static str, verdict: ShotVerdict) {
         self.pending.insert(key, (at, weapon, verdict));
     }
 
@@ -49,9 +49,9 @@ impl Shots {
         &mut self,
         at: Micros,
         tick: Tick,
-        judged: &Judged<G>,
-        on_screen: OnScreen<'_>,
-        covers: &Covers,
+        judged: &JudgedShot<G>,
+        on_screen: DrawnOrigins<'_>,
+        covers: &CoverTracker,
     ) {
         let key = (judged.shooter, judged.command, judged.index);
         let predicted = self.pending.remove(&key).map(|(_, _, verdict)| verdict);
@@ -61,7 +61,7 @@ impl Shots {
             let (_, body) = judged.rewind.targets.iter().find(|(id, _)| *id == aimed.entity)?;
             aimed.drawn.filter(|_| !left).map(|drawn| body.origin().distance(drawn))
         });
-        self.push::<G>(Shot {
+        self.push::<G>(ShotRow {
             key,
             at,
             tick,
@@ -77,7 +77,7 @@ impl Shots {
         let target = aimed.filter(|_| was_hit || judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity);
         let muzzle = G::aim(&judged.fire).0;
         let sight = target.filter(|_| judged.verdict.reason != Reason::Launched);
-        let Some(sight) = sight.map(|target| Sight { at, tick, muzzle, target }) else { return };
+        let Some(sight) = sight.map(|target| ShotView { at, tick, muzzle, target }) else { return };
         let (row, visible) = (self.rows.rows() - 1, covers.visible(&sight));
         self.rows.visible_at_present.codes[row] = visible.map_or(0, |visible| if visible { 1 } else { 2 });
         if was_hit && visible == Some(false) {
@@ -86,7 +86,7 @@ impl Shots {
     }
 
     /// Adds a judged shot of a recording. The columns of cover stay empty.
-    pub(super) fn judged_again<G: Game>(&mut self, shot: &ShotAgain, on_screen: OnScreen<'_>) {
+    pub(super) fn judged_again<G: Game>(&mut self, shot: &ShotAgain, on_screen: DrawnOrigins<'_>) {
         let judged = shot.judged.as_ref();
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
         let aimed = judged.and_then(|judged| {
@@ -105,7 +105,7 @@ impl Shots {
             Some(judged) if judged.is_compensated => Limit::None,
             _ => Limit::Off,
         };
-        self.push::<G>(Shot {
+        self.push::<G>(ShotRow {
             key: (shot.shooter, shot.command, shot.index),
             at: shot.at,
             tick: shot.tick,
@@ -125,7 +125,7 @@ impl Shots {
     }
 
     /// Fills in the cover of shots before `now`, because all earlier frames are known.
-    pub(super) fn settle(&mut self, now: Micros, covers: &Covers) {
+    pub(super) fn settle(&mut self, now: Micros, covers: &CoverTracker) {
         let rows = &mut self.rows;
         self.waiting.retain(|(row, sight)| {
             if sight.at >= now {
@@ -145,15 +145,15 @@ impl Shots {
         at: Micros,
         tick: Tick,
         weapon: &'static str,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
     ) {
         // An impact has a row of its own, after the row of the shot's launch.
         let key = (shooter, command, IMPACT);
-        self.push::<G>(Shot { tick, judged: Some(verdict), ..Shot::unjudged(key, at, weapon) });
+        self.push::<G>(ShotRow { tick, judged: Some(verdict), ..ShotRow::unjudged(key, at, weapon) });
     }
 
     /// Drops a predicted shot that was judged after the replayed part.
-    pub(super) fn judged_later<G: Game>(&mut self, judged: &Judged<G>) {
+    pub(super) fn judged_later<G: Game>(&mut self, judged: &JudgedShot<G>) {
         self.pending.remove(&(judged.shooter, judged.command, judged.index));
     }
 
@@ -166,7 +166,7 @@ impl Shots {
     pub(super) fn end<G: Game>(&mut self, part: Part) {
         let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, (at, ..))| part.has(*at));
         for (key, (at, weapon, verdict)) in pending {
-            self.push::<G>(Shot { predicted: Some(&verdict), ..Shot::unjudged(key, at, weapon) });
+            self.push::<G>(ShotRow { predicted: Some(&verdict), ..ShotRow::unjudged(key, at, weapon) });
         }
     }
 
@@ -180,10 +180,10 @@ impl Shots {
         self.rows.take(Vec::new())
     }
 
-    fn push<G: Game>(&mut self, shot: Shot<'_>) {
-        let Shot { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
-        let seen = Wounded::of::<G>(predicted);
-        let wounded = Wounded::of::<G>(judged);
+    fn push<G: Game>(&mut self, shot: ShotRow<'_>) {
+        let ShotRow { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
+        let seen = ShotEffect::of::<G>(predicted);
+        let wounded = ShotEffect::of::<G>(judged);
         let given = shot.again.and_then(|again| again.given);
         let again = shot.again.and_then(|again| again.judged.as_ref());
         let named = |target: Option<EntityId>, nobody: &str| target.map_or(nobody.to_owned(), entity_name);
@@ -224,29 +224,29 @@ impl Shots {
 }
 
 /// The values of a row, except cover.
-struct Shot<'a> {
+struct ShotRow<'a> {
     key: ShotKey,
     at: Micros,
     tick: Tick,
     weapon: &'static str,
-    predicted: Option<&'a Verdict>,
-    judged: Option<&'a Verdict>,
+    predicted: Option<&'a ShotVerdict>,
+    judged: Option<&'a ShotVerdict>,
     rewind: (Micros, Limit),
     aimed: Option<Aimed>,
     view_error: Option<f32>,
     again: Option<&'a ShotAgain>,
 }
 
-impl Shot<'_> {
+impl ShotRow<'_> {
     fn unjudged(key: ShotKey, at: Micros, weapon: &'static str) -> Self {
         let rewind = (Micros::ZERO, Limit::Off);
         let (tick, predicted, judged) = (Tick(0), None, None);
-        Shot { key, at, tick, weapon, predicted, judged, rewind, aimed: None, view_error: None, again: None }
+        ShotRow { key, at, tick, weapon, predicted, judged, rewind, aimed: None, view_error: None, again: None }
     }
 }
 
 /// A verdict as the columns of one side, client or server.
-struct Wounded {
+struct ShotEffect {
     reason: u8,
     target: String,
     hitgroup: &'static str,
@@ -254,10 +254,10 @@ struct Wounded {
     pellets: u32,
 }
 
-impl Wounded {
-    fn of<G: Game>(verdict: Option<&Verdict>) -> Wounded {
-        let wound = verdict.and_then(Verdict::main_wound);
-        Wounded {
+impl ShotEffect {
+    fn of<G: Game>(verdict: Option<&ShotVerdict>) -> ShotEffect {
+        let wound = verdict.and_then(ShotVerdict::main_wound);
+        ShotEffect {
             // The code after all reasons means that there is no verdict.
             reason: verdict.map_or(Reason::NAMES.len() as u8, |v| v.reason as u8),
             target: wound.map_or("none".to_owned(), |wound| entity_name(wound.target)),
@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
     use crate::arena::{Arena, ArenaRules};
-    use crate::game::{Given, JudgedAgain};
+    use crate::game::{JudgedAgain, RecordedHit};
     use hitreg_log::trace::schema::shots::Columns;
 
     fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> ShotAgain {
@@ -300,15 +300,15 @@ mod tests {
             at: Micros::from_ms(900),
             tick: Tick(40),
             weapon: "rifle",
-            verdict: Verdict::miss(Reason::Missed),
-            given: Some(Given { target: Some(EntityId(4)), damage }),
+            verdict: ShotVerdict::miss(Reason::Missed),
+            given: Some(RecordedHit { target: Some(EntityId(4)), damage }),
             judged: Some(judged),
         }
     }
 
     #[test]
     fn a_shot_judged_again_says_by_which_rule_it_went_back() {
-        let mut shots = Shots::default();
+        let mut shots = ShotTable::default();
         for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
             // Drawn entities outside the judged targets do not count, however near they are.
             let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::X * 56.0)].into_iter();
@@ -327,13 +327,13 @@ mod tests {
 
     #[test]
     fn projectiles_have_no_view_error() {
-        let mut shots = Shots::default();
-        let launch = ShotAgain { verdict: Verdict::miss(Reason::Launched), ..again(0, false, 0) };
+        let mut shots = ShotTable::default();
+        let launch = ShotAgain { verdict: ShotVerdict::miss(Reason::Launched), ..again(0, false, 0) };
         for shot in [
             launch,
             ShotAgain {
                 is_impact: true,
-                verdict: Verdict { reason: Reason::Hit, wounds: Vec::new() },
+                verdict: ShotVerdict { reason: Reason::Hit, wounds: Vec::new() },
                 ..again(0, false, 0)
             },
         ] {
@@ -345,12 +345,12 @@ mod tests {
 
     #[test]
     fn a_shot_waits_for_the_frames_of_its_own_moment() {
-        let mut shots = Shots::default();
+        let mut shots = ShotTable::default();
         shots.judged_again::<Arena>(&again(0, false, 0), &mut std::iter::empty());
         let at = Micros::from_ms(900);
-        let sight = Sight { at, tick: Tick(40), muzzle: Vec3::ZERO, target: EntityId(4) };
+        let sight = ShotView { at, tick: Tick(40), muzzle: Vec3::ZERO, target: EntityId(4) };
         shots.waiting.push((0, sight));
-        let covers = Covers::new::<Arena>(5, Arc::new(ArenaRules::default()));
+        let covers = CoverTracker::new::<Arena>(5, Arc::new(ArenaRules::default()));
         shots.settle(at, &covers);
         assert_eq!((shots.waits_since(), shots.rows()), (Some(at), 0));
         shots.settle(at + Micros(1), &covers);

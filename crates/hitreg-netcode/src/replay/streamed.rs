@@ -1,15 +1,15 @@
 //! Replays a log while reading it, and passes rows on as tables fill up. Memory use does not depend on the log's
 //! length.
 //!
-//! A pass over the log first collects what the replay must know in advance ([`Survey`]): the end of the log and the
+//! A pass over the log first collects what the replay must know in advance ([`LogSurvey`]): the end of the log and the
 //! longest flight time. The replay reads ahead by the longest flight time. It keeps only what pipelines and incomplete
 //! rows still need: a packet until it arrives, a shot until the frames of its time are known.
 
 use super::budget::check_work;
 use super::feed::Feed;
 use super::{
-    Due, HashDifference, Jumped, Mode, Options, ReplayError, Start, Survey, Traffic, check_server, closed,
-    may_be_judged, open, own_settings, setup_of,
+    HashDifference, KeyframeSchedule, LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, Start, TrafficBytes,
+    check_server, closed, may_be_judged, open, own_settings, setup_of,
 };
 use crate::pipeline::{Netcode, RollbackError};
 use hitreg_log::record::{Header, Keyframe, Origin, Stretch};
@@ -17,21 +17,21 @@ use hitreg_log::trace::{SessionSource, Table, TraceHeader};
 use hitreg_log::units::Micros;
 
 /// A log to replay.
-pub struct Source<'a> {
+pub struct ReplaySource<'a> {
     /// The log's header.
     pub header: &'a Header,
     /// The results of a pass over the log.
-    pub survey: &'a Survey,
+    pub survey: &'a LogSurvey,
     /// The keyframe at which the replay begins; `None` for the beginning of the log. The chunks then begin after the
     /// keyframe's chunk.
     pub start: Option<&'a Start>,
     /// When keyframes are due, and the function that receives them.
-    pub keyframes: Option<(&'a Due, &'a dyn Fn(Keyframe))>,
+    pub keyframes: Option<(&'a KeyframeSchedule, &'a dyn Fn(Keyframe))>,
 }
 
 /// The result of a streamed replay, besides its rows.
 #[derive(Clone, Debug, Default)]
-pub struct Ran {
+pub struct StreamReport {
     /// The first tick whose replayed hash differs from the recorded one.
     pub first_difference: Option<HashDifference>,
     /// The number of recorded tick hashes that the replay compared.
@@ -39,19 +39,19 @@ pub struct Ran {
     /// How many of these hashes belong to ticks before the replayed part.
     pub hashes_before: u64,
     /// Network traffic, if the replay encoded datagrams.
-    pub traffic: Traffic,
+    pub traffic: TrafficBytes,
     /// The number of rollback checks.
     pub rollbacks: u32,
     /// The first rollback check that failed.
     pub rollback_error: Option<RollbackError>,
     /// Open loop only: how far snapshots moved players' own predictions, for the players who have such jumps.
-    pub jumps: Vec<Jumped>,
+    pub jumps: Vec<PlayerJumps>,
 }
 
 /// Reads a log from beginning to end and passes on each of its chunks.
-pub type Pass<'a, E = ReplayError> = &'a mut dyn FnMut(&mut dyn FnMut(Stretch) -> Result<(), E>) -> Result<(), E>;
+pub type LogPass<'a, E = ReplayError> = &'a mut dyn FnMut(&mut dyn FnMut(Stretch) -> Result<(), E>) -> Result<(), E>;
 
-impl Source<'_> {
+impl ReplaySource<'_> {
     /// Checks that its replay does not go through more than a session can hold. What begins in the middle was checked when its
     /// keyframes were made.
     fn check_work(&self) -> Result<(), ReplayError> {
@@ -61,7 +61,7 @@ impl Source<'_> {
         }
     }
     /// Whether a closed loop can replay the log while reading it. Any other log must be in memory as a whole.
-    pub fn streams(&self, options: &Options) -> bool {
+    pub fn streams(&self, options: &ReplayOptions) -> bool {
         let same_rate = |recorded: &str| match &options.settings {
             Some(settings) => settings.to_pairs().iter().any(|(key, value)| key == TICK_HZ && value == recorded),
             None => true,
@@ -73,7 +73,7 @@ impl Source<'_> {
 
     /// Whether the replay is an open loop that [`stream_clients`] can run while reading the log. Rejudging, parts and
     /// keyframe starts need the log in memory.
-    pub fn streams_clients(&self, options: &Options) -> bool {
+    pub fn streams_clients(&self, options: &ReplayOptions) -> bool {
         let is_open = match options.mode {
             Mode::Closed => false,
             Mode::Open => true,
@@ -98,12 +98,12 @@ const TICK_HZ: &str = "server.tick_hz";
 /// # Errors
 /// When this build cannot replay the log.
 pub fn stream<G: Netcode>(
-    source: &Source<'_>,
+    source: &ReplaySource<'_>,
     chunks: &mut dyn Iterator<Item = Stretch>,
-    (options, encoded): (&Options, bool),
+    (options, encoded): (&ReplayOptions, bool),
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),
-) -> Result<Option<Ran>, ReplayError> {
+) -> Result<Option<StreamReport>, ReplayError> {
     source.check_work()?;
     let setup = setup_of::<G>(source.header, options.settings.as_ref())?;
     may_be_judged(&setup.settings, options)?;
@@ -136,12 +136,12 @@ pub fn stream<G: Netcode>(
 /// # Errors
 /// When this build cannot replay the log, or not [while reading it](Source::streams_clients).
 pub fn stream_clients<G: Netcode>(
-    source: &Source<'_>,
-    pass: Pass<'_>,
-    options: &Options,
+    source: &ReplaySource<'_>,
+    pass: LogPass<'_>,
+    options: &ReplayOptions,
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),
-) -> Result<Ran, ReplayError> {
+) -> Result<StreamReport, ReplayError> {
     source.check_work()?;
     let setup = setup_of::<G>(source.header, options.settings.as_ref())?;
     let imported = matches!(source.header.origin, Origin::Imported { .. });

@@ -8,20 +8,20 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use hitreg_log::record::{
-    CellKind, Header, Holds, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently,
+    CellKind, Header, LogContents, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently,
 };
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
-pub(crate) use near::Near;
-use near::{Bounds, LONGEST_FLIGHT, Ways};
+pub(crate) use near::ReorderWindow;
+use near::{ConnectionNumbers, LONGEST_FLIGHT, ReorderBounds};
 
 /// The results of one pass over a log.
 #[derive(Clone, Debug)]
-pub struct Survey {
+pub struct LogSurvey {
     /// Counts and links of each player.
-    pub(super) players: Vec<OfPlayer>,
+    pub(super) players: Vec<PlayerSurvey>,
     /// The log's ticks.
-    pub ticks: Ticks,
+    pub ticks: TickCounts,
     /// The initial states of the session, those of tick 0.
     pub(super) beginning: States,
     /// The fields whose values differ between viewers of one entity.
@@ -34,7 +34,7 @@ pub struct Survey {
     /// The most time by which a chunk begins before the newest time of the chunks before it.
     pub(super) back: Micros,
     /// How far apart related records of the log are.
-    bounds: Bounds,
+    bounds: ReorderBounds,
     /// Whether a float in a state is a number, and whether there is a float at all.
     floats: (bool, bool),
     /// Whether the replay needs the whole log in memory.
@@ -45,7 +45,7 @@ pub struct Survey {
 
 /// The part of a survey that a replay from a keyframe needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Gist {
+pub(super) struct SurveyCheckpoint {
     /// Per player: frames, heard packets, and whether anything was sent up and down.
     players: Vec<(u64, u64, bool, bool)>,
     played: Option<(Micros, Micros)>,
@@ -53,7 +53,7 @@ pub(super) struct Gist {
     longest: Micros,
 }
 
-impl Gist {
+impl SurveyCheckpoint {
     pub(super) fn players(&self) -> usize {
         self.players.len()
     }
@@ -61,12 +61,12 @@ impl Gist {
 
 /// One player's record counts and link directions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OfPlayer {
+pub(super) struct PlayerSurvey {
     pub(super) frames: u64,
     pub(super) heard: u64,
     active: u64,
     usercmds: u64,
-    ways: Ways,
+    ways: ConnectionNumbers,
     /// The first and the last usercmd of the player.
     pub(super) made: Option<[CommandSeq; 2]>,
     /// Whether the player received a snapshot.
@@ -75,7 +75,7 @@ pub(super) struct OfPlayer {
 
 /// Counts and order of a log's ticks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ticks {
+pub struct TickCounts {
     /// The number of ticks.
     pub count: u64,
     /// The number of ticks with a state hash.
@@ -87,31 +87,31 @@ pub struct Ticks {
     last: Option<TickRecord>,
 }
 
-impl Survey {
+impl LogSurvey {
     /// Returns the survey of a log before its first chunk.
-    pub fn new(header: &Header) -> Survey {
+    pub fn new(header: &Header) -> LogSurvey {
         let as_they_arrived = header.side.is_some_and(|side| side.player.is_some());
-        Survey {
-            players: vec![OfPlayer::default(); header.players.len()],
-            ticks: Ticks::default(),
+        LogSurvey {
+            players: vec![PlayerSurvey::default(); header.players.len()],
+            ticks: TickCounts::default(),
             beginning: States::default(),
             hidden: BTreeSet::new(),
             span: None,
             played: None,
             back: Micros::ZERO,
-            bounds: Bounds::new(as_they_arrived),
+            bounds: ReorderBounds::new(as_they_arrived),
             floats: (false, false),
-            whole: header.holds() != Holds::Whole || header.side.is_some(),
+            whole: header.holds() != LogContents::Whole || header.side.is_some(),
             has_gaps: false,
         }
     }
 
-    pub(super) fn gist(&self) -> Gist {
-        let of = |player: &OfPlayer| {
+    pub(super) fn gist(&self) -> SurveyCheckpoint {
+        let of = |player: &PlayerSurvey| {
             let [up, down] = player.sends();
             (player.frames, player.heard, up, down)
         };
-        Gist {
+        SurveyCheckpoint {
             players: self.players.iter().map(of).collect(),
             played: self.played,
             back: self.back,
@@ -120,23 +120,23 @@ impl Survey {
     }
 
     /// Returns the survey that a keyframe of a streamable log holds.
-    pub(super) fn of_gist(gist: Gist) -> Survey {
-        let of = |(frames, heard, up, down): (u64, u64, bool, bool)| OfPlayer {
+    pub(super) fn of_gist(gist: SurveyCheckpoint) -> LogSurvey {
+        let of = |(frames, heard, up, down): (u64, u64, bool, bool)| PlayerSurvey {
             frames,
             heard,
-            ways: Ways::that_send([up, down]),
-            ..OfPlayer::default()
+            ways: ConnectionNumbers::that_send([up, down]),
+            ..PlayerSurvey::default()
         };
         let bound = |span: Micros| span.clamp(Micros::ZERO, LONGEST_FLIGHT);
-        Survey {
+        LogSurvey {
             players: gist.players.into_iter().map(of).collect(),
-            ticks: Ticks::default(),
+            ticks: TickCounts::default(),
             beginning: States::default(),
             hidden: BTreeSet::new(),
             span: gist.played,
             played: gist.played,
             back: gist.back.max(Micros::ZERO),
-            bounds: Bounds::of_part(bound(gist.longest)),
+            bounds: ReorderBounds::of_part(bound(gist.longest)),
             floats: (false, false),
             whole: false,
             has_gaps: false,
@@ -226,7 +226,7 @@ impl Survey {
 
     /// Returns how many chunks a streamed open loop must look back and ahead; `None` if a part is missing, or if the
     /// distance is unknown.
-    pub(crate) fn near(&self) -> Option<Near> {
+    pub(crate) fn near(&self) -> Option<ReorderWindow> {
         self.bounds.near.filter(|_| !self.has_gaps)
     }
 
@@ -240,7 +240,7 @@ impl Survey {
 
     /// An estimate by counts of what the trace of a replay with these tables takes in memory.
     pub fn trace_bytes(&self, tables: TableSet) -> usize {
-        let wanted = super::tables::Wanted::of(tables);
+        let wanted = super::tables::TableSelection::of(tables);
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         super::budget::trace_bytes(
             self.players.len(),
@@ -300,7 +300,7 @@ fn wider(span: Option<(Micros, Micros)>, at: Micros) -> Option<(Micros, Micros)>
     Some((first.min(at), last.max(at)))
 }
 
-impl Ticks {
+impl TickCounts {
     fn add(&mut self, tick: &TickRecord) {
         let disorder = self.last.filter(|last| tick.tick <= last.tick || tick.at < last.at);
         self.out_of_order = self.out_of_order.or(disorder.map(|last| [last.tick, tick.tick]));
@@ -311,7 +311,7 @@ impl Ticks {
     }
 }
 
-impl OfPlayer {
+impl PlayerSurvey {
     /// Whether anything was sent: to the server, and to the client.
     pub(super) fn sends(&self) -> [bool; 2] {
         self.ways.send()

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use super::columns::CellRows;
 use super::corrections::Corrections;
-use super::cover::Covers;
-use super::frames::Frames;
-use super::network::Network;
+use super::cover::CoverTracker;
+use super::frames::FrameTable;
+use super::network::NetworkTables;
 use super::part::Part;
-use super::shots::Shots;
+use super::shots::ShotTable;
 use super::variables::Variables;
-use super::views::{Screen, Views};
-use crate::game::{Body, Effect, Field, Game, ShotAgain, Verdict};
+use super::views::{DrawnScreen, ViewTable};
+use crate::game::{Body, Effect, Field, Game, ShotAgain, ShotVerdict};
 use crate::packet::Snapshot;
-use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
-use crate::session::{Observer, Packed, Shown};
+use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
+use crate::session::{Observer, ScreenView, SnapshotSize};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::trace::schema::{
     TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, packets, shots, snapshots, ticks,
@@ -32,25 +32,25 @@ const VIEWS_TIMES: usize = 4;
 
 /// An [`Observer`] that fills the tables of a trace.
 #[derive(Debug)]
-pub struct Tables {
+pub struct TraceTables {
     fields: Vec<Field>,
     ticks: ticks::Writer,
     bodies: (bodies::Writer, CellRows),
-    frames: Frames,
+    frames: FrameTable,
     corrections: Corrections,
-    views: Views,
+    views: ViewTable,
     variables: Variables,
-    shots: Shots,
-    covers: Covers,
+    shots: ShotTable,
+    covers: CoverTracker,
     effects: effects::Writer,
     executed: executed::Writer,
-    network: Option<Network>,
-    wanted: Wanted,
+    network: Option<NetworkTables>,
+    wanted: TableSelection,
 }
 
 /// The rows to make for the requested tables.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct TableSelection {
     tables: TableSet,
     pub(super) ticks: bool,
     pub(super) bodies: bool,
@@ -63,10 +63,10 @@ pub(super) struct Wanted {
     effects: bool,
 }
 
-impl Wanted {
-    pub(super) fn of(tables: TableSet) -> Wanted {
+impl TableSelection {
+    pub(super) fn of(tables: TableSet) -> TableSelection {
         let shots = tables.has(&shots::SCHEMA);
-        Wanted {
+        TableSelection {
             tables,
             ticks: tables.has(&ticks::SCHEMA),
             // The cover of shots needs the bodies after ticks, and the players' own bodies in frames.
@@ -82,37 +82,37 @@ impl Wanted {
     }
 }
 
-impl Tables {
+impl TraceTables {
     /// Returns empty tables for a game and this number of players.
-    pub fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> Tables {
+    pub fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> TraceTables {
         let fields = G::Body::fields();
-        Tables {
+        TraceTables {
             ticks: ticks::Writer::default(),
             bodies: (bodies::Writer::default(), CellRows::new(fields.clone())),
-            frames: Frames::new(fields.clone()),
+            frames: FrameTable::new(fields.clone()),
             corrections: Corrections::default(),
-            views: Views::new(players),
+            views: ViewTable::new(players),
             variables: Variables::default(),
-            shots: Shots::default(),
-            covers: Covers::new::<G>(players, rules),
+            shots: ShotTable::default(),
+            covers: CoverTracker::new::<G>(players, rules),
             effects: effects::Writer::default(),
             executed: executed::Writer::default(),
             network: None,
-            wanted: Wanted::of(TableSet::ALL),
+            wanted: TableSelection::of(TableSet::ALL),
             fields,
         }
     }
 
     /// Restricts the output to these tables.
     #[must_use]
-    pub fn only(self, tables: TableSet) -> Tables {
-        Tables { wanted: Wanted::of(tables), ..self }
+    pub fn only(self, tables: TableSet) -> TraceTables {
+        TraceTables { wanted: TableSelection::of(tables), ..self }
     }
 
     /// Also fills the network tables, with sizes if the replay encodes datagrams for them. `longest` is the longest
     /// flight time, if known.
     pub fn watch_network(&mut self, with_sizes: bool, longest: Option<Micros>) {
-        self.network = Some(Network::new(with_sizes, longest));
+        self.network = Some(NetworkTables::new(with_sizes, longest));
     }
 
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.
@@ -138,7 +138,7 @@ impl Tables {
     }
 
     /// Handles a shot that was judged after the part.
-    pub(super) fn judged_later<G: Game>(&mut self, judged: &Judged<G>) {
+    pub(super) fn judged_later<G: Game>(&mut self, judged: &JudgedShot<G>) {
         self.shots.judged_later(judged);
     }
 
@@ -243,13 +243,19 @@ impl Tables {
     }
 }
 
-impl<G: Game> Observer<G> for Tables {
+impl<G: Game> Observer<G> for TraceTables {
     fn looks(&mut self, _at: Micros) -> bool {
-        let Wanted { views, variables, shots, .. } = self.wanted;
+        let TableSelection { views, variables, shots, .. } = self.wanted;
         views || variables || shots
     }
 
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+    fn frame(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        commanded: &ClientFrameOutput<G>,
+        shown: &ScreenView<'_, G::Body>,
+    ) {
         let wanted = self.wanted;
         if wanted.shots {
             self.shots.settle(at, &self.covers);
@@ -259,7 +265,7 @@ impl<G: Game> Observer<G> for Tables {
         }
         let command = commanded.command.seq;
         let own = commanded.own.as_ref().map(|own| (player.entity(), own));
-        let screen = Screen::new(own, shown.drawn);
+        let screen = DrawnScreen::new(own, shown.drawn);
         if wanted.views {
             self.views.push(player, command, shown.drawn_at, &screen);
         }
@@ -296,7 +302,7 @@ impl<G: Game> Observer<G> for Tables {
         }
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {
         if let Some(network) = &mut self.network {
             network.snapshot_sent(player, at, snapshot, packed);
         }
@@ -312,7 +318,7 @@ impl<G: Game> Observer<G> for Tables {
         }
     }
 
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<G>) {
         if self.wanted.shots {
             let on_screen = &mut self.views.of(judged.shooter, judged.command);
             self.shots.judged(at, tick, judged, on_screen, &self.covers);
@@ -326,14 +332,14 @@ impl<G: Game> Observer<G> for Tables {
         shooter: PlayerId,
         command: CommandSeq,
         weapon: &'static str,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
     ) {
         if self.wanted.shots {
             self.shots.impact::<G>((shooter, command), at, tick, weapon, verdict);
         }
     }
 
-    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {
         let wanted = self.wanted;
         if wanted.ticks {
             self.ticks.push(ticks::Row { tick: ticked.tick.0, at_us: at.0, hash: ticked.hash });
@@ -356,14 +362,14 @@ impl<G: Game> Observer<G> for Tables {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<G::Body>,
-        reconciled: Option<&Reconciled>,
+        reconciled: Option<&ReconcileOutcome>,
     ) {
         self.snapshot_reached(player, snapshot.seq, at);
         let wanted = self.wanted;
         for effect in snapshot.effects.iter().filter(|_| wanted.effects) {
             self.effect::<G>(player, at, effect, false);
         }
-        if let Some(Reconciled { comparison: Some(comparison), correction, .. }) = reconciled
+        if let Some(ReconcileOutcome { comparison: Some(comparison), correction, .. }) = reconciled
             && wanted.corrections
         {
             self.corrections.push(&self.fields, player, at, comparison, correction.as_ref());
@@ -373,7 +379,7 @@ impl<G: Game> Observer<G> for Tables {
 
 #[cfg(test)]
 mod tests {
-    use crate::game::{Category, Cause, Grade, How, Reason};
+    use crate::game::{Category, Cause, Grade, PlacementKind, Reason};
     use crate::pipeline::Limit;
     use hitreg_log::record::Execution;
     use hitreg_log::trace::schema::{TableSchema, corrections, executed, shots, variables, views};
@@ -384,7 +390,7 @@ mod tests {
         let names = |table: &TableSchema, column| table.column(column).expect("a column").names.to_vec();
         let and = |names: &[&'static str], more| [names, &[more]].concat();
         assert_eq!(names(&executed::SCHEMA, "how"), Execution::NAMES);
-        assert_eq!(names(&views::SCHEMA, "how"), How::NAMES);
+        assert_eq!(names(&views::SCHEMA, "how"), PlacementKind::NAMES);
         assert_eq!(names(&views::SCHEMA, "category"), Category::NAMES);
         assert_eq!(names(&variables::SCHEMA, "category"), Category::NAMES);
         assert_eq!(names(&corrections::SCHEMA, "result"), Grade::NAMES);

@@ -16,12 +16,12 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 pub(super) struct Variables {
     rows: Writer,
     /// What each player's screen shows of each entity.
-    shown: BTreeMap<(PlayerId, EntityId), OfTheirOwn>,
+    shown: BTreeMap<(PlayerId, EntityId), OwnCategoryCells>,
 }
 
 /// The cells of one entity whose category differs from the category of its position.
 #[derive(Debug)]
-struct OfTheirOwn {
+struct OwnCategoryCells {
     /// When the entity was on the screen last.
     seen: Micros,
     /// The body's teleport count; a change means a new appearance.
@@ -44,13 +44,13 @@ impl Variables {
         // The client's own reactive entities have one category for all their variables.
         let Some(by) = placed.by.filter(|by| by.category != Category::Reactive) else { return };
         let body = &placed.body;
-        let same = |shown: &OfTheirOwn| {
+        let same = |shown: &OwnCategoryCells| {
             shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOKED_BACK
         };
         let shown = match self.shown.get_mut(&(player, entity)).filter(|shown| same(shown)) {
             Some(shown) => shown,
             None => {
-                let new = OfTheirOwn::of::<G>(entity == player.entity(), fields, body, by.category);
+                let new = OwnCategoryCells::of::<G>(entity == player.entity(), fields, body, by.category);
                 let before = self.shown.entry((player, entity)).insert_entry(new);
                 before.into_mut()
             }
@@ -87,10 +87,16 @@ impl Variables {
     }
 }
 
-impl OfTheirOwn {
-    fn of<G: Game>(own: bool, fields: &[Field], body: &G::Body, place: Category) -> OfTheirOwn {
+impl OwnCategoryCells {
+    fn of<G: Game>(own: bool, fields: &[Field], body: &G::Body, place: Category) -> OwnCategoryCells {
         let categories = fields.iter().map(|field| G::category(body, own, field));
         let cells: Vec<_> = categories.enumerate().filter(|(_, category)| *category != place).collect();
-        OfTheirOwn { seen: Micros::ZERO, teleports: body.teleports(), place, last: vec![None; cells.len()], cells }
+        OwnCategoryCells {
+            seen: Micros::ZERO,
+            teleports: body.teleports(),
+            place,
+            last: vec![None; cells.len()],
+            cells,
+        }
     }
 }

@@ -15,17 +15,20 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 const SCREENS: usize = 1 << 14;
 
 /// The drawn entities in ascending order of id: the others, and the own avatar where it is drawn by category.
-pub(super) struct Screen<'a, B> {
+pub(super) struct DrawnScreen<'a, B> {
     before: &'a [(EntityId, Placed<B>)],
     own: Option<(EntityId, &'a Placed<B>)>,
     after: &'a [(EntityId, Placed<B>)],
 }
 
-impl<'a, B> Screen<'a, B> {
-    pub(super) fn new(own: Option<(EntityId, &'a Placed<B>)>, others: &'a [(EntityId, Placed<B>)]) -> Screen<'a, B> {
+impl<'a, B> DrawnScreen<'a, B> {
+    pub(super) fn new(
+        own: Option<(EntityId, &'a Placed<B>)>,
+        others: &'a [(EntityId, Placed<B>)],
+    ) -> DrawnScreen<'a, B> {
         let place = own.map_or(0, |(own, _)| others.partition_point(|(entity, _)| *entity < own));
         let (before, after) = others.split_at(place);
-        Screen { before, own, after }
+        DrawnScreen { before, own, after }
     }
 
     fn len(&self) -> usize {
@@ -47,7 +50,7 @@ impl<'a, B> Screen<'a, B> {
 }
 
 #[derive(Debug)]
-pub(super) struct Views {
+pub(super) struct ViewTable {
     rows: Writer,
     /// Per player: the screens of its usercmds that have not run.
     screens: Vec<Screens>,
@@ -63,9 +66,9 @@ struct Screens {
     forgotten: usize,
 }
 
-impl Views {
-    pub(super) fn new(players: usize) -> Views {
-        Views { rows: Writer::default(), screens: vec![Screens::default(); players] }
+impl ViewTable {
+    pub(super) fn new(players: usize) -> ViewTable {
+        ViewTable { rows: Writer::default(), screens: vec![Screens::default(); players] }
     }
 
     /// Adds the rows of a screen, column by column, because views are by far the most rows.
@@ -74,7 +77,7 @@ impl Views {
         player: PlayerId,
         command: CommandSeq,
         drawn_at: Micros,
-        screen: &Screen<'_, B>,
+        screen: &DrawnScreen<'_, B>,
     ) {
         let (rows, count) = (&mut self.rows, screen.len());
         rows.make_room();
@@ -94,7 +97,7 @@ impl Views {
     }
 
     /// Remembers the screen of a usercmd until the usercmd runs.
-    pub(super) fn remember<B: Body>(&mut self, player: PlayerId, command: CommandSeq, screen: &Screen<'_, B>) {
+    pub(super) fn remember<B: Body>(&mut self, player: PlayerId, command: CommandSeq, screen: &DrawnScreen<'_, B>) {
         let screens = &mut self.screens[usize::from(player.0)];
         screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
         screen.put(&mut screens.drawn, |entity, placed| (entity, placed.body.origin()));
@@ -158,21 +161,22 @@ impl Screens {
 mod tests {
     use super::*;
     use crate::arena::ArenaBody;
-    use crate::game::How;
+    use crate::game::PlacementKind;
 
     #[test]
     fn the_oldest_screens_are_forgotten_and_no_others() {
-        let mut views = Views::new(1);
+        let mut views = ViewTable::new(1);
         let drawn = |x: u32| {
             let body = ArenaBody { origin: Vec3::X * x as f32, ..ArenaBody::default() };
-            [(EntityId(3), Placed::new(body, How::Held))]
+            [(EntityId(3), Placed::new(body, PlacementKind::Held))]
         };
-        let push = |views: &mut Views, command: u32| {
-            views.remember(PlayerId(0), CommandSeq(command), &Screen::new(None, &drawn(command)));
+        let push = |views: &mut ViewTable, command: u32| {
+            views.remember(PlayerId(0), CommandSeq(command), &DrawnScreen::new(None, &drawn(command)));
             views.forget();
         };
         (0..SCREENS as u32).for_each(|command| push(&mut views, command));
-        let on_screen = |views: &Views, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
+        let on_screen =
+            |views: &ViewTable, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
         assert_eq!(on_screen(&views, 0), [(EntityId(3), Vec3::ZERO)], "as many as are kept");
         push(&mut views, SCREENS as u32);
         assert_eq!(on_screen(&views, 0), []);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ModeScore, ScoreError, Scoring};
+use super::{DrawingScoreError, ModeScore, Scoring};
 use crate::game::{Game, StateRows};
-use crate::replay::{Near, Pass, Survey};
+use crate::replay::{LogPass, LogSurvey, ReorderWindow};
 use crate::settings::Settings;
 use hitreg_log::record::{Header, KeptStates, PlayerRecords, SnapshotRecord};
 use hitreg_log::units::PlayerId;
@@ -15,16 +15,16 @@ use hitreg_log::units::PlayerId;
 /// # Errors
 /// When a recorded state does not belong to this game.
 pub fn score_as_read<G: Game>(
-    (header, survey): (&Header, &Survey),
-    pass: Pass<'_, ScoreError>,
+    (header, survey): (&Header, &LogSurvey),
+    pass: LogPass<'_, DrawingScoreError>,
     rules: &G::Rules,
     settings: &Settings,
-) -> Result<Option<Vec<ModeScore>>, ScoreError> {
+) -> Result<Option<Vec<ModeScore>>, DrawingScoreError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let Some(near) = survey.near() else { return Ok(None) };
     let mut scoring = Scoring::<G>::new(rows, (rules, settings), header.players.len());
     let mut states = KeptStates::default();
-    let mut players: Vec<Waiting> = header.players.iter().map(|_| Waiting::default()).collect();
+    let mut players: Vec<PendingSnapshots> = header.players.iter().map(|_| PendingSnapshots::default()).collect();
     let mut read = 0;
     pass(&mut |chunk| {
         states.add(chunk.states);
@@ -37,7 +37,7 @@ pub fn score_as_read<G: Game>(
                 scoring.received(player, &record, &states)?;
             }
         }
-        let oldest = players.iter().filter_map(Waiting::oldest).min().unwrap_or(read);
+        let oldest = players.iter().filter_map(PendingSnapshots::oldest).min().unwrap_or(read);
         states.forget_before(oldest.saturating_sub(near.back));
         Ok(())
     })?;
@@ -52,12 +52,12 @@ pub fn score_as_read<G: Game>(
 /// A player's snapshots whose arrival is not yet known, each with its chunk, and the numbers of the snapshots that
 /// arrived.
 #[derive(Default)]
-struct Waiting {
+struct PendingSnapshots {
     snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
     arrived: BTreeSet<u32>,
 }
 
-impl Waiting {
+impl PendingSnapshots {
     fn add(&mut self, chunk: u32, records: PlayerRecords) {
         self.snapshots.extend(records.snapshots.into_iter().map(|record| (record.seq.0, (chunk, record))));
         self.arrived.extend(records.received.iter().map(|arrival| arrival.number));
@@ -69,7 +69,7 @@ impl Waiting {
     }
 
     /// Returns the next snapshot that arrived, once enough chunks were read to know this and its states.
-    fn next(&mut self, near: Near, read: u32) -> Option<SnapshotRecord> {
+    fn next(&mut self, near: ReorderWindow, read: u32) -> Option<SnapshotRecord> {
         loop {
             let first = self.snapshots.first_entry()?;
             if first.get().0.saturating_add(near.back.max(near.ahead)) >= read {

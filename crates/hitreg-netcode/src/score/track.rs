@@ -4,42 +4,48 @@ use std::collections::VecDeque;
 
 use super::Scores;
 use crate::game::{Body, Game};
-use crate::history::{Limits, between, beyond, is_teleport};
+use crate::history::{PlacementLimits, between, beyond, is_teleport};
 use crate::settings::Settings;
 use hitreg_log::units::Micros;
 
 /// A received state: its server time and body.
-pub(super) type Sample<B> = (Micros, B);
+pub(super) type ReceivedState<B> = (Micros, B);
 
 /// The states still to be left out, and the one before them. A state is left out when all states are there that had
 /// arrived when it was drawn.
-pub(super) struct Track<B>(VecDeque<Sample<B>>);
+pub(super) struct SampleTrack<B>(VecDeque<ReceivedState<B>>);
 
 /// The ways of drawing.
-pub(super) struct Ways<'a, G: Game> {
+pub(super) struct DrawingModes<'a, G: Game> {
     rules: &'a G::Rules,
-    limits: Limits,
+    limits: PlacementLimits,
     /// The limits for drawing the present.
-    present: Limits,
+    present: PlacementLimits,
     lerp: Micros,
 }
 
-impl<'a, G: Game> Ways<'a, G> {
-    pub(super) fn new(rules: &'a G::Rules, settings: &Settings) -> Ways<'a, G> {
-        let limits = Limits::of(settings);
-        let present = Limits { extrapolate_max: Some(Micros::from_ms(settings.extrapolation_max_ms)), ..limits };
-        Ways { rules, limits, present, lerp: Micros::from_ms(settings.interpolation.lerp_ms) }
+impl<'a, G: Game> DrawingModes<'a, G> {
+    pub(super) fn new(rules: &'a G::Rules, settings: &Settings) -> DrawingModes<'a, G> {
+        let limits = PlacementLimits::of(settings);
+        let present =
+            PlacementLimits { extrapolate_max: Some(Micros::from_ms(settings.extrapolation_max_ms)), ..limits };
+        DrawingModes { rules, limits, present, lerp: Micros::from_ms(settings.interpolation.lerp_ms) }
     }
 }
 
-impl<B> Default for Track<B> {
+impl<B> Default for SampleTrack<B> {
     fn default() -> Self {
-        Track(VecDeque::new())
+        SampleTrack(VecDeque::new())
     }
 }
 
-impl<B: Body> Track<B> {
-    pub(super) fn add<G: Game<Body = B>>(&mut self, sample: Sample<B>, ways: &Ways<'_, G>, scores: &mut Scores) {
+impl<B: Body> SampleTrack<B> {
+    pub(super) fn add<G: Game<Body = B>>(
+        &mut self,
+        sample: ReceivedState<B>,
+        ways: &DrawingModes<'_, G>,
+        scores: &mut Scores,
+    ) {
         self.0.push_back(sample);
         while self.has_all(ways) {
             self.leave_out(ways, scores);
@@ -47,21 +53,21 @@ impl<B: Body> Track<B> {
     }
 
     /// Finishes the track; no more states follow.
-    pub(super) fn end<G: Game<Body = B>>(mut self, ways: &Ways<'_, G>, scores: &mut Scores) {
+    pub(super) fn end<G: Game<Body = B>>(mut self, ways: &DrawingModes<'_, G>, scores: &mut Scores) {
         while self.0.len() > 1 {
             self.leave_out(ways, scores);
         }
     }
 
     /// Returns whether the next state is there, and also one that had not arrived when it was drawn.
-    fn has_all<G: Game<Body = B>>(&self, ways: &Ways<'_, G>) -> bool {
+    fn has_all<G: Game<Body = B>>(&self, ways: &DrawingModes<'_, G>) -> bool {
         let Some((at, _)) = self.0.get(1) else { return false };
         self.0.iter().skip(2).any(|(later, _)| *later > *at + ways.lerp)
     }
 
     /// Draws the second state from the others, and drops the first.
-    fn leave_out<G: Game<Body = B>>(&mut self, ways: &Ways<'_, G>, scores: &mut Scores) {
-        let Ways { rules, limits, present, lerp } = ways;
+    fn leave_out<G: Game<Body = B>>(&mut self, ways: &DrawingModes<'_, G>, scores: &mut Scores) {
+        let DrawingModes { rules, limits, present, lerp } = ways;
         let samples = self.0.make_contiguous();
         let [(last_at, last), (at, truth), later @ ..] = samples else { return };
         if !is_teleport(last, truth, limits) && at > last_at {

@@ -1,9 +1,9 @@
 //! Execution of usercmds: which ones run, in what order, and how missing, late and excess ones are treated.
 
 use super::Server;
-use crate::game::{Body, Effect, Game, Reason, Sink, Touch, Verdict, WorldSink};
+use crate::game::{Body, Effect, Game, Reason, ShotVerdict, Sink, Touch, WorldSink};
 use crate::packet::ClientPacket;
-use crate::pipeline::{Event, Judged, Rewind};
+use crate::pipeline::{Event, JudgedShot, Rewind};
 use crate::settings::{OnLost, Settings};
 use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
@@ -106,14 +106,14 @@ impl<G: Game> Server<G> {
             let command = as_drawn_under(command, own, &other.of_player(player));
             self.judge(player, arrived, &command, &fire, other)
         });
-        let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };
+        let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
         G::apply(&self.rules, &mut self.world, player, command, &fire, &verdict, &mut happened);
         if let Some(rollback) = &mut self.rollback {
             rollback.shot_applied(fire.clone(), verdict.clone());
         }
         self.take(happened);
         let (rewind, verdict) = other.unwrap_or((rewind, verdict));
-        let judged = Judged { shooter: player, command: command.seq, index, fire, verdict, rewind };
+        let judged = JudgedShot { shooter: player, command: command.seq, index, fire, verdict, rewind };
         self.events.push_back(Event::Judged(judged));
     }
 
@@ -124,14 +124,14 @@ impl<G: Game> Server<G> {
         command: &Usercmd,
         fire: &G::Fire,
         settings: &Settings,
-    ) -> (Rewind<G::Body>, Verdict) {
+    ) -> (Rewind<G::Body>, ShotVerdict) {
         let rewind = self.rewind(shooter, arrived, command, fire, settings);
         let verdict = self.without_the_dead(G::judge(&self.rules, fire, &rewind.targets));
         (rewind, verdict)
     }
 
     /// A player who is already dead takes no damage from a shot that hit an earlier position.
-    fn without_the_dead(&self, mut verdict: Verdict) -> Verdict {
+    fn without_the_dead(&self, mut verdict: ShotVerdict) -> ShotVerdict {
         if verdict.reason != Reason::Hit {
             return verdict;
         }
@@ -139,16 +139,16 @@ impl<G: Game> Server<G> {
         verdict.wounds.retain(|wound| {
             now.binary_search_by_key(&wound.target, |(id, _)| *id).is_ok_and(|index| now[index].1.is_alive())
         });
-        if verdict.wounds.is_empty() { Verdict::miss(Reason::AlreadyDead) } else { verdict }
+        if verdict.wounds.is_empty() { ShotVerdict::miss(Reason::AlreadyDead) } else { verdict }
     }
 
     pub(super) fn run_world(&mut self, dt: Micros) {
-        let mut happened = Happened { effects: Vec::new(), impacts: Vec::new() };
+        let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
         G::step_world(&self.rules, &mut self.world, dt, &mut happened);
         self.take(happened);
     }
 
-    fn take(&mut self, happened: Happened) {
+    fn take(&mut self, happened: WorldEvents) {
         for effect in happened.effects {
             self.tell(effect);
         }
@@ -183,16 +183,16 @@ impl<F> Sink<F> for CommandOutput<F> {
 }
 
 /// The output of a step of the world.
-struct Happened {
+struct WorldEvents {
     effects: Vec<Effect>,
-    impacts: Vec<(PlayerId, CommandSeq, &'static str, Verdict)>,
+    impacts: Vec<(PlayerId, CommandSeq, &'static str, ShotVerdict)>,
 }
 
-impl WorldSink for Happened {
+impl WorldSink for WorldEvents {
     fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
-    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: Verdict) {
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: ShotVerdict) {
         self.impacts.push((shooter, command, weapon, verdict));
     }
 }

@@ -17,7 +17,7 @@ use hitreg_log::usercmd::{Input, Usercmd};
 /// The most warnings in one snapshot; the newest are kept.
 const WARNINGS_MAX: usize = 8;
 
-pub(super) struct Connection<G: Game> {
+pub(super) struct PlayerConnection<G: Game> {
     /// The player's settings.
     pub(super) settings: Arc<Settings>,
     /// Whether any packet has arrived.
@@ -56,10 +56,10 @@ pub(super) struct Connection<G: Game> {
     pub(super) zone: ZoneOfKnowledge,
 }
 
-impl<G: Game> Connection<G> {
+impl<G: Game> PlayerConnection<G> {
     fields!(
         G::Body,
-        Connection {
+        PlayerConnection {
             is_heard,
             last_command,
             last_input,
@@ -78,8 +78,8 @@ impl<G: Game> Connection<G> {
         } in place { calibration, zone } but { settings }
     );
 
-    pub(super) fn new(settings: Arc<Settings>) -> Connection<G> {
-        Connection {
+    pub(super) fn new(settings: Arc<Settings>) -> PlayerConnection<G> {
+        PlayerConnection {
             is_heard: false,
             last_command: CommandSeq(0),
             last_input: Input::default(),

@@ -2,7 +2,7 @@
 
 use super::Server;
 use crate::game::Game;
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::PlayerId;
 
 /// Saves the server. Returns false when events or snapshots still wait to be polled.
@@ -41,7 +41,7 @@ pub(super) fn save<G: Game>(server: &Server<G>, to: &mut Saver<'_, G::Body>) -> 
 }
 
 pub(super) fn restore<G: Game>(server: &mut Server<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
-    (server.tick, server.now) = Value::<G::Body>::get(from)?;
+    (server.tick, server.now) = StateValue::<G::Body>::get(from)?;
     let count = from.count(size_of::<u32>())?;
     let words = (0..count).map(|_| from.word()).collect::<Result<Vec<u32>, _>>()?;
     let players = server.connections.len();

@@ -5,7 +5,7 @@
 //! the history of frames sent to this client. The client draws with the same placement function.
 
 use super::Server;
-use super::connection::Connection;
+use super::connection::PlayerConnection;
 use crate::game::{Body, Game, Placed};
 use crate::pipeline::{Limit, Rewind};
 use crate::settings::{Schedule, Settings};
@@ -53,7 +53,7 @@ impl<G: Game> Server<G> {
 /// `max_claim_error_ms` of the time that the measured round trip implies. Otherwise the implied time counts, so that a
 /// client gains nothing by false times.
 fn drawn_time<G: Game>(
-    connection: &Connection<G>,
+    connection: &PlayerConnection<G>,
     arrived: Micros,
     command: &Usercmd,
     settings: &Settings,
@@ -76,7 +76,7 @@ fn drawn_time<G: Game>(
 }
 
 fn bounded<G: Game>(
-    connection: &Connection<G>,
+    connection: &PlayerConnection<G>,
     wanted: Micros,
     now: Micros,
     limit: Limit,

@@ -1,7 +1,7 @@
 //! The rollback check: at regular intervals, the world is restored from its saved words and the ticks run again. State
 //! that the save omits then shows as a different hash.
 
-use crate::game::{Effect, Game, Sink, Touch, Verdict, WorldSink};
+use crate::game::{Effect, Game, ShotVerdict, Sink, Touch, WorldSink};
 use crate::pipeline::{RollbackError, Rollbacks};
 use hitreg_log::hash;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
@@ -14,13 +14,13 @@ pub(super) struct Rollback<G: Game> {
     /// The world's words before the recorded ticks.
     saved: Option<Vec<u32>>,
     /// The inputs of the recorded ticks.
-    steps: Vec<Step<G>>,
+    steps: Vec<RollbackStep<G>>,
     so_far: Rollbacks,
 }
 
-enum Step<G: Game> {
+enum RollbackStep<G: Game> {
     Command(PlayerId, Usercmd),
-    Shot(G::Fire, Verdict),
+    Shot(G::Fire, ShotVerdict),
     World(Micros),
 }
 
@@ -42,15 +42,15 @@ impl<G: Game> Rollback<G> {
     }
 
     pub(super) fn command_ran(&mut self, player: PlayerId, command: Usercmd) {
-        self.steps.push(Step::Command(player, command));
+        self.steps.push(RollbackStep::Command(player, command));
     }
 
-    pub(super) fn shot_applied(&mut self, fire: G::Fire, verdict: Verdict) {
-        self.steps.push(Step::Shot(fire, verdict));
+    pub(super) fn shot_applied(&mut self, fire: G::Fire, verdict: ShotVerdict) {
+        self.steps.push(RollbackStep::Shot(fire, verdict));
     }
 
     pub(super) fn tick_ends(&mut self, rules: &G::Rules, seed: Seed, dt: Micros, hash: u64) {
-        self.steps.push(Step::World(dt));
+        self.steps.push(RollbackStep::World(dt));
         self.ticks += 1;
         if !self.ticks.is_multiple_of(self.every) {
             return;
@@ -71,20 +71,20 @@ impl<G: Game> Rollback<G> {
     }
 }
 
-fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: &[Step<G>]) -> u64 {
+fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: &[RollbackStep<G>]) -> u64 {
     let mut last: Option<(PlayerId, Usercmd)> = None;
     for step in steps {
         match step {
-            Step::Command(player, command) => {
-                G::run(rules, seed, &mut world, *player, command, &mut Silence);
+            RollbackStep::Command(player, command) => {
+                G::run(rules, seed, &mut world, *player, command, &mut DroppingSink);
                 last = Some((*player, *command));
             }
-            Step::Shot(fire, verdict) => {
+            RollbackStep::Shot(fire, verdict) => {
                 if let Some((player, command)) = &last {
-                    G::apply(rules, &mut world, *player, command, fire, verdict, &mut Silence);
+                    G::apply(rules, &mut world, *player, command, fire, verdict, &mut DroppingSink);
                 }
             }
-            Step::World(dt) => G::step_world(rules, &mut world, *dt, &mut Silence),
+            RollbackStep::World(dt) => G::step_world(rules, &mut world, *dt, &mut DroppingSink),
         }
     }
     let mut words = Vec::new();
@@ -93,15 +93,15 @@ fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: 
 }
 
 /// A sink that discards the output of the second run.
-struct Silence;
+struct DroppingSink;
 
-impl<F> Sink<F> for Silence {
+impl<F> Sink<F> for DroppingSink {
     fn effect(&mut self, _effect: Effect) {}
     fn fire(&mut self, _fire: F) {}
     fn touch(&mut self, _touch: Touch) {}
 }
 
-impl WorldSink for Silence {
+impl WorldSink for DroppingSink {
     fn effect(&mut self, _effect: Effect) {}
-    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: Verdict) {}
+    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: ShotVerdict) {}
 }

@@ -31,7 +31,7 @@ impl<G: Game> Server<G> {
 
     fn schedule(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket, before: Micros) {
         let Some(newest) = packet.commands.last() else { return };
-        let ticks = Ticks { before, now: self.now, interval: self.settings.server.tick_hz.interval() };
+        let ticks = TickTimer { before, now: self.now, interval: self.settings.server.tick_hz.interval() };
         let ahead = |command: &Usercmd| ticks.ahead(command.server_time);
         let connection = &mut self.connections[usize::from(player.0)];
         let is_news = newest.seq > connection.last_command && !connection.waiting.contains_key(&newest.seq);
@@ -95,7 +95,7 @@ impl<G: Game> Server<G> {
 
 /// The server's position in time.
 #[derive(Clone, Copy)]
-struct Ticks {
+struct TickTimer {
     /// The time of the last tick computed.
     before: Micros,
     /// The time of the tick to compute next.
@@ -104,7 +104,7 @@ struct Ticks {
     interval: Micros,
 }
 
-impl Ticks {
+impl TickTimer {
     /// Returns how many ticks after the next one an input for time `then` runs. It runs in the first tick at or after
     /// that time. A negative result means that this tick is already computed.
     fn ahead(self, then: Micros) -> i64 {
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_tick_runs_what_is_for_the_time_since_the_one_before() {
         let [before, now, interval] = [288, 320, 32].map(Micros::from_ms);
-        let ticks = Ticks { before, now, interval };
+        let ticks = TickTimer { before, now, interval };
         let ahead = |then_ms| ticks.ahead(Micros::from_ms(then_ms));
         assert_eq!([289, 320, 321, 352, 353].map(ahead), [0, 0, 1, 1, 2]);
         assert_eq!([288, 257, 256, 0].map(ahead), [-1, -1, -2, -10]);
@@ -135,7 +135,7 @@ mod tests {
     fn ticks_that_come_early_or_late_leave_no_gap() {
         let [before, interval] = [288, 32].map(Micros::from_ms);
         for now_ms in [300, 320, 400] {
-            let ticks = Ticks { before, now: Micros::from_ms(now_ms), interval };
+            let ticks = TickTimer { before, now: Micros::from_ms(now_ms), interval };
             assert_eq!([289, now_ms].map(|ms| ticks.ahead(Micros::from_ms(ms))), [0, 0], "{now_ms}");
             assert_eq!(ticks.ahead(before), -1);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Server;
-use super::connection::Connection;
+use super::connection::PlayerConnection;
 use crate::game::{Body, Effect, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -29,7 +29,7 @@ impl<G: Game> Server<G> {
     }
 }
 
-impl<G: Game> Connection<G> {
+impl<G: Game> PlayerConnection<G> {
     fn next_snapshot(&mut self, frame: Arc<Frame<G::Body>>, now: Micros) -> Snapshot<G::Body> {
         let settings = Arc::clone(&self.settings);
         let interval = settings.server.update_hz.interval();
@@ -80,7 +80,7 @@ pub(super) fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Ar
 }
 
 /// Keeps an effect for the next snapshot of every client that has not predicted it.
-pub(super) fn tell<G: Game>(connections: &mut [Connection<G>], effect: Effect) {
+pub(super) fn tell<G: Game>(connections: &mut [PlayerConnection<G>], effect: Effect) {
     for (index, connection) in connections.iter_mut().enumerate() {
         let predicted = effect.predictable && connection.settings.predicts_weapons();
         if !(predicted && index == usize::from(effect.entity.0)) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::settings::{self, Zone};
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::{EntityId, Micros};
 
 /// An entity stays in a client's snapshots for this long after it left the zone. It is thus not defined again each time
@@ -29,7 +29,7 @@ impl ZoneOfKnowledge {
     }
 
     pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
-        *self = ZoneOfKnowledge { seen: Value::<B>::get(from)? };
+        *self = ZoneOfKnowledge { seen: StateValue::<B>::get(from)? };
         Ok(())
     }
 
@@ -38,7 +38,7 @@ impl ZoneOfKnowledge {
     pub(super) fn within<G: Game>(
         &mut self,
         rules: &G::Rules,
-        settings: &settings::Server,
+        settings: &settings::ServerSettings,
         own: EntityId,
         all: Arc<Frame<G::Body>>,
     ) -> Arc<Frame<G::Body>> {

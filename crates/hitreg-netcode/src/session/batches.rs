@@ -21,17 +21,17 @@ pub struct Batches {
 
 /// The end of the thread that takes records.
 #[derive(Debug)]
-pub struct HandedOver {
+pub struct BatchReceiver {
     full: Receiver<Vec<Record>>,
     used: Sender<Vec<Record>>,
 }
 
 impl Batches {
     /// Creates both ends.
-    pub fn new() -> (Batches, HandedOver) {
+    pub fn new() -> (Batches, BatchReceiver) {
         let ((full, to_take), (used, to_fill)) = (sync_channel(WAITING), channel());
         let batch = Vec::with_capacity(TOGETHER);
-        (Batches { batch, full, used: to_fill }, HandedOver { full: to_take, used })
+        (Batches { batch, full, used: to_fill }, BatchReceiver { full: to_take, used })
     }
 
     #[cold]
@@ -58,7 +58,7 @@ impl Drop for Batches {
     }
 }
 
-impl HandedOver {
+impl BatchReceiver {
     /// Passes every record to `take`, in order, until there are no more or `take` fails.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::late_frames::LateFrames;
-use super::{InputSource, Screen};
+use super::{InputSource, PlayerScreen};
 use crate::game::Bots;
 use crate::settings::Settings;
 use hitreg_log::rng::Rng;
@@ -14,10 +14,10 @@ use hitreg_log::usercmd::Input;
 /// The bots of a synthetic session.
 pub struct BotInput<G: Bots> {
     rules: Arc<G::Rules>,
-    players: Vec<Player<G>>,
+    players: Vec<BotSchedule<G>>,
 }
 
-struct Player<G: Bots> {
+struct BotSchedule<G: Bots> {
     bot: BotPlayer<G>,
     cmd_hz: Hz,
     /// The time at which the first frame would have been if all frames since were on time.
@@ -55,7 +55,7 @@ impl<G: Bots> BotInput<G> {
                 let cmd_hz = own.client.cmd_hz;
                 let phase = frame_phase(seed, PlayerId(p), cmd_hz);
                 let late = LateFrames::new(own.client.frames, seed, PlayerId(p));
-                Player { bot: BotPlayer::new(bot, phase), cmd_hz, phase, frames: 0, late }
+                BotSchedule { bot: BotPlayer::new(bot, phase), cmd_hz, phase, frames: 0, late }
             })
             .collect();
         BotInput { rules, players }
@@ -70,7 +70,7 @@ impl<G: Bots> InputSource<G> for BotInput<G> {
         Some(player.phase + player.cmd_hz.turn(player.frames))
     }
 
-    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input {
+    fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, G>) -> Input {
         self.players[usize::from(screen.player.0)].bot.input(&self.rules, at, screen)
     }
 }
@@ -87,7 +87,7 @@ impl<G: Bots> BotPlayer<G> {
     }
 
     /// Returns the input for a frame.
-    pub fn input(&mut self, rules: &G::Rules, at: Micros, screen: &Screen<'_, G>) -> Input {
+    pub fn input(&mut self, rules: &G::Rules, at: Micros, screen: &PlayerScreen<'_, G>) -> Input {
         let now_ms = at.0 / 1000;
         let msec = (now_ms - self.last_ms).clamp(0, 255) as u8;
         self.last_ms = now_ms;

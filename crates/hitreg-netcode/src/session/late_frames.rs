@@ -11,7 +11,7 @@ use hitreg_log::units::{Micros, PlayerId, Seed};
 /// A random number of milliseconds: `middle + spread * x + skew * x²` with a standard normal x, but at least
 /// `least_ms`.
 #[derive(Clone, Copy, Debug)]
-struct Skewed {
+struct SkewedMs {
     least_ms: f64,
     middle_ms: f64,
     spread_ms: f64,
@@ -20,39 +20,39 @@ struct Skewed {
 
 /// The frame times of one kind of computer.
 #[derive(Clone, Copy, Debug)]
-struct Model {
+struct LateFrameModel {
     /// The lateness of each frame.
-    late: Skewed,
+    late: SkewedMs,
     /// The share of the variance of a frame's lateness that comes from the load. The load lasts over several frames.
     lasting: f64,
     /// The factor by which the load decays per frame.
     stays: f64,
     /// The probability that a frame is a hitch, which adds to its lateness.
     hitches: f64,
-    hitch: Skewed,
+    hitch: SkewedMs,
 }
 
-const NONE: Skewed = Skewed { least_ms: 0.0, middle_ms: 0.0, spread_ms: 0.0, skew_ms: 0.0 };
+const NONE: SkewedMs = SkewedMs { least_ms: 0.0, middle_ms: 0.0, spread_ms: 0.0, skew_ms: 0.0 };
 
 /// Frames close to the client's frame rate cap, fitted to `demo38`.
-const CAPPED: Model = Model {
-    late: Skewed { least_ms: 0.0, middle_ms: -10.35, spread_ms: 7.6, skew_ms: -0.44 },
+const CAPPED: LateFrameModel = LateFrameModel {
+    late: SkewedMs { least_ms: 0.0, middle_ms: -10.35, spread_ms: 7.6, skew_ms: -0.44 },
     lasting: 0.0,
     stays: 0.0,
     hitches: 0.000_12,
-    hitch: Skewed { least_ms: 15.0, middle_ms: 27.0, spread_ms: 46.0, skew_ms: 25.0 },
+    hitch: SkewedMs { least_ms: 15.0, middle_ms: 27.0, spread_ms: 46.0, skew_ms: 25.0 },
 };
 /// Frames with occasional hitches, fitted to `demo03`.
-const HITCHES: Model = Model {
-    late: Skewed { least_ms: 0.0, middle_ms: -2.97, spread_ms: 1.79, skew_ms: 0.0 },
+const HITCHES: LateFrameModel = LateFrameModel {
+    late: SkewedMs { least_ms: 0.0, middle_ms: -2.97, spread_ms: 1.79, skew_ms: 0.0 },
     lasting: 0.0,
     stays: 0.0,
     hitches: 0.001_2,
-    hitch: Skewed { least_ms: 15.0, middle_ms: 36.0, spread_ms: 2.8, skew_ms: 0.0 },
+    hitch: SkewedMs { least_ms: 15.0, middle_ms: 36.0, spread_ms: 2.8, skew_ms: 0.0 },
 };
 /// Frames of a loaded computer, fitted to `demo31`.
-const LOADED: Model = Model {
-    late: Skewed { least_ms: 0.0, middle_ms: 6.3, spread_ms: 9.2, skew_ms: 1.85 },
+const LOADED: LateFrameModel = LateFrameModel {
+    late: SkewedMs { least_ms: 0.0, middle_ms: 6.3, spread_ms: 9.2, skew_ms: 1.85 },
     lasting: 0.88,
     stays: 0.97,
     hitches: 0.0,
@@ -62,7 +62,7 @@ const LOADED: Model = Model {
 /// The lateness of one player's successive frames.
 #[derive(Clone, Debug)]
 pub struct LateFrames {
-    model: Option<Model>,
+    model: Option<LateFrameModel>,
     rng: Rng,
     /// The load that carries over to later frames.
     load: f64,
@@ -85,7 +85,7 @@ impl LateFrames {
     /// Returns how much later the next frame is than one interval after the last.
     pub fn next_delay(&mut self) -> Micros {
         let Some(model) = self.model else { return Micros::ZERO };
-        let Model { late, lasting, stays, hitches, hitch } = model;
+        let LateFrameModel { late, lasting, stays, hitches, hitch } = model;
         let of_its_own = libm::sqrt(1.0 - stays * stays) * self.rng.normal_f64();
         self.load = stays * self.load + of_its_own;
         let x = libm::sqrt(lasting) * self.load + libm::sqrt(1.0 - lasting) * self.rng.normal_f64();
@@ -94,9 +94,9 @@ impl LateFrames {
     }
 }
 
-impl Skewed {
+impl SkewedMs {
     fn at(&self, x: f64) -> f64 {
-        let Skewed { least_ms, middle_ms, spread_ms, skew_ms } = *self;
+        let SkewedMs { least_ms, middle_ms, spread_ms, skew_ms } = *self;
         (middle_ms + spread_ms * x + skew_ms * x * x).max(least_ms)
     }
 }

@@ -4,15 +4,15 @@
 //! At equal times, packets reach the server before it ticks, and snapshots reach clients before their frames. Among
 //! equal events, the lower player goes first. This order is part of the format, because replays depend on it.
 
-use super::network::{Asking, Intruder};
-use super::network::{Links, Network, Opened};
-use super::queue::What;
-use super::{Observer, Screen, sequence};
+use super::network::{ClientAsk, Intruder};
+use super::network::{DeliveredPacket, Links, SessionNetwork};
+use super::queue::QueuedEvent;
+use super::{Observer, PlayerScreen, sequence};
 use crate::game::Game;
 use crate::link::Link;
 use crate::packet::HeardPacket;
 use crate::pipeline::{ClientPipeline, Netcode, ServerPipeline, Setup};
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 
@@ -29,7 +29,7 @@ pub trait InputSource<G: Game> {
     }
 
     /// Returns the player's input in a frame. Called once for each frame, in the order of time.
-    fn input(&mut self, at: Micros, screen: &Screen<'_, G>) -> Input;
+    fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, G>) -> Input;
 
     /// Returns whether the source looks at screens. Otherwise they need not be drawn.
     fn looks(&self) -> bool {
@@ -48,7 +48,7 @@ pub trait InputSource<G: Game> {
 pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client, S = <G as Netcode>::Server> {
     server: S,
     clients: Vec<C>,
-    network: Network<G::Body, L>,
+    network: SessionNetwork<G::Body, L>,
     /// The players who had nothing queued just after the tick at which the machine resumes; `None` before the first
     /// tick.
     resumed: Option<Vec<PlayerId>>,
@@ -81,19 +81,19 @@ impl<G: Netcode, L: Link> Machine<G, L> {
     /// Creates a machine whose packets travel unencoded, which is several times faster. Returns `None` when packet
     /// sizes are sure to matter. [`Machine::bytes_matter`] tells after the run whether they did.
     pub fn unencoded(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Machine<G, L>> {
-        Some(Self::around(setup, Network::unencoded(setup, links)?, G::Client::new))
+        Some(Self::around(setup, SessionNetwork::unencoded(setup, links)?, G::Client::new))
     }
 }
 
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G, L, C, S> {
     /// Like [`Machine::new`], but with another kind of client or server.
     pub fn with_clients(setup: &Setup<G>, links: Vec<Links<L>>, client: impl Fn(Setup<G>, PlayerId) -> C) -> Self {
-        Self::around(setup, Network::new::<G>(setup, links), client)
+        Self::around(setup, SessionNetwork::new::<G>(setup, links), client)
     }
 
     fn around(
         setup: &Setup<G>,
-        network: Network<G::Body, L>,
+        network: SessionNetwork<G::Body, L>,
         client: impl Fn(Setup<G>, PlayerId) -> C,
     ) -> Machine<G, L, C, S> {
         let players = network.players();
@@ -107,7 +107,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
 
     /// Restores the saved state of another machine. Links, input and ticks must continue from that time.
     pub(crate) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
-        let idle: Vec<PlayerId> = Value::<G::Body>::get(from)?;
+        let idle: Vec<PlayerId> = StateValue::<G::Body>::get(from)?;
         if let Some(player) = idle.iter().find(|player| usize::from(player.0) >= self.clients.len()) {
             return Err(BadState::Value { what: "a player", found: player.0.into() });
         }
@@ -133,7 +133,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     }
 
     /// Lets one player's client make requests besides sending usercmds.
-    pub fn let_ask(&mut self, asking: Asking) {
+    pub fn let_ask(&mut self, asking: ClientAsk) {
         self.network.let_ask(asking);
     }
 
@@ -180,7 +180,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         }
         while let Some((at, what)) = self.network.queue.pop() {
             match what {
-                What::Tick => {
+                QueuedEvent::Tick => {
                     sequence::tick::<G>(&mut self.server, &mut self.network, at, observer);
                     look(&AfterTick { machine: self, idle: &idle, at });
                     for player in std::mem::take(&mut idle) {
@@ -191,22 +191,22 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                         None => return,
                     }
                 }
-                What::Arrives(player, carried) => match self.network.open(at, player, carried) {
-                    Opened::Packet(heard) => {
+                QueuedEvent::Arrives(player, carried) => match self.network.open(at, player, carried) {
+                    DeliveredPacket::Packet(heard) => {
                         sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
                     }
-                    Opened::Snapshot(snapshot) => {
+                    DeliveredPacket::Snapshot(snapshot) => {
                         let client = &mut self.clients[usize::from(player.0)];
                         sequence::snapshot_received(client, at, player, &snapshot, observer);
                     }
-                    Opened::Nothing => {}
+                    DeliveredPacket::Nothing => {}
                 },
-                What::Heard(player, heard) => {
+                QueuedEvent::Heard(player, heard) => {
                     self.network.handle_heard(player, &heard);
                     sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
                     self.queue_next(player, input, &mut idle);
                 }
-                What::Frame(player) => {
+                QueuedEvent::Frame(player) => {
                     let client = &mut self.clients[usize::from(player.0)];
                     let end = &mut self.network.end_of(player);
                     let looks = input.looks();

@@ -1,40 +1,40 @@
 //! Observers of a running session: recorders, tables, progress.
 
-use crate::game::{Game, Placed, Verdict};
+use crate::game::{Game, Placed, ShotVerdict};
 use crate::packet::{HeardPacket, Snapshot};
-use crate::pipeline::{Commanded, Judged, Reconciled, Ticked};
-use crate::wire::{Sent, Told};
+use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
+use crate::wire::{SendReport, SnapshotBitCounts};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// A snapshot that is ready to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packed {
+pub struct SnapshotSize {
     /// The total size of its datagrams in bytes; a nominal size when no datagrams are made.
     pub bytes: u16,
     /// Whether the client's prediction matched the server's avatar after the acked usercmd. `None` when the client did
     /// not report a prediction, or no datagrams are made.
     pub saw_avatar_right: Option<bool>,
     /// The bits of its datagrams by purpose; `None` when no datagrams are made.
-    pub told: Option<Told>,
+    pub told: Option<SnapshotBitCounts>,
 }
 
-impl Packed {
+impl SnapshotSize {
     /// Describes a snapshot without datagrams, with a nominal size in bytes.
-    pub(crate) fn nominal(bytes: u16) -> Packed {
-        Packed { bytes, ..Packed::default() }
+    pub(crate) fn nominal(bytes: u16) -> SnapshotSize {
+        SnapshotSize { bytes, ..SnapshotSize::default() }
     }
 
     /// Describes a snapshot that was sent as datagrams.
-    pub fn of(sent: &Sent) -> Packed {
+    pub fn of(sent: &SendReport) -> SnapshotSize {
         let bytes = sent.bytes.min(usize::from(u16::MAX)) as u16;
-        Packed { bytes, saw_avatar_right: sent.saw_avatar_right, told: Some(sent.told) }
+        SnapshotSize { bytes, saw_avatar_right: sent.saw_avatar_right, told: Some(sent.told) }
     }
 }
 
 /// The other entities on a client's screen.
 #[derive(Debug)]
-pub struct Shown<'a, B> {
+pub struct ScreenView<'a, B> {
     /// The entities as drawn, in ascending order of entity.
     pub drawn: &'a [(EntityId, Placed<B>)],
     /// The server time at which they were drawn. When drawing by category, each has its own time in [`Placed::by`].
@@ -51,7 +51,14 @@ pub trait Observer<G: Game> {
         true
     }
     /// A client drew the others and made a usercmd.
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {}
+    fn frame(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        commanded: &ClientFrameOutput<G>,
+        shown: &ScreenView<'_, G::Body>,
+    ) {
+    }
     /// A client sent a packet.
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {}
     /// A client's packet reached the server.
@@ -63,7 +70,7 @@ pub trait Observer<G: Game> {
     /// A player joined or left.
     fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {}
     /// The server judged a shot.
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {}
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<G>) {}
     /// A projectile hit something.
     fn impact(
         &mut self,
@@ -72,20 +79,20 @@ pub trait Observer<G: Game> {
         shooter: PlayerId,
         command: CommandSeq,
         weapon: &'static str,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
     ) {
     }
     /// The server finished a tick.
-    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {}
+    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {}
     /// The server sent a snapshot.
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {}
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {}
     /// A snapshot reached its client.
     fn snapshot_received(
         &mut self,
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<G::Body>,
-        reconciled: Option<&Reconciled>,
+        reconciled: Option<&ReconcileOutcome>,
     ) {
     }
 }

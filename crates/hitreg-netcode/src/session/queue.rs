@@ -5,12 +5,12 @@ use std::collections::BinaryHeap;
 
 use crate::game::Body;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
 
 /// A transmission over a link.
 #[derive(Clone)]
-pub(super) enum Carried<B> {
+pub(super) enum CarriedPacket<B> {
     /// A sealed datagram to the server.
     Up(Vec<u8>),
     /// A sealed datagram to a client.
@@ -21,9 +21,9 @@ pub(super) enum Carried<B> {
     Snapshot(Snapshot<B>, Option<SnapshotSeq>),
 }
 
-pub(super) enum What<B> {
+pub(super) enum QueuedEvent<B> {
     /// A transmission reaches the other end of a player's connection.
-    Arrives(PlayerId, Carried<B>),
+    Arrives(PlayerId, CarriedPacket<B>),
     /// A client's packet reaches the server; the log has only what the server received.
     Heard(PlayerId, HeardPacket),
     /// The server ticks.
@@ -34,9 +34,9 @@ pub(super) enum What<B> {
 
 /// A priority queue of events. Contents are stored apart from due times, so that sorting moves little data.
 pub(super) struct Queue<B> {
-    due: BinaryHeap<Due>,
-    /// The events, indexed by [`Due::place`].
-    what: Vec<Option<What<B>>>,
+    due: BinaryHeap<QueueEntry>,
+    /// The events, indexed by [`QueueEntry::place`].
+    what: Vec<Option<QueuedEvent<B>>>,
     free: Vec<usize>,
     /// Counts the queued events. Equal events keep the order in which they were queued.
     queued: u64,
@@ -44,7 +44,7 @@ pub(super) struct Queue<B> {
 
 /// The due time and the index of an event. The event that is due first compares as the greatest.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Due {
+struct QueueEntry {
     at: Micros,
     /// Kind, player and number, packed into bits, so that one comparison replaces three.
     rank: u64,
@@ -52,16 +52,16 @@ struct Due {
     place: usize,
 }
 
-impl Ord for Due {
+impl Ord for QueueEntry {
     #[inline]
-    fn cmp(&self, other: &Due) -> Ordering {
+    fn cmp(&self, other: &QueueEntry) -> Ordering {
         other.at.0.cmp(&self.at.0).then(other.rank.cmp(&self.rank)).then(other.queued.cmp(&self.queued))
     }
 }
 
-impl PartialOrd for Due {
+impl PartialOrd for QueueEntry {
     #[inline]
-    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
+    fn partial_cmp(&self, other: &QueueEntry) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
@@ -74,24 +74,24 @@ impl<B> Default for Queue<B> {
 
 impl<B> Queue<B> {
     pub(super) fn push_tick(&mut self, at: Micros) {
-        self.push(at, 1, PlayerId(0), 0, What::Tick);
+        self.push(at, 1, PlayerId(0), 0, QueuedEvent::Tick);
     }
 
     /// Queues an arrival. `number` is that of the packet or snapshot.
-    pub(super) fn push_arrival(&mut self, at: Micros, player: PlayerId, number: u32, carried: Carried<B>) {
+    pub(super) fn push_arrival(&mut self, at: Micros, player: PlayerId, number: u32, carried: CarriedPacket<B>) {
         let kind = match carried {
-            Carried::Up(_) | Carried::Packet(_) => 0,
-            Carried::Down(_) | Carried::Snapshot(..) => 2,
+            CarriedPacket::Up(_) | CarriedPacket::Packet(_) => 0,
+            CarriedPacket::Down(_) | CarriedPacket::Snapshot(..) => 2,
         };
-        self.push(at, kind, player, number, What::Arrives(player, carried));
+        self.push(at, kind, player, number, QueuedEvent::Arrives(player, carried));
     }
 
     pub(super) fn push_heard(&mut self, at: Micros, player: PlayerId, heard: HeardPacket) {
-        self.push(at, 0, player, heard.packet.number, What::Heard(player, heard));
+        self.push(at, 0, player, heard.packet.number, QueuedEvent::Heard(player, heard));
     }
 
     pub(super) fn push_frame(&mut self, at: Micros, player: PlayerId) {
-        self.push(at, 3, player, 0, What::Frame(player));
+        self.push(at, 3, player, 0, QueuedEvent::Frame(player));
     }
 
     /// Saves the queue. Returns false when it holds anything other than packets, snapshots and frames.
@@ -99,19 +99,19 @@ impl<B> Queue<B> {
     where
         B: Body,
     {
-        let mut due: Vec<Due> = self.due.iter().copied().collect();
+        let mut due: Vec<QueueEntry> = self.due.iter().copied().collect();
         due.sort_unstable_by(|a, b| b.cmp(a));
         to.number(due.len() as u64);
-        for Due { at, place, .. } in due {
+        for QueueEntry { at, place, .. } in due {
             at.put(to);
             match &self.what[place] {
-                Some(What::Frame(player)) => (0u8, *player).put(to),
-                Some(What::Arrives(player, Carried::Packet(packet))) => {
+                Some(QueuedEvent::Frame(player)) => (0u8, *player).put(to),
+                Some(QueuedEvent::Arrives(player, CarriedPacket::Packet(packet))) => {
                     (1u8, *player).put(to);
                     to.of_player(*player);
                     packet.put(to);
                 }
-                Some(What::Arrives(player, Carried::Snapshot(snapshot, base))) => {
+                Some(QueuedEvent::Arrives(player, CarriedPacket::Snapshot(snapshot, base))) => {
                     (2u8, *player).put(to);
                     snapshot.put(to);
                     base.put(to);
@@ -128,9 +128,9 @@ impl<B> Queue<B> {
         B: Body,
     {
         *self = Queue::default();
-        for _ in 0..from.count(size_of::<What<B>>())? {
-            let at = Value::<B>::get(from)?;
-            let (kind, player): (u8, PlayerId) = Value::<B>::get(from)?;
+        for _ in 0..from.count(size_of::<QueuedEvent<B>>())? {
+            let at = StateValue::<B>::get(from)?;
+            let (kind, player): (u8, PlayerId) = StateValue::<B>::get(from)?;
             if player.0 >= players {
                 return Err(BadState::Value { what: "a player", found: player.0.into() });
             }
@@ -138,12 +138,12 @@ impl<B> Queue<B> {
                 0 => self.push_frame(at, player),
                 1 => {
                     from.of_player(player);
-                    let packet: ClientPacket = Value::<B>::get(from)?;
-                    self.push_arrival(at, player, packet.number, Carried::Packet(packet));
+                    let packet: ClientPacket = StateValue::<B>::get(from)?;
+                    self.push_arrival(at, player, packet.number, CarriedPacket::Packet(packet));
                 }
                 2 => {
-                    let (snapshot, base): (Snapshot<B>, _) = Value::<B>::get(from)?;
-                    self.push_arrival(at, player, snapshot.seq.0, Carried::Snapshot(snapshot, base));
+                    let (snapshot, base): (Snapshot<B>, _) = StateValue::<B>::get(from)?;
+                    self.push_arrival(at, player, snapshot.seq.0, CarriedPacket::Snapshot(snapshot, base));
                 }
                 found => return Err(BadState::Value { what: "what is due", found: found.into() }),
             }
@@ -151,13 +151,13 @@ impl<B> Queue<B> {
         Ok(())
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Micros, What<B>)> {
-        let Due { at, place, .. } = self.due.pop()?;
+    pub(super) fn pop(&mut self) -> Option<(Micros, QueuedEvent<B>)> {
+        let QueueEntry { at, place, .. } = self.due.pop()?;
         self.free.push(place);
         Some((at, self.what[place].take()?))
     }
 
-    fn push(&mut self, at: Micros, kind: u8, player: PlayerId, number: u32, what: What<B>) {
+    fn push(&mut self, at: Micros, kind: u8, player: PlayerId, number: u32, what: QueuedEvent<B>) {
         let place = match self.free.pop() {
             Some(place) => {
                 self.what[place] = Some(what);
@@ -170,6 +170,6 @@ impl<B> Queue<B> {
         };
         self.queued += 1;
         let rank = u64::from(kind) << 48 | u64::from(player.0) << 32 | u64::from(number);
-        self.due.push(Due { at, rank, queued: self.queued, place });
+        self.due.push(QueueEntry { at, rank, queued: self.queued, place });
     }
 }

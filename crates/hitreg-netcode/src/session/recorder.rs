@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Observer, Packed, Shown};
+use super::{Observer, ScreenView, SnapshotSize};
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
 use crate::packet::{HeardPacket, Snapshot};
-use crate::pipeline::{Commanded, Reconciled, Ticked};
+use crate::pipeline::{ClientFrameOutput, ReconcileOutcome, TickOutcome};
 use hitreg_log::record::{
     ArrivalRecord, Execution, ExecutionRecord, FrameRecord, PacketRecord, Presence, PresenceRecord, Record,
     SnapshotRecord, StateRecord, TickRecord, Timing,
@@ -28,7 +28,7 @@ impl RecordSink for hitreg_log::record::Session {
 }
 
 /// An [`Observer`] that records.
-pub struct Recorder<'a, S, G: Game> {
+pub struct SessionRecorder<'a, S, G: Game> {
     sink: &'a mut S,
     rows: StateRows,
     /// The states of the last tick that were the same for every client that received the entity.
@@ -41,11 +41,11 @@ pub struct Recorder<'a, S, G: Game> {
     heard: BTreeSet<PlayerId>,
 }
 
-impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
+impl<'a, S: RecordSink, G: Game> SessionRecorder<'a, S, G> {
     /// Creates a recorder that writes into `sink`.
-    pub fn new(sink: &'a mut S) -> Recorder<'a, S, G> {
+    pub fn new(sink: &'a mut S) -> SessionRecorder<'a, S, G> {
         let (shared, spare) = (BTreeMap::new(), Vec::new());
-        Recorder { sink, rows: StateRows::own::<G>(), shared, spare, last: None, heard: BTreeSet::new() }
+        SessionRecorder { sink, rows: StateRows::own::<G>(), shared, spare, last: None, heard: BTreeSet::new() }
     }
 
     /// Also records the contents of these players' packets as the server received them. A log needs them when it is
@@ -83,13 +83,13 @@ impl<'a, S: RecordSink, G: Game> Recorder<'a, S, G> {
     }
 }
 
-impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
+impl<G: Game, S: RecordSink> Observer<G> for SessionRecorder<'_, S, G> {
     /// A log does not contain what clients draw.
     fn looks(&mut self, _at: Micros) -> bool {
         false
     }
 
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, _: &Shown<'_, G::Body>) {
+    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>, _: &ScreenView<'_, G::Body>) {
         self.sink.record(Record::Frame(player, FrameRecord { at, command: commanded.command }));
     }
 
@@ -115,11 +115,11 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
         self.sink.record(Record::Presence(player, PresenceRecord { tick, at, change }));
     }
 
-    fn ticked(&mut self, at: Micros, ticked: Ticked, _world: &G::World) {
+    fn ticked(&mut self, at: Micros, ticked: TickOutcome, _world: &G::World) {
         self.sink.record(Record::Tick(TickRecord { tick: ticked.tick, at, hash: Some(ticked.hash) }));
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {
         let frame = &snapshot.frame;
         self.states(player, frame);
         let record = SnapshotRecord {
@@ -143,7 +143,7 @@ impl<G: Game, S: RecordSink> Observer<G> for Recorder<'_, S, G> {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<G::Body>,
-        _: Option<&Reconciled>,
+        _: Option<&ReconcileOutcome>,
     ) {
         self.sink.record(Record::Received(player, ArrivalRecord { number: snapshot.seq.0, at }));
     }

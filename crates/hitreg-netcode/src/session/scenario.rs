@@ -35,7 +35,7 @@ pub struct Scenario {
 /// The value of a setting as written in TOML.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum ScenarioValue {
     Text(String),
     Flag(bool),
     Whole(i64),
@@ -43,12 +43,12 @@ enum Written {
 }
 
 fn as_text<'de, D: Deserializer<'de>>(values: D) -> Result<BTreeMap<String, String>, D::Error> {
-    let written = BTreeMap::<String, Written>::deserialize(values)?;
+    let written = BTreeMap::<String, ScenarioValue>::deserialize(values)?;
     let text = |value| match value {
-        Written::Text(text) => text,
-        Written::Flag(flag) => flag.to_string(),
-        Written::Whole(number) => number.to_string(),
-        Written::Number(number) => number.to_string(),
+        ScenarioValue::Text(text) => text,
+        ScenarioValue::Flag(flag) => flag.to_string(),
+        ScenarioValue::Whole(number) => number.to_string(),
+        ScenarioValue::Number(number) => number.to_string(),
     };
     Ok(written.into_iter().map(|(key, value)| (key, text(value))).collect())
 }

@@ -4,7 +4,7 @@
 
 use glam::Vec3;
 
-use super::{Observer, Packed, Shown};
+use super::{Observer, ScreenView, SnapshotSize};
 use crate::game::{Body, Game, Placed};
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Event, ServerPipeline};
@@ -14,7 +14,7 @@ use hitreg_log::usercmd::Input;
 
 /// A player's screen.
 #[derive(Debug)]
-pub struct Screen<'a, G: Game> {
+pub struct PlayerScreen<'a, G: Game> {
     /// The player.
     pub player: PlayerId,
     /// The predicted own body; `None` before the first snapshot.
@@ -29,7 +29,7 @@ pub trait ServerEnds<B> {
     fn ticked(&mut self, _at: Micros) {}
 
     /// Prepares a snapshot for sending and describes its datagrams. Returns `None` when no datagrams are made.
-    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<Packed>;
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<SnapshotSize>;
 
     /// Sends the snapshot that was prepared last.
     fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>);
@@ -72,7 +72,7 @@ pub fn tick<G: Game>(
         if let Some(packed) = packed {
             server.handle_sent(player, packed.bytes);
         }
-        let nominal = || Packed::nominal(snapshot.nominal_bytes());
+        let nominal = || SnapshotSize::nominal(snapshot.nominal_bytes());
         observer.snapshot_sent(player, at, &snapshot, packed.unwrap_or_else(nominal));
         ends.send(at, player, snapshot);
     }
@@ -98,7 +98,7 @@ pub fn frame<G: Game>(
     end: &mut impl ClientEnd,
     at: Micros,
     player: PlayerId,
-    (looks, input): (bool, impl FnOnce(&Screen<'_, G>) -> Input),
+    (looks, input): (bool, impl FnOnce(&PlayerScreen<'_, G>) -> Input),
     observer: &mut impl Observer<G>,
 ) {
     // The observer is always asked, because it may record the time.
@@ -106,9 +106,9 @@ pub fn frame<G: Game>(
         true => client.look(at),
         false => client.look_away(at),
     }
-    let input = input(&Screen { player, own: client.predicted(), others: client.drawn() });
+    let input = input(&PlayerScreen { player, own: client.predicted(), others: client.drawn() });
     let commanded = client.command(at, &input);
-    observer.frame(player, at, &commanded, &Shown { drawn: client.drawn(), drawn_at: client.drawn_at() });
+    observer.frame(player, at, &commanded, &ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() });
     let predicted = commanded.predicted.as_ref().map(Body::origin);
     let mut packet = commanded.packet;
     let packed = end.pack(at, &mut packet, predicted);

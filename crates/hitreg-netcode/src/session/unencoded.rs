@@ -3,7 +3,7 @@
 //!
 //! Sizes do not matter when every snapshot has room for all changes, stays below the server's rate, and can be decoded
 //! on arrival. Each condition is checked, using an upper bound on the message size and on what each side may have
-//! dropped. When a check fails, the run stops and must be repeated with datagrams ([`Unencoded::bytes_matter`]). The
+//! dropped. When a check fails, the run stops and must be repeated with datagrams ([`UnencodedTransport::bytes_matter`]). The
 //! bound first uses only the number of entities. If that exceeds a limit, a costlier bound uses their states. A
 //! property test compares both ways of running (`tests/pipelines/carriage.rs`).
 
@@ -14,26 +14,26 @@ use crate::game::Body;
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
-use crate::state::{BadState, Restorer, Saver, Value, fields};
-use crate::wire::{Besides, KNOWN_FOR, Known, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
+use crate::state::{BadState, Restorer, Saver, StateValue, fields};
+use crate::wire::{DeltaBase, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// What the ends of all connections would know of each other.
-pub(super) struct Unencoded<B> {
+pub(super) struct UnencodedTransport<B> {
     message_max_bytes: usize,
-    players: Vec<Ends<B>>,
+    players: Vec<ConnectionEnds<B>>,
     bytes_matter: bool,
 }
 
 /// Both ends of one player's connection.
-struct Ends<B> {
+struct ConnectionEnds<B> {
     rate_bytes_per_s: i64,
     /// The shortest time between two snapshots.
     spacing_min: Micros,
     /// The newest snapshot that the server knows the client to have.
     acked: Option<SnapshotSeq>,
     /// The last snapshot sent.
-    sent: Option<Sent<B>>,
+    sent: Option<SentSnapshot<B>>,
     /// The frames of the last snapshots, starting with the one before the acked one.
     frames: VecDeque<(SnapshotSeq, Arc<Frame<B>>)>,
     /// The entities in the last snapshot.
@@ -49,30 +49,30 @@ struct Ends<B> {
 }
 
 /// A sent snapshot.
-struct Sent<B> {
+struct SentSnapshot<B> {
     seq: SnapshotSeq,
     at: Micros,
     /// The upper bound of its size in bytes.
     bytes_max: usize,
     /// The inputs of the costlier bound; `None` when there are none, or when it has been computed.
-    closer: Option<Closer<B>>,
+    closer: Option<DeltaReference<B>>,
 }
 
 /// A frame and the frames that it is coded against. When `known` is `None`, the frame is sent in full.
-struct Closer<B> {
+struct DeltaReference<B> {
     frame: Arc<Frame<B>>,
-    known: Option<Known<B>>,
-    besides: Besides,
+    known: Option<DeltaBase<B>>,
+    besides: ExtraBits,
 }
 
-impl<B: Body> Unencoded<B> {
+impl<B: Body> UnencodedTransport<B> {
     /// Creates the state of all connections; `None` when message sizes are sure to matter.
-    pub(super) fn new(settings: &Arc<Settings>, players: u16) -> Option<Unencoded<B>> {
+    pub(super) fn new(settings: &Arc<Settings>, players: u16) -> Option<UnencodedTransport<B>> {
         let own: Vec<_> = (0..players).map(|player| settings.of_player(PlayerId(player))).collect();
         if settings.wire.sizes != Sizes::Datagrams || own.iter().any(|own| own.client.adaptive_redundancy) {
             return None;
         }
-        let ends = |own: &Arc<Settings>| Ends {
+        let ends = |own: &Arc<Settings>| ConnectionEnds {
             rate_bytes_per_s: own.server.rate_bytes_per_s,
             spacing_min: own.server.update_hz.interval() - own.server.tick_hz.interval(),
             acked: None,
@@ -84,7 +84,7 @@ impl<B: Body> Unencoded<B> {
             newest: SnapshotSeq(0),
             came: 0,
         };
-        Some(Unencoded {
+        Some(UnencodedTransport {
             message_max_bytes: settings.wire.message_max_bytes.unsigned_abs() as usize,
             players: own.iter().map(ends).collect(),
             bytes_matter: false,
@@ -96,7 +96,7 @@ impl<B: Body> Unencoded<B> {
     }
 
     pub(super) fn save(&self, to: &mut Saver<'_, B>) {
-        let Unencoded { message_max_bytes: _, players, bytes_matter: _ } = self;
+        let UnencodedTransport { message_max_bytes: _, players, bytes_matter: _ } = self;
         players.iter().for_each(|ends| ends.save(to));
     }
 
@@ -124,7 +124,7 @@ impl<B: Body> Unencoded<B> {
             ends.entities.clear();
             ends.entities.extend(entities.iter().map(|(id, _)| *id));
         }
-        let besides = Besides {
+        let besides = ExtraBits {
             gone: ends.gone.iter().map(|(_, gone)| gone).sum(),
             effects: snapshot.effects.len(),
             warnings: snapshot.warnings.len(),
@@ -133,8 +133,8 @@ impl<B: Body> Unencoded<B> {
         let fits = |most: Option<usize>| most.filter(|bytes| *bytes <= self.message_max_bytes);
         let closer = ends.closer(snapshot, besides);
         let sent = match fits(most) {
-            Some(bytes_max) => Some(Sent { seq: snapshot.seq, at, bytes_max, closer }),
-            None => fits(closer.and_then(|closer| closer.bytes_max())).map(|bytes_max| Sent {
+            Some(bytes_max) => Some(SentSnapshot { seq: snapshot.seq, at, bytes_max, closer }),
+            None => fits(closer.and_then(|closer| closer.bytes_max())).map(|bytes_max| SentSnapshot {
                 seq: snapshot.seq,
                 at,
                 bytes_max,
@@ -196,27 +196,27 @@ impl<B: Body> Unencoded<B> {
     }
 }
 
-impl<B: Body> Ends<B> {
+impl<B: Body> ConnectionEnds<B> {
     fields!(
         B,
-        Ends { acked, sent, frames, entities, gone, newest_packet, newest, came } in place {} but {
+        ConnectionEnds { acked, sent, frames, entities, gone, newest_packet, newest, came } in place {} but {
             rate_bytes_per_s,
             spacing_min,
         }
     );
 
     /// Returns the inputs of the costlier bound for a snapshot that is about to be sent.
-    fn closer(&self, snapshot: &Snapshot<B>, besides: Besides) -> Option<Closer<B>> {
+    fn closer(&self, snapshot: &Snapshot<B>, besides: ExtraBits) -> Option<DeltaReference<B>> {
         let known = match self.acked {
             None => None,
             Some(acked) if snapshot.seq.0 - acked.0 >= KNOWN_FOR => return None,
             Some(acked) => {
                 let place = self.frames.iter().position(|(seq, _)| *seq == acked)?;
                 let before = place.checked_sub(1).map(|before| Arc::clone(&self.frames[before].1));
-                Some(Known { acked: Arc::clone(&self.frames[place].1), before })
+                Some(DeltaBase { acked: Arc::clone(&self.frames[place].1), before })
             }
         };
-        Some(Closer { frame: Arc::clone(&snapshot.frame), known, besides })
+        Some(DeltaReference { frame: Arc::clone(&snapshot.frame), known, besides })
     }
 
     /// Returns whether sending the last snapshot may take so long that one due at `at` would have to wait.
@@ -236,24 +236,24 @@ impl<B: Body> Ends<B> {
     }
 }
 
-impl<B: Body> Value<B> for Sent<B> {
+impl<B: Body> StateValue<B> for SentSnapshot<B> {
     fn put(&self, to: &mut Saver<'_, B>) {
-        let Sent { seq, at, bytes_max, closer } = self;
+        let SentSnapshot { seq, at, bytes_max, closer } = self;
         (*seq, *at, *bytes_max).put(to);
         closer.put(to);
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-        let (seq, at, bytes_max) = Value::<B>::get(from)?;
-        Ok(Sent { seq, at, bytes_max, closer: Value::<B>::get(from)? })
+        let (seq, at, bytes_max) = StateValue::<B>::get(from)?;
+        Ok(SentSnapshot { seq, at, bytes_max, closer: StateValue::<B>::get(from)? })
     }
 }
 
-impl<B: Body> Value<B> for Closer<B> {
+impl<B: Body> StateValue<B> for DeltaReference<B> {
     fn put(&self, to: &mut Saver<'_, B>) {
-        let Closer { frame, known, besides: Besides { gone, effects, warnings } } = self;
+        let DeltaReference { frame, known, besides: ExtraBits { gone, effects, warnings } } = self;
         frame.put(to);
         known.is_some().put(to);
-        if let Some(Known { acked, before }) = known {
+        if let Some(DeltaBase { acked, before }) = known {
             acked.put(to);
             before.put(to);
         }
@@ -261,16 +261,16 @@ impl<B: Body> Value<B> for Closer<B> {
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
         let frame = from.frame()?;
-        let known = match <bool as Value<B>>::get(from)? {
-            true => Some(Known { acked: from.frame()?, before: Value::<B>::get(from)? }),
+        let known = match <bool as StateValue<B>>::get(from)? {
+            true => Some(DeltaBase { acked: from.frame()?, before: StateValue::<B>::get(from)? }),
             false => None,
         };
-        let (gone, effects, warnings) = Value::<B>::get(from)?;
-        Ok(Closer { frame, known, besides: Besides { gone, effects, warnings } })
+        let (gone, effects, warnings) = StateValue::<B>::get(from)?;
+        Ok(DeltaReference { frame, known, besides: ExtraBits { gone, effects, warnings } })
     }
 }
 
-impl<B: Body> Closer<B> {
+impl<B: Body> DeltaReference<B> {
     fn bytes_max(&self) -> Option<usize> {
         told_bytes_max(&self.frame, self.known.as_ref(), self.besides)
     }

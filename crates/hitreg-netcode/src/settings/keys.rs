@@ -1,37 +1,38 @@
 //! The settings keys, with name, meaning, bounds, default and the source of the default.
 
-use super::kind::{Kind, Value};
+use super::kind::{SettingValue, ValueKind};
 use super::{
-    Among, Client, ClockMode, Frames, Interpolation, InterpolationMode, LagCompensation, OnLost, OnMissing, Players,
-    Prediction, PredictionMode, Schedule, Server, SettingError, Settings, Sizes, Wire, Zone,
+    Among, ClientSettings, ClockMode, Frames, InterpolationMode, InterpolationSettings, LagCompensation, OnLost,
+    OnMissing, Players, PredictionMode, PredictionSettings, Schedule, ServerSettings, SettingError, Settings, Sizes,
+    WireSettings, Zone,
 };
 use hitreg_log::units::Hz;
 
 /// One setting's key.
 #[derive(Debug)]
-pub struct Key {
+pub struct SettingKey {
     /// The dotted name.
     pub name: &'static str,
     /// The meaning.
     pub about: &'static str,
     /// The accepted values.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// The default as text.
     pub default: &'static str,
     /// The source of the default.
     pub source: &'static str,
-    read: fn(&Settings) -> Value,
-    write: fn(&mut Settings, Value) -> bool,
+    read: fn(&Settings) -> SettingValue,
+    write: fn(&mut Settings, SettingValue) -> bool,
 }
 
-impl Key {
+impl SettingKey {
     /// Returns the value as text.
     pub fn get(&self, settings: &Settings) -> String {
         match (self.read)(settings) {
-            Value::Flag(flag) => flag.to_string(),
-            Value::Number(number) => number.to_string(),
-            Value::Rate(hz) => hz.to_string(),
-            Value::Word(word) => word.to_owned(),
+            SettingValue::Flag(flag) => flag.to_string(),
+            SettingValue::Number(number) => number.to_string(),
+            SettingValue::Rate(hz) => hz.to_string(),
+            SettingValue::Word(word) => word.to_owned(),
         }
     }
 
@@ -51,19 +52,19 @@ impl Key {
 
 macro_rules! number {
     ($name:literal, $($field:ident).+, $min:literal..=$max:literal $unit:literal, $default:literal, $about:literal, $source:literal) => {
-        Key {
+        SettingKey {
             name: $name,
             about: $about,
-            kind: Kind::Number { min: $min, max: $max, unit: $unit },
+            kind: ValueKind::Number { min: $min, max: $max, unit: $unit },
             default: $default,
             source: $source,
-            read: |s| Value::Number(s.$($field).+),
+            read: |s| SettingValue::Number(s.$($field).+),
             write: |s, value| match value {
-                Value::Number(number) => {
+                SettingValue::Number(number) => {
                     s.$($field).+ = number;
                     true
                 }
-                Value::Flag(_) | Value::Rate(_) | Value::Word(_) => false,
+                SettingValue::Flag(_) | SettingValue::Rate(_) | SettingValue::Word(_) => false,
             },
         }
     };
@@ -71,19 +72,19 @@ macro_rules! number {
 
 macro_rules! rate {
     ($name:literal, $($field:ident).+, $default:literal, $about:literal, $source:literal) => {
-        Key {
+        SettingKey {
             name: $name,
             about: $about,
-            kind: Kind::Rate { min: 1, max: 1000 },
+            kind: ValueKind::Rate { min: 1, max: 1000 },
             default: $default,
             source: $source,
-            read: |s| Value::Rate(s.$($field).+),
+            read: |s| SettingValue::Rate(s.$($field).+),
             write: |s, value| match value {
-                Value::Rate(hz) => {
+                SettingValue::Rate(hz) => {
                     s.$($field).+ = hz;
                     true
                 }
-                Value::Flag(_) | Value::Number(_) | Value::Word(_) => false,
+                SettingValue::Flag(_) | SettingValue::Number(_) | SettingValue::Word(_) => false,
             },
         }
     };
@@ -91,19 +92,19 @@ macro_rules! rate {
 
 macro_rules! flag {
     ($name:literal, $($field:ident).+, $default:literal, $about:literal, $source:literal) => {
-        Key {
+        SettingKey {
             name: $name,
             about: $about,
-            kind: Kind::Flag,
+            kind: ValueKind::Flag,
             default: $default,
             source: $source,
-            read: |s| Value::Flag(s.$($field).+),
+            read: |s| SettingValue::Flag(s.$($field).+),
             write: |s, value| match value {
-                Value::Flag(flag) => {
+                SettingValue::Flag(flag) => {
                     s.$($field).+ = flag;
                     true
                 }
-                Value::Number(_) | Value::Rate(_) | Value::Word(_) => false,
+                SettingValue::Number(_) | SettingValue::Rate(_) | SettingValue::Word(_) => false,
             },
         }
     };
@@ -111,29 +112,29 @@ macro_rules! flag {
 
 macro_rules! word {
     ($name:literal, $($field:ident).+, $choice:ident, $default:literal, $about:literal, $source:literal) => {
-        Key {
+        SettingKey {
             name: $name,
             about: $about,
-            kind: Kind::Choice($choice::WORDS),
+            kind: ValueKind::Choice($choice::WORDS),
             default: $default,
             source: $source,
-            read: |s| Value::Word(s.$($field).+.word()),
+            read: |s| SettingValue::Word(s.$($field).+.word()),
             write: |s, value| match value {
-                Value::Word(word) => match $choice::from_word(word) {
+                SettingValue::Word(word) => match $choice::from_word(word) {
                     Some(choice) => {
                         s.$($field).+ = choice;
                         true
                     }
                     None => false,
                 },
-                Value::Flag(_) | Value::Number(_) | Value::Rate(_) => false,
+                SettingValue::Flag(_) | SettingValue::Number(_) | SettingValue::Rate(_) => false,
             },
         }
     };
 }
 
 /// All keys, in the order in which they are listed.
-pub static KEYS: &[Key] = &[
+pub static KEYS: &[SettingKey] = &[
     word!(
         "prediction.mode",
         prediction.mode,
@@ -291,14 +292,14 @@ const fn hz(milli: i64) -> Hz {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            prediction: Prediction {
+            prediction: PredictionSettings {
                 mode: PredictionMode::Weapons,
                 push_latency_ms: -10_000,
                 smooth_ms: 100,
                 smooth_max_units: 64,
                 among: Among::Known,
             },
-            interpolation: Interpolation {
+            interpolation: InterpolationSettings {
                 mode: InterpolationMode::History,
                 lerp_ms: 100,
                 on_missing: OnMissing::Extrapolate,
@@ -307,7 +308,7 @@ impl Default for Settings {
             extrapolation_max_ms: 100,
             teleport_distance_units: 128,
             lag_compensation: LagCompensation { enabled: true, max_unlag_ms: 500, max_claim_error_ms: 200 },
-            server: Server {
+            server: ServerSettings {
                 tick_hz: COMMON_TICK,
                 update_hz: BERNIERS_UPDATES,
                 rate_bytes_per_s: 100_000,
@@ -317,7 +318,7 @@ impl Default for Settings {
                 zone: Zone::Everything,
                 zone_units: WIDEST_ZONE,
             },
-            client: Client {
+            client: ClientSettings {
                 cmd_hz: COMMON_TICK,
                 frames: Frames::Regular,
                 redundancy: 3,
@@ -325,7 +326,7 @@ impl Default for Settings {
                 lead_ms: 146,
                 adaptive_redundancy: false,
             },
-            wire: Wire { sizes: Sizes::Datagrams, message_max_bytes: 18_960 },
+            wire: WireSettings { sizes: Sizes::Datagrams, message_max_bytes: 18_960 },
             players: Players::default(),
         }
     }

@@ -4,7 +4,7 @@ use hitreg_log::units::Hz;
 
 /// The values that a key accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// `true` or `false`.
     Flag,
     /// An integer within bounds.
@@ -29,21 +29,21 @@ pub enum Kind {
 
 /// The value of a key.
 #[derive(Clone, Copy)]
-pub(super) enum Value {
+pub(super) enum SettingValue {
     Flag(bool),
     Number(i64),
     Rate(Hz),
     Word(&'static str),
 }
 
-impl Kind {
+impl ValueKind {
     /// Returns the accepted values as text, for errors and listings: `a whole number of ms from 0 to 1000`.
     pub fn takes(self) -> String {
         match self {
-            Kind::Flag => "true or false".to_owned(),
-            Kind::Number { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
-            Kind::Rate { min, max } => format!("a number of Hz from {min} to {max}, with at most three decimals"),
-            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            ValueKind::Flag => "true or false".to_owned(),
+            ValueKind::Number { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
+            ValueKind::Rate { min, max } => format!("a number of Hz from {min} to {max}, with at most three decimals"),
+            ValueKind::Choice(words) => format!("one of {}", words.join(", ")),
         }
     }
 
@@ -52,29 +52,31 @@ impl Kind {
     pub(super) fn nearest(self, text: &str) -> Option<String> {
         let number = || text.parse::<f64>().ok().filter(|number| number.is_finite());
         let bounded = match self {
-            Kind::Number { min, max, .. } => match text.parse::<i64>() {
+            ValueKind::Number { min, max, .. } => match text.parse::<i64>() {
                 Ok(whole) => whole.clamp(min, max),
                 Err(_) if number()? > max as f64 => max,
                 Err(_) if number()? < min as f64 => min,
                 Err(_) => return None,
             },
-            Kind::Rate { min, .. } if number()? < min as f64 => min,
-            Kind::Rate { max, .. } if number()? > max as f64 => max,
-            Kind::Rate { .. } | Kind::Flag | Kind::Choice(_) => {
+            ValueKind::Rate { min, .. } if number()? < min as f64 => min,
+            ValueKind::Rate { max, .. } if number()? > max as f64 => max,
+            ValueKind::Rate { .. } | ValueKind::Flag | ValueKind::Choice(_) => {
                 return self.parse(text).map(|_| text.to_owned());
             }
         };
         Some(bounded.to_string())
     }
 
-    pub(super) fn parse(self, text: &str) -> Option<Value> {
+    pub(super) fn parse(self, text: &str) -> Option<SettingValue> {
         match self {
-            Kind::Flag => text.parse().ok().map(Value::Flag),
-            Kind::Number { min, max, .. } => text.parse().ok().filter(|n| (min..=max).contains(n)).map(Value::Number),
-            Kind::Rate { min, max } => {
-                Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(Value::Rate)
+            ValueKind::Flag => text.parse().ok().map(SettingValue::Flag),
+            ValueKind::Number { min, max, .. } => {
+                text.parse().ok().filter(|n| (min..=max).contains(n)).map(SettingValue::Number)
             }
-            Kind::Choice(words) => words.iter().find(|w| **w == text).map(|w| Value::Word(w)),
+            ValueKind::Rate { min, max } => {
+                Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(SettingValue::Rate)
+            }
+            ValueKind::Choice(words) => words.iter().find(|w| **w == text).map(|w| SettingValue::Word(w)),
         }
     }
 }

@@ -10,19 +10,19 @@ use hitreg_log::usercmd::Usercmd;
 
 /// Frames and usercmds that need not be saved, because the reader has them.
 #[derive(Clone, Debug)]
-pub struct Known<B> {
+pub struct KnownFrames<B> {
     /// The frames by tick. Those of one tick differ from each other.
     frames: BTreeMap<Tick, Vec<Arc<Frame<B>>>>,
     commands: BTreeMap<(PlayerId, CommandSeq), Usercmd>,
 }
 
-impl<B> Default for Known<B> {
-    fn default() -> Known<B> {
-        Known { frames: BTreeMap::new(), commands: BTreeMap::new() }
+impl<B> Default for KnownFrames<B> {
+    fn default() -> KnownFrames<B> {
+        KnownFrames { frames: BTreeMap::new(), commands: BTreeMap::new() }
     }
 }
 
-impl<B: Body> Known<B> {
+impl<B: Body> KnownFrames<B> {
     /// Adds a frame.
     pub fn add_frame(&mut self, frame: Arc<Frame<B>>) {
         self.frames.entry(frame.tick).or_default().push(frame);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::saver::{Last, Near};
-use super::{Known, Value};
+use super::saver::{DeltaKind, LastValues};
+use super::{KnownFrames, StateValue};
 use crate::game::{BadCells, Body};
 use crate::history::Frame;
 use hitreg_log::units::{CommandSeq, PlayerId, Tick};
@@ -52,15 +52,15 @@ pub enum BadState {
 pub struct Restorer<'a, B> {
     bytes: &'a [u8],
     frames: Vec<Arc<Frame<B>>>,
-    known: &'a Known<B>,
+    known: &'a KnownFrames<B>,
     left: usize,
-    pub(crate) last: Last,
+    pub(crate) last: LastValues,
 }
 
 impl<'a, B: Body> Restorer<'a, B> {
     /// Reads the output of a [`Saver`](super::Saver) that had the same `known`.
-    pub fn new(bytes: &'a [u8], known: &'a Known<B>) -> Restorer<'a, B> {
-        Restorer { bytes, frames: Vec::new(), known, left: MOST_BYTES, last: Last::new::<B>() }
+    pub fn new(bytes: &'a [u8], known: &'a KnownFrames<B>) -> Restorer<'a, B> {
+        Restorer { bytes, frames: Vec::new(), known, left: MOST_BYTES, last: LastValues::new::<B>() }
     }
 
     /// Checks that all bytes were read.
@@ -107,7 +107,7 @@ impl<'a, B: Body> Restorer<'a, B> {
         self.number().map(unzigzag)
     }
 
-    pub(crate) fn near_number(&mut self, near: Near) -> Result<i64, BadState> {
+    pub(crate) fn near_number(&mut self, near: DeltaKind) -> Result<i64, BadState> {
         let by = self.signed()?;
         let last = self.last.number(near);
         *last = last.wrapping_add(by);
@@ -147,7 +147,7 @@ impl<'a, B: Body> Restorer<'a, B> {
             let frame = place.and_then(|place| self.frames.get(place));
             return frame.cloned().ok_or(BadState::Value { what: "a frame's number", found: before });
         }
-        let tick = self.near_number(Near::Tick)?;
+        let tick = self.near_number(DeltaKind::Tick)?;
         let tick = u32::try_from(tick).map_err(|_| BadState::Value { what: "a tick", found: tick as u64 })?;
         let frame = match self.number()?.checked_sub(1) {
             Some(which) => {
@@ -156,8 +156,8 @@ impl<'a, B: Body> Restorer<'a, B> {
                 Arc::new(Frame::clone(&*known.ok_or(BadState::Unknown { what: "a snapshot" })?))
             }
             None => {
-                let server_time = Value::get(self)?;
-                let entities: Vec<_> = Value::get(self)?;
+                let server_time = StateValue::get(self)?;
+                let entities: Vec<_> = StateValue::get(self)?;
                 if !entities.is_sorted_by(|(a, _): &(_, B), (b, _)| a < b) {
                     return Err(BadState::Value { what: "the order of entities in tick", found: tick.into() });
                 }
@@ -169,15 +169,15 @@ impl<'a, B: Body> Restorer<'a, B> {
     }
 
     pub(crate) fn command(&mut self) -> Result<Usercmd, BadState> {
-        let seq = self.near_number(Near::Command)?;
+        let seq = self.near_number(DeltaKind::Command)?;
         let seq = u32::try_from(seq).map_err(|_| BadState::Value { what: "a usercmd's number", found: seq as u64 })?;
         let seq = CommandSeq(seq);
         match self.byte()? {
             0 => Ok(Usercmd {
                 seq,
-                lerp_msec: Value::get(self)?,
-                server_time: Value::get(self)?,
-                input: Value::get(self)?,
+                lerp_msec: StateValue::get(self)?,
+                server_time: StateValue::get(self)?,
+                input: StateValue::get(self)?,
             }),
             _ => self.known.command(self.last.player, seq).ok_or(BadState::Unknown { what: "a usercmd" }),
         }

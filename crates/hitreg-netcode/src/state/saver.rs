@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Known, Value};
+use super::{KnownFrames, StateValue};
 use crate::game::Body;
 use crate::history::Frame;
 use hitreg_log::units::PlayerId;
@@ -12,7 +12,7 @@ use hitreg_log::varint::{put_varint, zigzag};
 
 /// The kinds of numbers that are written as differences from the last one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Near {
+pub(crate) enum DeltaKind {
     Time,
     Command,
     Snapshot,
@@ -21,19 +21,19 @@ pub(crate) enum Near {
 
 /// The last values written, from which following values are coded as differences.
 #[derive(Clone, Debug)]
-pub(crate) struct Last {
+pub(crate) struct LastValues {
     numbers: [i64; 4],
     pub(crate) cells: Vec<u32>,
     /// The player of the current values.
     pub(crate) player: PlayerId,
 }
 
-impl Last {
-    pub(crate) fn new<B: Body>() -> Last {
-        Last { numbers: [0; 4], cells: vec![0; B::CELLS], player: PlayerId(0) }
+impl LastValues {
+    pub(crate) fn new<B: Body>() -> LastValues {
+        LastValues { numbers: [0; 4], cells: vec![0; B::CELLS], player: PlayerId(0) }
     }
 
-    pub(crate) fn number(&mut self, near: Near) -> &mut i64 {
+    pub(crate) fn number(&mut self, near: DeltaKind) -> &mut i64 {
         &mut self.numbers[near as usize]
     }
 }
@@ -43,8 +43,8 @@ pub struct Saver<'k, B> {
     bytes: Vec<u8>,
     /// The index of each written frame by address; many holders share a frame.
     frames: BTreeMap<usize, u64>,
-    known: Option<&'k Known<B>>,
-    pub(crate) last: Last,
+    known: Option<&'k KnownFrames<B>>,
+    pub(crate) last: LastValues,
 }
 
 impl<B> std::fmt::Debug for Saver<'_, B> {
@@ -55,8 +55,8 @@ impl<B> std::fmt::Debug for Saver<'_, B> {
 
 impl<'k, B: Body> Saver<'k, B> {
     /// Creates a saver with references to `known`. Without it, equal states give equal bytes.
-    pub fn new(known: Option<&'k Known<B>>) -> Saver<'k, B> {
-        Saver { bytes: Vec::new(), frames: BTreeMap::new(), known, last: Last::new::<B>() }
+    pub fn new(known: Option<&'k KnownFrames<B>>) -> Saver<'k, B> {
+        Saver { bytes: Vec::new(), frames: BTreeMap::new(), known, last: LastValues::new::<B>() }
     }
 
     /// Returns the bytes.
@@ -94,7 +94,7 @@ impl<'k, B: Body> Saver<'k, B> {
         self.number(zigzag(number));
     }
 
-    pub(crate) fn near_number(&mut self, near: Near, number: i64) {
+    pub(crate) fn near_number(&mut self, near: DeltaKind, number: i64) {
         let last = std::mem::replace(self.last.number(near), number);
         self.signed(number.wrapping_sub(last));
     }
@@ -123,7 +123,7 @@ impl<'k, B: Body> Saver<'k, B> {
         }
         self.number(0);
         self.frames.insert(place, next);
-        self.near_number(Near::Tick, frame.tick.0.into());
+        self.near_number(DeltaKind::Tick, frame.tick.0.into());
         match self.known.and_then(|known| known.place_of(frame)) {
             Some(which) => self.number(1 + which as u64),
             None => {
@@ -137,7 +137,7 @@ impl<'k, B: Body> Saver<'k, B> {
     /// Writes a usercmd of the current player.
     pub(crate) fn command(&mut self, command: &Usercmd) {
         let player = self.last.player;
-        self.near_number(Near::Command, command.seq.0.into());
+        self.near_number(DeltaKind::Command, command.seq.0.into());
         let is_known = self.known.is_some_and(|known| known.has(player, command));
         self.byte(is_known.into());
         if !is_known {

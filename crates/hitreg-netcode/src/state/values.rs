@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::saver::Near;
-use super::{BadState, Restorer, Saver, Value, value};
+use super::saver::DeltaKind;
+use super::{BadState, Restorer, Saver, StateValue, value};
 use crate::game::{Body, Effect, Touch};
 use crate::history::{Frame, History};
 use crate::packet::{ClientPacket, Echo, Snapshot};
@@ -16,7 +16,7 @@ use hitreg_log::usercmd::{Input, Usercmd};
 
 macro_rules! numbers {
     ($($type:ty),*) => { $(
-        impl<B: Body> Value<B> for $type {
+        impl<B: Body> StateValue<B> for $type {
             fn put(&self, to: &mut Saver<'_, B>) {
                 to.number(*self as u64);
             }
@@ -31,12 +31,12 @@ numbers!(u8, u16, u32, u64, usize);
 
 macro_rules! near {
     ($($type:ident($inner:ty) $near:ident),*) => { $(
-        impl<B: Body> Value<B> for $type {
+        impl<B: Body> StateValue<B> for $type {
             fn put(&self, to: &mut Saver<'_, B>) {
-                to.near_number(Near::$near, self.0.into());
+                to.near_number(DeltaKind::$near, self.0.into());
             }
             fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-                let found = from.near_number(Near::$near)?;
+                let found = from.near_number(DeltaKind::$near)?;
                 let wrong = |_| BadState::Value { what: stringify!($type), found: found as u64 };
                 <$inner>::try_from(found).map($type).map_err(wrong)
             }
@@ -47,19 +47,19 @@ near!(Micros(i64) Time, CommandSeq(u32) Command, SnapshotSeq(u32) Snapshot, Tick
 
 macro_rules! ids {
     ($($type:ident),*) => { $(
-        impl<B: Body> Value<B> for $type {
+        impl<B: Body> StateValue<B> for $type {
             fn put(&self, to: &mut Saver<'_, B>) {
                 self.0.put(to);
             }
             fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-                Value::<B>::get(from).map($type)
+                StateValue::<B>::get(from).map($type)
             }
         }
     )* };
 }
 ids!(EntityId, PlayerId);
 
-impl<B: Body> Value<B> for bool {
+impl<B: Body> StateValue<B> for bool {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.byte((*self).into());
     }
@@ -72,7 +72,7 @@ impl<B: Body> Value<B> for bool {
     }
 }
 
-impl<B: Body> Value<B> for i16 {
+impl<B: Body> StateValue<B> for i16 {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.signed((*self).into());
     }
@@ -82,7 +82,7 @@ impl<B: Body> Value<B> for i16 {
     }
 }
 
-impl<B: Body> Value<B> for f32 {
+impl<B: Body> StateValue<B> for f32 {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.word(self.to_bits());
     }
@@ -91,16 +91,16 @@ impl<B: Body> Value<B> for f32 {
     }
 }
 
-impl<B: Body> Value<B> for Vec3 {
+impl<B: Body> StateValue<B> for Vec3 {
     fn put(&self, to: &mut Saver<'_, B>) {
         self.to_array().iter().for_each(|axis| axis.put(to));
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-        Ok(Vec3::new(Value::<B>::get(from)?, Value::<B>::get(from)?, Value::<B>::get(from)?))
+        Ok(Vec3::new(StateValue::<B>::get(from)?, StateValue::<B>::get(from)?, StateValue::<B>::get(from)?))
     }
 }
 
-impl<B: Body, T: Value<B>> Value<B> for Option<T> {
+impl<B: Body, T: StateValue<B>> StateValue<B> for Option<T> {
     fn put(&self, to: &mut Saver<'_, B>) {
         self.is_some().put(to);
         if let Some(value) = self {
@@ -108,12 +108,12 @@ impl<B: Body, T: Value<B>> Value<B> for Option<T> {
         }
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-        let is_some = <bool as Value<B>>::get(from)?;
+        let is_some = <bool as StateValue<B>>::get(from)?;
         is_some.then(|| T::get(from)).transpose()
     }
 }
 
-impl<B: Body, T: Value<B>> Value<B> for Vec<T> {
+impl<B: Body, T: StateValue<B>> StateValue<B> for Vec<T> {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.number(self.len() as u64);
         self.iter().for_each(|value| value.put(to));
@@ -124,17 +124,17 @@ impl<B: Body, T: Value<B>> Value<B> for Vec<T> {
     }
 }
 
-impl<B: Body, T: Value<B>> Value<B> for VecDeque<T> {
+impl<B: Body, T: StateValue<B>> StateValue<B> for VecDeque<T> {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.number(self.len() as u64);
         self.iter().for_each(|value| value.put(to));
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-        <Vec<T> as Value<B>>::get(from).map(VecDeque::from)
+        <Vec<T> as StateValue<B>>::get(from).map(VecDeque::from)
     }
 }
 
-impl<B: Body, K: Value<B> + Ord, V: Value<B>> Value<B> for BTreeMap<K, V> {
+impl<B: Body, K: StateValue<B> + Ord, V: StateValue<B>> StateValue<B> for BTreeMap<K, V> {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.number(self.len() as u64);
         for (key, value) in self {
@@ -143,11 +143,11 @@ impl<B: Body, K: Value<B> + Ord, V: Value<B>> Value<B> for BTreeMap<K, V> {
         }
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-        <Vec<(K, V)> as Value<B>>::get(from).map(|pairs| pairs.into_iter().collect())
+        <Vec<(K, V)> as StateValue<B>>::get(from).map(|pairs| pairs.into_iter().collect())
     }
 }
 
-impl<B: Body, T: Value<B>, U: Value<B>> Value<B> for (T, U) {
+impl<B: Body, T: StateValue<B>, U: StateValue<B>> StateValue<B> for (T, U) {
     fn put(&self, to: &mut Saver<'_, B>) {
         self.0.put(to);
         self.1.put(to);
@@ -157,7 +157,7 @@ impl<B: Body, T: Value<B>, U: Value<B>> Value<B> for (T, U) {
     }
 }
 
-impl<B: Body, T: Value<B>, U: Value<B>, V: Value<B>> Value<B> for (T, U, V) {
+impl<B: Body, T: StateValue<B>, U: StateValue<B>, V: StateValue<B>> StateValue<B> for (T, U, V) {
     fn put(&self, to: &mut Saver<'_, B>) {
         self.0.put(to);
         self.1.put(to);
@@ -168,7 +168,7 @@ impl<B: Body, T: Value<B>, U: Value<B>, V: Value<B>> Value<B> for (T, U, V) {
     }
 }
 
-impl<B: Body> Value<B> for B {
+impl<B: Body> StateValue<B> for B {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.body(self);
     }
@@ -177,7 +177,7 @@ impl<B: Body> Value<B> for B {
     }
 }
 
-impl<B: Body> Value<B> for Arc<Frame<B>> {
+impl<B: Body> StateValue<B> for Arc<Frame<B>> {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.frame(self);
     }
@@ -186,7 +186,7 @@ impl<B: Body> Value<B> for Arc<Frame<B>> {
     }
 }
 
-impl<B: Body> Value<B> for Usercmd {
+impl<B: Body> StateValue<B> for Usercmd {
     fn put(&self, to: &mut Saver<'_, B>) {
         to.command(self);
     }
@@ -195,7 +195,7 @@ impl<B: Body> Value<B> for Usercmd {
     }
 }
 
-impl<B: Body> Value<B> for Touch {
+impl<B: Body> StateValue<B> for Touch {
     fn put(&self, to: &mut Saver<'_, B>) {
         match self {
             Touch::Player(entity) => (0u8, *entity).put(to),
@@ -206,8 +206,8 @@ impl<B: Body> Value<B> for Touch {
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
         match from.byte()? {
-            0 => Ok(Touch::Player(Value::<B>::get(from)?)),
-            1 => Ok(Touch::Mover(Value::<B>::get(from)?)),
+            0 => Ok(Touch::Player(StateValue::<B>::get(from)?)),
+            1 => Ok(Touch::Mover(StateValue::<B>::get(from)?)),
             2 => Ok(Touch::Teleporter),
             3 => Ok(Touch::WaterEdge),
             found => Err(BadState::Value { what: "what a body met", found: found.into() }),
@@ -215,7 +215,7 @@ impl<B: Body> Value<B> for Touch {
     }
 }
 
-impl<B: Body> Value<B> for Snapshot<B> {
+impl<B: Body> StateValue<B> for Snapshot<B> {
     fn put(&self, to: &mut Saver<'_, B>) {
         let Snapshot { seq, ack, frame, effects, choked, helper_ms, warnings, echo, extra } = self;
         (*seq, *ack).put(to);
@@ -227,20 +227,20 @@ impl<B: Body> Value<B> for Snapshot<B> {
         extra.put(to);
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-        let (seq, ack) = Value::<B>::get(from)?;
-        let (frame, effects) = (from.frame()?, Value::<B>::get(from)?);
-        let (choked, helper_ms) = Value::<B>::get(from)?;
-        let (warnings, echo, extra) = Value::<B>::get(from)?;
+        let (seq, ack) = StateValue::<B>::get(from)?;
+        let (frame, effects) = (from.frame()?, StateValue::<B>::get(from)?);
+        let (choked, helper_ms) = StateValue::<B>::get(from)?;
+        let (warnings, echo, extra) = StateValue::<B>::get(from)?;
         Ok(Snapshot { seq, ack, frame, effects, choked, helper_ms, warnings, echo, extra })
     }
 }
 
-impl<B: Body> Value<B> for History<B> {
+impl<B: Body> StateValue<B> for History<B> {
     fn put(&self, to: &mut Saver<'_, B>) {
         self.frames().put(to);
     }
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
-        let frames: VecDeque<_> = Value::<B>::get(from)?;
+        let frames: VecDeque<_> = StateValue::<B>::get(from)?;
         let found = frames.len() as u64;
         History::of(frames).ok_or(BadState::Value { what: "the frames of a history", found })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::bits::BitWriter;
 use super::fragment::{FRAGMENT_OVERHEAD_BYTES, PIECE_BYTES_MAX};
 use super::header::SEAL_BYTES;
-use super::layout::Layout;
+use super::layout::BodyLayout;
 use super::page::SUBMESSAGES_MAX;
 use super::sender::EFFECT_BITS_MAX;
 use crate::game::Body;
@@ -23,14 +23,14 @@ const REMOVAL_BITS_MAX: usize = 28;
 
 /// The contents of a snapshot message other than entity states.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Besides {
+pub(crate) struct ExtraBits {
     /// Removed entities that the client may not know about yet.
     pub(crate) gone: usize,
     pub(crate) effects: usize,
     pub(crate) warnings: usize,
 }
 
-impl Besides {
+impl ExtraBits {
     /// Returns the most bytes of all datagrams, including headers and seals, for `entities` entities that take
     /// `entity_bits` bits. Returns `None` when the submessage limit may be exceeded, so that something may have to
     /// wait.
@@ -45,14 +45,14 @@ impl Besides {
 }
 
 /// Returns the most bytes that a snapshot of `entities` entities can take, whatever their states are.
-pub(crate) fn snapshot_bytes_max<B: Body>(entities: usize, besides: Besides) -> Option<usize> {
+pub(crate) fn snapshot_bytes_max<B: Body>(entities: usize, besides: ExtraBits) -> Option<usize> {
     besides.bytes_max(entities, entities * (ENTITY_BITS_MAX + CELL_BITS_MAX * B::CELLS))
 }
 
 /// The frames that a delta starts from: the newest frame known to have reached the client, and the frame sent to it
 /// before that one.
 #[derive(Clone, Debug)]
-pub(crate) struct Known<B> {
+pub(crate) struct DeltaBase<B> {
     pub(crate) acked: Arc<Frame<B>>,
     pub(crate) before: Option<Arc<Frame<B>>>,
 }
@@ -67,8 +67,12 @@ pub(crate) const KNOWN_FOR: u32 = 16;
 /// The acked frame carried every state that changed in it, so the client has those states. For a state that did not
 /// change in it, client and server may already have dropped the snapshot that carried it last
 /// ([`Track`](super::track::Track)). Such a state is coded against nothing.
-pub(crate) fn told_bytes_max<B: Body>(frame: &Frame<B>, known: Option<&Known<B>>, besides: Besides) -> Option<usize> {
-    let layout = Layout::<B>::new();
+pub(crate) fn told_bytes_max<B: Body>(
+    frame: &Frame<B>,
+    known: Option<&DeltaBase<B>>,
+    besides: ExtraBits,
+) -> Option<usize> {
+    let layout = BodyLayout::<B>::new();
     let cells = |body: &B| {
         let mut cells = vec![0; B::CELLS];
         body.write(&mut cells);
@@ -138,13 +142,13 @@ mod tests {
 
     /// A client's line: the snapshots that arrived, and the acks in transit.
     #[derive(Default)]
-    struct Line {
+    struct BoundLink {
         newest: u32,
         came: u64,
         acks: VecDeque<(u32, ReceivedSet)>,
     }
 
-    impl Line {
+    impl BoundLink {
         fn send(&mut self, seq: u32, rng: &mut Rng, good: bool) {
             if !rng.chance(if good { 0.95 } else { 0.3 }) {
                 return;
@@ -165,7 +169,7 @@ mod tests {
         for seed in 0..12 {
             let mut rng = Rng::new(Seed(seed), 0);
             let mut sender = Sender::<Snail>::new(PlayerId(0), 4);
-            let mut line = Line::default();
+            let mut line = BoundLink::default();
             let mut there: Vec<(EntityId, Snail)> = (0..12).map(|id| (EntityId(id), snail(&mut rng))).collect();
             let mut frames: VecDeque<(u32, Arc<Frame<Snail>>)> = VecDeque::new();
             let (mut acked, mut gone): (u32, Vec<(u32, usize)>) = (0, Vec::new());
@@ -201,9 +205,9 @@ mod tests {
                 let at = Vec3::splat(seq as f32 * 1.7);
                 let effect = Effect { kind: 2, entity: EntityId(3), at, predictable: false };
                 let effects = vec![effect; rng.below(3) as usize];
-                let besides = Besides { gone: gone.iter().map(|g| g.1).sum(), effects: effects.len(), warnings: 0 };
+                let besides = ExtraBits { gone: gone.iter().map(|g| g.1).sum(), effects: effects.len(), warnings: 0 };
                 let place = frames.iter().position(|(at, _)| *at == acked);
-                let known = place.map(|place| Known {
+                let known = place.map(|place| DeltaBase {
                     acked: Arc::clone(&frames[place].1),
                     before: place.checked_sub(1).map(|before| Arc::clone(&frames[before].1)),
                 });
@@ -230,7 +234,7 @@ mod tests {
                         "seed {seed}, snapshot {seq}: {bytes} of {close} of {loose}"
                     );
                     (sum, close_sum, loose_sum) = (sum + bytes, close_sum + close, loose_sum + loose);
-                    let from_acked = known.map(|known| Known { before: None, ..known });
+                    let from_acked = known.map(|known| DeltaBase { before: None, ..known });
                     let without_rest = told_bytes_max(&frame, from_acked.as_ref(), besides).expect("few entities");
                     told_anew += usize::from(bytes > without_rest);
                 }

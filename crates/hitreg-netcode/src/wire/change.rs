@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
-use super::layout::Layout;
+use super::layout::BodyLayout;
 use super::notice::{ID_CHUNK_BITS, kind};
 use super::number::{get_varint, put_varint};
 use super::priority::Urgency;
-use super::told::Told;
-use super::track::Track;
+use super::told::SnapshotBitCounts;
+use super::track::EntityTrack;
 use crate::game::{Body, Category};
 use hitreg_log::units::{EntityId, SnapshotSeq};
 
@@ -17,7 +17,7 @@ const BASE_CHUNK_BITS: u32 = 4;
 
 /// A change of one entity that the client has to receive.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
+pub(crate) struct EntityChange {
     pub(crate) id: EntityId,
     /// The state to send; `None` when the entity is removed.
     pub(crate) cells: Option<Arc<[u32]>>,
@@ -27,16 +27,16 @@ pub(crate) struct Change {
     base: Option<(u32, Arc<[u32]>)>,
 }
 
-impl Change {
+impl EntityChange {
     pub(crate) fn new<B: Body>(
-        layout: &Layout<B>,
+        layout: &BodyLayout<B>,
         id: EntityId,
         controller: u16,
-        track: &Track,
+        track: &EntityTrack,
         cells: Option<Arc<[u32]>>,
         distance_units: f32,
         now: SnapshotSeq,
-    ) -> Change {
+    ) -> EntityChange {
         let base = track.base(now);
         let bits = match (&base, &cells) {
             (Some((_, old)), Some(new)) => layout.update_bits(old, new),
@@ -46,7 +46,7 @@ impl Change {
         let echo = track.is_echo(cells.as_deref());
         let urgency = Urgency { bits, echo, distance_units, waited: track.waited };
         let base = base.map(|(seq, old)| (now.0 - seq.0, Arc::clone(old)));
-        Change { id, cells, urgency, controller, base }
+        EntityChange { id, cells, urgency, controller, base }
     }
 
     /// Returns the number of submessages: an entity that appears needs a definition first.
@@ -58,13 +58,13 @@ impl Change {
     /// most entities use. `categories` holds one category for each cell of the entity.
     pub(crate) fn put<B: Body>(
         &self,
-        layout: &Layout<B>,
+        layout: &BodyLayout<B>,
         usual: Option<u32>,
         categories: &[Category],
         out: &mut BitWriter,
-    ) -> Told {
+    ) -> SnapshotBitCounts {
         let begun = out.len_bits();
-        let mut told = Told::default();
+        let mut told = SnapshotBitCounts::default();
         let mut all_values = 0;
         let mut values = |cell: usize, bits: usize| {
             told.values[categories[cell] as usize] += bits as u32;
@@ -77,7 +77,7 @@ impl Change {
 
     fn put_counted<B: Body>(
         &self,
-        layout: &Layout<B>,
+        layout: &BodyLayout<B>,
         usual: Option<u32>,
         values: &mut impl FnMut(usize, usize),
         out: &mut BitWriter,

@@ -15,7 +15,7 @@ use hitreg_log::usercmd::Usercmd;
 /// experiments.
 pub const COMMANDS_MAX: usize = 16;
 
-/// The wire codes of [`Perceived`].
+/// The wire codes of [`PerceivedAvatar`].
 const PERCEIVED_NOTHING: u64 = 0;
 const PERCEIVED_HASH: u64 = 1;
 const PERCEIVED_ORIGIN: u64 = 2;
@@ -26,7 +26,7 @@ const ORIGIN_BITS: u32 = 24;
 /// The client's prediction of its own avatar after its newest usercmd. The server compares it with its own result for
 /// the same usercmd, and so learns of a correction as early as the client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Perceived {
+pub enum PerceivedAvatar {
     /// The low 32 bits of the state hash of the body's cells. It shows whether the prediction matches.
     Hash(u32),
     /// The origin in eighths of a unit, rounded to nearest, from -2^23 to 2^23 - 1. It also shows the distance of the
@@ -34,21 +34,21 @@ pub enum Perceived {
     OriginEighths([i32; 3]),
 }
 
-impl Perceived {
+impl PerceivedAvatar {
     /// Hashes a body without its client-only fields.
-    pub fn hash<B: Body>(body: &B) -> Perceived {
+    pub fn hash<B: Body>(body: &B) -> PerceivedAvatar {
         let mut body = body.clone();
         body.strip_client_only();
         let mut cells = vec![0; B::CELLS];
         body.write(&mut cells);
-        Perceived::Hash(hash_words(&cells) as u32)
+        PerceivedAvatar::Hash(hash_words(&cells) as u32)
     }
 
     /// Quantises an origin in units. Coordinates out of range are clamped.
-    pub fn origin(origin_units: glam::Vec3) -> Perceived {
+    pub fn origin(origin_units: glam::Vec3) -> PerceivedAvatar {
         let limit = f32::from(i16::MAX) * 32.0;
         let eighths = |units: f32| libm::roundf((units * 8.0).clamp(-limit * 8.0, limit * 8.0)) as i32;
-        Perceived::OriginEighths(origin_units.to_array().map(eighths))
+        PerceivedAvatar::OriginEighths(origin_units.to_array().map(eighths))
     }
 }
 
@@ -60,7 +60,7 @@ pub struct ClientMessage {
     /// Which of the 32 snapshots before the ack the client has received, as in [`ReceivedSet::before`].
     pub received_before: u32,
     /// The client's predicted avatar.
-    pub perceived: Option<Perceived>,
+    pub perceived: Option<PerceivedAvatar>,
 }
 
 impl ClientMessage {
@@ -161,14 +161,14 @@ fn get_counter(index: Wrapping16, what: &'static str, reference: u32) -> Result<
     index.unwrap_near(reference).ok_or(DecodeError::bad(what, u64::from(index.0)))
 }
 
-fn put_perceived(out: &mut BitWriter, perceived: Option<Perceived>) {
+fn put_perceived(out: &mut BitWriter, perceived: Option<PerceivedAvatar>) {
     match perceived {
         None => out.put(PERCEIVED_NOTHING, 2),
-        Some(Perceived::Hash(hash)) => {
+        Some(PerceivedAvatar::Hash(hash)) => {
             out.put(PERCEIVED_HASH, 2);
             out.put(u64::from(hash), 32);
         }
-        Some(Perceived::OriginEighths(eighths)) => {
+        Some(PerceivedAvatar::OriginEighths(eighths)) => {
             out.put(PERCEIVED_ORIGIN, 2);
             for axis in eighths {
                 out.put(u64::from(axis as u32 & ((1 << ORIGIN_BITS) - 1)), ORIGIN_BITS);
@@ -177,17 +177,17 @@ fn put_perceived(out: &mut BitWriter, perceived: Option<Perceived>) {
     }
 }
 
-fn get_perceived(from: &mut BitReader<'_>) -> Result<Option<Perceived>, DecodeError> {
+fn get_perceived(from: &mut BitReader<'_>) -> Result<Option<PerceivedAvatar>, DecodeError> {
     match from.get(2)? {
         PERCEIVED_NOTHING => Ok(None),
-        PERCEIVED_HASH => Ok(Some(Perceived::Hash(from.get_u32()?))),
+        PERCEIVED_HASH => Ok(Some(PerceivedAvatar::Hash(from.get_u32()?))),
         PERCEIVED_ORIGIN => {
             let mut eighths = [0; 3];
             for axis in &mut eighths {
                 let unsigned = from.get(ORIGIN_BITS)? as u32;
                 *axis = (unsigned << (32 - ORIGIN_BITS)) as i32 >> (32 - ORIGIN_BITS);
             }
-            Ok(Some(Perceived::OriginEighths(eighths)))
+            Ok(Some(PerceivedAvatar::OriginEighths(eighths)))
         }
         code => Err(DecodeError::bad("the code of the perceived avatar", code)),
     }

@@ -7,9 +7,9 @@ mod requests;
 mod server;
 
 pub(crate) use arrivals::PACKETS_REMEMBERED;
-pub use client::{ClientConnection, ClientEvent, Lost};
+pub use client::{ClientConnection, ClientEvent, DisconnectReason};
 pub use requests::{REQUESTS_MAX, TooManyRequests};
-pub use server::{Sent, ServerConnection, ServerEvent, Unusable};
+pub use server::{SendReport, ServerConnection, ServerEvent, UnusableDatagram};
 
 #[cfg(test)]
 mod tests;

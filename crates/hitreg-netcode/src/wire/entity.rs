@@ -2,7 +2,7 @@
 
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
-use super::layout::{GROUPS, HEAD, Layout, ORIENTATION, Turn};
+use super::layout::{BodyLayout, GROUPS, HEAD, ORIENTATION, OrientationCells};
 use super::number::{get_change, get_maybe_changed, put_change};
 use crate::game::{Body, CellKind};
 
@@ -10,7 +10,7 @@ use crate::game::{Body, CellKind};
 /// nibbles.
 const NIBBLE: usize = 4;
 
-impl<B: Body> Layout<B> {
+impl<B: Body> BodyLayout<B> {
     /// Returns the bits of the update bitfield that the change from `old` to `new` sets; 0 when nothing changed.
     pub(crate) fn update_bits(&self, old: &[u32], new: &[u32]) -> u8 {
         let mut bits = 0;
@@ -67,7 +67,7 @@ impl<B: Body> Layout<B> {
         }
     }
 
-    /// Reads an update from [`Layout::put_update`] and applies it to `cells`.
+    /// Reads an update from [`BodyLayout::put_update`] and applies it to `cells`.
     pub(crate) fn get_update(&self, from: &mut BitReader<'_>, cells: &mut [u32]) -> Result<(), DecodeError> {
         let bits = from.get_u8()?;
         for bit in (0..GROUPS).rev().filter(|bit| bits & (1 << bit) != 0) {
@@ -85,7 +85,13 @@ impl<B: Body> Layout<B> {
 
     /// Writes the orientation. On the ground, a body turns only about the up axis, and one bit says whether the head is
     /// level with it. If it is not, that bit is 0. Off the ground, the whole rotation follows.
-    fn put_turn(&self, out: &mut BitWriter, turn: &Turn, new: &[u32], put: &mut impl FnMut(&mut BitWriter, usize)) {
+    fn put_turn(
+        &self,
+        out: &mut BitWriter,
+        turn: &OrientationCells,
+        new: &[u32],
+        put: &mut impl FnMut(&mut BitWriter, usize),
+    ) {
         if self.is_on_ground(new) {
             let upright = is_upright(turn, new);
             out.put_bool(upright);
@@ -100,7 +106,12 @@ impl<B: Body> Layout<B> {
         }
     }
 
-    fn get_turn(&self, from: &mut BitReader<'_>, turn: &Turn, cells: &mut [u32]) -> Result<(), DecodeError> {
+    fn get_turn(
+        &self,
+        from: &mut BitReader<'_>,
+        turn: &OrientationCells,
+        cells: &mut [u32],
+    ) -> Result<(), DecodeError> {
         let mut get = |i: usize, cells: &mut [u32]| -> Result<(), DecodeError> {
             cells[i] = get_maybe_changed(from, CellKind::F32, cells[i])?;
             Ok(())
@@ -160,7 +171,7 @@ pub(crate) fn get_mask(from: &mut BitReader<'_>, count: usize) -> Result<Vec<boo
     (0..count).map(changed).collect()
 }
 
-fn is_upright(turn: &Turn, cells: &[u32]) -> bool {
+fn is_upright(turn: &OrientationCells, cells: &[u32]) -> bool {
     cells[turn.pitch] == 0 && cells[turn.roll] == 0
 }
 
@@ -170,7 +181,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::game::{Field, Role, body};
+    use crate::game::{CellRole, Field, body};
 
     body! {
         pub(crate) struct Beast {
@@ -195,18 +206,18 @@ mod tests {
         role = role;
     }
 
-    fn role(field: &Field) -> Role {
+    fn role(field: &Field) -> CellRole {
         match &*field.name {
-            "on_ground" => Role::Ground,
-            "head_tilt" => Role::Head,
-            "controller" => Role::Controller,
-            "action" => Role::Action,
-            "step_ms" => Role::SubAction,
-            _ => Role::by_default(field),
+            "on_ground" => CellRole::Ground,
+            "head_tilt" => CellRole::Head,
+            "controller" => CellRole::Controller,
+            "action" => CellRole::Action,
+            "step_ms" => CellRole::SubAction,
+            _ => CellRole::by_default(field),
         }
     }
 
-    fn through(layout: &Layout<Beast>, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
+    fn through(layout: &BodyLayout<Beast>, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
         let mut out = BitWriter::new();
         let mut values = 0;
         layout.put_update(&mut out, old, new, &mut |_, bits| values += bits);
@@ -228,8 +239,9 @@ mod tests {
 
     #[test]
     fn meanings_and_scopes_give_the_bits() {
-        let bit_of =
-            |name: &str, fields: &[Field]| fields.iter().find(|f| f.name == name).map(role).map(Role::bit).expect(name);
+        let bit_of = |name: &str, fields: &[Field]| {
+            fields.iter().find(|f| f.name == name).map(role).map(CellRole::bit).expect(name)
+        };
         let fields = Beast::fields();
         for (name, bit) in [
             ("controller", 7),
@@ -252,7 +264,7 @@ mod tests {
 
     #[test]
     fn orientation_follows_the_movement_style() {
-        let layout = Layout::<Beast>::new();
+        let layout = BodyLayout::<Beast>::new();
         let standing = Beast { on_ground: true, ..Beast::default() };
         let turned = Beast { viewangles: Vec3::new(0.0, 90.0, 0.0), ..standing };
         let nodding = Beast { viewangles: Vec3::new(10.0, 0.0, 0.0), ..standing };
@@ -270,7 +282,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_what_only_clients_know() {
-        let layout = Layout::<Beast>::new();
+        let layout = BodyLayout::<Beast>::new();
         let squinting = Beast { view_ofs: 17.0, ..Beast::default() };
         assert_eq!(layout.update_bits(&cells(&Beast::default()), &cells(&squinting)), 0);
     }
@@ -284,7 +296,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_state_comes_back_from_every_other(old in words(), new in words()) {
-            let layout = Layout::<Beast>::new();
+            let layout = BodyLayout::<Beast>::new();
             let (mut back, _) = through(&layout, &old, &new);
             let client_only = Beast::CELLS - 1;
             prop_assert_eq!(back[client_only], old[client_only]);

@@ -49,18 +49,18 @@ fn fragment(number: SnapshotSeq, place: usize, count: usize, piece: &[u8]) -> Ve
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     /// Sorted by the arrival of their first fragment.
-    unfinished: VecDeque<Unfinished>,
+    unfinished: VecDeque<PartialMessage>,
 }
 
 #[derive(Clone, Debug)]
-struct Unfinished {
+struct PartialMessage {
     number: u32,
     pieces: Vec<Option<Vec<u8>>>,
 }
 
 /// A completely reassembled message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reassembled {
+pub struct ReassembledMessage {
     /// The message, without its seal.
     pub message: Vec<u8>,
     /// The number of fragments that carried it.
@@ -79,7 +79,7 @@ impl Reassembly {
     ///
     /// # Errors
     /// When a server would not send such a fragment. The reassembler is then unchanged.
-    pub fn handle_fragment(&mut self, datagram: &[u8]) -> Result<Option<Reassembled>, DecodeError> {
+    pub fn handle_fragment(&mut self, datagram: &[u8]) -> Result<Option<ReassembledMessage>, DecodeError> {
         let mut from: BitReader<'_> = expect(datagram, MessageType::FragmentFromServer)?;
         let number = from.get_u32()?;
         let (place, count) = (usize::from(from.get_u8()?), usize::from(from.get_u8()?));
@@ -97,7 +97,7 @@ impl Reassembly {
                 if self.unfinished.len() == UNFINISHED_MAX {
                     self.unfinished.pop_front();
                 }
-                self.unfinished.push_back(Unfinished { number, pieces: vec![None; count] });
+                self.unfinished.push_back(PartialMessage { number, pieces: vec![None; count] });
                 self.unfinished.len() - 1
             }
         };
@@ -112,7 +112,7 @@ impl Reassembly {
         let whole = self.unfinished.remove(index);
         let message: Option<Vec<u8>> = whole.map(|whole| whole.pieces.into_iter().flatten().flatten().collect());
         let sent = |message: &[u8]| message.len() + count * FRAGMENT_OVERHEAD_BYTES;
-        Ok(message.map(|message| Reassembled { fragments: count, bytes: sent(&message), message }))
+        Ok(message.map(|message| ReassembledMessage { fragments: count, bytes: sent(&message), message }))
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
                 assert_eq!(reassembly.handle_fragment(datagram), Ok(None));
             }
             let sent: usize = datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum();
-            let whole = Reassembled { message: message(bytes), fragments: datagrams.len(), bytes: sent };
+            let whole = ReassembledMessage { message: message(bytes), fragments: datagrams.len(), bytes: sent };
             assert_eq!(reassembly.handle_fragment(last), Ok(Some(whole)));
         }
     }

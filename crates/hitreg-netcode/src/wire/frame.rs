@@ -21,7 +21,7 @@ pub(crate) struct FrameInfo {
 
 /// A snapshot that the receiver holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct AckedSnapshot {
     pub(crate) seq: SnapshotSeq,
     pub(crate) tick: Tick,
     pub(crate) server_time: Micros,
@@ -59,7 +59,7 @@ impl FrameInfo {
         header: &ServerHeader,
         newest: SnapshotSeq,
         newest_command: CommandSeq,
-        known: impl Fn(SnapshotSeq) -> Option<Known>,
+        known: impl Fn(SnapshotSeq) -> Option<AckedSnapshot>,
     ) -> Result<(FrameInfo, Option<u32>), DecodeError> {
         let kind = from.get(4)?;
         if kind != kind::FRAME {
@@ -87,7 +87,7 @@ fn get_relative(
     header: &ServerHeader,
     newest: SnapshotSeq,
     newest_command: CommandSeq,
-    known: impl Fn(SnapshotSeq) -> Option<Known>,
+    known: impl Fn(SnapshotSeq) -> Option<AckedSnapshot>,
 ) -> Result<(FrameInfo, u32), DecodeError> {
     let seq = unwrap("a snapshot's number", Wrapping16(from.get_u16()?), newest.0)?;
     let distance = from.get(6)? as u32;

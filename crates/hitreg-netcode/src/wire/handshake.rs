@@ -8,6 +8,6 @@ mod connecting;
 mod endpoint;
 mod message;
 
-pub use connecting::{Accepted, ConnectOptions, Connecting, Outcome};
-pub use endpoint::{Endpoint, EndpointOptions, Ignored, Incoming};
+pub use connecting::{AcceptedConnection, ConnectMachine, ConnectOptions, ConnectOutcome};
+pub use endpoint::{Endpoint, EndpointOptions, IgnoredReason, IncomingMessage};
 pub use message::{ASKED_BYTES_MAX, CONFIRM_BYTES, Refusal, WELCOME_BYTES_MAX};

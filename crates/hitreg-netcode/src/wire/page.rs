@@ -4,7 +4,7 @@ use super::Wrapping16;
 use super::bits::BitWriter;
 use super::frame::FrameInfo;
 use super::header::{COUNT_AT_BYTE, ServerHeader};
-use super::told::Told;
+use super::told::SnapshotBitCounts;
 use crate::packet::Snapshot;
 use hitreg_log::units::{Micros, SnapshotSeq};
 
@@ -12,21 +12,21 @@ use hitreg_log::units::{Micros, SnapshotSeq};
 pub(super) const SUBMESSAGES_MAX: u32 = 255;
 
 /// A message under construction.
-pub(super) struct Page {
+pub(super) struct DatagramPage {
     pub(super) out: BitWriter,
     count: u32,
     limit_bits: usize,
-    told: Told,
+    told: SnapshotBitCounts,
 }
 
-impl Page {
+impl DatagramPage {
     /// Starts a message with its header and `FRAME`, coded relative to the snapshot `from`.
     pub(super) fn begin<B>(
         snapshot: &Snapshot<B>,
         calibration_ms: Option<i16>,
         from: Option<(SnapshotSeq, Micros)>,
         limit_bits: usize,
-    ) -> Page {
+    ) -> DatagramPage {
         let frame = Wrapping16::of(snapshot.frame.tick.0);
         let header = ServerHeader { frame, ack: Wrapping16::of(snapshot.ack.0), calibration_ms };
         let info = FrameInfo {
@@ -38,8 +38,8 @@ impl Page {
         };
         let mut out = header.begin();
         info.put(&mut out, from);
-        let told = Told { headers: out.len_bits() as u32, ..Told::default() };
-        Page { out, count: 1, limit_bits, told }
+        let told = SnapshotBitCounts { headers: out.len_bits() as u32, ..SnapshotBitCounts::default() };
+        DatagramPage { out, count: 1, limit_bits, told }
     }
 
     /// Writes submessages if they fit and leave `reserved` bits free. `write` returns its bits by purpose.
@@ -47,7 +47,7 @@ impl Page {
         &mut self,
         submessages: u32,
         reserved: usize,
-        write: impl FnOnce(&mut BitWriter) -> Told,
+        write: impl FnOnce(&mut BitWriter) -> SnapshotBitCounts,
     ) -> bool {
         let before = self.out.len_bits();
         if self.count + submessages > SUBMESSAGES_MAX {
@@ -69,7 +69,7 @@ impl Page {
         self.put(1, reserved, |out| {
             let before = out.len_bits();
             write(out);
-            Told { events: (out.len_bits() - before) as u32, ..Told::default() }
+            SnapshotBitCounts { events: (out.len_bits() - before) as u32, ..SnapshotBitCounts::default() }
         })
     }
 
@@ -79,7 +79,7 @@ impl Page {
     }
 
     /// Returns the message and its bits by purpose.
-    pub(super) fn finish(mut self) -> (Vec<u8>, Told) {
+    pub(super) fn finish(mut self) -> (Vec<u8>, SnapshotBitCounts) {
         self.out.replace_byte(COUNT_AT_BYTE, self.count as u8);
         let bits = self.out.len_bits();
         self.told.headers += (bits.next_multiple_of(8) - bits) as u32;

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::change::get_base;
-use super::frame::{FrameInfo, Known};
+use super::frame::{AckedSnapshot, FrameInfo};
 use super::header::ServerHeader;
-use super::layout::Layout;
+use super::layout::BodyLayout;
 use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind};
-use super::ring::Ring;
+use super::ring::StateRing;
 use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::BitReader};
 use crate::game::{Body, Effect};
 use crate::history::Frame;
@@ -22,17 +22,17 @@ use hitreg_log::units::{CommandSeq, EntityId, SnapshotSeq};
 /// states of the last [`WINDOW`] snapshots for each.
 #[derive(Clone, Debug)]
 pub struct Receiver<B> {
-    layout: Layout<B>,
-    rings: BTreeMap<EntityId, Ring<B>>,
+    layout: BodyLayout<B>,
+    rings: BTreeMap<EntityId, StateRing<B>>,
     /// The received snapshots among the last [`WINDOW`], unsorted.
-    known: VecDeque<Known>,
+    known: VecDeque<AckedSnapshot>,
     newest: SnapshotSeq,
     next_notice: Wrapping16,
 }
 
 /// The decoded contents of a message from the server.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Received<B> {
+pub struct ServerDatagram<B> {
     /// The snapshot.
     pub snapshot: Snapshot<B>,
     /// The calibration helper in ms: how much earlier than needed the client's usercmds arrive. `None` while the server
@@ -50,7 +50,7 @@ pub struct Received<B> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoded<B> {
     /// A new snapshot.
-    New(Box<Received<B>>),
+    New(Box<ServerDatagram<B>>),
     /// A snapshot that already arrived.
     Duplicate,
     /// A snapshot so old that the receiver may have dropped the states it is coded against.
@@ -58,7 +58,7 @@ pub enum Decoded<B> {
 }
 
 /// The contents of the submessages, collected before the receiver changes its own state.
-struct Draft<B> {
+struct DecodedSnapshot<B> {
     states: BTreeMap<EntityId, Option<B>>,
     effects: Vec<Effect>,
     warnings: Vec<OutOfSeqWarning>,
@@ -79,7 +79,7 @@ impl<B: Body> Receiver<B> {
     /// Creates a receiver for a new connection.
     pub fn new() -> Receiver<B> {
         Receiver {
-            layout: Layout::new(),
+            layout: BodyLayout::new(),
             rings: BTreeMap::new(),
             known: VecDeque::new(),
             newest: SnapshotSeq(0),
@@ -89,7 +89,7 @@ impl<B: Body> Receiver<B> {
 
     /// Returns the received snapshots, which the client acks with each packet.
     pub fn received(&self) -> ReceivedSet {
-        let bit = |known: &Known| match self.newest.0.checked_sub(known.seq.0) {
+        let bit = |known: &AckedSnapshot| match self.newest.0.checked_sub(known.seq.0) {
             Some(distance @ 1..=32) => 1 << (distance - 1),
             _ => 0,
         };
@@ -98,7 +98,7 @@ impl<B: Body> Receiver<B> {
 
     /// Returns the number of entity states held.
     pub fn states_held(&self) -> usize {
-        self.rings.values().map(Ring::len).sum()
+        self.rings.values().map(StateRing::len).sum()
     }
 
     /// Decodes a message whose seal was checked. `newest_command` is the client's newest usercmd; it is used to widen
@@ -119,7 +119,7 @@ impl<B: Body> Receiver<B> {
         if known(info.seq).is_some() {
             return Ok(Decoded::Duplicate);
         }
-        let mut draft = Draft::new();
+        let mut draft = DecodedSnapshot::new();
         for _ in 1..count {
             self.get_submessage(&mut from, &info, usual, &mut draft)?;
         }
@@ -137,7 +137,7 @@ impl<B: Body> Receiver<B> {
         from: &mut BitReader<'_>,
         info: &FrameInfo,
         usual: Option<u32>,
-        draft: &mut Draft<B>,
+        draft: &mut DecodedSnapshot<B>,
     ) -> Result<(), DecodeError> {
         let kind = from.get(4)?;
         match kind {
@@ -178,7 +178,7 @@ impl<B: Body> Receiver<B> {
         from: &mut BitReader<'_>,
         info: &FrameInfo,
         usual: Option<u32>,
-        draft: &mut Draft<B>,
+        draft: &mut DecodedSnapshot<B>,
         id: EntityId,
     ) -> Result<B, DecodeError> {
         let mut cells = vec![0; B::CELLS];
@@ -199,13 +199,13 @@ impl<B: Body> Receiver<B> {
     }
 
     /// Applies a fully checked message.
-    fn accept(&mut self, header: &ServerHeader, info: &FrameInfo, draft: Draft<B>) -> Received<B> {
+    fn accept(&mut self, header: &ServerHeader, info: &FrameInfo, draft: DecodedSnapshot<B>) -> ServerDatagram<B> {
         for (id, state) in draft.states {
             self.rings.entry(id).or_default().insert(info.seq, state);
         }
         self.newest = self.newest.max(info.seq);
         let newest = self.newest;
-        self.known.push_back(Known { seq: info.seq, tick: info.tick, server_time: info.server_time });
+        self.known.push_back(AckedSnapshot { seq: info.seq, tick: info.tick, server_time: info.server_time });
         self.known.retain(|known| newest.0.saturating_sub(known.seq.0) < WINDOW);
         let entities = self.rings.iter().filter_map(|(id, ring)| Some((*id, ring.at(info.seq)?.clone()))).collect();
         self.rings.retain(|_, ring| ring.forget(newest));
@@ -233,7 +233,7 @@ impl<B: Body> Receiver<B> {
             echo: draft.echo,
             extra: Vec::new(),
         };
-        Received {
+        ServerDatagram {
             snapshot,
             calibration_ms: header.calibration_ms,
             warnings: draft.warnings,
@@ -243,9 +243,9 @@ impl<B: Body> Receiver<B> {
     }
 }
 
-impl<B> Draft<B> {
-    fn new() -> Draft<B> {
-        Draft {
+impl<B> DecodedSnapshot<B> {
+    fn new() -> DecodedSnapshot<B> {
+        DecodedSnapshot {
             states: BTreeMap::new(),
             effects: Vec::new(),
             warnings: Vec::new(),

@@ -8,17 +8,17 @@ use super::{DecodeError, MessageType, Wrapping16};
 
 /// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ClientRequest {
     /// The number of the request, counted per client. A repeat has the same number.
     pub number: Wrapping16,
     /// The contents.
-    pub what: What,
+    pub what: RequestKind,
 }
 
 /// The kinds of request. Texts longer than [`TEXT_BYTES_MAX`](super::TEXT_BYTES_MAX) bytes are cut at a character
 /// boundary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RequestKind {
     /// An out-of-character chat line.
     ChatOoc {
         /// The channel.
@@ -44,7 +44,7 @@ pub enum What {
 
 /// The reason for ending a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaving {
+pub enum LeaveReason {
     /// The sender is done.
     Done,
     /// The other side was silent for too long.
@@ -54,22 +54,22 @@ pub enum Leaving {
 }
 
 /// Encodes a request. The caller must seal the datagram.
-pub fn encode_request(request: &Request) -> Vec<u8> {
+pub fn encode_request(request: &ClientRequest) -> Vec<u8> {
     let mut out = begin(MessageType::RequestFromClient);
     out.put(u64::from(request.number.0), 16);
     match &request.what {
-        What::ChatOoc { channel, text } => {
+        RequestKind::ChatOoc { channel, text } => {
             out.put(0, 8);
             out.put(u64::from(*channel), 8);
             put_cut(&mut out, text);
         }
-        What::ChatIc { style, language, text } => {
+        RequestKind::ChatIc { style, language, text } => {
             out.put(1, 8);
             out.put(u64::from(*style), 8);
             out.put(u64::from(*language), 8);
             put_cut(&mut out, text);
         }
-        What::Game { bytes } => {
+        RequestKind::Game { bytes } => {
             out.put(2, 8);
             put_text(&mut out, bytes);
         }
@@ -81,21 +81,21 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
 ///
 /// # Errors
 /// When the datagram is not a valid request.
-pub fn decode_request(datagram: &[u8]) -> Result<Request, DecodeError> {
+pub fn decode_request(datagram: &[u8]) -> Result<ClientRequest, DecodeError> {
     let mut from = expect(datagram, MessageType::RequestFromClient)?;
     let number = Wrapping16(from.get_u16()?);
     let what = match from.get_u8()? {
-        0 => What::ChatOoc { channel: from.get_u8()?, text: get_text(&mut from)? },
-        1 => What::ChatIc { style: from.get_u8()?, language: from.get_u8()?, text: get_text(&mut from)? },
-        2 => What::Game { bytes: get_bytes(&mut from)? },
+        0 => RequestKind::ChatOoc { channel: from.get_u8()?, text: get_text(&mut from)? },
+        1 => RequestKind::ChatIc { style: from.get_u8()?, language: from.get_u8()?, text: get_text(&mut from)? },
+        2 => RequestKind::Game { bytes: get_bytes(&mut from)? },
         code => return Err(DecodeError::bad("a request", u64::from(code))),
     };
     from.finish()?;
-    Ok(Request { number, what })
+    Ok(ClientRequest { number, what })
 }
 
 /// Encodes a farewell. The caller must seal the datagram.
-pub fn encode_disconnect(why: Leaving) -> Vec<u8> {
+pub fn encode_disconnect(why: LeaveReason) -> Vec<u8> {
     let mut out = begin(MessageType::Disconnect);
     out.put(why as u64, 8);
     out.into_bytes()
@@ -105,12 +105,12 @@ pub fn encode_disconnect(why: Leaving) -> Vec<u8> {
 ///
 /// # Errors
 /// When the datagram is not a farewell.
-pub fn decode_disconnect(datagram: &[u8]) -> Result<Leaving, DecodeError> {
+pub fn decode_disconnect(datagram: &[u8]) -> Result<LeaveReason, DecodeError> {
     let mut from = expect(datagram, MessageType::Disconnect)?;
     let why = match from.get_u8()? {
-        0 => Leaving::Done,
-        1 => Leaving::TimedOut,
-        2 => Leaving::Misbehaved,
+        0 => LeaveReason::Done,
+        1 => LeaveReason::TimedOut,
+        2 => LeaveReason::Misbehaved,
         code => return Err(DecodeError::bad("why a session ends", u64::from(code))),
     };
     from.finish()?;

@@ -7,17 +7,17 @@ use hitreg_log::units::SnapshotSeq;
 
 /// States sorted by the snapshot that carried them; `None` where the entity was removed.
 #[derive(Clone, Debug)]
-pub(crate) struct Ring<B> {
+pub(crate) struct StateRing<B> {
     states: VecDeque<(SnapshotSeq, Option<B>)>,
 }
 
-impl<B> Default for Ring<B> {
-    fn default() -> Ring<B> {
-        Ring { states: VecDeque::new() }
+impl<B> Default for StateRing<B> {
+    fn default() -> StateRing<B> {
+        StateRing { states: VecDeque::new() }
     }
 }
 
-impl<B> Ring<B> {
+impl<B> StateRing<B> {
     pub(crate) fn len(&self) -> usize {
         self.states.len()
     }

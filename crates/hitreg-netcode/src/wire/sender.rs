@@ -4,15 +4,15 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::change::Change;
+use super::change::EntityChange;
 use super::fragment::MESSAGE_BYTES_MAX;
 use super::header::SEAL_BYTES;
-use super::layout::Layout;
+use super::layout::BodyLayout;
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
-use super::page::Page;
+use super::page::DatagramPage;
 use super::priority::Urgency;
-use super::told::{Categories, CategoryOf, Told};
-use super::track::Track;
+use super::told::{CategoryCounter, CategoryOf, SnapshotBitCounts};
+use super::track::EntityTrack;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
 use crate::packet::Snapshot;
@@ -28,23 +28,23 @@ pub(super) const EFFECT_BITS_MAX: usize = 143;
 /// Encodes the snapshots of one client.
 #[derive(Clone, Debug)]
 pub struct Sender<B> {
-    layout: Layout<B>,
+    layout: BodyLayout<B>,
     avatar: EntityId,
     players: u16,
     score: fn(&Urgency) -> i64,
-    categories: Categories<B>,
-    tracks: BTreeMap<EntityId, Track>,
+    categories: CategoryCounter<B>,
+    tracks: BTreeMap<EntityId, EntityTrack>,
     /// The last [`WINDOW`] snapshots sent.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentRecord>,
     /// The newest snapshot that the client has acked.
-    acked: Option<Sent>,
+    acked: Option<SentRecord>,
     warnings: VecDeque<OutOfSeqWarning>,
     outbox: Outbox,
     effects: VecDeque<Effect>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentRecord {
     seq: SnapshotSeq,
     server_time: Micros,
     /// The number of the first notice that this snapshot did not carry.
@@ -53,7 +53,7 @@ struct Sent {
 
 /// An encoded snapshot, not yet sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Encoded {
+pub struct EncodedSnapshot {
     /// The message. Messages longer than a datagram must go as [`fragments`](super::fragments).
     pub datagram: Vec<u8>,
     /// The entities in the message, in order of priority.
@@ -66,7 +66,7 @@ pub struct Encoded {
     /// The number of warnings that were dropped for lack of room.
     pub warnings_dropped: usize,
     /// The bits of the message by purpose.
-    pub told: Told,
+    pub told: SnapshotBitCounts,
 }
 
 /// The reasons why a snapshot cannot be encoded.
@@ -95,11 +95,11 @@ impl<B: Body> Sender<B> {
     /// Creates the sender for `player` in a session of `players` players.
     pub fn new(player: PlayerId, players: u16) -> Sender<B> {
         Sender {
-            layout: Layout::new(),
+            layout: BodyLayout::new(),
             avatar: player.entity(),
             players,
             score: Urgency::score,
-            categories: Categories::new(player.entity()),
+            categories: CategoryCounter::new(player.entity()),
             tracks: BTreeMap::new(),
             sent: VecDeque::new(),
             acked: None,
@@ -166,18 +166,19 @@ impl<B: Body> Sender<B> {
         snapshot: &Snapshot<B>,
         calibration_ms: Option<i16>,
         budget_bytes: usize,
-    ) -> Result<Encoded, EncodeError> {
+    ) -> Result<EncodedSnapshot, EncodeError> {
         if let Some(last) = self.sent.back().filter(|last| last.seq >= snapshot.seq) {
             return Err(EncodeError::OutOfOrder { last: last.seq, next: snapshot.seq });
         }
         let budget = budget_bytes.min(MESSAGE_BYTES_MAX);
         let mut changes = self.changes(snapshot);
-        let order = |change: &Change| (change.id != self.avatar, Reverse((self.score)(&change.urgency)), change.id);
+        let order =
+            |change: &EntityChange| (change.id != self.avatar, Reverse((self.score)(&change.urgency)), change.id);
         changes.sort_by_cached_key(order);
         let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);
         let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
         let told_from = from.map(|acked| (acked.seq, acked.server_time));
-        let mut page = Page::begin(snapshot, calibration_ms, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
+        let mut page = DatagramPage::begin(snapshot, calibration_ms, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
         let mut carried = Vec::with_capacity(changes.len());
         let mut deferred = Vec::new();
         let own = changes.iter().take_while(|change| change.id == self.avatar).count();
@@ -217,7 +218,7 @@ impl<B: Body> Sender<B> {
         self.put_effects(&mut page, snapshot, &carried);
         self.remember(snapshot, next_notice, &carried, &deferred);
         let (datagram, told) = page.finish();
-        Ok(Encoded {
+        Ok(EncodedSnapshot {
             datagram,
             told,
             carried: carried.iter().map(|change| change.id).collect(),
@@ -228,10 +229,10 @@ impl<B: Body> Sender<B> {
     }
 
     /// Returns the changes that the client has to receive, in ascending order of entity.
-    fn changes(&mut self, snapshot: &Snapshot<B>) -> Vec<Change> {
+    fn changes(&mut self, snapshot: &Snapshot<B>) -> Vec<EntityChange> {
         let frame = &snapshot.frame;
         for (id, _) in &frame.entities {
-            self.tracks.entry(*id).or_insert_with(Track::new);
+            self.tracks.entry(*id).or_insert_with(EntityTrack::new);
         }
         // An entity that was never sent, but still waits for room, is dropped only after it has left the frame.
         self.tracks.retain(|id, track| {
@@ -259,13 +260,13 @@ impl<B: Body> Sender<B> {
             };
             let controller = if id.0 < self.players { id.0 + 1 } else { 0 };
             let cells = truth.map(|cells| track.to_shared(cells));
-            changes.push(Change::new(&self.layout, *id, controller, track, cells, distance, snapshot.seq));
+            changes.push(EntityChange::new(&self.layout, *id, controller, track, cells, distance, snapshot.seq));
         }
         changes
     }
 
     /// Writes warnings and notices. Returns the number of the first notice that did not fit.
-    fn put_notices(&mut self, page: &mut Page, seq: SnapshotSeq) -> Wrapping16 {
+    fn put_notices(&mut self, page: &mut DatagramPage, seq: SnapshotSeq) -> Wrapping16 {
         // A warning is about the last usercmd and would be stale later.
         while self.warnings.front().copied().is_some_and(|warning| page.put_event(0, |out| warning.put(out))) {
             self.warnings.pop_front();
@@ -283,7 +284,7 @@ impl<B: Body> Sender<B> {
         next.unwrap_or(self.outbox.first())
     }
 
-    fn put_effects(&mut self, page: &mut Page, snapshot: &Snapshot<B>, carried: &[Change]) {
+    fn put_effects(&mut self, page: &mut DatagramPage, snapshot: &Snapshot<B>, carried: &[EntityChange]) {
         while let Some(effect) = self.effects.front().copied() {
             let is_carried = carried.iter().any(|change| change.id == effect.entity);
             let near = snapshot.frame.get(effect.entity).filter(|_| is_carried).map(Body::origin);
@@ -294,7 +295,13 @@ impl<B: Body> Sender<B> {
         }
     }
 
-    fn remember(&mut self, snapshot: &Snapshot<B>, next_notice: Wrapping16, carried: &[Change], deferred: &[EntityId]) {
+    fn remember(
+        &mut self,
+        snapshot: &Snapshot<B>,
+        next_notice: Wrapping16,
+        carried: &[EntityChange],
+        deferred: &[EntityId],
+    ) {
         for change in carried {
             if let Some(track) = self.tracks.get_mut(&change.id) {
                 track.remember_sent(snapshot.seq, change.cells.clone());
@@ -305,7 +312,7 @@ impl<B: Body> Sender<B> {
                 track.waited += 1;
             }
         }
-        self.sent.push_back(Sent { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice });
+        self.sent.push_back(SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice });
         if self.sent.len() > WINDOW as usize {
             self.sent.pop_front();
         }

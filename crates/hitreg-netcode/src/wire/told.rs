@@ -10,7 +10,7 @@ const CATEGORIES: usize = Category::ALL.len();
 
 /// The bits of a snapshot's datagrams by purpose. The parts add up to all bits of the datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct SnapshotBitCounts {
     /// Values of fields, by the field's category for the receiving client.
     pub values: [u32; CATEGORIES],
     /// The naming of entities and fields: types, ids, controllers, bases, bitfields and masks.
@@ -21,14 +21,14 @@ pub struct Told {
     pub headers: u32,
 }
 
-impl Told {
+impl SnapshotBitCounts {
     /// The number of parts.
     pub const PARTS: usize = CATEGORIES + 3;
 
     /// Returns all parts: categories in their order, then `naming`, `events` and `headers`.
-    pub fn parts(&self) -> [u32; Told::PARTS] {
-        let Told { values, naming, events, headers } = self;
-        let mut parts = [0; Told::PARTS];
+    pub fn parts(&self) -> [u32; SnapshotBitCounts::PARTS] {
+        let SnapshotBitCounts { values, naming, events, headers } = self;
+        let mut parts = [0; SnapshotBitCounts::PARTS];
         parts[..CATEGORIES].copy_from_slice(values);
         parts[CATEGORIES..].copy_from_slice(&[*naming, *events, *headers]);
         parts
@@ -44,8 +44,8 @@ impl Told {
         self.parts().iter().map(|bits| u64::from(*bits)).sum()
     }
 
-    pub(super) fn add(&mut self, more: &Told) {
-        let Told { values, naming, events, headers } = more;
+    pub(super) fn add(&mut self, more: &SnapshotBitCounts) {
+        let SnapshotBitCounts { values, naming, events, headers } = more;
         self.values.iter_mut().zip(values).for_each(|(sum, bits)| *sum += bits);
         self.naming += naming;
         self.events += events;
@@ -58,7 +58,7 @@ pub(super) type CategoryOf<B> = fn(&B, own: bool, &Field) -> Category;
 
 /// The categories of the fields of all entities that a client receives.
 #[derive(Clone, Debug)]
-pub(super) struct Categories<B> {
+pub(super) struct CategoryCounter<B> {
     fields: Vec<Field>,
     avatar: EntityId,
     of: CategoryOf<B>,
@@ -66,12 +66,12 @@ pub(super) struct Categories<B> {
     known: BTreeMap<EntityId, (u32, Vec<Category>)>,
 }
 
-impl<B: Body> Categories<B> {
+impl<B: Body> CategoryCounter<B> {
     /// Creates the categories for the client whose own body is `avatar`. A field's category follows from its scope
-    /// until [`Categories::go_by`] sets another function.
-    pub(super) fn new(avatar: EntityId) -> Categories<B> {
+    /// until [`CategoryCounter::go_by`] sets another function.
+    pub(super) fn new(avatar: EntityId) -> CategoryCounter<B> {
         let by_scope = |_: &B, own: bool, field: &Field| Category::by_default(own, field.scope);
-        Categories { fields: B::fields(), avatar, of: by_scope, known: BTreeMap::new() }
+        CategoryCounter { fields: B::fields(), avatar, of: by_scope, known: BTreeMap::new() }
     }
 
     pub(super) fn go_by(&mut self, of: CategoryOf<B>) {
@@ -81,7 +81,7 @@ impl<B: Body> Categories<B> {
 
     /// Returns the categories of one entity's cells. A teleport recomputes them.
     pub(super) fn of(&mut self, id: EntityId, body: &B) -> &[Category] {
-        let Categories { fields, avatar, of, known } = self;
+        let CategoryCounter { fields, avatar, of, known } = self;
         let teleports = body.teleports();
         let all = || fields.iter().map(|field| of(body, id == *avatar, field)).collect();
         let entry = known.entry(id).or_insert_with(|| (teleports, all()));

@@ -13,18 +13,18 @@ use hitreg_log::units::SnapshotSeq;
 
 /// A state that a snapshot carried; `None` when the snapshot removed the entity.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldState {
     pub(crate) seq: SnapshotSeq,
     pub(crate) cells: Option<Arc<[u32]>>,
 }
 
 /// One client's knowledge of one entity.
 #[derive(Clone, Debug)]
-pub(crate) struct Track {
+pub(crate) struct EntityTrack {
     /// The last acked state. `None` after more than [`WINDOW`] sends without an ack.
-    acked: Option<Held>,
+    acked: Option<HeldState>,
     /// The states sent since, oldest first.
-    sent: VecDeque<Held>,
+    sent: VecDeque<HeldState>,
     /// The number of consecutive packets that needed the entity but had no room for it.
     pub(crate) waited: u32,
 }
@@ -51,16 +51,16 @@ impl ReceivedSet {
     }
 }
 
-impl Track {
+impl EntityTrack {
     /// Creates the record of an entity that was never sent to the client.
-    pub(crate) fn new() -> Track {
-        let unheard = Held { seq: SnapshotSeq(0), cells: None };
-        Track { acked: Some(unheard), sent: VecDeque::new(), waited: 0 }
+    pub(crate) fn new() -> EntityTrack {
+        let unheard = HeldState { seq: SnapshotSeq(0), cells: None };
+        EntityTrack { acked: Some(unheard), sent: VecDeque::new(), waited: 0 }
     }
 
     /// Returns whether the client may hold a state other than `truth`.
     pub(crate) fn needs(&self, truth: Option<&[u32]>) -> bool {
-        let differs = |held: &Held| held.cells.as_deref() != truth;
+        let differs = |held: &HeldState| held.cells.as_deref() != truth;
         self.acked.as_ref().is_none_or(differs) || self.sent.iter().any(differs)
     }
 
@@ -87,7 +87,7 @@ impl Track {
 
     pub(crate) fn remember_sent(&mut self, seq: SnapshotSeq, cells: Option<Arc<[u32]>>) {
         self.waited = 0;
-        self.sent.push_back(Held { seq, cells });
+        self.sent.push_back(HeldState { seq, cells });
         if self.sent.len() > WINDOW as usize {
             self.sent.pop_front();
             self.acked = None;
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_change_is_needed_until_nothing_else_can_be_known() {
-        let mut track = Track::new();
+        let mut track = EntityTrack::new();
         assert!(!track.needs(None));
         assert!(track.needs(Some(&[1])));
         track.remember_sent(SnapshotSeq(1), cells(1));
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_entity_at_rest_shares_the_memory_of_its_last_state() {
-        let mut track = Track::new();
+        let mut track = EntityTrack::new();
         let first = track.to_shared(&[1]);
         track.remember_sent(SnapshotSeq(1), Some(Arc::clone(&first)));
         assert!(Arc::ptr_eq(&first, &track.to_shared(&[1])));
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn bases_are_what_the_client_has() {
-        let mut track = Track::new();
+        let mut track = EntityTrack::new();
         assert!(track.base(SnapshotSeq(1)).is_none());
         track.remember_sent(SnapshotSeq(1), cells(1));
         assert!(track.base(SnapshotSeq(2)).is_none());
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn silence_is_remembered_as_ignorance() {
-        let mut track = Track::new();
+        let mut track = EntityTrack::new();
         for seq in 1..=WINDOW + 1 {
             track.remember_sent(SnapshotSeq(seq), cells(7));
         }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_is_gone_on_both_sides_is_over() {
-        let mut track = Track::new();
+        let mut track = EntityTrack::new();
         track.remember_sent(SnapshotSeq(1), cells(1));
         track.remember_sent(SnapshotSeq(2), None);
         assert!(!track.is_over());

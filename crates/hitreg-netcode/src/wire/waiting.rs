@@ -6,7 +6,7 @@ use super::{DecodeError, MessageType};
 
 /// The number of ready players, and the number that the session waits for. A client reports only itself: 0 or 1 of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct ReadyCount {
     /// The number of ready players.
     pub ready: u16,
     /// The number of players that the session waits for.
@@ -14,7 +14,7 @@ pub struct Waiting {
 }
 
 /// Encodes the message. The caller must seal the datagram.
-pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
+pub fn encode_waiting(waiting: ReadyCount) -> Vec<u8> {
     let mut out = begin(MessageType::Waiting);
     out.put(u64::from(waiting.ready), 16);
     out.put(u64::from(waiting.places), 16);
@@ -25,9 +25,9 @@ pub fn encode_waiting(waiting: Waiting) -> Vec<u8> {
 ///
 /// # Errors
 /// When the datagram is not a valid `Waiting` message.
-pub(crate) fn decode_waiting(datagram: &[u8]) -> Result<Waiting, DecodeError> {
+pub(crate) fn decode_waiting(datagram: &[u8]) -> Result<ReadyCount, DecodeError> {
     let mut from = expect(datagram, MessageType::Waiting)?;
-    let waiting = Waiting { ready: from.get_u16()?, places: from.get_u16()? };
+    let waiting = ReadyCount { ready: from.get_u16()?, places: from.get_u16()? };
     from.finish()?;
     Ok(waiting)
 }
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_told() {
-        let waiting = Waiting { ready: 3, places: 8 };
+        let waiting = ReadyCount { ready: 3, places: 8 };
         assert_eq!(decode_waiting(&encode_waiting(waiting)), Ok(waiting));
         assert!(decode_waiting(&encode_waiting(waiting)[..8]).is_err());
     }

@@ -38,7 +38,7 @@ impl<'a> Lumps<'a> {
 
     /// Returns the bytes of a lump by its index in the table.
     pub(super) fn bytes(&self, index: usize, lump: &'static str) -> Result<&'a [u8], LumpError> {
-        let entry = Record(&self.table[8 * index..8 * index + 8]);
+        let entry = LumpRecord(&self.table[8 * index..8 * index + 8]);
         let (at, length) = (entry.u32(0) as usize, entry.u32(4) as usize);
         let bytes = at.checked_add(length).and_then(|end| self.file.get(at..end));
         bytes.ok_or(LumpError::Truncated { lump })
@@ -50,20 +50,20 @@ impl<'a> Lumps<'a> {
         index: usize,
         lump: &'static str,
         entry: usize,
-    ) -> Result<impl ExactSizeIterator<Item = Record<'a>> + use<'a>, LumpError> {
+    ) -> Result<impl ExactSizeIterator<Item = LumpRecord<'a>> + use<'a>, LumpError> {
         let bytes = self.bytes(index, lump)?;
         if bytes.len() % entry != 0 {
             return Err(LumpError::Length { lump, length: bytes.len(), entry });
         }
-        Ok(bytes.chunks_exact(entry).map(Record))
+        Ok(bytes.chunks_exact(entry).map(LumpRecord))
     }
 }
 
 /// One little-endian record. Callers read only at offsets within its size.
 #[derive(Clone, Copy)]
-pub(super) struct Record<'a>(&'a [u8]);
+pub(super) struct LumpRecord<'a>(&'a [u8]);
 
-impl Record<'_> {
+impl LumpRecord<'_> {
     fn array<const N: usize>(self, at: usize) -> [u8; N] {
         std::array::from_fn(|index| self.0[at + index])
     }

@@ -10,5 +10,5 @@ pub(crate) mod trace;
 
 pub use bsp::BspError;
 pub(crate) use level::{EMPTY, SLIME, SOLID, WATER};
-pub use level::{Map, MovingKind, MovingModel, Trigger, TriggerEffect};
+pub use level::{MovingKind, MovingModel, QuakeMap, Trigger, TriggerEffect};
 pub use missing::{LeaningFace, MissingWall};

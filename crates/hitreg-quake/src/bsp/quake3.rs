@@ -13,7 +13,7 @@ mod tests;
 mod winding;
 
 pub use archive::map_from;
-pub use bsp::MapError;
-pub use level::Map;
-pub(crate) use level::{Model, contents, surface};
-pub(crate) use sweep::{Sweep, Trace};
+pub use bsp::Quake3MapError;
+pub use level::Quake3Map;
+pub(crate) use level::{SubmodelIndex, contents, surface};
+pub(crate) use sweep::{SweepResult, SweepTrace};

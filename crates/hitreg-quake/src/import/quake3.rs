@@ -4,16 +4,16 @@ use std::io::Read;
 use std::path::Path;
 
 use super::ImportFileError;
-use crate::quake3::{self, Counts, ImportError, Overview, ServerLog, Source};
+use crate::quake3::{self, ListenerCounts, Overview, Quake3ImportError, RecordingKind, ServerLog};
 use hitreg_engine::engine::can_be_read_twice;
-use hitreg_log::log::{Options, WhenFull};
+use hitreg_log::log::{WhenFull, WriterOptions};
 use hitreg_log::store::{self, Recording, StoreError, Target};
 
 /// A recording and the files that belong to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Quake3Recording<'a> {
     /// The kind of recording.
-    pub source: Source,
+    pub source: RecordingKind,
     /// The file of the recording.
     pub recording: &'a Path,
     /// The map, or an archive that holds it.
@@ -29,21 +29,21 @@ pub struct Quake3Recording<'a> {
 /// # Errors
 /// When a file cannot be read or written, or is not a valid recording. The error names the file.
 pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, ImportFileError> {
-    let recording = Reread::of(from.recording)?;
+    let recording = RereadableFile::of(from.recording)?;
     let log = from.server_log.map(store::read_bytes).transpose()?;
     let log = ServerLog::parse(log.as_deref().unwrap_or_default());
     let fail = |source| ImportFileError::Quake3 { path: from.recording.to_owned(), source };
     let mut overview = quake3::survey(from.source, recording.read()?, &log).map_err(fail)?;
-    let Counts { hits, logged, .. } = overview.counts;
+    let ListenerCounts { hits, logged, .. } = overview.counts;
     if let Some(path) = from.server_log.filter(|_| logged == 0 && hits > 0) {
-        return Err(ImportFileError::Quake3 { path: path.to_owned(), source: ImportError::ServerLog { hits } });
+        return Err(ImportFileError::Quake3 { path: path.to_owned(), source: Quake3ImportError::ServerLog { hits } });
     }
     if let Some(path) = from.map {
         let played = &overview.rules.map_name;
         let is_it = |file: &Path| file.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(played.as_str()));
         let is_level = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bsp"));
         if is_level && !from.force_map && !is_it(path) {
-            let source = ImportError::OtherMap { played: played.clone() };
+            let source = Quake3ImportError::OtherMap { played: played.clone() };
             return Err(ImportFileError::Quake3 { path: path.to_owned(), source });
         }
         let map = quake3::map_from(&store::read_bytes(path)?, &overview.rules.map_name);
@@ -51,7 +51,7 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
             Some(map.map_err(|error| ImportFileError::Quake3 { path: path.to_owned(), source: error.into() })?);
     }
     let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
-    let mut to = Recording::begin_with(target, &header, Options::whole(), WhenFull::Wait)?;
+    let mut to = Recording::begin_with(target, &header, WriterOptions::whole(), WhenFull::Wait)?;
     let mut failed: Option<StoreError> = None;
     quake3::import(from.source, recording.read()?, &log, &mut |record| {
         if failed.is_none() {
@@ -66,20 +66,24 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
 }
 
 /// A file that is read twice. One that cannot be opened again, such as a pipe, is kept in memory.
-enum Reread<'a> {
+enum RereadableFile<'a> {
     File(&'a Path),
     Bytes(Vec<u8>),
 }
 
-impl<'a> Reread<'a> {
-    fn of(path: &'a Path) -> Result<Reread<'a>, StoreError> {
-        if can_be_read_twice(path) { Ok(Reread::File(path)) } else { Ok(Reread::Bytes(store::read_bytes(path)?)) }
+impl<'a> RereadableFile<'a> {
+    fn of(path: &'a Path) -> Result<RereadableFile<'a>, StoreError> {
+        if can_be_read_twice(path) {
+            Ok(RereadableFile::File(path))
+        } else {
+            Ok(RereadableFile::Bytes(store::read_bytes(path)?))
+        }
     }
 
     fn read(&self) -> Result<Box<dyn Read + '_>, StoreError> {
         match self {
-            Reread::File(path) => Ok(Box::new(store::open_file(path)?)),
-            Reread::Bytes(bytes) => Ok(Box::new(&bytes[..])),
+            RereadableFile::File(path) => Ok(Box::new(store::open_file(path)?)),
+            RereadableFile::Bytes(bytes) => Ok(Box::new(&bytes[..])),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ImportFileError;
-use crate::quakeworld::{self, ImportError, ImportOptions, Imported, map_stem};
+use crate::quakeworld::{self, DemoImportError, ImportOptions, ImportResult, map_stem};
 use hitreg_log::store;
 
 /// The place of the demos' maps.
@@ -24,7 +24,7 @@ const MAP_ENDINGS: [&str; 3] = ["bsp", "bsp.gz", "bsp.xz"];
 ///
 /// # Errors
 /// When a file cannot be read, when the map is missing, or when demo and map do not fit. The error names the file.
-pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(Imported, usize), ImportFileError> {
+pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(ImportResult, usize), ImportFileError> {
     let demo_bytes = store::read_bytes(demo)?;
     let map = match maps {
         Maps::File(map) => map.clone(),
@@ -68,13 +68,13 @@ fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, Impor
     found.ok_or_else(|| ImportFileError::NoMap { demo: demo.to_owned(), map, folder: folder.to_owned() })
 }
 
-fn is_the_maps_fault(error: &ImportError) -> bool {
+fn is_the_maps_fault(error: &DemoImportError) -> bool {
     matches!(
         error,
-        ImportError::Map(_)
-            | ImportError::Unpack { file: "map", .. }
-            | ImportError::OtherMap { .. }
-            | ImportError::InWalls { .. }
-            | ImportError::NoSuchModel { .. }
+        DemoImportError::Map(_)
+            | DemoImportError::Unpack { file: "map", .. }
+            | DemoImportError::OtherMap { .. }
+            | DemoImportError::InWalls { .. }
+            | DemoImportError::NoSuchModel { .. }
     )
 }

@@ -3,7 +3,7 @@
 
 use glam::Vec3;
 
-use super::body::BodyRow;
+use super::body::Quake3Body;
 use super::protocol::player;
 use hitreg_netcode::game::Body as _;
 
@@ -82,7 +82,7 @@ impl Weapon {
 
     /// Returns the lines of a shot that the usercmd of `time_ms` (server time in ms) fired. `own` is the body after
     /// that usercmd.
-    pub(super) fn lines(&self, own: &BodyRow, time_ms: i32) -> Lines {
+    pub(super) fn lines(&self, own: &Quake3Body, time_ms: i32) -> Lines {
         let [mut forward, mut right, mut up] = directions(own.viewangles());
         let eyes = own.player(player("viewheight")) as i32 as f32;
         let from = cut(cut(own.origin()) + Vec3::Z * eyes + forward * MUZZLE);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn shots_spread_as_far_as_their_weapon_lets_them_and_no_farther() {
-        let own = BodyRow::default();
+        let own = Quake3Body::default();
         let slope = |weapon: &Weapon, time: i32| {
             let lines = weapon.lines(&own, time);
             let ahead = (lines.middle - lines.from).normalize();

@@ -3,10 +3,10 @@
 
 use glam::Vec3;
 
-use super::movement::PlayerState;
+use super::movement::Quake3PlayerState;
 use super::protocol::{
-    ENTITY, ENTITY_CELLS, EntityCells, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells, Wire, entity,
-    is_same, player, player_list,
+    ENTITY, ENTITY_CELLS, EntityCells, FieldEncoding, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
+    entity, is_same, player, player_list,
 };
 use super::trajectory;
 use hitreg_netcode::game::{BadCells, Body, CellKind, Class, ClassId, Field, Meaning, Scope};
@@ -81,11 +81,11 @@ const fn head_place(name: &str) -> usize {
 
 /// The state of a player or another entity. Unused cells are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BodyRow([u32; CELLS]);
+pub struct Quake3Body([u32; CELLS]);
 
-impl Default for BodyRow {
-    fn default() -> BodyRow {
-        BodyRow([0; CELLS])
+impl Default for Quake3Body {
+    fn default() -> Quake3Body {
+        Quake3Body([0; CELLS])
     }
 }
 
@@ -103,10 +103,10 @@ const INVULNERABILITY: usize = player_list(3) + 14;
 /// Limit of coordinates and speeds, above any real value, in units and units/s.
 const FARTHEST: f32 = 1e6;
 
-impl BodyRow {
+impl Quake3Body {
     /// Returns the body of a player's own state.
-    pub(crate) fn of_player(cells: &PlayerCells) -> BodyRow {
-        let mut body = BodyRow::default();
+    pub(crate) fn of_player(cells: &PlayerCells) -> Quake3Body {
+        let mut body = Quake3Body::default();
         for (place, cell) in PLAYER_AT.iter().zip(cells) {
             body.0[*place] = *cell;
         }
@@ -117,8 +117,8 @@ impl BodyRow {
     }
 
     /// Returns the body of an entity as other players receive it, at a server time in ms.
-    pub(crate) fn of_entity(cells: &EntityCells, server_time: i32) -> BodyRow {
-        let mut body = BodyRow::default();
+    pub(crate) fn of_entity(cells: &EntityCells, server_time: i32) -> Quake3Body {
+        let mut body = Quake3Body::default();
         for (place, cell) in ENTITY_AT.iter().zip(cells) {
             body.0[*place] = *cell;
         }
@@ -166,10 +166,10 @@ impl BodyRow {
     }
 
     /// Returns a player's own body in the form that movement uses.
-    pub(crate) fn player_state(&self) -> PlayerState {
+    pub(crate) fn player_state(&self) -> Quake3PlayerState {
         let number = |cell: usize| self.player(cell) as i32;
         let grapple = [player("grapple_point.x"), player("grapple_point.y"), player("grapple_point.z")];
-        PlayerState {
+        Quake3PlayerState {
             command_time: number(player("command_time")),
             origin: self.origin(),
             velocity: self.velocity(),
@@ -190,7 +190,7 @@ impl BodyRow {
     }
 
     /// Returns the body after movement changed it to `state`.
-    pub(crate) fn moved(&self, state: &PlayerState) -> BodyRow {
+    pub(crate) fn moved(&self, state: &Quake3PlayerState) -> Quake3Body {
         let mut body = self.moved_to(state.origin);
         body.set_velocity(state.velocity);
         body.set_viewangles(state.viewangles);
@@ -220,7 +220,7 @@ impl BodyRow {
 
     /// Returns the classes of logs: a player's own state, and the state that other players receive.
     pub(crate) fn classes() -> Vec<Class> {
-        let all = BodyRow::fields();
+        let all = Quake3Body::fields();
         let of = |places: &[usize]| {
             let head = 0..HEAD.len();
             let rest = places.iter().copied().filter(|place| *place >= HEAD.len());
@@ -242,7 +242,7 @@ impl BodyRow {
     }
 }
 
-impl Body for BodyRow {
+impl Body for Quake3Body {
     const CELLS: usize = CELLS;
 
     fn fields() -> Vec<Field> {
@@ -270,10 +270,10 @@ impl Body for BodyRow {
         cells.copy_from_slice(&self.0);
     }
 
-    fn read(cells: &[u32]) -> Result<BodyRow, BadCells> {
+    fn read(cells: &[u32]) -> Result<Quake3Body, BadCells> {
         let what = || "the number of cells of a body".to_owned();
         let cells = cells.try_into().map_err(|_| BadCells { what: what(), found: cells.len() as u32 })?;
-        Ok(BodyRow(cells))
+        Ok(Quake3Body(cells))
     }
 
     fn origin(&self) -> Vec3 {
@@ -288,7 +288,7 @@ impl Body for BodyRow {
         self.get(VIEWANGLES)
     }
 
-    fn moved_to(&self, origin: Vec3) -> BodyRow {
+    fn moved_to(&self, origin: Vec3) -> Quake3Body {
         let mut moved = *self;
         moved.put(0, origin);
         moved
@@ -304,14 +304,14 @@ impl Body for BodyRow {
 
     fn strip_client_only(&mut self) {}
 
-    fn adopt_client_only(&mut self, _predicted: &BodyRow) {}
+    fn adopt_client_only(&mut self, _predicted: &Quake3Body) {}
 }
 
-fn kind_of(wire: Wire) -> CellKind {
+fn kind_of(wire: FieldEncoding) -> CellKind {
     match wire {
-        Wire::Float => CellKind::F32,
-        Wire::Bits(_) => CellKind::U32,
-        Wire::Signed(_) => CellKind::I32,
+        FieldEncoding::Float => CellKind::F32,
+        FieldEncoding::Bits(_) => CellKind::U32,
+        FieldEncoding::Signed(_) => CellKind::I32,
     }
 }
 
@@ -322,17 +322,17 @@ mod tests {
     #[test]
     fn states_become_bodies_and_come_back() {
         let player: PlayerCells = std::array::from_fn(|cell| 1000 + cell as u32);
-        let body = BodyRow::of_player(&player);
+        let body = Quake3Body::of_player(&player);
         assert!((0..PLAYER_CELLS).all(|cell| body.player(cell) == player[cell]));
         let entity: EntityCells = std::array::from_fn(|cell| 3000 + cell as u32);
-        let body = BodyRow::of_entity(&entity, 0);
+        let body = Quake3Body::of_entity(&entity, 0);
         assert!((0..ENTITY_CELLS).all(|cell| body.entity(cell) == entity[cell]));
-        let fields = BodyRow::fields();
+        let fields = Quake3Body::fields();
         let mut names: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!((names.len(), fields.len(), names[0].is_empty()), (CELLS, CELLS, false), "each name once");
-        for (class, body) in BodyRow::classes().iter().zip([BodyRow::of_player(&player), body]) {
+        for (class, body) in Quake3Body::classes().iter().zip([Quake3Body::of_player(&player), body]) {
             assert_eq!((class.fields.len(), &*class.fields[1].name), (body.row().len(), "origin.y"));
         }
     }

@@ -44,7 +44,7 @@ pub enum CaptureError {
 
 /// A captured datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedDatagram {
     /// Time of observation, in ns of a monotonic clock.
     pub at_ns: u64,
     /// Direction of the datagram.
@@ -56,7 +56,7 @@ pub struct Captured {
 }
 
 /// Reads a capture datagram by datagram.
-pub struct Capture<'a> {
+pub struct CaptureReader<'a> {
     from: Box<dyn Read + 'a>,
     offset: u64,
     cut: Option<u64>,
@@ -64,12 +64,12 @@ pub struct Capture<'a> {
     cut_packing: Option<std::io::Error>,
 }
 
-impl<'a> Capture<'a> {
+impl<'a> CaptureReader<'a> {
     /// Opens a capture, compressed or plain. Datagrams are read on demand.
     ///
     /// # Errors
     /// When the data is not a capture.
-    pub fn new(from: impl Read + 'a) -> Result<Capture<'a>, CaptureError> {
+    pub fn new(from: impl Read + 'a) -> Result<CaptureReader<'a>, CaptureError> {
         let mut from = BufReader::new(from);
         let begins = |from: &mut BufReader<_>| from.fill_buf().map(|start| start.starts_with(&ZSTD));
         let unpacked = begins(&mut from).and_then(|is_packed| -> std::io::Result<Box<dyn Read + 'a>> {
@@ -81,7 +81,7 @@ impl<'a> Capture<'a> {
             Ok(Box::new(BufReader::new(packed)))
         });
         let from = unpacked.map_err(|source| CaptureError::Read { offset: 0, source })?;
-        let mut capture = Capture { from, offset: 0, cut: None, cut_packing: None };
+        let mut capture = CaptureReader { from, offset: 0, cut: None, cut_packing: None };
         let mut magic = [0; MAGIC.len()];
         if capture.fill(&mut magic)? && &magic == MAGIC {
             return Ok(capture);
@@ -102,7 +102,7 @@ impl<'a> Capture<'a> {
     ///
     /// # Errors
     /// When the capture is damaged.
-    pub fn read(&mut self) -> Result<Option<Captured>, CaptureError> {
+    pub fn read(&mut self) -> Result<Option<CapturedDatagram>, CaptureError> {
         let begin = self.offset;
         let mut head = [0; 13];
         if !self.fill(&mut head)? {
@@ -121,7 +121,7 @@ impl<'a> Capture<'a> {
             return Ok(None);
         }
         let at_ns = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
-        Ok(Some(Captured { at_ns, direction, client: u16::from_le_bytes([c0, c1]), bytes }))
+        Ok(Some(CapturedDatagram { at_ns, direction, client: u16::from_le_bytes([c0, c1]), bytes }))
     }
 
     /// Fills the buffer; returns whether enough bytes were left.
@@ -146,7 +146,7 @@ impl<'a> Capture<'a> {
     }
 }
 
-impl std::fmt::Debug for Capture<'_> {
+impl std::fmt::Debug for CaptureReader<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Capture").field("offset", &self.offset).finish_non_exhaustive()
     }

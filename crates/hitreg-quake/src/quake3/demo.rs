@@ -10,7 +10,7 @@ use super::protocol::LONGEST_MESSAGE;
 const END: [u8; 8] = [0xff; 8];
 
 /// Reads a demo message by message.
-pub(super) struct Demo<R> {
+pub(super) struct DemoReader<R> {
     from: R,
     /// Offset of the next message, in bytes.
     offset: u64,
@@ -18,9 +18,9 @@ pub(super) struct Demo<R> {
     cut: Option<u64>,
 }
 
-impl<R: Read> Demo<R> {
-    pub(super) fn new(from: R) -> Demo<R> {
-        Demo { from, offset: 0, message: Vec::new(), cut: None }
+impl<R: Read> DemoReader<R> {
+    pub(super) fn new(from: R) -> DemoReader<R> {
+        DemoReader { from, offset: 0, message: Vec::new(), cut: None }
     }
 
     /// Returns the offset after the last complete message, if the demo is truncated. Call it after the last message.
@@ -77,7 +77,7 @@ mod tests {
     fn messages_come_one_after_the_other_up_to_the_end_or_the_cut() {
         let whole = demo(&[(7, b"seven"), (8, b"")]);
         let read = |bytes: &[u8]| {
-            let mut demo = Demo::new(bytes);
+            let mut demo = DemoReader::new(bytes);
             let mut numbers = Vec::new();
             while let Some((number, message)) = demo.read().expect("a demo") {
                 numbers.push((number, message.len()));
@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(read(&whole[..10]), (vec![], Some(0)));
         assert_eq!(read(&whole[..15]), (vec![(7, 5)], Some(13)));
         let long = demo(&[(1, &[0; LONGEST_MESSAGE + 1])]);
-        assert!(Demo::new(&long[..]).read().is_err());
+        assert!(DemoReader::new(&long[..]).read().is_err());
     }
 }

@@ -2,19 +2,19 @@
 //! There is no server, so a world is only a set of bodies. Shots are judged again from the received states of other
 //! players.
 
-use super::body::BodyRow;
+use super::body::Quake3Body;
 use super::diagnosis::explain;
 use super::hits::shots_again;
-use super::movement::{Command, NO_ENTITY, WORLD, World, run};
+use super::movement::{MoveCommand, MoveWorld, NO_ENTITY, WORLD, run};
 use super::protocol::entity;
-use super::rules::Rules;
+use super::rules::Quake3Rules;
 use super::surroundings::around;
 use hitreg_log::record::Session;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
-    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, Judge, Moment, Reconcile, Scene,
-    ShotAgain, Simulate, Sink, SnapshotExtras, Touch, WorldSink,
+    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, Judge, Moment, Reconcile,
+    Scene, ShotAgain, Simulate, Sink, SnapshotExtras, Touch, WorldSink,
 };
 use hitreg_netcode::pipeline::Netcode;
 
@@ -24,7 +24,7 @@ pub struct Quake3;
 
 /// A shot, which has no values because the pipelines judge none.
 #[derive(Clone, Debug)]
-pub enum Shot {}
+pub enum NoShot {}
 
 /// Value of an entity's `kind`: a moving part of the map (bg_public.h).
 const MOVER: u32 = 4;
@@ -38,34 +38,34 @@ impl Netcode for Quake3 {
 
 impl Simulate for Quake3 {
     const NAME: &'static str = super::import::NAME;
-    type Rules = Rules;
-    type World = Moment<BodyRow>;
-    type Body = BodyRow;
-    type Fire = Shot;
+    type Rules = Quake3Rules;
+    type World = Moment<Quake3Body>;
+    type Body = Quake3Body;
+    type Fire = NoShot;
 
     fn classes() -> Vec<Class> {
-        BodyRow::classes()
+        Quake3Body::classes()
     }
 
-    fn class(body: &BodyRow) -> ClassId {
+    fn class(body: &Quake3Body) -> ClassId {
         body.class()
     }
 
-    fn map_name(rules: &Rules) -> String {
+    fn map_name(rules: &Quake3Rules) -> String {
         rules.map_name.clone()
     }
 
-    fn spawn(_rules: &Rules, _seed: Seed, players: u16) -> Moment<BodyRow> {
+    fn spawn(_rules: &Quake3Rules, _seed: Seed, players: u16) -> Moment<Quake3Body> {
         Moment::empty(players)
     }
 
     fn step_body(
-        rules: &Rules,
-        scene: &Scene<'_, BodyRow>,
-        body: &BodyRow,
+        rules: &Quake3Rules,
+        scene: &Scene<'_, Quake3Body>,
+        body: &Quake3Body,
         command: &Usercmd,
-        out: &mut impl Sink<Shot>,
-    ) -> BodyRow {
+        out: &mut impl Sink<NoShot>,
+    ) -> Quake3Body {
         let mut met = Vec::new();
         let moved = moved(rules, scene.entities, scene.player.entity(), body, &command.input, &mut met);
         let triggers = if met.is_empty() { Vec::new() } else { around(scene.entities, scene.player.entity()).1 };
@@ -83,12 +83,12 @@ impl Simulate for Quake3 {
 
     /// Clients collide with other players where they draw them, and with map parts at their true position
     /// (cg_predict.c).
-    fn is_met_as_drawn(rules: &Rules, entity: EntityId) -> bool {
+    fn is_met_as_drawn(rules: &Quake3Rules, entity: EntityId) -> bool {
         entity.0 < rules.places
     }
 
     /// Clients do not count the motion of the entity that carries them as an error (cg_predict.c and cg_ents.c).
-    fn carrier(body: &BodyRow, entities: &[(EntityId, BodyRow)]) -> Option<EntityId> {
+    fn carrier(body: &Quake3Body, entities: &[(EntityId, Quake3Body)]) -> Option<EntityId> {
         let ground = EntityId(u16::try_from(body.player_state().ground).ok()?);
         entities.iter().find(|(id, on)| *id == ground && on.entity(entity("kind")) == MOVER).map(|(id, _)| *id)
     }
@@ -96,17 +96,17 @@ impl Simulate for Quake3 {
     /// A usercmd has the time of the frame that was on screen before it was made (ioquake3's cl_main.c and cl_input.c).
     const DRAWN_AT_ITS_TIME: bool = true;
 
-    fn entities(world: &Moment<BodyRow>) -> &[(EntityId, BodyRow)] {
+    fn entities(world: &Moment<Quake3Body>) -> &[(EntityId, Quake3Body)] {
         &world.entities
     }
 
-    fn place_body(_rules: &Rules, world: &mut Moment<BodyRow>, player: PlayerId, body: BodyRow) {
+    fn place_body(_rules: &Quake3Rules, world: &mut Moment<Quake3Body>, player: PlayerId, body: Quake3Body) {
         world.place(player, body);
     }
 
-    fn step_world(_rules: &Rules, _world: &mut Moment<BodyRow>, _dt: Micros, _out: &mut impl WorldSink) {}
+    fn step_world(_rules: &Quake3Rules, _world: &mut Moment<Quake3Body>, _dt: Micros, _out: &mut impl WorldSink) {}
 
-    fn blend(from: &BodyRow, to: &BodyRow, fraction: f32) -> BodyRow {
+    fn blend(from: &Quake3Body, to: &Quake3Body, fraction: f32) -> Quake3Body {
         let turn = (to.viewangles() - from.viewangles()).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
         let mut body = to.moved_to(from.origin().lerp(to.origin(), fraction));
         body.set_velocity(from.velocity().lerp(to.velocity(), fraction));
@@ -114,11 +114,11 @@ impl Simulate for Quake3 {
         body
     }
 
-    fn save(world: &Moment<BodyRow>, words: &mut Vec<u32>) {
+    fn save(world: &Moment<Quake3Body>, words: &mut Vec<u32>) {
         world.save(words);
     }
 
-    fn load(_rules: &Rules, words: &[u32]) -> Result<Option<Moment<BodyRow>>, BadCells> {
+    fn load(_rules: &Quake3Rules, words: &[u32]) -> Result<Option<Moment<Quake3Body>>, BadCells> {
         Moment::load(words).map(Some)
     }
 
@@ -130,7 +130,11 @@ impl Simulate for Quake3 {
 impl Judge for Quake3 {
     const JUDGES_AGAIN: bool = true;
 
-    fn shots_again(rules: &Rules, session: &Session, furthest: Option<Micros>) -> Result<Vec<ShotAgain>, BadCells> {
+    fn shots_again(
+        rules: &Quake3Rules,
+        session: &Session,
+        furthest: Option<Micros>,
+    ) -> Result<Vec<ShotAgain>, BadCells> {
         shots_again(rules, session, furthest)
     }
 }
@@ -142,12 +146,12 @@ impl Reconcile for Quake3 {
     /// A player's own state is exact, but the positions of other players, which can block it, are sent in whole units.
     const RECORDS_ARE_ROUNDED: bool = true;
 
-    fn on_ground(body: &BodyRow) -> bool {
+    fn on_ground(body: &Quake3Body) -> bool {
         body.player_state().ground != NO_ENTITY
     }
 
     /// Returns `None` if the state is that of another player whom the client watches.
-    fn grade(predicted: &BodyRow, authoritative: &BodyRow) -> Option<Grade> {
+    fn grade(predicted: &Quake3Body, authoritative: &Quake3Body) -> Option<Grade> {
         let (ours, theirs) = (predicted.player_state(), authoritative.player_state());
         let is_own = predicted.is_own() && authoritative.is_own() && predicted.client() == authoritative.client();
         let grade = if (ours.origin, ours.velocity) == (theirs.origin, theirs.velocity) {
@@ -160,11 +164,11 @@ impl Reconcile for Quake3 {
         is_own.then_some(grade)
     }
 
-    fn explain(rules: &Rules, miss: &Acked<'_, BodyRow>) -> Option<(Cause, Evidence)> {
+    fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> Option<(Cause, Evidence)> {
         Some(explain(rules, miss))
     }
 
-    fn check_snapshot(bodies: &[(EntityId, BodyRow)], _extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
+    fn check_snapshot(bodies: &[(EntityId, Quake3Body)], _extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
         match bodies.iter().find(|(_, body)| !body.is_finite()) {
             Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
             None => Ok(()),
@@ -175,23 +179,23 @@ impl Reconcile for Quake3 {
 /// Returns the body after a usercmd among other bodies. It returns the body unchanged if it is not a player's own, or
 /// without a map.
 pub(super) fn moved(
-    rules: &Rules,
-    entities: &[(EntityId, BodyRow)],
+    rules: &Quake3Rules,
+    entities: &[(EntityId, Quake3Body)],
     own: EntityId,
-    body: &BodyRow,
+    body: &Quake3Body,
     input: &Input,
     met: &mut Vec<u32>,
-) -> BodyRow {
+) -> Quake3Body {
     let Some(map) = rules.map.as_ref().filter(|_| body.is_own() && body.is_finite()) else { return *body };
     let (solids, triggers) = around(entities, own);
-    let world = World { map, solids: &solids, triggers: &triggers };
+    let world = MoveWorld { map, solids: &solids, triggers: &triggers };
     body.moved(&run(&world, rules.movement(), &body.player_state(), &command_of(input), met))
 }
 
 /// Converts a usercmd to the form that movement uses.
-fn command_of(input: &Input) -> Command {
+fn command_of(input: &Input) -> MoveCommand {
     let angle = |degrees: f32| libm::roundf(degrees * (65_536.0 / 360.0)) as i32 as u16;
-    Command {
+    MoveCommand {
         server_time: input.extra as i32,
         angles: input.viewangles.to_array().map(angle),
         forward: input.forwardmove as i8 as i32,

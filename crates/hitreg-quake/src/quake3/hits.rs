@@ -7,17 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use glam::Vec3;
 
 use super::aim::{Lines, Weapon, cut, launches, off, weapon_name};
-use super::body::BodyRow;
+use super::body::Quake3Body;
 use super::game::{Quake3, moved};
-use super::movement::{Shape, Solid, World};
+use super::movement::{EntitySolid, MoveWorld, SolidShape};
 use super::protocol::{entity, player};
-use super::rules::Rules;
+use super::rules::Quake3Rules;
 use super::surroundings::{around, box_of};
-use crate::bsp::quake3::{Sweep, contents};
+use crate::bsp::quake3::{SweepResult, contents};
 use hitreg_log::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use hitreg_netcode::game::{BadCells, Body as _, Given, JudgedAgain, Reason, ShotAgain, StateRows, Verdict, Wound};
+use hitreg_netcode::game::{
+    BadCells, Body as _, JudgedAgain, Reason, RecordedHit, ShotAgain, ShotVerdict, StateRows, Wound,
+};
 
 /// Value of `weaponstate` (bg_public.h): the weapon fires or waits to fire again.
 const FIRING: u32 = 3;
@@ -33,12 +35,12 @@ const LONGEST_MS: i32 = 200;
 /// Returns all shots of hitscan weapons in the order of players and times, and the hits that other causes produced.
 /// `furthest` limits the rewind.
 pub(super) fn shots_again(
-    rules: &Rules,
+    rules: &Quake3Rules,
     session: &Session,
     furthest: Option<Micros>,
 ) -> Result<Vec<ShotAgain>, BadCells> {
     let Ok(rows) = StateRows::new::<Quake3>(&session.header.classes) else { return Ok(Vec::new()) };
-    let told = Told { rules, session, rows };
+    let told = BodyLookup { rules, session, rows };
     let ways = told.ways()?;
     let mut all = Vec::new();
     for (index, records) in session.players.iter().enumerate() {
@@ -53,8 +55,8 @@ pub(super) fn shots_again(
                 Some(weapon) if rules.map.is_some() => told.shots(shooter, weapon, [&pair[0], &pair[1]])?,
                 _ => Vec::new(),
             };
-            let scene = Scene { ways: &ways, shooter, present, furthest };
-            let mut judged: Vec<(Standing, Verdict)> = shots.iter().map(|shot| shot.judge(&scene)).collect();
+            let scene = ShotScene { ways: &ways, shooter, present, furthest };
+            let mut judged: Vec<(BodyPositions, ShotVerdict)> = shots.iter().map(|shot| shot.judge(&scene)).collect();
             let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); shots.len()];
             let mut others = Vec::new();
             for hit in given {
@@ -67,13 +69,13 @@ pub(super) fn shots_again(
                 }
             }
             for ((shot, hits), (standing, verdict)) in shots.into_iter().zip(hits).zip(judged.drain(..)) {
-                let given = hits.iter().max_by_key(|hit| hit.damage).map(|hit| Given {
+                let given = hits.iter().max_by_key(|hit| hit.damage).map(|hit| RecordedHit {
                     target: hit.target,
                     damage: hits.iter().filter(|other| other.target == hit.target).map(|other| other.damage).sum(),
                 });
                 let off_units = given.map(|given| shot.off(&standing, given.target, hits.len() - 1));
                 let off_units = off_units.filter(|(off, _)| off.is_finite());
-                let at_present = shot.judge(&Scene { furthest: None, ..scene }).1;
+                let at_present = shot.judge(&ShotScene { furthest: None, ..scene }).1;
                 let targets = standing.iter().map(|(id, stood)| (*id, stood.origin)).collect();
                 let time = shot.time_in(&scene);
                 taken.insert((shot.command, 0));
@@ -118,8 +120,8 @@ pub(super) fn shots_again(
                     at: hit.at,
                     tick: pair[1].tick,
                     weapon: weapon_name(held),
-                    verdict: Verdict { reason: Reason::Hit, wounds: hit.target.map(wound).into_iter().collect() },
-                    given: Some(Given { target: hit.target, damage: hit.damage }),
+                    verdict: ShotVerdict { reason: Reason::Hit, wounds: hit.target.map(wound).into_iter().collect() },
+                    given: Some(RecordedHit { target: hit.target, damage: hit.damage }),
                     judged: None,
                 });
             }
@@ -129,14 +131,14 @@ pub(super) fn shots_again(
 }
 
 /// The session's information on bodies.
-struct Told<'a> {
-    rules: &'a Rules,
+struct BodyLookup<'a> {
+    rules: &'a Quake3Rules,
     session: &'a Session,
     rows: StateRows,
 }
 
 /// A shot fired by a usercmd.
-struct Shot {
+struct FiredShot {
     command: CommandSeq,
     /// Server time to which the targets are rewound.
     time: Micros,
@@ -148,8 +150,8 @@ struct Shot {
 
 /// The data that a shot is judged with.
 #[derive(Clone, Copy)]
-struct Scene<'a> {
-    ways: &'a Ways,
+struct ShotScene<'a> {
+    ways: &'a BodyPaths,
     shooter: PlayerId,
     /// Time at which the usercmd ran, by the server's frames.
     present: Micros,
@@ -158,11 +160,11 @@ struct Scene<'a> {
 }
 
 /// Positions of the other players for a shot, ascending by entity.
-type Standing = Vec<(EntityId, Stood)>;
+type BodyPositions = Vec<(EntityId, BodyPosition)>;
 
 /// A player's position at a server frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Stood {
+struct BodyPosition {
     origin: Vec3,
     mins: Vec3,
     maxs: Vec3,
@@ -171,18 +173,18 @@ struct Stood {
 }
 
 /// Positions of all players by server time.
-type Ways = BTreeMap<EntityId, BTreeMap<Micros, Stood>>;
+type BodyPaths = BTreeMap<EntityId, BTreeMap<Micros, BodyPosition>>;
 
-impl Told<'_> {
-    fn body(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> Result<Option<BodyRow>, BadCells> {
+impl BodyLookup<'_> {
+    fn body(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> Result<Option<Quake3Body>, BadCells> {
         let mut sent = self.session.states.sent(tick, viewer, entity);
         sent.find_map(|(class, cells)| self.rows.read::<Quake3>(class, cells).transpose()).transpose()
     }
 
     /// Returns the positions of all players from the states that any client received. States sent to other players also
     /// give their size.
-    fn ways(&self) -> Result<Ways, BadCells> {
-        let mut ways = Ways::new();
+    fn ways(&self) -> Result<BodyPaths, BadCells> {
+        let mut ways = BodyPaths::new();
         for (index, records) in self.session.players.iter().enumerate() {
             let viewer = PlayerId(index as u16);
             for snapshot in &records.snapshots {
@@ -190,8 +192,8 @@ impl Told<'_> {
                     let Some(body) = self.body(snapshot.tick, viewer, *id)? else { continue };
                     let way = ways.entry(*id).or_default();
                     match body.is_own() {
-                        true => _ = way.entry(snapshot.server_time).or_insert_with(|| Stood::of(&body)),
-                        false => _ = way.insert(snapshot.server_time, Stood::of(&body)),
+                        true => _ = way.entry(snapshot.server_time).or_insert_with(|| BodyPosition::of(&body)),
+                        false => _ = way.insert(snapshot.server_time, BodyPosition::of(&body)),
                     }
                 }
             }
@@ -205,7 +207,7 @@ impl Told<'_> {
         shooter: PlayerId,
         weapon: Weapon,
         [from, to]: [&SnapshotRecord; 2],
-    ) -> Result<Vec<Shot>, BadCells> {
+    ) -> Result<Vec<FiredShot>, BadCells> {
         let [before, after] = [from, to].map(|snapshot| self.body(snapshot.tick, shooter, shooter.entity()));
         let (Some(mut own), Some(after)) = (before?, after?) else { return Ok(Vec::new()) };
         let frames = &self.session.players[usize::from(shooter.0)].frames;
@@ -220,7 +222,8 @@ impl Told<'_> {
             entities.extend(self.body(from.tick, shooter, *id)?.map(|body| (*id, body)));
         }
         let solids = around(&entities, shooter.entity()).0;
-        let parts: Vec<Solid> = solids.into_iter().filter(|solid| matches!(solid.shape, Shape::Model(_))).collect();
+        let parts: Vec<EntitySolid> =
+            solids.into_iter().filter(|solid| matches!(solid.shape, SolidShape::Model(_))).collect();
         let mut shots = Vec::new();
         for frame in ran {
             let command = &frame.command;
@@ -229,22 +232,22 @@ impl Told<'_> {
                 let lines = weapon.lines(&own, command.input.extra as i32);
                 let time = command.server_time + Micros::from_ms(weapon.handicap_ms.into());
                 let reach = lines.ends.iter().map(|end| self.reach(&parts, lines.from, *end)).collect();
-                shots.push(Shot { command: command.seq, time, weapon, lines, reach });
+                shots.push(FiredShot { command: command.seq, time, weapon, lines, reach });
             }
         }
         Ok(shots)
     }
 
-    fn reach(&self, parts: &[Solid], start: Vec3, end: Vec3) -> f32 {
-        let sweep = Sweep { start, end, mins: Vec3::ZERO, maxs: Vec3::ZERO, mask: contents::SOLID };
-        let world = self.rules.map.as_ref().map(|map| World { map, solids: parts, triggers: &[] });
+    fn reach(&self, parts: &[EntitySolid], start: Vec3, end: Vec3) -> f32 {
+        let sweep = SweepResult { start, end, mins: Vec3::ZERO, maxs: Vec3::ZERO, mask: contents::SOLID };
+        let world = self.rules.map.as_ref().map(|map| MoveWorld { map, solids: parts, triggers: &[] });
         world.map_or(1.0, |world| world.sweep(&sweep).0.fraction)
     }
 }
 
 /// Returns the usercmds that fired. It starts with the remaining wait after the last usercmd and goes backwards. Each
 /// usercmd adds its duration to the wait, and each shot subtracts the interval of the weapon.
-fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow) -> Vec<CommandSeq> {
+fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &Quake3Body, after: &Quake3Body) -> Vec<CommandSeq> {
     let mut waits = after.player(player("weapon_time")) as i32;
     if after.player(player("weaponstate")) != FIRING {
         return Vec::new();
@@ -266,19 +269,19 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &BodyRow, after: &BodyRow
     fired
 }
 
-impl Shot {
+impl FiredShot {
     /// Returns the server time to which its targets are rewound, within the limit.
-    fn time_in(&self, scene: &Scene<'_>) -> Micros {
+    fn time_in(&self, scene: &ShotScene<'_>) -> Micros {
         // A handicap cannot move the time past the present (g_unlagged.c).
         let asked = self.time.min(scene.present);
         scene.furthest.map_or(scene.present, |furthest| asked.max(scene.present - furthest))
     }
 
     /// Returns the positions of the other players for the shot, and its result.
-    fn judge(&self, scene: &Scene<'_>) -> (Standing, Verdict) {
+    fn judge(&self, scene: &ShotScene<'_>) -> (BodyPositions, ShotVerdict) {
         let time = self.time_in(scene);
         let others = scene.ways.iter().filter(|(id, _)| **id != scene.shooter.entity());
-        let standing: Standing = others.filter_map(|(id, way)| Some((*id, at(way, time)?))).collect();
+        let standing: BodyPositions = others.filter_map(|(id, way)| Some((*id, at(way, time)?))).collect();
         let mut pellets: BTreeMap<EntityId, u8> = BTreeMap::new();
         let mut is_hidden = false;
         for (end, reach) in self.lines.ends.iter().zip(&self.reach) {
@@ -303,14 +306,14 @@ impl Shot {
             (true, true) => Reason::HitWorld,
             (true, false) => Reason::Missed,
         };
-        (standing, Verdict { reason, wounds })
+        (standing, ShotVerdict { reason, wounds })
     }
 
     /// Returns two distances by which the shot misses a target: of its own lines, and of the outermost line within the
     /// spread. The nearest `before` lines are skipped, because they account for earlier hits. Without a known target it
     /// uses the nearest one.
-    fn off(&self, standing: &Standing, target: Option<EntityId>, before: usize) -> (f32, f32) {
-        let of_one = |(_, stood): &(EntityId, Stood)| {
+    fn off(&self, standing: &BodyPositions, target: Option<EntityId>, before: usize) -> (f32, f32) {
+        let of_one = |(_, stood): &(EntityId, BodyPosition)| {
             let (mins, maxs) = (stood.origin + stood.mins, stood.origin + stood.maxs);
             let mut all: Vec<f32> = self.lines.ends.iter().map(|end| off(self.lines.from, *end, mins, maxs)).collect();
             all.sort_by(f32::total_cmp);
@@ -325,7 +328,7 @@ impl Shot {
 }
 
 /// Returns a player's position between two server frames; `None` if no client received these frames.
-fn at(way: &BTreeMap<Micros, Stood>, time: Micros) -> Option<Stood> {
+fn at(way: &BTreeMap<Micros, BodyPosition>, time: Micros) -> Option<BodyPosition> {
     let (from, before) = way.range(..=time).next_back()?;
     if *from == time {
         return Some(*before);
@@ -337,8 +340,8 @@ fn at(way: &BTreeMap<Micros, Stood>, time: Micros) -> Option<Stood> {
     }
     let gap = *to - *from;
     let fraction = (time - *from).0 as f32 / gap.0 as f32;
-    let between = |of: fn(&Stood) -> Vec3| of(before).lerp(of(after), fraction);
-    let stood = Stood {
+    let between = |of: fn(&BodyPosition) -> Vec3| of(before).lerp(of(after), fraction);
+    let stood = BodyPosition {
         origin: between(|stood| stood.origin),
         mins: between(|stood| stood.mins),
         maxs: between(|stood| stood.maxs),
@@ -348,8 +351,8 @@ fn at(way: &BTreeMap<Micros, Stood>, time: Micros) -> Option<Stood> {
     (gap <= LONGEST_GAP).then_some(stood)
 }
 
-impl Stood {
-    fn of(body: &BodyRow) -> Stood {
+impl BodyPosition {
+    fn of(body: &Quake3Body) -> BodyPosition {
         let is_ducked = body.player(player("viewheight")) as i32 == DUCKED_EYES;
         let (mins, maxs) = match body.is_own() {
             true => (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, if is_ducked { 16.0 } else { 32.0 })),
@@ -357,7 +360,7 @@ impl Stood {
         };
         // The server keeps positions as other players receive them, in whole units.
         let origin = if body.is_own() { cut(body.origin()) } else { body.origin() };
-        Stood { origin, mins, maxs, teleports: body.teleports(), is_alive: body.is_alive() }
+        BodyPosition { origin, mins, maxs, teleports: body.teleports(), is_alive: body.is_alive() }
     }
 
     /// Returns the fraction of a line, 0 to 1, at which it enters the box.
@@ -385,7 +388,7 @@ mod tests {
 
     #[test]
     fn somebody_is_between_two_frames_and_nowhere_beyond_them() {
-        let stood = |x: f32, teleports: u32| Stood {
+        let stood = |x: f32, teleports: u32| BodyPosition {
             origin: Vec3::new(x, 0.0, 0.0),
             mins: Vec3::splat(-15.0),
             maxs: Vec3::splat(15.0),
@@ -393,7 +396,8 @@ mod tests {
             is_alive: true,
         };
         let places = [(0, stood(0.0, 0)), (50, stood(10.0, 0)), (100, stood(500.0, 4)), (400, stood(700.0, 4))];
-        let way: BTreeMap<Micros, Stood> = places.into_iter().map(|(ms, stood)| (Micros::from_ms(ms), stood)).collect();
+        let way: BTreeMap<Micros, BodyPosition> =
+            places.into_iter().map(|(ms, stood)| (Micros::from_ms(ms), stood)).collect();
         let x = |ms: i64| at(&way, Micros::from_ms(ms)).map(|stood| stood.origin.x);
         assert_eq!(
             [x(-1), x(0), x(20), x(50), x(70), x(200), x(401)],

@@ -3,14 +3,14 @@
 
 use std::io::{BufReader, Read};
 
-use super::body::BodyRow;
-use super::capture::{Capture, CaptureError};
-use super::demo::Demo;
-use super::listener::{Counts, Listener};
-use super::protocol::Undecoded;
-use super::rules::Rules;
+use super::body::Quake3Body;
+use super::capture::{CaptureError, CaptureReader};
+use super::demo::DemoReader;
+use super::listener::{Listener, ListenerCounts};
+use super::protocol::UndecodedReason;
+use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
-use crate::bsp::quake3::MapError;
+use crate::bsp::quake3::Quake3MapError;
 use hitreg_log::record::{Header, Origin, PlayerInfo, Record, usercmd_fields};
 use hitreg_log::units::{Micros, Seed};
 use hitreg_netcode::protocol::Direction;
@@ -23,19 +23,19 @@ const PROXIED: &str = "quake3-proxy";
 
 /// The kind of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum RecordingKind {
     /// Datagrams between clients and server.
     Capture,
     /// Messages that one client received.
     Demo,
 }
 
-impl Source {
+impl RecordingKind {
     /// Returns the name of the format.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Capture => "quake3-udp",
-            Source::Demo => "quake3-demo",
+            RecordingKind::Capture => "quake3-udp",
+            RecordingKind::Demo => "quake3-demo",
         }
     }
 
@@ -47,7 +47,7 @@ impl Source {
 
 /// Why a recording cannot be imported.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub enum Quake3ImportError {
     /// The recording cannot be read.
     #[error("{0}")]
     Capture(#[from] CaptureError),
@@ -60,7 +60,7 @@ pub enum ImportError {
         /// Number of messages.
         datagrams: u64,
         /// The first decoding error, if any.
-        first: Option<Undecoded>,
+        first: Option<UndecodedReason>,
     },
     /// The given map is not the one that was played.
     #[error("the session was played on `{played}`; force it if this is the same map under another name")]
@@ -70,7 +70,7 @@ pub enum ImportError {
     },
     /// The given file is not a map of this engine, or lacks the named map.
     #[error("{0}")]
-    Map(#[from] MapError),
+    Map(#[from] Quake3MapError),
     /// The server log belongs to another session, or the server did not log damage.
     #[error(
         "it has no line of damage, and shooters were told of {hits} hits: it is another session's log, or its server ran \
@@ -92,13 +92,13 @@ pub enum ImportError {
 #[derive(Debug)]
 pub struct Overview {
     /// The rules of the level.
-    pub rules: Rules,
+    pub rules: Quake3Rules,
     /// Numbers of the players whose connections it contains.
     pub players: Vec<u16>,
     /// Counts of datagrams, usercmds, snapshots and hits.
-    pub counts: Counts,
+    pub counts: ListenerCounts,
     /// The first decoding errors: client, direction, error.
-    pub undecoded: Vec<(u16, Direction, Undecoded)>,
+    pub undecoded: Vec<(u16, Direction, UndecodedReason)>,
     /// Offset of the truncation, if the recording is truncated.
     pub cut: Option<u64>,
 }
@@ -107,11 +107,12 @@ pub struct Overview {
 ///
 /// # Errors
 /// When it is damaged, or no client enters a level in it.
-pub fn survey(source: Source, from: impl Read, log: &ServerLog) -> Result<Overview, ImportError> {
+pub fn survey(source: RecordingKind, from: impl Read, log: &ServerLog) -> Result<Overview, Quake3ImportError> {
     let (listener, cut) = listen(source, &mut { from }, log, &mut |_| {})?;
     let (counts, undecoded) = (listener.counts(), listener.undecoded().to_vec());
     let first = undecoded.first().map(|(_, _, why)| *why);
-    let rules = listener.rules().cloned().ok_or(ImportError::NoGamestate { datagrams: counts.datagrams, first })?;
+    let rules =
+        listener.rules().cloned().ok_or(Quake3ImportError::NoGamestate { datagrams: counts.datagrams, first })?;
     Ok(Overview { rules, players: listener.players().collect(), counts, undecoded, cut })
 }
 
@@ -119,7 +120,7 @@ pub fn survey(source: Source, from: impl Read, log: &ServerLog) -> Result<Overvi
 ///
 /// # Errors
 /// When the rules cannot be encoded.
-pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, ImportError> {
+pub fn header(rules: &Quake3Rules, players: &[u16], origin: Origin) -> Result<Header, Quake3ImportError> {
     let player = |place: u16| PlayerInfo { name: format!("p{place}"), recorded: players.contains(&place) };
     Ok(Header {
         game: NAME.to_owned(),
@@ -131,14 +132,14 @@ pub fn header(rules: &Rules, players: &[u16], origin: Origin) -> Result<Header, 
         players: (0..rules.places).map(player).collect(),
         origin,
         side: None,
-        classes: BodyRow::classes(),
+        classes: Quake3Body::classes(),
         usercmd: usercmd_fields(),
         unknown: Vec::new(),
     })
 }
 
 /// Returns the preset's settings with changes for this server, so that predictions run as its clients ran them.
-fn settings(rules: &Rules) -> Result<Settings, ImportError> {
+fn settings(rules: &Quake3Rules) -> Result<Settings, Quake3ImportError> {
     let mut settings = Settings::preset(PRESET)?;
     settings.set("prediction.among", "acking-packet")?;
     // Clients interpolate others between the two snapshots around the displayed time, and hold the newest position
@@ -159,11 +160,11 @@ fn settings(rules: &Rules) -> Result<Settings, ImportError> {
 /// # Errors
 /// As [`survey`].
 pub fn import(
-    source: Source,
+    source: RecordingKind,
     from: impl Read,
     log: &ServerLog,
     out: &mut dyn FnMut(Record),
-) -> Result<(), ImportError> {
+) -> Result<(), Quake3ImportError> {
     listen(source, &mut { from }, log, out).map(|_| ())
 }
 
@@ -173,21 +174,21 @@ pub(crate) fn overheard() -> Origin {
 }
 
 fn listen(
-    source: Source,
+    source: RecordingKind,
     from: &mut dyn Read,
     log: &ServerLog,
     out: &mut dyn FnMut(Record),
-) -> Result<(Listener, Option<u64>), ImportError> {
+) -> Result<(Listener, Option<u64>), Quake3ImportError> {
     let mut listener = Listener::new(log.clone());
-    if source == Source::Demo {
-        let mut demo = Demo::new(BufReader::new(from));
+    if source == RecordingKind::Demo {
+        let mut demo = DemoReader::new(BufReader::new(from));
         while let Some((number, message)) = demo.read()? {
             listener.hear_message(number, message, out);
         }
         listener.finish(out);
         return Ok((listener, demo.cut()));
     }
-    let mut capture = Capture::new(from)?;
+    let mut capture = CaptureReader::new(from)?;
     let mut first = None;
     let mut last = Micros::ZERO;
     while let Some(captured) = capture.read()? {

@@ -15,16 +15,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::body::BodyRow;
-use super::protocol::{Connection, EntityCells, Gamestate, Snapshot, Told, Undecoded};
-use super::rules::Rules;
+use super::body::Quake3Body;
+use super::protocol::{DecodedDatagram, EntityCells, Gamestate, Quake3Connection, Quake3Snapshot, UndecodedReason};
+use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
-use client::Client;
+use client::HeardClient;
 use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use hitreg_netcode::protocol::{Direction, Passing};
-use hits::Hits;
-use ticks::Ticks;
+use hitreg_netcode::protocol::{Direction, PassingDatagram};
+use hits::HitLog;
+use ticks::RecentTicks;
 
 /// Limit of clients, above any server's.
 const MOST_CLIENTS: usize = 64;
@@ -33,7 +33,7 @@ const NOT_ACTIVE: u8 = 2;
 
 /// Counts of the observed traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct ListenerCounts {
     /// Datagrams.
     pub datagrams: u64,
     /// Datagrams outside of any connection.
@@ -65,33 +65,33 @@ pub struct Counts {
 /// An observer between clients and a server.
 #[derive(Debug, Default)]
 pub struct Listener {
-    clients: BTreeMap<u16, Connected>,
+    clients: BTreeMap<u16, ClientEntry>,
     /// The recorded level, from the first gamestate.
     level: Option<Arc<Gamestate>>,
-    rules: Option<Rules>,
+    rules: Option<Quake3Rules>,
     players: BTreeSet<u16>,
-    ticks: Ticks,
+    ticks: RecentTicks,
     /// The shared states of the newest tick.
     shared: (Tick, BTreeMap<u16, Arc<EntityCells>>),
-    damage: Hits,
-    counts: Counts,
+    damage: HitLog,
+    counts: ListenerCounts,
     /// The first datagrams that could not be decoded.
-    undecoded: Vec<(u16, Direction, Undecoded)>,
+    undecoded: Vec<(u16, Direction, UndecodedReason)>,
 }
 
 #[derive(Debug, Default)]
-struct Connected {
-    connection: Connection,
-    client: Option<Client>,
+struct ClientEntry {
+    connection: Quake3Connection,
+    client: Option<HeardClient>,
     /// The client has moved to another level.
     is_elsewhere: bool,
     /// Delivery of the fragments of incomplete messages, from the client and from the server.
-    parts: [Onward; 2],
+    parts: [DeliveryTime; 2],
 }
 
 /// Whether and when a datagram was delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Onward {
+enum DeliveryTime {
     /// Delivered at an unknown time, or not at all; only acks tell.
     #[default]
     Unknown,
@@ -107,17 +107,17 @@ const REMEMBERED: usize = 16;
 impl Listener {
     /// Returns a listener that knows the server's damage log.
     pub fn new(log: ServerLog) -> Listener {
-        Listener { damage: Hits::new(log), ..Listener::default() }
+        Listener { damage: HitLog::new(log), ..Listener::default() }
     }
 
     /// Returns the counts so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ListenerCounts {
         let (logged, logged_and_told) = self.damage.logged();
-        Counts { logged, logged_and_told, ..self.counts }
+        ListenerCounts { logged, logged_and_told, ..self.counts }
     }
 
     /// Returns the rules of the level, after the first gamestate.
-    pub fn rules(&self) -> Option<&Rules> {
+    pub fn rules(&self) -> Option<&Quake3Rules> {
         self.rules.as_ref()
     }
 
@@ -127,19 +127,19 @@ impl Listener {
     }
 
     /// Returns the first decoding errors: client, direction, error.
-    pub fn undecoded(&self) -> &[(u16, Direction, Undecoded)] {
+    pub fn undecoded(&self) -> &[(u16, Direction, UndecodedReason)] {
         &self.undecoded
     }
 
     /// Processes a datagram observed at session time `at`. `out` receives the resulting records in the order of their
     /// times.
     pub fn hear(&mut self, at: Micros, client: u16, direction: Direction, bytes: &[u8], out: &mut dyn FnMut(Record)) {
-        self.take(at, client, direction, bytes, Onward::Unknown, out);
+        self.take(at, client, direction, bytes, DeliveryTime::Unknown, out);
     }
 
     /// Processes a datagram that a proxy forwards or drops. Its records include arrivals with their times.
-    pub fn hear_passing(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record)) {
-        let onward = passing.released.map_or(Onward::Lost, Onward::At);
+    pub fn hear_passing(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
+        let onward = passing.released.map_or(DeliveryTime::Lost, DeliveryTime::At);
         self.take(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
     }
 
@@ -148,11 +148,11 @@ impl Listener {
         self.counts.datagrams += 1;
         let told = self.clients.entry(0).or_default().connection.take_message(number, bytes);
         let mut at = Micros::ZERO;
-        if let Ok(Told::Said { snapshot: Some(snapshot), .. }) = &told {
+        if let Ok(DecodedDatagram::Said { snapshot: Some(snapshot), .. }) = &told {
             self.ticks.begin(at, snapshot.server_time);
             at = self.ticks.time(snapshot.server_time).max(at);
         }
-        self.told((at, 0, Direction::Down), told, bytes.len(), Onward::At(at), out);
+        self.told((at, 0, Direction::Down), told, bytes.len(), DeliveryTime::At(at), out);
     }
 
     fn take(
@@ -161,7 +161,7 @@ impl Listener {
         client: u16,
         direction: Direction,
         bytes: &[u8],
-        onward: Onward,
+        onward: DeliveryTime,
         out: &mut dyn FnMut(Record),
     ) {
         self.counts.datagrams += 1;
@@ -174,7 +174,7 @@ impl Listener {
         // A message arrives with its last fragment and is lost with any.
         let parts = &mut connected.parts[usize::from(direction == Direction::Down)];
         let onward = match told {
-            Ok(Told::Part) => {
+            Ok(DecodedDatagram::Part) => {
                 *parts = onward.max(*parts);
                 onward
             }
@@ -186,9 +186,9 @@ impl Listener {
     fn told(
         &mut self,
         (at, client, direction): (Micros, u16, Direction),
-        told: Result<Told, Undecoded>,
+        told: Result<DecodedDatagram, UndecodedReason>,
         bytes: usize,
-        onward: Onward,
+        onward: DeliveryTime,
         out: &mut dyn FnMut(Record),
     ) {
         match told {
@@ -198,22 +198,22 @@ impl Listener {
                     self.undecoded.push((client, direction, undecoded));
                 }
             }
-            Ok(Told::OutOfBand) => self.counts.out_of_band += 1,
-            Ok(Told::Part) => self.counts.parts += 1,
-            Ok(Told::Stale) => self.counts.stale += 1,
-            Ok(Told::Input { sequence, message_ack, commands }) => {
+            Ok(DecodedDatagram::OutOfBand) => self.counts.out_of_band += 1,
+            Ok(DecodedDatagram::Part) => self.counts.parts += 1,
+            Ok(DecodedDatagram::Stale) => self.counts.stale += 1,
+            Ok(DecodedDatagram::Input { sequence, message_ack, commands }) => {
                 let ticks = std::mem::take(&mut self.ticks);
                 if let Some(client) = self.playing(client) {
-                    client.acks_tell = onward == Onward::Unknown;
+                    client.acks_tell = onward == DeliveryTime::Unknown;
                     let made = client.input(at, (sequence, message_ack), &commands, &ticks, bytes, out);
-                    if let (Onward::At(at), false) = (onward, commands.is_empty()) {
+                    if let (DeliveryTime::At(at), false) = (onward, commands.is_empty()) {
                         out(Record::Reached(client.player, ArrivalRecord { number: sequence, at }));
                     }
                     self.counts.usercmds += made;
                 }
                 self.ticks = ticks;
             }
-            Ok(Told::Said { gamestate, snapshot }) => {
+            Ok(DecodedDatagram::Said { gamestate, snapshot }) => {
                 if let Some(gamestate) = gamestate {
                     self.enter(client, gamestate);
                 }
@@ -234,7 +234,7 @@ impl Listener {
     }
 
     /// Returns the client, if it plays on the recorded level.
-    fn playing(&mut self, client: u16) -> Option<&mut Client> {
+    fn playing(&mut self, client: u16) -> Option<&mut HeardClient> {
         let connected = self.clients.get_mut(&client)?;
         self.counts.after_level += u64::from(connected.is_elsewhere);
         connected.client.as_mut().filter(|_| !connected.is_elsewhere)
@@ -243,7 +243,7 @@ impl Listener {
     /// Notes a gamestate. The first one determines the recorded level; a restarted level has another checksum feed.
     fn enter(&mut self, client: u16, gamestate: Arc<Gamestate>) {
         let level = self.level.get_or_insert_with(|| Arc::clone(&gamestate));
-        let rules = self.rules.get_or_insert_with(|| Rules::of(&gamestate));
+        let rules = self.rules.get_or_insert_with(|| Quake3Rules::of(&gamestate));
         let is_here = level.checksum_feed == gamestate.checksum_feed && u16::from(gamestate.client) < rules.places;
         let player = u16::from(gamestate.client);
         let Some(connected) = self.clients.get_mut(&client) else { return };
@@ -252,7 +252,7 @@ impl Listener {
         // A player number belongs to the first connection that had it.
         if is_here && known != Some(PlayerId(player)) {
             connected.is_elsewhere = !self.players.insert(player);
-            connected.client = Some(Client::new(PlayerId(player)));
+            connected.client = Some(HeardClient::new(PlayerId(player)));
         }
     }
 
@@ -260,9 +260,9 @@ impl Listener {
         &mut self,
         at: Micros,
         from: u16,
-        snapshot: &Snapshot,
+        snapshot: &Quake3Snapshot,
         bytes: usize,
-        onward: Onward,
+        onward: DeliveryTime,
         out: &mut dyn FnMut(Record),
     ) {
         let hz = self.rules.as_ref().map_or(1, |rules| rules.server_hz);
@@ -303,19 +303,19 @@ impl Listener {
             },
         ));
         self.states(tick, player, snapshot, out);
-        if let Onward::At(at) = onward {
+        if let DeliveryTime::At(at) = onward {
             out(Record::Received(player, ArrivalRecord { number: snapshot.message, at }));
         }
     }
 
     /// Emits the states of a snapshot. The own state is private to the client. Other states are shared, unless this
     /// client received different values.
-    fn states(&mut self, tick: Tick, player: PlayerId, snapshot: &Snapshot, out: &mut dyn FnMut(Record)) {
-        let mut state = |viewer, entity, body: BodyRow| {
+    fn states(&mut self, tick: Tick, player: PlayerId, snapshot: &Quake3Snapshot, out: &mut dyn FnMut(Record)) {
+        let mut state = |viewer, entity, body: Quake3Body| {
             let (class, cells) = (body.class(), body.row());
             out(Record::State(StateRecord { tick, viewer, entity: EntityId(entity), class, cells }));
         };
-        state(Some(player), player.0, BodyRow::of_player(&snapshot.player));
+        state(Some(player), player.0, Quake3Body::of_player(&snapshot.player));
         if self.shared.0 < tick {
             self.shared = (tick, BTreeMap::new());
         }
@@ -323,7 +323,7 @@ impl Listener {
             if *number == player.0 {
                 continue;
             }
-            let body = || BodyRow::of_entity(cells, snapshot.server_time);
+            let body = || Quake3Body::of_entity(cells, snapshot.server_time);
             let shared = (self.shared.0 == tick).then(|| self.shared.1.get(number));
             match shared {
                 Some(Some(same)) if same == cells => {}

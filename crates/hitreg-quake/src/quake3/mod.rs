@@ -28,16 +28,16 @@ mod tests;
 mod trajectory;
 
 pub use crate::bsp::LumpError;
-pub use crate::bsp::quake3::{Map, MapError, map_from};
-pub use body::BodyRow;
-pub use capture::{Capture, CaptureError, Captured};
-pub use game::{Quake3, Shot};
-pub use import::{ImportError, Overview, Source, header, import, survey};
-pub use listener::{Counts, Listener};
-pub use overheard::Overheard;
-pub use protocol::{DatagramError, DeltaError, MessageError, ReadError, Undecoded};
-pub use rules::Rules;
-pub use server_log::{Hurt, ServerLog};
+pub use crate::bsp::quake3::{Quake3Map, Quake3MapError, map_from};
+pub use body::Quake3Body;
+pub use capture::{CaptureError, CaptureReader, CapturedDatagram};
+pub use game::{NoShot, Quake3};
+pub use import::{Overview, Quake3ImportError, RecordingKind, header, import, survey};
+pub use listener::{Listener, ListenerCounts};
+pub use overheard::Quake3Listener;
+pub use protocol::{BitReadError, DatagramError, DeltaError, MessageError, UndecodedReason};
+pub use rules::Quake3Rules;
+pub use server_log::{DamageLine, ServerLog};
 
 use hitreg_engine::engine::{Playable, replaying};
 

@@ -5,26 +5,26 @@ use super::listener::Listener;
 use super::server_log::ServerLog;
 use crate::bsp::quake3::map_from;
 use hitreg_log::record::{Header, Record};
-use hitreg_netcode::protocol::{Heard, Listen, Passing};
+use hitreg_netcode::protocol::{HeardCounts, PassingDatagram, SessionListener};
 
 /// Observes clients and a server of protocol 71.
-pub struct Overheard {
+pub struct Quake3Listener {
     listener: Listener,
     /// A map, or an archive that contains the session's map.
     maps: Option<Vec<u8>>,
     is_begun: bool,
 }
 
-impl Overheard {
+impl Quake3Listener {
     /// Returns an observer that takes the level's map from a `.bsp` or a `.pk3`. Without a map it cannot check
     /// predictions.
-    pub fn new(maps: Option<Vec<u8>>) -> Overheard {
-        Overheard { listener: Listener::new(ServerLog::default()), maps, is_begun: false }
+    pub fn new(maps: Option<Vec<u8>>) -> Quake3Listener {
+        Quake3Listener { listener: Listener::new(ServerLog::default()), maps, is_begun: false }
     }
 }
 
-impl Listen for Overheard {
-    fn hear(&mut self, passing: &Passing<'_>, out: &mut dyn FnMut(Record)) {
+impl SessionListener for Quake3Listener {
+    fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
         self.listener.hear_passing(passing, out);
     }
 
@@ -42,9 +42,9 @@ impl Listen for Overheard {
         Some(header(&rules, &places, overheard()).map_err(|error| error.to_string()))
     }
 
-    fn heard(&self) -> Heard {
+    fn heard(&self) -> HeardCounts {
         let counts = self.listener.counts();
-        Heard {
+        HeardCounts {
             datagrams: counts.datagrams,
             undecoded: counts.undecoded,
             players: self.listener.players().count() as u64,

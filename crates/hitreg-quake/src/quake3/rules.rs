@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::movement::Settings;
+use super::movement::PmoveSettings;
 use super::protocol::Gamestate;
-use crate::bsp::quake3::Map;
+use crate::bsp::quake3::Quake3Map;
 
 /// Everything that does not change during a level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rules {
+pub struct Quake3Rules {
     /// Name of the map, without folder and extension.
     pub map_name: String,
     /// Name of the game as the server sends it: `baseoa` is OpenArena.
@@ -24,7 +24,7 @@ pub struct Rules {
     /// The server's flags for jumping, falling and friction.
     pub dm_flags: u32,
     /// The map, if it was given. Movement needs it.
-    pub map: Option<Map>,
+    pub map: Option<Quake3Map>,
     /// Whether the server rewinds targets for hitscan weapons.
     pub unlagged: bool,
 }
@@ -35,13 +35,13 @@ const SYSTEM_INFO: u16 = 1;
 /// Entity numbers below this are players.
 const MOST_PLACES: u16 = 64;
 
-impl Rules {
+impl Quake3Rules {
     /// Returns the rules of a gamestate. Missing settings have the server program's defaults.
-    pub(crate) fn of(gamestate: &Gamestate) -> Rules {
-        let server = Info::of(gamestate, SERVER_INFO);
-        let system = Info::of(gamestate, SYSTEM_INFO);
+    pub(crate) fn of(gamestate: &Gamestate) -> Quake3Rules {
+        let server = InfoString::of(gamestate, SERVER_INFO);
+        let system = InfoString::of(gamestate, SYSTEM_INFO);
         let fixed = if system.number("pmove_fixed", 0) != 0 { system.number("pmove_msec", 8) } else { 0 };
-        Rules {
+        Quake3Rules {
             map_name: server.text("mapname").to_owned(),
             game: server.text("gamename").to_owned(),
             server_hz: system.number("sv_fps", 20).clamp(1, 1000) as u16,
@@ -55,14 +55,14 @@ impl Rules {
     }
 }
 
-/// Bits of [`Rules::dm_flags`] (bg_public.h).
+/// Bits of [`Quake3Rules::dm_flags`] (bg_public.h).
 const NO_BUNNY: u32 = 128;
 const FAST_WATER: u32 = 4096;
 
-impl Rules {
+impl Quake3Rules {
     /// Returns the settings of player movement.
-    pub(crate) fn movement(&self) -> Settings {
-        Settings {
+    pub(crate) fn movement(&self) -> PmoveSettings {
+        PmoveSettings {
             float: self.pmove_float,
             fixed_ms: i32::from(self.pmove_fixed_ms),
             no_bunny: self.dm_flags & NO_BUNNY != 0,
@@ -72,11 +72,11 @@ impl Rules {
 }
 
 /// Settings in the form `\key\value\key\value`.
-struct Info(String);
+struct InfoString(String);
 
-impl Info {
-    fn of(gamestate: &Gamestate, index: u16) -> Info {
-        Info(String::from_utf8_lossy(gamestate.strings.get(&index).map_or(&[][..], Vec::as_slice)).into_owned())
+impl InfoString {
+    fn of(gamestate: &Gamestate, index: u16) -> InfoString {
+        InfoString(String::from_utf8_lossy(gamestate.strings.get(&index).map_or(&[][..], Vec::as_slice)).into_owned())
     }
 
     fn text(&self, key: &str) -> &str {
@@ -103,10 +103,10 @@ mod tests {
         let mut gamestate = Gamestate::default();
         gamestate.strings.insert(0, b"\\sv_maxclients\\16\\mapname\\oa_dm1\\dmflags\\8".to_vec());
         gamestate.strings.insert(1, b"\\sv_fps\\40\\pmove_fixed\\1\\pmove_msec\\11\\pmove_float\\1".to_vec());
-        let rules = Rules::of(&gamestate);
+        let rules = Quake3Rules::of(&gamestate);
         assert_eq!((&*rules.map_name, rules.places, rules.server_hz, rules.dm_flags), ("oa_dm1", 16, 40, 8));
         assert_eq!((rules.pmove_fixed_ms, rules.pmove_float, rules.unlagged), (11, true, false));
         gamestate.strings.insert(1, b"sv_fps\\0".to_vec());
-        assert_eq!(Rules::of(&gamestate).server_hz, 1, "what is out of bounds is taken to them");
+        assert_eq!(Quake3Rules::of(&gamestate).server_hz, 1, "what is out of bounds is taken to them");
     }
 }

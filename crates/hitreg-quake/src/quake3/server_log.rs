@@ -3,7 +3,7 @@
 
 /// One damage line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hurt {
+pub struct DamageLine {
     /// Server time, in ms.
     pub server_time: i32,
     /// The entity that was hit.
@@ -20,13 +20,13 @@ pub struct Hurt {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerLog {
     /// Damage by time.
-    pub hurt: Vec<Hurt>,
+    pub hurt: Vec<DamageLine>,
 }
 
 impl ServerLog {
     /// Parses a server's console log; ignores other lines.
     pub fn parse(text: &[u8]) -> ServerLog {
-        let mut hurt: Vec<Hurt> = text.split(|byte| *byte == b'\n').filter_map(line).collect();
+        let mut hurt: Vec<DamageLine> = text.split(|byte| *byte == b'\n').filter_map(line).collect();
         hurt.sort_by_key(|hurt| hurt.server_time);
         ServerLog { hurt }
     }
@@ -40,14 +40,14 @@ impl ServerLog {
 }
 
 /// Parses `9250: client:0 health:110 damage:45 armor:0`.
-fn line(line: &[u8]) -> Option<Hurt> {
+fn line(line: &[u8]) -> Option<DamageLine> {
     let line = std::str::from_utf8(line.trim_ascii_end()).ok()?;
     let (time, rest) = line.split_once(": client:")?;
     let mut words = rest.split(' ');
     let victim = words.next()?.parse().ok()?;
     let mut value = |name: &str| words.next()?.strip_prefix(name)?.parse().ok();
     let (health, damage, armor) = (value("health:")?, value("damage:")?, value("armor:")?);
-    Some(Hurt { server_time: time.parse().ok()?, victim, health, damage, armor })
+    Some(DamageLine { server_time: time.parse().ok()?, victim, health, damage, armor })
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     fn damage_lines_are_read_and_nothing_else() {
         let text =
             b"say: 9: client:1\n9250: client:0 health:110 damage:45 armor:2\r\n\xff\xfe\n9250: client:0 health\n";
-        let hurt = Hurt { server_time: 9250, victim: 0, health: 110, damage: 45, armor: 2 };
+        let hurt = DamageLine { server_time: 9250, victim: 0, health: 110, damage: 45, armor: 2 };
         let log = ServerLog::parse(text);
         assert_eq!(log.hurt, [hurt]);
         assert_eq!((log.between(9250, 9251), log.between(9200, 9250), log.between(9999, 1)), (0..1, 0..0, 1..1));

@@ -3,10 +3,10 @@
 
 use glam::Vec3;
 
-use super::body::BodyRow;
-use super::movement::{Shape, Solid, Trigger};
+use super::body::Quake3Body;
+use super::movement::{EntitySolid, PushTrigger, SolidShape};
 use super::protocol::entity;
-use crate::bsp::quake3::Model;
+use crate::bsp::quake3::SubmodelIndex;
 use hitreg_log::units::EntityId;
 use hitreg_netcode::game::Body as _;
 
@@ -20,24 +20,26 @@ const TELEPORT_TRIGGER: u32 = 9;
 const PART_OF_MAP: u32 = 0xff_ffff;
 
 /// Returns everything except the player `own`.
-pub(crate) fn around(entities: &[(EntityId, BodyRow)], own: EntityId) -> (Vec<Solid>, Vec<Trigger>) {
+pub(crate) fn around(entities: &[(EntityId, Quake3Body)], own: EntityId) -> (Vec<EntitySolid>, Vec<PushTrigger>) {
     let (mut solids, mut triggers) = (Vec::new(), Vec::new());
     for (id, body) in entities.iter().filter(|(id, body)| *id != own && !body.is_own()) {
         let (solid, kind) = (body.entity(entity("solid")), body.entity(entity("kind")));
         let (number, origin) = (u32::from(id.0), body.origin());
-        let model = Model(body.entity(entity("modelindex")) as usize);
+        let model = SubmodelIndex(body.entity(entity("modelindex")) as usize);
         match kind {
             ITEM | MISSILE => {}
             PUSH_TRIGGER | TELEPORT_TRIGGER => {
                 let throws = [entity("origin2.x"), entity("origin2.y"), entity("origin2.z")];
                 let throws = Vec3::from_array(throws.map(|cell| f32::from_bits(body.entity(cell))));
                 let throws = (kind == PUSH_TRIGGER).then_some(throws);
-                triggers.push(Trigger { entity: number, origin, model, throws });
+                triggers.push(PushTrigger { entity: number, origin, model, throws });
             }
-            _ if solid == PART_OF_MAP => solids.push(Solid { entity: number, origin, shape: Shape::Model(model) }),
+            _ if solid == PART_OF_MAP => {
+                solids.push(EntitySolid { entity: number, origin, shape: SolidShape::Model(model) })
+            }
             _ if solid != 0 => {
                 let (mins, maxs) = box_of(solid);
-                solids.push(Solid { entity: number, origin, shape: Shape::Body { mins, maxs } });
+                solids.push(EntitySolid { entity: number, origin, shape: SolidShape::Body { mins, maxs } });
             }
             _ => {}
         }

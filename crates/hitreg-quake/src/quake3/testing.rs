@@ -1,13 +1,13 @@
 //! Test tools: an encoder of protocol 71, and a small generated session as a capture.
 
-use super::protocol::testing::BitWriter;
+use super::protocol::testing::HuffmanWriter;
 use super::protocol::{
-    ENTITY, EntityCells, LIST_LENGTH, NO_ENTITY, NetField, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells, UserCmd,
-    Wire, hash_of_command, player, player_list,
+    ENTITY, EntityCells, FieldEncoding, LIST_LENGTH, NO_ENTITY, NetField, PLAYER, PLAYER_CELLS, PLAYER_LISTS,
+    PlayerCells, Quake3Usercmd, hash_of_command, player, player_list,
 };
 
 /// Writes a capture of one client.
-pub(crate) struct Scribe {
+pub(crate) struct CaptureWriter {
     pub(crate) capture: Vec<u8>,
     /// The same session as the client's demo, without the end marker.
     pub(crate) demo: Vec<u8>,
@@ -18,17 +18,17 @@ pub(crate) struct Scribe {
     feed: u32,
     /// Server commands so far.
     commands: Vec<Vec<u8>>,
-    last: Option<Told>,
+    last: Option<ScriptedSnapshot>,
 }
 
 /// A snapshot: its message, the own state, the other entities.
-type Told = (u32, PlayerCells, Vec<(u16, EntityCells)>);
+type ScriptedSnapshot = (u32, PlayerCells, Vec<(u16, EntityCells)>);
 
 pub(crate) const FEED: u32 = 0x1234_5678;
 
-impl Scribe {
-    pub(crate) fn new() -> Scribe {
-        let mut scribe = Scribe {
+impl CaptureWriter {
+    pub(crate) fn new() -> CaptureWriter {
+        let mut scribe = CaptureWriter {
             capture: b"UDPTRC1\n".to_vec(),
             demo: Vec::new(),
             at_ms: 1000,
@@ -84,7 +84,7 @@ impl Scribe {
 
     /// Sends the gamestate: settings, baselines and the client's number.
     pub(crate) fn gamestate(&mut self, client: u8, strings: &[(u16, &str)], baselines: &[(u16, EntityCells)]) -> u32 {
-        let mut bits = BitWriter::default();
+        let mut bits = HuffmanWriter::default();
         bits.long(0);
         bits.byte(2);
         bits.long(self.commands.len() as i32 - 1);
@@ -125,7 +125,7 @@ impl Scribe {
         entities: &[(u16, EntityCells)],
         baselines: &[(u16, EntityCells)],
     ) -> u32 {
-        let mut bits = BitWriter::default();
+        let mut bits = HuffmanWriter::default();
         bits.long(0);
         if self.commands.len() > 1 {
             bits.byte(5);
@@ -160,8 +160,8 @@ impl Scribe {
     }
 
     /// Sends a client packet that acks a message and the newest server command.
-    pub(crate) fn client(&mut self, message_ack: u32, commands: &[UserCmd]) {
-        let mut bits = BitWriter::default();
+    pub(crate) fn client(&mut self, message_ack: u32, commands: &[Quake3Usercmd]) {
+        let mut bits = HuffmanWriter::default();
         bits.long(77);
         bits.long(message_ack as i32);
         bits.long(self.commands.len() as i32 - 1);
@@ -172,7 +172,7 @@ impl Scribe {
             bits.byte(2);
             bits.byte(commands.len() as u8);
             let key = self.feed ^ message_ack ^ hash_of_command(self.commands.last().expect("a command"));
-            let mut from = UserCmd::default();
+            let mut from = Quake3Usercmd::default();
             for command in commands {
                 write_usercmd(&mut bits, key, &from, command);
                 from = *command;
@@ -196,7 +196,7 @@ pub(crate) fn own_state(command_time: i32, origin: [f32; 3]) -> PlayerCells {
     cells
 }
 
-pub(crate) fn write_usercmd(bits: &mut BitWriter, key: u32, from: &UserCmd, to: &UserCmd) {
+pub(crate) fn write_usercmd(bits: &mut HuffmanWriter, key: u32, from: &Quake3Usercmd, to: &Quake3Usercmd) {
     let passed = to.server_time.wrapping_sub(from.server_time);
     let is_near = (0..256).contains(&passed);
     bits.flag(is_near);
@@ -205,13 +205,13 @@ pub(crate) fn write_usercmd(bits: &mut BitWriter, key: u32, from: &UserCmd, to: 
     } else {
         bits.long(to.server_time);
     }
-    let is_same = UserCmd { server_time: to.server_time, ..*from } == *to;
+    let is_same = Quake3Usercmd { server_time: to.server_time, ..*from } == *to;
     bits.flag(!is_same);
     if is_same {
         return;
     }
     let key = key ^ to.server_time as u32;
-    let fields = |cmd: &UserCmd| {
+    let fields = |cmd: &Quake3Usercmd| {
         let [pitch, yaw, roll] = cmd.angles.map(u32::from);
         let speeds = [cmd.forward, cmd.right, cmd.up].map(|speed| u32::from(speed as u8));
         [pitch, yaw, roll, speeds[0], speeds[1], speeds[2], u32::from(cmd.buttons), u32::from(cmd.weapon)]
@@ -224,7 +224,7 @@ pub(crate) fn write_usercmd(bits: &mut BitWriter, key: u32, from: &UserCmd, to: 
     }
 }
 
-pub(crate) fn write_player(bits: &mut BitWriter, from: &PlayerCells, to: &PlayerCells) {
+pub(crate) fn write_player(bits: &mut HuffmanWriter, from: &PlayerCells, to: &PlayerCells) {
     write_fields(bits, &PLAYER, from, to, write_value);
     let is_same = |list: usize| {
         let range = player_list(list)..player_list(list) + LIST_LENGTH;
@@ -244,7 +244,7 @@ pub(crate) fn write_player(bits: &mut BitWriter, from: &PlayerCells, to: &Player
     }
 }
 
-pub(crate) fn write_entity(bits: &mut BitWriter, from: &EntityCells, to: Option<&EntityCells>) {
+pub(crate) fn write_entity(bits: &mut HuffmanWriter, from: &EntityCells, to: Option<&EntityCells>) {
     bits.flag(to.is_none());
     let Some(to) = to else { return };
     bits.flag(from != to);
@@ -259,11 +259,11 @@ pub(crate) fn write_entity(bits: &mut BitWriter, from: &EntityCells, to: Option<
 }
 
 fn write_fields(
-    bits: &mut BitWriter,
+    bits: &mut HuffmanWriter,
     fields: &[NetField],
     from: &[u32],
     to: &[u32],
-    write: impl Fn(&mut BitWriter, Wire, u32),
+    write: impl Fn(&mut HuffmanWriter, FieldEncoding, u32),
 ) {
     let last = (0..fields.len()).rev().find(|&field| from[field] != to[field]).map_or(0, |field| field + 1);
     bits.byte(last as u8);
@@ -275,10 +275,10 @@ fn write_fields(
     }
 }
 
-fn write_value(bits: &mut BitWriter, wire: Wire, value: u32) {
+fn write_value(bits: &mut HuffmanWriter, wire: FieldEncoding, value: u32) {
     match wire {
-        Wire::Bits(width) | Wire::Signed(width) => bits.bits(value & u32::MAX >> (32 - width), width),
-        Wire::Float => {
+        FieldEncoding::Bits(width) | FieldEncoding::Signed(width) => bits.bits(value & u32::MAX >> (32 - width), width),
+        FieldEncoding::Float => {
             let float = f32::from_bits(value);
             let is_small =
                 float.fract() == 0.0 && (-4096.0..4096.0).contains(&float) && (float as i32 as f32).to_bits() == value;
@@ -296,9 +296,9 @@ fn write_value(bits: &mut BitWriter, wire: Wire, value: u32) {
 pub(crate) fn cut_to_wire(fields: &[NetField], cells: &mut [u32]) {
     for ((_, wire, _), cell) in fields.iter().zip(cells) {
         *cell = match wire {
-            Wire::Float => *cell,
-            Wire::Bits(width) => *cell & u32::MAX >> (32 - width),
-            Wire::Signed(width) => (((*cell << (32 - width)) as i32) >> (32 - width)) as u32,
+            FieldEncoding::Float => *cell,
+            FieldEncoding::Bits(width) => *cell & u32::MAX >> (32 - width),
+            FieldEncoding::Signed(width) => (((*cell << (32 - width)) as i32) >> (32 - width)) as u32,
         };
     }
 }

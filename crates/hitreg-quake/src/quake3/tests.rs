@@ -5,18 +5,18 @@ mod recordings;
 
 use proptest::prelude::*;
 
-use super::protocol::testing::BitWriter;
+use super::protocol::testing::HuffmanWriter;
 use super::protocol::{
-    BitReader, ENTITY, ENTITY_CELLS, EntityCells, NO_ENTITY, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells, UserCmd,
-    entity, hash_of_command, player_list, read_entity, read_player, read_usercmd,
+    ENTITY, ENTITY_CELLS, EntityCells, HuffmanReader, NO_ENTITY, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
+    Quake3Usercmd, entity, hash_of_command, player_list, read_entity, read_player, read_usercmd,
 };
-use super::testing::{Scribe, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
-use super::{Capture, Overheard, ServerLog, Source, header, import, survey};
-use crate::quake3::BodyRow;
+use super::testing::{CaptureWriter, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
+use super::{CaptureReader, Quake3Listener, RecordingKind, ServerLog, header, import, survey};
+use crate::quake3::Quake3Body;
 use hitreg_log::record::{Record, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::Body as _;
-use hitreg_netcode::protocol::{Direction, Listen as _, Passing};
+use hitreg_netcode::protocol::{Direction, PassingDatagram, SessionListener as _};
 
 #[test]
 fn the_code_is_the_engines() {
@@ -25,15 +25,15 @@ fn the_code_is_the_engines() {
     assert_eq!((length(0), length(1), length(2), length(0xf7)), (2, 5, 7, 11));
     let room: f64 = (0..=255).map(|byte| 0.5f64.powi(length(byte) as i32)).sum();
     assert!(room < 1.0 && room > 0.999, "{room}");
-    assert!(BitReader::new(&[]).byte().is_err());
+    assert!(HuffmanReader::new(&[]).byte().is_err());
 }
 
 proptest! {
     #[test]
     fn numbers_come_back(numbers in prop::collection::vec((any::<u32>(), 1u32..=32), 0..60)) {
-        let mut bits = BitWriter::default();
+        let mut bits = HuffmanWriter::default();
         numbers.iter().for_each(|(value, width)| bits.bits(value & u32::MAX >> (32 - width), *width));
-        let mut reader = BitReader::new(&bits.bytes);
+        let mut reader = HuffmanReader::new(&bits.bytes);
         for (value, width) in numbers {
             prop_assert_eq!(reader.bits(width).unwrap(), value & u32::MAX >> (32 - width));
         }
@@ -56,19 +56,19 @@ proptest! {
         };
         let mixed: Vec<u32> = (0..PLAYER_CELLS).map(|cell| if same[cell] { from[cell] } else { to[cell] }).collect();
         let (before, after) = (cut(&from), cut(&mixed));
-        let mut bits = BitWriter::default();
+        let mut bits = HuffmanWriter::default();
         write_player(&mut bits, &before, &after);
-        prop_assert_eq!(read_player(&mut BitReader::new(&bits.bytes), &before).unwrap(), after);
+        prop_assert_eq!(read_player(&mut HuffmanReader::new(&bits.bytes), &before).unwrap(), after);
         let cut = |cells: &[u32]| {
             let mut entity: EntityCells = cells[..ENTITY_CELLS].try_into().unwrap();
             cut_to_wire(&ENTITY, &mut entity);
             entity
         };
         let (before, after) = (cut(&from), cut(&mixed));
-        let mut bits = BitWriter::default();
+        let mut bits = HuffmanWriter::default();
         write_entity(&mut bits, &before, Some(&after));
         write_entity(&mut bits, &before, None);
-        let reader = &mut BitReader::new(&bits.bytes);
+        let reader = &mut HuffmanReader::new(&bits.bytes);
         prop_assert_eq!(read_entity(reader, &before).unwrap(), Some(after));
         prop_assert_eq!(read_entity(reader, &before).unwrap(), None);
     }
@@ -77,17 +77,17 @@ proptest! {
     fn usercmds_come_back(key: u32, times in prop::collection::vec(any::<(i32, [u16; 3], i8, u16, u8)>(), 1..8)) {
         let command = |(server_time, angles, speed, buttons, weapon): (i32, [u16; 3], i8, u16, u8)| {
             let speed = speed.max(-127);
-            UserCmd { server_time, angles, forward: speed, right: -speed, up: speed / 2, buttons, weapon }
+            Quake3Usercmd { server_time, angles, forward: speed, right: -speed, up: speed / 2, buttons, weapon }
         };
-        let commands: Vec<UserCmd> = times.into_iter().map(command).collect();
-        let mut bits = BitWriter::default();
-        let mut from = UserCmd::default();
+        let commands: Vec<Quake3Usercmd> = times.into_iter().map(command).collect();
+        let mut bits = HuffmanWriter::default();
+        let mut from = Quake3Usercmd::default();
         for to in &commands {
             write_usercmd(&mut bits, key, &from, to);
             from = *to;
         }
-        let reader = &mut BitReader::new(&bits.bytes);
-        let mut from = UserCmd::default();
+        let reader = &mut HuffmanReader::new(&bits.bytes);
+        let mut from = Quake3Usercmd::default();
         for to in commands {
             from = read_usercmd(reader, key, &from).unwrap();
             prop_assert_eq!(from, to);
@@ -97,7 +97,7 @@ proptest! {
     #[test]
     fn no_bytes_do_harm(at in 0usize..4000, with: Vec<u8>, cut in 0usize..8000) {
         let scribe = played().0;
-        for (source, mut bytes) in [(Source::Capture, scribe.capture), (Source::Demo, scribe.demo)] {
+        for (source, mut bytes) in [(RecordingKind::Capture, scribe.capture), (RecordingKind::Demo, scribe.demo)] {
             for (place, byte) in with.iter().enumerate() {
                 let place = at + place * 7;
                 if let Some(byte_there) = bytes.get_mut(place) {
@@ -125,23 +125,23 @@ const INFO: [(u16, &str); 2] =
 
 /// Writes a session of one running client (player 2): a snapshot every 50 ms and three usercmds in between, each sent
 /// twice. The third snapshot is never acked. Returns the usercmds and the states of each snapshot.
-fn session() -> (Vec<u8>, Vec<UserCmd>, Vec<PlayerCells>) {
+fn session() -> (Vec<u8>, Vec<Quake3Usercmd>, Vec<PlayerCells>) {
     let (scribe, commands, states) = played();
     (scribe.capture, commands, states)
 }
 
-fn played() -> (Scribe, Vec<UserCmd>, Vec<PlayerCells>) {
+fn played() -> (CaptureWriter, Vec<Quake3Usercmd>, Vec<PlayerCells>) {
     let mut other = NO_ENTITY;
     other[entity("pos.base.x")] = 640.5f32.to_bits();
     other[entity("weapon")] = 5;
     let baselines = [(70, other)];
-    let mut scribe = Scribe::new();
+    let mut scribe = CaptureWriter::new();
     let long = "x".repeat(4000);
     let strings = [&INFO[..], &[(300, &long)]].concat();
     let gamestate = scribe.gamestate(2, &strings, &baselines);
     scribe.pass(5);
     scribe.client(gamestate, &[]);
-    let (mut commands, mut states) = (Vec::<UserCmd>::new(), Vec::new());
+    let (mut commands, mut states) = (Vec::<Quake3Usercmd>::new(), Vec::new());
     for tick in 0..10i32 {
         let time = 5000 + 50 * tick;
         let newest = commands.last().map_or(0, |cmd| cmd.server_time);
@@ -158,15 +158,15 @@ fn played() -> (Scribe, Vec<UserCmd>, Vec<PlayerCells>) {
             scribe.pass(16);
             let server_time = time + 16 * part + 1;
             let angles = [part as u16, tick as u16 * 3000, 0];
-            let cmd = UserCmd {
+            let cmd = Quake3Usercmd {
                 server_time,
                 angles,
                 forward: 127,
                 up: -20,
                 buttons: (part == 1).into(),
-                ..UserCmd::default()
+                ..Quake3Usercmd::default()
             };
-            let twice: Vec<UserCmd> = commands.last().copied().into_iter().chain([cmd]).collect();
+            let twice: Vec<Quake3Usercmd> = commands.last().copied().into_iter().chain([cmd]).collect();
             commands.push(cmd);
             scribe.client(if tick == 2 { message - 1 } else { message }, &twice);
         }
@@ -176,10 +176,10 @@ fn played() -> (Scribe, Vec<UserCmd>, Vec<PlayerCells>) {
 }
 
 fn session_of(capture: &[u8], log: &ServerLog) -> Session {
-    session_from(Source::Capture, capture, log)
+    session_from(RecordingKind::Capture, capture, log)
 }
 
-fn session_from(source: Source, bytes: &[u8], log: &ServerLog) -> Session {
+fn session_from(source: RecordingKind, bytes: &[u8], log: &ServerLog) -> Session {
     let overview = survey(source, bytes, log).expect("a recording");
     let header = header(&overview.rules, &overview.players, source.origin()).expect("a header");
     let mut session = Session::new(header);
@@ -191,7 +191,7 @@ fn session_from(source: Source, bytes: &[u8], log: &ServerLog) -> Session {
 #[test]
 fn a_capture_becomes_a_session() {
     let (capture, commands, states) = session();
-    let overview = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture");
+    let overview = survey(RecordingKind::Capture, &capture[..], &ServerLog::default()).expect("a capture");
     let counts = overview.counts;
     assert_eq!((counts.undecoded, counts.stale, counts.parts, counts.usercmds, counts.snapshots), (0, 0, 3, 30, 10));
     assert_eq!(counts.acked_by_time, 9, "the first snapshot acks nothing");
@@ -214,12 +214,12 @@ fn a_capture_becomes_a_session() {
     assert_eq!(received, [0, 1, 3, 4, 5, 6, 7, 8, 9], "what is never acked was lost");
     for (snapshot, own) in records.snapshots.iter().zip(&states) {
         let (class, cells) = session.states.row(snapshot.tick, PlayerId(2), EntityId(2)).expect("the own state");
-        assert_eq!((class.0, cells), (0, &BodyRow::of_player(own).row()[..]));
+        assert_eq!((class.0, cells), (0, &Quake3Body::of_player(own).row()[..]));
     }
     let (class, cells) = session.states.row(Tick(4), PlayerId(2), EntityId(1)).expect("another");
     let y = session.header.classes[1].fields.iter().position(|field| field.name == "origin.y").expect("a field");
     assert_eq!((class.0, cells[y], cells[0]), (1, 25.5f32.to_bits(), 640.5f32.to_bits()));
-    assert_eq!(BodyRow::fields().len(), BodyRow::CELLS);
+    assert_eq!(Quake3Body::fields().len(), Quake3Body::CELLS);
 }
 
 /// A proxy knows which datagrams arrived and does not need acks.
@@ -227,7 +227,7 @@ fn a_capture_becomes_a_session() {
 fn a_demo_becomes_a_session_of_what_its_client_had() {
     let (scribe, ..) = played();
     let log = ServerLog::default();
-    let demo = session_from(Source::Demo, &scribe.demo, &log);
+    let demo = session_from(RecordingKind::Demo, &scribe.demo, &log);
     let capture = session_of(&scribe.capture, &log);
     let (of_demo, of_capture) = (&demo.players[2], &capture.players[2]);
     assert_eq!((of_demo.frames.len(), of_demo.snapshots.len()), (0, 10));
@@ -239,18 +239,18 @@ fn a_demo_becomes_a_session_of_what_its_client_had() {
     assert!(of_demo.received.iter().map(|a| a.at).eq(of_demo.snapshots.iter().map(|s| s.at)), "when it is known of");
     assert_eq!(demo.states, capture.states);
     // A truncated demo gives the messages before the end.
-    let cut = survey(Source::Demo, &scribe.demo[..scribe.demo.len() - 3], &log).expect("a demo");
+    let cut = survey(RecordingKind::Demo, &scribe.demo[..scribe.demo.len() - 3], &log).expect("a demo");
     assert_eq!((cut.counts.snapshots, cut.cut.is_some(), cut.counts.undecoded), (9, true, 0));
-    let none = survey(Source::Demo, &b"no demo at all"[..], &log).expect_err("nothing").to_string();
+    let none = survey(RecordingKind::Demo, &b"no demo at all"[..], &log).expect_err("nothing").to_string();
     assert!(none.contains("no message of a demo has"), "{none}");
 }
 
 #[test]
 fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
     let (capture, ..) = session();
-    let mut overheard = Overheard::new(None);
+    let mut overheard = Quake3Listener::new(None);
     let mut session: Option<Session> = None;
-    let mut capture = Capture::new(&capture[..]).expect("a capture");
+    let mut capture = CaptureReader::new(&capture[..]).expect("a capture");
     let (mut begun, mut passed, mut kept) = (0, 0, 0);
     while let Some(captured) = capture.read().expect("a capture") {
         let at = Micros((captured.at_ns / 1_000) as i64);
@@ -259,7 +259,7 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
         let (direction, bytes) = (captured.direction, &captured.bytes);
         let mut hear = |released| {
             let mut once = Vec::new();
-            let passing = Passing { at, client: captured.client, direction, bytes, released };
+            let passing = PassingDatagram { at, client: captured.client, direction, bytes, released };
             overheard.hear(&passing, &mut |record| once.push(record));
             once
         };
@@ -293,11 +293,11 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
     assert!(records.reached.iter().all(|arrival| arrival.at - sent(arrival.number) == Micros::from_ms(20)));
     assert_eq!(overheard.heard().usercmds, 30);
     // A wrong map is an error, and the recording does not start.
-    let mut lost = Overheard::new(Some(b"no map".to_vec()));
+    let mut lost = Quake3Listener::new(Some(b"no map".to_vec()));
     let (capture, ..) = super::tests::session();
-    let mut capture = Capture::new(&capture[..]).expect("a capture");
+    let mut capture = CaptureReader::new(&capture[..]).expect("a capture");
     let said = std::iter::from_fn(|| capture.read().expect("a capture")).find_map(|captured| {
-        let passing = Passing {
+        let passing = PassingDatagram {
             at: Micros::ZERO,
             client: captured.client,
             direction: captured.direction,
@@ -313,43 +313,43 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
 #[test]
 fn another_level_and_damage_are_left_out_and_counted() {
     let (mut capture, ..) = session();
-    let whole = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture").counts;
+    let whole = survey(RecordingKind::Capture, &capture[..], &ServerLog::default()).expect("a capture").counts;
     // The last byte of the eighth datagram.
     let mut at = 8;
     for _ in 0..7 {
         at += 13 + usize::from(u16::from_le_bytes([capture[at + 11], capture[at + 12]]));
     }
     capture[at + 13 + 6] ^= 0x10;
-    let overview = survey(Source::Capture, &capture[..], &ServerLog::default()).expect("a capture");
+    let overview = survey(RecordingKind::Capture, &capture[..], &ServerLog::default()).expect("a capture");
     assert_eq!((overview.counts.undecoded, overview.undecoded.len()), (1, 1), "{:?}", overview.undecoded);
-    let cut = survey(Source::Capture, &capture[..capture.len() - 3], &ServerLog::default()).expect("a capture");
+    let cut = survey(RecordingKind::Capture, &capture[..capture.len() - 3], &ServerLog::default()).expect("a capture");
     assert!(cut.cut.is_some() && cut.counts.datagrams + 1 == whole.datagrams);
     assert!(
-        survey(Source::Capture, &capture[..8], &ServerLog::default())
+        survey(RecordingKind::Capture, &capture[..8], &ServerLog::default())
             .expect_err("nothing")
             .to_string()
             .contains("before its clients")
     );
 
-    let mut scribe = Scribe::new();
+    let mut scribe = CaptureWriter::new();
     let first = scribe.gamestate(0, &INFO, &[]);
-    scribe.client(first, &[UserCmd { server_time: 10, ..UserCmd::default() }]);
+    scribe.client(first, &[Quake3Usercmd { server_time: 10, ..Quake3Usercmd::default() }]);
     scribe.snapshot(100, own_state(10, [0.0; 3]), &[], &[]);
     scribe.set_feed(99);
     let second = scribe.gamestate(0, &INFO, &[]);
-    scribe.client(second, &[UserCmd { server_time: 10, ..UserCmd::default() }]);
+    scribe.client(second, &[Quake3Usercmd { server_time: 10, ..Quake3Usercmd::default() }]);
     scribe.snapshot(50, own_state(10, [0.0; 3]), &[], &[]);
-    let counts = survey(Source::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture").counts;
+    let counts = survey(RecordingKind::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture").counts;
     assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 1, 1, 2));
 }
 
 /// Player 0 hits twice. The server log names the victims, and the line of another shooter is not used.
 #[test]
 fn hits_find_their_lines() {
-    let mut scribe = Scribe::new();
+    let mut scribe = CaptureWriter::new();
     let first = scribe.gamestate(0, &INFO, &[]);
-    let fire = |server_time| UserCmd { server_time, buttons: 1, ..UserCmd::default() };
-    scribe.client(first, &[fire(90), UserCmd { server_time: 95, ..UserCmd::default() }]);
+    let fire = |server_time| Quake3Usercmd { server_time, buttons: 1, ..Quake3Usercmd::default() };
+    scribe.client(first, &[fire(90), Quake3Usercmd { server_time: 95, ..Quake3Usercmd::default() }]);
     let state = |time, hits: u32, health: u32| {
         let mut own = own_state(time, [0.0; 3]);
         own[player_list(1) + 1] = hits;
@@ -374,9 +374,9 @@ fn hits_find_their_lines() {
 
 #[test]
 fn victims_are_known_without_a_log_where_all_in_sight_are_told() {
-    let mut scribe = Scribe::new();
+    let mut scribe = CaptureWriter::new();
     let first = scribe.gamestate(0, &INFO, &[]);
-    scribe.client(first, &[UserCmd { server_time: 90, buttons: 1, ..UserCmd::default() }]);
+    scribe.client(first, &[Quake3Usercmd { server_time: 90, buttons: 1, ..Quake3Usercmd::default() }]);
     let event = |kind: u32, cells: [(&'static str, u32); 2]| {
         let mut event = NO_ENTITY;
         event[entity("kind")] = 13 + kind;

@@ -6,8 +6,8 @@ use glam::Vec3;
 use super::demo::OriginWire;
 use crate::bsp::quake::EMPTY;
 use crate::quakeworld::demo::{Mover, OtherPlayer, OwnState};
-use crate::quakeworld::movement::PlayerState;
-use crate::quakeworld::movement::UserCmd;
+use crate::quakeworld::movement::QuakeWorldPlayerState;
+use crate::quakeworld::movement::QuakeWorldUsercmd;
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::game::body;
@@ -17,7 +17,7 @@ pub(crate) const FIRST_MODEL: EntityId = EntityId(32);
 
 body! {
     /// The state of a player or a brush model. Unused cells are 0.
-    pub struct BodyRow {
+    pub struct QuakeWorldBody {
         /// Origin in units. For a brush model, the displacement from its position in the map.
         Movement origin: Vec3,
         /// Velocity in units/s; whole numbers as recorded.
@@ -67,7 +67,7 @@ body! {
     }
 }
 
-/// The bits of [`BodyRow::flags`].
+/// The bits of [`QuakeWorldBody::flags`].
 pub mod flag {
     /// The body is a gibbed head.
     pub const GIB: u32 = 1;
@@ -97,9 +97,9 @@ pub mod flag {
     pub const LIES: u32 = 512;
 }
 
-impl BodyRow {
+impl QuakeWorldBody {
     /// Returns the recording player's body.
-    pub(crate) fn of_own(own: &OwnState, wire: OriginWire) -> BodyRow {
+    pub(crate) fn of_own(own: &OwnState, wire: OriginWire) -> QuakeWorldBody {
         let wire = match wire {
             OriginWire::Cut => 0,
             OriginWire::Rounded => flag::ROUNDED_ORIGIN,
@@ -110,7 +110,7 @@ impl BodyRow {
             Some(false) => flag::JUMP_TOLD,
             Some(true) => flag::JUMP_TOLD | flag::JUMP_HELD,
         };
-        BodyRow {
+        QuakeWorldBody {
             origin: Vec3::from_array(own.origin),
             velocity: Vec3::from_array(own.velocity.map(f32::from)),
             alive: !own.dead,
@@ -120,11 +120,11 @@ impl BodyRow {
                 | bit(!own.movable, flag::FIXED)
                 | bit(own.over, flag::OVER)
                 | bit(own.lies, flag::LIES),
-            ..BodyRow::default()
+            ..QuakeWorldBody::default()
         }
     }
 
-    /// Returns the recorded state; the inverse of [`BodyRow::of_own`].
+    /// Returns the recorded state; the inverse of [`QuakeWorldBody::of_own`].
     pub(crate) fn own(&self) -> OwnState {
         OwnState {
             origin: self.origin.to_array(),
@@ -139,9 +139,9 @@ impl BodyRow {
     }
 
     /// Returns another player's body.
-    pub(crate) fn of_other(other: &OtherPlayer) -> BodyRow {
+    pub(crate) fn of_other(other: &OtherPlayer) -> QuakeWorldBody {
         let command = other.command.unwrap_or_default();
-        BodyRow {
+        QuakeWorldBody {
             origin: Vec3::from_array(other.origin),
             velocity: Vec3::from_array(other.velocity.map(f32::from)),
             viewangles: Vec3::from_array(other.angles),
@@ -154,18 +154,23 @@ impl BodyRow {
             upmove: i32::from(command.up),
             buttons: command.buttons,
             impulse: command.impulse,
-            ..BodyRow::default()
+            ..QuakeWorldBody::default()
         }
     }
 
     /// Returns a brush model's body.
-    pub(crate) fn of_mover(mover: &Mover) -> BodyRow {
-        BodyRow { origin: Vec3::from_array(mover.origin), alive: true, flags: flag::MODEL, ..BodyRow::default() }
+    pub(crate) fn of_mover(mover: &Mover) -> QuakeWorldBody {
+        QuakeWorldBody {
+            origin: Vec3::from_array(mover.origin),
+            alive: true,
+            flags: flag::MODEL,
+            ..QuakeWorldBody::default()
+        }
     }
 
     /// Returns the last usercmd that the server ran for another player, if known.
-    pub(crate) fn last_command(&self) -> Option<UserCmd> {
-        self.has(flag::COMMAND).then(|| UserCmd {
+    pub(crate) fn last_command(&self) -> Option<QuakeWorldUsercmd> {
+        self.has(flag::COMMAND).then(|| QuakeWorldUsercmd {
             msec: self.command_msec,
             angles: self.viewangles.to_array(),
             forward: self.forwardmove as i16,
@@ -177,8 +182,8 @@ impl BodyRow {
     }
 
     /// Returns the body in the form that movement uses.
-    pub(crate) fn player_state(&self) -> PlayerState {
-        PlayerState {
+    pub(crate) fn player_state(&self) -> QuakeWorldPlayerState {
+        QuakeWorldPlayerState {
             origin: self.origin.to_array(),
             velocity: self.velocity.to_array(),
             water_jump_s: self.water_jump_s,
@@ -196,8 +201,8 @@ impl BodyRow {
 
     /// Returns the body after movement changed it to `state`. The state is newer than what the server last reported on
     /// jump.
-    pub(crate) fn moved(&self, state: &PlayerState) -> BodyRow {
-        BodyRow {
+    pub(crate) fn moved(&self, state: &QuakeWorldPlayerState) -> QuakeWorldBody {
+        QuakeWorldBody {
             origin: Vec3::from_array(state.origin),
             velocity: Vec3::from_array(state.velocity),
             alive: !state.dead,
@@ -245,7 +250,7 @@ impl BodyRow {
 }
 
 /// Converts a usercmd to the pipelines' form.
-pub(crate) fn input_of(cmd: &UserCmd) -> Input {
+pub(crate) fn input_of(cmd: &QuakeWorldUsercmd) -> Input {
     Input {
         msec: cmd.msec,
         viewangles: Vec3::from_array(cmd.angles),
@@ -259,8 +264,8 @@ pub(crate) fn input_of(cmd: &UserCmd) -> Input {
 }
 
 /// Converts a usercmd back; the inverse of [`input_of`].
-pub(crate) fn command_of(input: &Input) -> UserCmd {
-    UserCmd {
+pub(crate) fn command_of(input: &Input) -> QuakeWorldUsercmd {
+    QuakeWorldUsercmd {
         msec: input.msec,
         angles: input.viewangles.to_array(),
         forward: input.forwardmove as i16,

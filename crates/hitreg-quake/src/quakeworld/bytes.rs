@@ -1,6 +1,6 @@
 //! A bounds-checked reader of little-endian bytes that knows its offset in the file.
 
-/// Reads forward through a slice. A read past the end returns [`End`] with its offset.
+/// Reads forward through a slice. A read past the end returns [`UnexpectedEnd`] with its offset.
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes<'a> {
     data: &'a [u8],
@@ -10,7 +10,7 @@ pub(crate) struct Bytes<'a> {
 
 /// The error for data that ends inside a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct UnexpectedEnd {
     /// File offset of the incomplete value.
     pub(crate) offset: usize,
 }
@@ -30,51 +30,51 @@ impl<'a> Bytes<'a> {
         self.at >= self.data.len()
     }
 
-    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], End> {
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], UnexpectedEnd> {
         let rest = self.data.get(self.at..).unwrap_or(&[]);
-        let taken = rest.get(..len).ok_or(End { offset: self.offset() })?;
+        let taken = rest.get(..len).ok_or(UnexpectedEnd { offset: self.offset() })?;
         self.at += len;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], End> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], UnexpectedEnd> {
         let mut out = [0; N];
         out.copy_from_slice(self.take(N)?);
         Ok(out)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8, End> {
+    pub(crate) fn u8(&mut self) -> Result<u8, UnexpectedEnd> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, End> {
+    pub(crate) fn u16(&mut self) -> Result<u16, UnexpectedEnd> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn i16(&mut self) -> Result<i16, End> {
+    pub(crate) fn i16(&mut self) -> Result<i16, UnexpectedEnd> {
         Ok(i16::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, End> {
+    pub(crate) fn u32(&mut self) -> Result<u32, UnexpectedEnd> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn i32(&mut self) -> Result<i32, End> {
+    pub(crate) fn i32(&mut self) -> Result<i32, UnexpectedEnd> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn f32(&mut self) -> Result<f32, End> {
+    pub(crate) fn f32(&mut self) -> Result<f32, UnexpectedEnd> {
         Ok(f32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn vec3(&mut self) -> Result<[f32; 3], End> {
+    pub(crate) fn vec3(&mut self) -> Result<[f32; 3], UnexpectedEnd> {
         Ok([self.f32()?, self.f32()?, self.f32()?])
     }
 
     /// Reads bytes up to a terminating zero, and skips the zero.
-    pub(crate) fn zero_terminated(&mut self) -> Result<&'a [u8], End> {
+    pub(crate) fn zero_terminated(&mut self) -> Result<&'a [u8], UnexpectedEnd> {
         let rest = self.data.get(self.at..).unwrap_or(&[]);
-        let len = rest.iter().position(|&byte| byte == 0).ok_or(End { offset: self.offset() })?;
+        let len = rest.iter().position(|&byte| byte == 0).ok_or(UnexpectedEnd { offset: self.offset() })?;
         self.at += len + 1;
         Ok(&rest[..len])
     }
@@ -92,13 +92,13 @@ mod tests {
         assert_eq!(bytes.i16(), Ok(-1));
         assert_eq!(bytes.f32(), Ok(1.0));
         assert!(bytes.is_empty());
-        assert_eq!(bytes.u8(), Err(End { offset: 109 }));
+        assert_eq!(bytes.u8(), Err(UnexpectedEnd { offset: 109 }));
     }
 
     #[test]
     fn a_string_needs_its_terminator() {
         let mut bytes = Bytes::new(b"dm3\0x", 0);
         assert_eq!(bytes.zero_terminated(), Ok(&b"dm3"[..]));
-        assert_eq!(bytes.zero_terminated(), Err(End { offset: 4 }));
+        assert_eq!(bytes.zero_terminated(), Err(UnexpectedEnd { offset: 4 }));
     }
 }

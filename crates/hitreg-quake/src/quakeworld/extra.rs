@@ -5,7 +5,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::body::FIRST_MODEL;
-use crate::quakeworld::demo::{EffectKind, Event};
+use crate::quakeworld::demo::{DemoEvent, EffectKind};
 use hitreg_netcode::game::{self, BadCells, Effect};
 
 /// Kinds of effects, indexed by [`Effect::kind`].
@@ -25,7 +25,7 @@ pub(crate) struct Extra {
     /// Index of the movement settings in force after this packet, if it changed.
     pub(crate) move_vars: Option<u16>,
     /// Events without a field of their own, each with its index among all events of the packet.
-    pub(crate) events: Vec<(u32, Event)>,
+    pub(crate) events: Vec<(u32, DemoEvent)>,
 }
 
 impl Extra {
@@ -46,26 +46,27 @@ pub(crate) struct PacketEvents {
     /// Number of packets held back, at most 255.
     pub(crate) choked: u8,
     pub(crate) effects: Vec<Effect>,
-    pub(crate) rest: Vec<(u32, Event)>,
+    pub(crate) rest: Vec<(u32, DemoEvent)>,
 }
 
 impl PacketEvents {
     /// Assigns the events to fields.
-    pub(crate) fn of(events: &[Event]) -> PacketEvents {
+    pub(crate) fn of(events: &[DemoEvent]) -> PacketEvents {
         let mut sorted = PacketEvents::default();
-        let chokes = events.iter().filter(|event| matches!(event, Event::Choked(_))).count();
+        let chokes = events.iter().filter(|event| matches!(event, DemoEvent::Choked(_))).count();
         // Servers send a single choke first. Such a choke needs no stored index.
-        let first_with_field = events.iter().find(|event| matches!(event, Event::Choked(_) | Event::Effect { .. }));
-        let plain = chokes == 1 && matches!(first_with_field, Some(Event::Choked(1..)));
+        let first_with_field =
+            events.iter().find(|event| matches!(event, DemoEvent::Choked(_) | DemoEvent::Effect { .. }));
+        let plain = chokes == 1 && matches!(first_with_field, Some(DemoEvent::Choked(1..)));
         for (place, event) in events.iter().enumerate() {
             match *event {
-                Event::Choked(packets) => {
+                DemoEvent::Choked(packets) => {
                     sorted.choked = sorted.choked.saturating_add(packets);
                     if !plain {
                         sorted.rest.push((place as u32, *event));
                     }
                 }
-                Event::Effect { kind, origin } => sorted.effects.push(effect(kind, origin)),
+                DemoEvent::Effect { kind, origin } => sorted.effects.push(effect(kind, origin)),
                 _ => sorted.rest.push((place as u32, *event)),
             }
         }
@@ -73,9 +74,9 @@ impl PacketEvents {
     }
 
     /// Returns the events; the inverse of [`PacketEvents::of`]. `Err` holds an unknown effect kind.
-    pub(crate) fn events(&self) -> Result<Vec<Event>, u8> {
-        let choke_has_place = self.rest.iter().any(|(_, event)| matches!(event, Event::Choked(_)));
-        let choke = (self.choked > 0 && !choke_has_place).then_some(Event::Choked(self.choked));
+    pub(crate) fn events(&self) -> Result<Vec<DemoEvent>, u8> {
+        let choke_has_place = self.rest.iter().any(|(_, event)| matches!(event, DemoEvent::Choked(_)));
+        let choke = (self.choked > 0 && !choke_has_place).then_some(DemoEvent::Choked(self.choked));
         let effects = self.effects.iter().map(event);
         let mut placeless = choke.map(Ok).into_iter().chain(effects);
         let mut rest = self.rest.iter().peekable();
@@ -100,7 +101,7 @@ impl PacketEvents {
 ///
 /// # Errors
 /// When the snapshot is not from a QuakeWorld recording.
-pub(crate) fn events_of(extras: &game::SnapshotExtras<'_>) -> Result<Vec<Event>, BadCells> {
+pub(crate) fn events_of(extras: &game::SnapshotExtras<'_>) -> Result<Vec<DemoEvent>, BadCells> {
     let bad = |what: &str, found: u8| BadCells { what: what.to_owned(), found: u32::from(found) };
     let first = extras.extra.first().copied().unwrap_or(0);
     let extra = Extra::of_bytes(extras.extra).map_err(|_| bad("the first byte of what else its packet held", first))?;
@@ -119,29 +120,29 @@ fn effect(kind: EffectKind, origin: [f32; 3]) -> Effect {
     Effect { kind, entity: FIRST_MODEL, at: Vec3::from_array(origin), predictable: false }
 }
 
-fn event(effect: &Effect) -> Result<Event, u8> {
+fn event(effect: &Effect) -> Result<DemoEvent, u8> {
     let (kind, _) = KINDS.get(usize::from(effect.kind)).ok_or(effect.kind)?;
-    Ok(Event::Effect { kind: *kind, origin: effect.at.to_array() })
+    Ok(DemoEvent::Effect { kind: *kind, origin: effect.at.to_array() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BLOOD: Event = Event::Effect { kind: EffectKind::Blood, origin: [1.0, 2.0, 3.0] };
-    const HURT: Event = Event::Damage { armor: 1, health: 2, from: [0.0; 3] };
+    const BLOOD: DemoEvent = DemoEvent::Effect { kind: EffectKind::Blood, origin: [1.0, 2.0, 3.0] };
+    const HURT: DemoEvent = DemoEvent::Damage { armor: 1, health: 2, from: [0.0; 3] };
 
     #[test]
     fn any_order_of_events_comes_back() {
-        let orders: [&[Event]; 8] = [
+        let orders: [&[DemoEvent]; 8] = [
             &[],
-            &[Event::Choked(3), BLOOD, BLOOD],
-            &[BLOOD, Event::Choked(3)],
-            &[Event::Choked(0)],
-            &[Event::Choked(1), Event::Choked(2), BLOOD],
-            &[Event::Health(5), Event::Choked(1), HURT, BLOOD, Event::Pause(true), BLOOD],
-            &[BLOOD, HURT, Event::Choked(200), Event::Choked(200)],
-            &[HURT, Event::Intermission],
+            &[DemoEvent::Choked(3), BLOOD, BLOOD],
+            &[BLOOD, DemoEvent::Choked(3)],
+            &[DemoEvent::Choked(0)],
+            &[DemoEvent::Choked(1), DemoEvent::Choked(2), BLOOD],
+            &[DemoEvent::Health(5), DemoEvent::Choked(1), HURT, BLOOD, DemoEvent::Pause(true), BLOOD],
+            &[BLOOD, HURT, DemoEvent::Choked(200), DemoEvent::Choked(200)],
+            &[HURT, DemoEvent::Intermission],
         ];
         for events in orders {
             assert_eq!(PacketEvents::of(events).events().as_deref(), Ok(events));

@@ -1,19 +1,19 @@
 //! QuakeWorld as a game of the pipelines. Its recordings replay open loop. There is no server, so a world is only a set
 //! of bodies that do not move. Demos do not record the targets of shots, so hitreg judges none.
 
-use super::body::{BodyRow, FIRST_MODEL, command_of, flag};
-use super::diagnosis::{Missed, explain, lies_still};
+use super::body::{FIRST_MODEL, QuakeWorldBody, command_of, flag};
+use super::diagnosis::{MissedPrediction, explain, lies_still};
 use super::extra::{effect_name, events_of};
-use super::movement::{MOST_SOLIDS, Runner, Solid, Touched, UserCmd, World};
+use super::movement::{MOST_SOLIDS, MoveContacts, MoveRunner, QuakeWorldUsercmd, Surroundings, WorldSolid};
 use super::rounding::{self, resume};
-use super::rules::{Rules, entity_of_model};
+use super::rules::{QuakeWorldRules, entity_of_model};
 use super::surroundings;
-use crate::bsp::quake::{Map, TriggerEffect};
+use crate::bsp::quake::{QuakeMap, TriggerEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
-    Acked, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Moment, Reconcile, Scene,
-    Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
+    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Moment,
+    Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
 };
 use hitreg_netcode::pipeline::Netcode;
 
@@ -23,7 +23,7 @@ pub struct QuakeWorld;
 
 /// A shot, which has no values because demos do not record the results of shots.
 #[derive(Clone, Debug)]
-pub enum Shot {}
+pub enum QuakeWorldShot {}
 
 impl Netcode for QuakeWorld {
     type Server = hitreg_netcode::server::Server<QuakeWorld>;
@@ -32,65 +32,76 @@ impl Netcode for QuakeWorld {
 
 impl Simulate for QuakeWorld {
     const NAME: &'static str = "quakeworld";
-    type Rules = Rules;
-    type World = Moment<BodyRow>;
-    type Body = BodyRow;
-    type Fire = Shot;
+    type Rules = QuakeWorldRules;
+    type World = Moment<QuakeWorldBody>;
+    type Body = QuakeWorldBody;
+    type Fire = QuakeWorldShot;
 
     /// A recording has no client-only fields, and of a brush model little more than its position.
     fn classes() -> Vec<Class> {
-        let told = || BodyRow::fields().into_iter().filter(|field| field.scope != Scope::ClientOnly);
+        let told = || QuakeWorldBody::fields().into_iter().filter(|field| field.scope != Scope::ClientOnly);
         let of_model = |field: &Field| matches!(field.name.split('.').next(), Some("origin" | "alive" | "flags"));
         vec![Class::new("entity", told().collect()), Class::new("brush_model", told().filter(of_model).collect())]
     }
 
-    fn class(body: &BodyRow) -> ClassId {
+    fn class(body: &QuakeWorldBody) -> ClassId {
         ClassId(u16::from(body.has(flag::MODEL)))
     }
 
-    fn map_name(rules: &Rules) -> String {
+    fn map_name(rules: &QuakeWorldRules) -> String {
         rules.map_stem().to_owned()
     }
 
-    fn outline(rules: &Rules) -> Vec<Wall> {
+    fn outline(rules: &QuakeWorldRules) -> Vec<Wall> {
         rules.map.walls(entity_of_model)
     }
 
     /// Before any player enters, every body is dead and at the map's origin.
-    fn spawn(_rules: &Rules, _seed: Seed, players: u16) -> Moment<BodyRow> {
+    fn spawn(_rules: &QuakeWorldRules, _seed: Seed, players: u16) -> Moment<QuakeWorldBody> {
         Moment::empty(players)
     }
 
     fn step_body(
-        rules: &Rules,
-        scene: &Scene<'_, BodyRow>,
-        body: &BodyRow,
+        rules: &QuakeWorldRules,
+        scene: &Scene<'_, QuakeWorldBody>,
+        body: &QuakeWorldBody,
         command: &Usercmd,
-        out: &mut impl Sink<Shot>,
-    ) -> BodyRow {
+        out: &mut impl Sink<QuakeWorldShot>,
+    ) -> QuakeWorldBody {
         let solids = surroundings::solids(&rules.map, scene.entities, &[], scene.player.entity(), body);
-        let mut run = |runner: &Runner<'_>, cmd: &UserCmd| {
+        let mut run = |runner: &MoveRunner<'_>, cmd: &QuakeWorldUsercmd| {
             let run = runner.run_after(&body.player_state(), body.viewangles.to_array(), cmd);
             touches(&rules.map, &solids, &run.touched, out);
             body.moved(&run.state)
         };
         let moved = with_runner(rules, body, &solids, |runner| run(runner, &command_of(&command.input)));
-        BodyRow { viewangles: command.input.viewangles, ..moved.unwrap_or(*body) }
+        QuakeWorldBody { viewangles: command.input.viewangles, ..moved.unwrap_or(*body) }
     }
 
-    fn entities(world: &Moment<BodyRow>) -> &[(EntityId, BodyRow)] {
+    fn entities(world: &Moment<QuakeWorldBody>) -> &[(EntityId, QuakeWorldBody)] {
         &world.entities
     }
 
-    fn place_body(_rules: &Rules, world: &mut Moment<BodyRow>, player: PlayerId, body: BodyRow) {
+    fn place_body(
+        _rules: &QuakeWorldRules,
+        world: &mut Moment<QuakeWorldBody>,
+        player: PlayerId,
+        body: QuakeWorldBody,
+    ) {
         world.place(player, body);
     }
 
-    fn step_world(_rules: &Rules, _world: &mut Moment<BodyRow>, _dt: Micros, _out: &mut impl WorldSink) {}
+    fn step_world(
+        _rules: &QuakeWorldRules,
+        _world: &mut Moment<QuakeWorldBody>,
+        _dt: Micros,
+        _out: &mut impl WorldSink,
+    ) {
+    }
 
-    fn blend(from: &BodyRow, to: &BodyRow, fraction: f32) -> BodyRow {
+    fn blend(from: &QuakeWorldBody, to: &QuakeWorldBody, fraction: f32) -> QuakeWorldBody {
         let turn = (to.viewangles - from.viewangles).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
-        BodyRow {
+        QuakeWorldBody {
             origin: from.origin.lerp(to.origin, fraction),
             velocity: from.velocity.lerp(to.velocity, fraction),
             viewangles: from.viewangles + turn * fraction,
@@ -100,21 +111,21 @@ impl Simulate for QuakeWorld {
 
     /// Extrapolates as QuakeWorld's client does: another player's last usercmd continues for half the elapsed time, at
     /// most 255 ms. Bodies without a usercmd move in a straight line.
-    fn extrapolate(rules: &Rules, body: &BodyRow, dt: Micros) -> BodyRow {
+    fn extrapolate(rules: &QuakeWorldRules, body: &QuakeWorldBody, dt: Micros) -> QuakeWorldBody {
         let Some(last) = body.last_command() else {
             return body.moved_to(body.origin + body.velocity * dt.as_s_f64() as f32);
         };
         let passed = dt + Micros::from_ms(i64::from(body.age_ms));
-        let cmd = UserCmd { msec: (passed.0 / 2_000).clamp(0, 255) as u8, ..last };
-        let run = |runner: &Runner<'_>| body.moved(&runner.run(&body.player_state(), &[cmd]).state);
+        let cmd = QuakeWorldUsercmd { msec: (passed.0 / 2_000).clamp(0, 255) as u8, ..last };
+        let run = |runner: &MoveRunner<'_>| body.moved(&runner.run(&body.player_state(), &[cmd]).state);
         with_runner(rules, body, &[], run).unwrap_or(*body)
     }
 
-    fn save(world: &Moment<BodyRow>, words: &mut Vec<u32>) {
+    fn save(world: &Moment<QuakeWorldBody>, words: &mut Vec<u32>) {
         world.save(words);
     }
 
-    fn load(_rules: &Rules, words: &[u32]) -> Result<Option<Moment<BodyRow>>, BadCells> {
+    fn load(_rules: &QuakeWorldRules, words: &[u32]) -> Result<Option<Moment<QuakeWorldBody>>, BadCells> {
         Moment::load(words).map(Some)
     }
 
@@ -131,45 +142,50 @@ impl Reconcile for QuakeWorld {
     const GRADES: &str = "exact: within 1/8 unit of the middle of what the record can mean, with the same velocity as it is sent; near: within 0.2 units and 1.5 units/s on each axis";
     const RECORDS_ARE_ROUNDED: bool = true;
 
-    fn on_ground(body: &BodyRow) -> bool {
+    fn on_ground(body: &QuakeWorldBody) -> bool {
         body.on_ground
     }
 
     /// Returns `None` on a level whose map the rules do not hold.
-    fn grade(predicted: &BodyRow, authoritative: &BodyRow) -> Option<Grade> {
+    fn grade(predicted: &QuakeWorldBody, authoritative: &QuakeWorldBody) -> Option<Grade> {
         let is_here = !predicted.has(flag::ELSEWHERE) && !authoritative.has(flag::ELSEWHERE);
         is_here.then(|| rounding::grade(&predicted.player_state(), &authoritative.own(), authoritative.origin_wire()))
     }
 
     /// Returns the prediction, moved into the rounding range of the recorded state. A body that comes from another
     /// level restarts.
-    fn resume(rules: &Rules, acked: &Acked<'_, BodyRow>) -> BodyRow {
+    fn resume(rules: &QuakeWorldRules, acked: &AckedPrediction<'_, QuakeWorldBody>) -> QuakeWorldBody {
         let told = acked.authoritative;
         let grade = Self::grade(acked.predicted, told);
         let predicted = if grade.is_some() { acked.predicted } else { told };
         let solids = surroundings::solids(&rules.map, &acked.surroundings(), &[], acked.scene.player.entity(), told);
-        let world = World { map: &rules.map, solids: &solids };
+        let world = Surroundings { map: &rules.map, solids: &solids };
         let mut state = resume(&world, &predicted.player_state(), &told.own(), told.origin_wire());
         let before = acked.before.iter().find(|(entity, _)| *entity == acked.scene.player.entity());
         state.corpse |= told.has(flag::LIES) && before.is_none_or(|(_, before)| !before.has(flag::LIES));
         if grade == Some(Grade::Miss) && state.dead {
-            let lies = Missed::new(rules, acked).and_then(|missed| lies_still(&missed));
+            let lies = MissedPrediction::new(rules, acked).and_then(|missed| lies_still(&missed));
             state.corpse = lies.unwrap_or(state.corpse);
         }
-        BodyRow { flags: told.flags, viewangles: predicted.viewangles, ..told.moved(&state) }
+        QuakeWorldBody { flags: told.flags, viewangles: predicted.viewangles, ..told.moved(&state) }
     }
 
-    fn carry(rules: &Rules, scene: &Scene<'_, BodyRow>, before: &[(EntityId, BodyRow)], body: &BodyRow) -> BodyRow {
+    fn carry(
+        rules: &QuakeWorldRules,
+        scene: &Scene<'_, QuakeWorldBody>,
+        before: &[(EntityId, QuakeWorldBody)],
+        body: &QuakeWorldBody,
+    ) -> QuakeWorldBody {
         let solids = surroundings::solids(&rules.map, scene.entities, before, scene.player.entity(), body);
         let carried = with_runner(rules, body, &solids, |runner| body.moved(&runner.start(&body.player_state()).state));
         carried.unwrap_or(*body)
     }
 
-    fn explain(rules: &Rules, miss: &Acked<'_, BodyRow>) -> Option<(Cause, Evidence)> {
-        Missed::new(rules, miss).map(|missed| explain(&missed))
+    fn explain(rules: &QuakeWorldRules, miss: &AckedPrediction<'_, QuakeWorldBody>) -> Option<(Cause, Evidence)> {
+        MissedPrediction::new(rules, miss).map(|missed| explain(&missed))
     }
 
-    fn check_snapshot(bodies: &[(EntityId, BodyRow)], extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
+    fn check_snapshot(bodies: &[(EntityId, QuakeWorldBody)], extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
         events_of(extras)?;
         match bodies.iter().find(|(_, body)| !body.is_finite()) {
             Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
@@ -181,24 +197,24 @@ impl Reconcile for QuakeWorld {
 /// Runs movement on a body. `None` where it cannot run: on a level whose map the log does not hold, without movement
 /// settings, or from an invalid position.
 pub(super) fn with_runner<T>(
-    rules: &Rules,
-    body: &BodyRow,
-    solids: &[Solid],
-    run: impl FnOnce(&Runner<'_>) -> T,
+    rules: &QuakeWorldRules,
+    body: &QuakeWorldBody,
+    solids: &[WorldSolid],
+    run: impl FnOnce(&MoveRunner<'_>) -> T,
 ) -> Option<T> {
     let vars = rules.move_vars.get(usize::from(body.move_vars))?;
-    let world = World { map: &rules.map, solids };
+    let world = Surroundings { map: &rules.map, solids };
     let runs = body.is_finite() && !body.has(flag::ELSEWHERE);
-    runs.then(|| run(&Runner { dialect: rules.server.dialect, vars, world }))
+    runs.then(|| run(&MoveRunner { dialect: rules.server.dialect, vars, world }))
 }
 
-fn touches(map: &Map, solids: &[Solid], touched: &Touched, out: &mut impl Sink<Shot>) {
+fn touches(map: &QuakeMap, solids: &[WorldSolid], touched: &MoveContacts, out: &mut impl Sink<QuakeWorldShot>) {
     let met = |index: usize| touched.solids & (1 << index) != 0;
     for (_, solid) in solids.iter().take(MOST_SOLIDS).enumerate().filter(|(index, _)| met(*index)) {
         match *solid {
-            Solid::Mover { model, .. } => out.touch(Touch::Mover(EntityId(FIRST_MODEL.0 + model))),
-            Solid::Player { slot, .. } => out.touch(Touch::Player(EntityId(u16::from(slot)))),
-            Solid::Wall(_) => {}
+            WorldSolid::Mover { model, .. } => out.touch(Touch::Mover(EntityId(FIRST_MODEL.0 + model))),
+            WorldSolid::Player { slot, .. } => out.touch(Touch::Player(EntityId(u16::from(slot)))),
+            WorldSolid::Wall(_) => {}
         }
     }
     if touched.water_edge {

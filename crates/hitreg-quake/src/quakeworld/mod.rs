@@ -1,8 +1,8 @@
 //! QuakeWorld: reads client and server demos and maps, and runs the game's player movement. hitreg can thus replay and
 //! explain the predictions of a real game.
 //!
-//! - [`Demo::parse`] and [`Map::parse`] read files into checked types. [`import()`] converts them to a log.
-//! - [`step`] runs one step of movement as a pure function. [`Runner`] runs whole usercmds as a server does, with
+//! - [`QuakeWorldDemo::parse`] and [`QuakeMap::parse`] read files into checked types. [`import()`] converts them to a log.
+//! - [`step`] runs one step of movement as a pure function. [`MoveRunner`] runs whole usercmds as a server does, with
 //!   moving brush models before and triggers after.
 //! - [`QuakeWorld`] is the game for the client pipeline. It compares predictions with rounded records, chooses the
 //!   state to continue from, and explains corrections.
@@ -24,16 +24,24 @@ mod surroundings;
 mod testing;
 
 pub use crate::bsp::LumpError;
-pub use crate::bsp::quake::{BspError, LeaningFace, Map, MissingWall, MovingKind, MovingModel, Trigger, TriggerEffect};
-pub use body::{BodyRow, flag};
-pub use demo::{
-    Cut, Demo, DemoEnd, EffectKind, Event, Extensions, Hit, Level, Mover, OriginWire, OtherPlayer, OwnState,
-    Percentiles, QwdError, RecordedBy, SentCommand, Server, ServerExtensions, ServerPacket, Span, Statistics,
+pub use crate::bsp::quake::{
+    BspError, LeaningFace, MissingWall, MovingKind, MovingModel, QuakeMap, Trigger, TriggerEffect,
 };
-pub use game::{QuakeWorld, Shot};
-pub use import::{Finding, ImportError, ImportOptions, Imported, Trait, UnpackError, import, played_map, unpacked};
-pub use movement::{BUTTON_JUMP, Dialect, MoveVars, PlayerState, Run, Runner, Solid, Touched, UserCmd, World, step};
-pub use rules::{Rules, stem as map_stem};
+pub use body::{QuakeWorldBody, flag};
+pub use demo::{
+    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, DemoPercentiles, EffectKind, Extensions, Mover, OriginWire,
+    OtherPlayer, OwnState, QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions,
+    ServerPacket, Span, Statistics,
+};
+pub use game::{QuakeWorld, QuakeWorldShot};
+pub use import::{
+    DemoImportError, ImportOptions, ImportResult, Trait, TraitFinding, UnpackError, import, played_map, unpacked,
+};
+pub use movement::{
+    BUTTON_JUMP, Dialect, MoveContacts, MoveOutcome, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState,
+    QuakeWorldUsercmd, Surroundings, WorldSolid, step,
+};
+pub use rules::{QuakeWorldRules, stem as map_stem};
 
 use hitreg_engine::engine::{Playable, replaying};
 

@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::demo::{ORIGIN_STEP, OriginWire, OwnState, cut_cell};
 use super::movement::pmove::LEAVES_GROUND_SPEED;
-use super::movement::{PlayerState, World};
+use super::movement::{QuakeWorldPlayerState, Surroundings};
 use hitreg_netcode::game::Grade;
 
 /// Largest velocity difference for the grade `Near`, in units/s per axis.
@@ -14,7 +14,7 @@ const NEAR_ORIGIN: f32 = 0.2;
 
 /// The difference of a prediction from the recorded state, predicted minus recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Difference {
+pub(crate) struct PredictionError {
     /// Origin in units: the full predicted origin minus the centre of the recorded one's rounding cell.
     pub(crate) origin: [f32; 3],
     /// Velocity in units/s; 0 where both have the same value on the wire.
@@ -28,13 +28,17 @@ fn wire_velocity(velocity: [f32; 3]) -> [i16; 3] {
 
 /// Returns predicted minus recorded, with the velocity as on the wire. The recorded origin is rounded and the predicted
 /// one is not. So the predicted origin is compared with the centre of the recorded one's rounding cell.
-pub(crate) fn difference(predicted: &PlayerState, recorded: &OwnState, on_wire: OriginWire) -> Difference {
+pub(crate) fn difference(
+    predicted: &QuakeWorldPlayerState,
+    recorded: &OwnState,
+    on_wire: OriginWire,
+) -> PredictionError {
     let middle = |value: f32| {
         let (low, high) = on_wire.cell(value);
         (low + high) * 0.5
     };
     let wire = wire_velocity(predicted.velocity);
-    Difference {
+    PredictionError {
         origin: [0, 1, 2].map(|axis| predicted.origin[axis] - middle(recorded.origin[axis])),
         velocity: [0, 1, 2].map(|axis| match wire[axis] == recorded.velocity[axis] {
             true => 0.0,
@@ -45,8 +49,8 @@ pub(crate) fn difference(predicted: &PlayerState, recorded: &OwnState, on_wire: 
 
 /// Grades a prediction. Exact means the same velocity on the wire and an origin within 1/8 unit. Near means within 1.5
 /// units/s and 0.2 units on every axis.
-pub(crate) fn grade(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> Grade {
-    let Difference { origin, velocity } = difference(predicted, recorded, wire);
+pub(crate) fn grade(predicted: &QuakeWorldPlayerState, recorded: &OwnState, wire: OriginWire) -> Grade {
+    let PredictionError { origin, velocity } = difference(predicted, recorded, wire);
     let within = |values: [f32; 3], limit: f32| values.iter().all(|v| v.abs() <= limit);
     if within(velocity, 0.0) && within(origin, ORIGIN_STEP) {
         Grade::Exact
@@ -60,7 +64,11 @@ pub(crate) fn grade(predicted: &PlayerState, recorded: &OwnState, wire: OriginWi
 /// Returns the state to predict from after an ack: the prediction with every value moved into the recorded value's
 /// rounding cell. A good prediction keeps its precision, a bad one becomes the recorded state. Values that the wire
 /// does not carry stay as predicted.
-pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
+pub(crate) fn reconcile(
+    predicted: &QuakeWorldPlayerState,
+    recorded: &OwnState,
+    wire: OriginWire,
+) -> QuakeWorldPlayerState {
     let mut state = *predicted;
     for axis in 0..3 {
         let (low, high) = cut_cell(f32::from(recorded.velocity[axis]), 1.0);
@@ -72,8 +80,11 @@ pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: Orig
         // At rest, the usercmd ran before the spawn, and the new life starts with its jump held. On servers that spawn
         // players before they run the usercmd, gravity has already acted.
         let ran_dead = recorded.velocity == [0; 3];
-        let start = PlayerState { jump_held: ran_dead && predicted.jump_held, ..PlayerState::at(recorded.origin) };
-        state = PlayerState { origin: state.origin, velocity: state.velocity, ..start };
+        let start = QuakeWorldPlayerState {
+            jump_held: ran_dead && predicted.jump_held,
+            ..QuakeWorldPlayerState::at(recorded.origin)
+        };
+        state = QuakeWorldPlayerState { origin: state.origin, velocity: state.velocity, ..start };
     }
     state.fall_speed = state.velocity[2];
     state.on_ground &= state.velocity[2] <= LEAVES_GROUND_SPEED;
@@ -87,13 +98,23 @@ pub(crate) fn reconcile(predicted: &PlayerState, recorded: &OwnState, wire: Orig
 
 /// Reconciles and then moves the state out of solids. Rounding may have put it into a wall. The new position still
 /// rounds to the recorded one, if such a position exists.
-pub(crate) fn resume(world: &World<'_>, predicted: &PlayerState, recorded: &OwnState, wire: OriginWire) -> PlayerState {
+pub(crate) fn resume(
+    world: &Surroundings<'_>,
+    predicted: &QuakeWorldPlayerState,
+    recorded: &OwnState,
+    wire: OriginWire,
+) -> QuakeWorldPlayerState {
     let state = reconcile(predicted, recorded, wire);
     out_of_solids(world, state, recorded.origin, wire)
 }
 
 /// Returns a state that rounding put inside a wall, at a position near `at` where a player fits, if there is one.
-pub(crate) fn out_of_solids(world: &World<'_>, mut state: PlayerState, at: [f32; 3], wire: OriginWire) -> PlayerState {
+pub(crate) fn out_of_solids(
+    world: &Surroundings<'_>,
+    mut state: QuakeWorldPlayerState,
+    at: [f32; 3],
+    wire: OriginWire,
+) -> QuakeWorldPlayerState {
     const TRIES: [f32; 5] = [0.0, 0.04, -0.04, 0.09, -0.09];
     if wire == OriginWire::Float || world.has_room(Vec3::from_array(state.origin)) {
         return state;
@@ -130,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_the_wire_cannot_tell_apart_is_exact() {
-        let mut state = PlayerState::at([0.2, -8.1, 0.0]);
+        let mut state = QuakeWorldPlayerState::at([0.2, -8.1, 0.0]);
         state.velocity = [320.9, -0.9, 0.0];
         assert_eq!(grade(&state, &recorded([320, 0, 0]), OriginWire::Cut), Grade::Exact);
         assert_eq!(grade(&state, &recorded([319, 0, 0]), OriginWire::Cut), Grade::Miss);
@@ -140,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_wrong_prediction_becomes_the_recorded_state() {
-        let mut state = PlayerState::at([500.0, 0.0, 3.0]);
+        let mut state = QuakeWorldPlayerState::at([500.0, 0.0, 3.0]);
         state.velocity = [0.0, 10.0, -10.0];
         let fixed = reconcile(&state, &recorded([100, -100, 0]), OriginWire::Rounded);
         assert_eq!(grade(&fixed, &recorded([100, -100, 0]), OriginWire::Rounded), Grade::Exact);
@@ -148,17 +169,18 @@ mod tests {
 
     #[test]
     fn rounding_into_a_wall_is_undone() {
-        let map = crate::quakeworld::Map::parse(&crate::bsp::testing::quake_bytes()).expect("good");
-        let world = World { map: &map, solids: &[] };
+        let map = crate::quakeworld::QuakeMap::parse(&crate::bsp::testing::quake_bytes()).expect("good");
+        let world = Surroundings { map: &map, solids: &[] };
         let mut wire = recorded([0, 0, 0]);
         wire.origin = [0.0, 0.0, 23.9375];
-        let state = resume(&world, &PlayerState::at([900.0; 3]), &wire, OriginWire::Rounded);
+        let state = resume(&world, &QuakeWorldPlayerState::at([900.0; 3]), &wire, OriginWire::Rounded);
         assert!(world.has_room(Vec3::from_array(state.origin)) && (state.origin[2] - 24.0).abs() < 0.1);
     }
 
     #[test]
     fn a_new_life_forgets_the_old_one() {
-        let old = PlayerState { dead: true, jump_held: true, corpse: true, ..PlayerState::at([0.0; 3]) };
+        let old =
+            QuakeWorldPlayerState { dead: true, jump_held: true, corpse: true, ..QuakeWorldPlayerState::at([0.0; 3]) };
         let alive = |velocity| reconcile(&old, &recorded(velocity), OriginWire::Cut);
         let [ran_alive, ran_dead] = [[0, 0, -11], [0; 3]].map(alive);
         assert!(!ran_alive.dead && !ran_alive.jump_held && !ran_alive.corpse);
@@ -167,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_cut_origin_is_held_against_the_middle_of_what_was_cut() {
-        let mut state = PlayerState::at([0.125, -8.0, 0.0]);
-        let off = |state: &PlayerState, wire| difference(state, &recorded([0; 3]), wire).origin;
+        let mut state = QuakeWorldPlayerState::at([0.125, -8.0, 0.0]);
+        let off = |state: &QuakeWorldPlayerState, wire| difference(state, &recorded([0; 3]), wire).origin;
         assert!(off(&state, OriginWire::Cut)[0] < -0.06 && off(&state, OriginWire::Cut)[1] > 0.06);
         assert_eq!(off(&state, OriginWire::Float), [0.0; 3]);
         state.origin[0] = 0.3;

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::body::FIRST_MODEL;
-use crate::bsp::quake::Map;
-use crate::quakeworld::demo::{DemoEnd, Level, Server};
-use crate::quakeworld::movement::MoveVars;
+use crate::bsp::quake::QuakeMap;
+use crate::quakeworld::demo::{DemoEnd, DemoLevel, ServerDescription};
+use crate::quakeworld::movement::QuakeWorldMoveVars;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 
 /// Limit of client times in seconds; microseconds of larger times would overflow.
@@ -14,17 +14,17 @@ pub(crate) const LATEST_TIME_S: f32 = 1e9;
 
 /// Everything that does not change during a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rules {
+pub struct QuakeWorldRules {
     /// The server's version and rules.
-    pub server: Server,
+    pub server: ServerDescription,
     /// The levels played, in order.
-    pub levels: Vec<Level>,
+    pub levels: Vec<DemoLevel>,
     /// Movement settings in the order of their use.
-    pub move_vars: Vec<MoveVars>,
+    pub move_vars: Vec<QuakeWorldMoveVars>,
     /// Why the recording ends.
     pub end: DemoEnd,
     /// The map of the first level.
-    pub map: Map,
+    pub map: QuakeMap,
     /// The recording player: the slot on the first level.
     pub player: PlayerId,
     /// Client time at the start of the session, in microseconds.
@@ -33,7 +33,7 @@ pub struct Rules {
     pub seq_shift: u32,
 }
 
-impl Rules {
+impl QuakeWorldRules {
     /// Returns the first level's map without folder and extension, such as `dm3`; empty when the server never named it.
     pub(crate) fn map_stem(&self) -> &str {
         self.levels.first().map_or("", |level| stem(&level.map))

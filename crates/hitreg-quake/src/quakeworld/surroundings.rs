@@ -3,10 +3,10 @@
 
 use glam::Vec3;
 
-use super::body::{BodyRow, FIRST_MODEL};
+use super::body::{FIRST_MODEL, QuakeWorldBody};
 use super::demo::OriginWire;
-use super::movement::Solid;
-use crate::bsp::quake::Map;
+use super::movement::WorldSolid;
+use crate::bsp::quake::QuakeMap;
 use hitreg_log::units::EntityId;
 
 /// Distance along an axis beyond which a server ignores bodies, in units.
@@ -27,27 +27,27 @@ const AT_REST: f32 = 0.126;
 /// Players cannot be inside each other. A player who seems to overlap with the start moved there afterwards. Dead
 /// players do not block, and other players can be inside them.
 pub(crate) fn solids(
-    map: &Map,
-    entities: &[(EntityId, BodyRow)],
-    before: &[(EntityId, BodyRow)],
+    map: &QuakeMap,
+    entities: &[(EntityId, QuakeWorldBody)],
+    before: &[(EntityId, QuakeWorldBody)],
     own: EntityId,
-    start: &BodyRow,
-) -> Vec<Solid> {
+    start: &QuakeWorldBody,
+) -> Vec<WorldSolid> {
     let wire = start.origin_wire();
     let mut solids = Vec::with_capacity(entities.len());
     for (entity, body) in entities {
         let Some(model) = entity.0.checked_sub(FIRST_MODEL.0) else { continue };
         let was = before.binary_search_by_key(entity, |(id, _)| *id).map_or(body.origin, |at| before[at].1.origin);
         let [origin, was] = [body.origin, was].map(|at| within_rounding(map, model, at, wire));
-        solids.push(Solid::Mover { model, origin: origin.to_array(), moved: (origin - was).to_array() });
+        solids.push(WorldSolid::Mover { model, origin: origin.to_array(), moved: (origin - was).to_array() });
     }
     for (model, origin) in map.sunk_near(start.origin.to_array(), REACH) {
         if entities.binary_search_by_key(&(FIRST_MODEL.0 + model), |(entity, _)| entity.0).is_err() {
-            solids.push(Solid::Mover { model, origin, moved: [0.0; 3] });
+            solids.push(WorldSolid::Mover { model, origin, moved: [0.0; 3] });
         }
     }
     let walls = map.walls.iter().filter(|wall| wall.is_near(start.origin.to_array(), REACH));
-    solids.extend(walls.map(|wall| Solid::Wall(*wall)));
+    solids.extend(walls.map(|wall| WorldSolid::Wall(*wall)));
     if start.over() {
         return solids;
     }
@@ -57,7 +57,7 @@ pub(crate) fn solids(
         let came_later = start.alive && (0..3).all(|axis| off[axis] < OVERLAP[axis]);
         if !came_later {
             let origin = if start.alive { beside(body.origin, start.origin) } else { body.origin };
-            solids.push(Solid::Player { slot: entity.0 as u8, origin: origin.to_array() });
+            solids.push(WorldSolid::Player { slot: entity.0 as u8, origin: origin.to_array() });
         }
     }
     solids
@@ -76,7 +76,7 @@ fn beside(other: Vec3, own: Vec3) -> Vec3 {
 }
 
 /// Returns the position of a brush model: as sent when it is at rest, otherwise the centre of the rounding cell.
-fn within_rounding(map: &Map, model: u16, at: Vec3, wire: OriginWire) -> Vec3 {
+fn within_rounding(map: &QuakeMap, model: u16, at: Vec3, wire: OriginWire) -> Vec3 {
     let near = |rest: &[f32; 3]| (at - Vec3::from_array(*rest)).abs().max_element() < AT_REST;
     let moving = map.moving().iter().find(|moving| moving.model == model);
     if moving.is_none_or(|moving| moving.rests.iter().any(near)) {
@@ -95,8 +95,8 @@ mod tests {
     use super::*;
     use crate::bsp::testing::quake_bytes;
 
-    fn at(entity: u16, x: f32) -> (EntityId, BodyRow) {
-        (EntityId(entity), BodyRow { origin: Vec3::new(x, 0.0, 0.0), alive: true, ..BodyRow::default() })
+    fn at(entity: u16, x: f32) -> (EntityId, QuakeWorldBody) {
+        (EntityId(entity), QuakeWorldBody { origin: Vec3::new(x, 0.0, 0.0), alive: true, ..QuakeWorldBody::default() })
     }
 
     #[test]
@@ -104,10 +104,10 @@ mod tests {
         let mut dead = at(7, 3.0);
         dead.1.alive = false;
         let now = [at(3, 0.0), at(5, 40.0), at(6, 10.0), dead, at(33, 4.0), at(34, 2.0)];
-        let map = Map::parse(&quake_bytes()).expect("good");
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
         let solids = solids(&map, &now, &[at(5, 1.0), at(6, 50.0), at(33, 1.5)], EntityId(3), &now[0].1);
-        let mover = |model, x, moved| Solid::Mover { model, origin: [x, 0.0, 0.0], moved: [moved, 0.0, 0.0] };
-        let player = Solid::Player { slot: 5, origin: [40.0, 0.0, 0.0] };
+        let mover = |model, x, moved| WorldSolid::Mover { model, origin: [x, 0.0, 0.0], moved: [moved, 0.0, 0.0] };
+        let player = WorldSolid::Player { slot: 5, origin: [40.0, 0.0, 0.0] };
         // While moving, the lift is at the centre of the rounding cell. Player 6 moved into the box afterwards.
         assert_eq!(solids, [mover(1, 4.0 + 0.0624375, 2.5), mover(2, 2.0, 0.0), player]);
     }
@@ -123,12 +123,12 @@ mod tests {
 
     #[test]
     fn nobody_is_in_the_way_once_the_level_is_over_and_what_lies_in_walls_always_is() {
-        let mut map = Map::parse(&quake_bytes()).expect("good");
+        let mut map = QuakeMap::parse(&quake_bytes()).expect("good");
         map.moving[0].sunk = Some([0.0; 3]);
         let mut start = at(3, 0.0);
-        let around = |start: &BodyRow| solids(&map, &[at(5, 40.0)], &[], EntityId(3), start);
-        let lift = Solid::Mover { model: 1, origin: [0.0; 3], moved: [0.0; 3] };
-        assert_eq!(around(&start.1), [lift, Solid::Player { slot: 5, origin: [40.0, 0.0, 0.0] }]);
+        let around = |start: &QuakeWorldBody| solids(&map, &[at(5, 40.0)], &[], EntityId(3), start);
+        let lift = WorldSolid::Mover { model: 1, origin: [0.0; 3], moved: [0.0; 3] };
+        assert_eq!(around(&start.1), [lift, WorldSolid::Player { slot: 5, origin: [40.0, 0.0, 0.0] }]);
         start.1.flags |= crate::quakeworld::flag::OVER;
         assert_eq!(around(&start.1), [lift]);
         start.1.origin.x = 900.0;

@@ -1,6 +1,6 @@
 //! Small generated demos for tests, as bytes.
 
-use crate::quakeworld::movement::UserCmd;
+use crate::quakeworld::movement::QuakeWorldUsercmd;
 
 /// Writes a demo frame by frame.
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl DemoWriter {
     }
 
     /// Writes a frame of kind 0.
-    pub(crate) fn command(&mut self, time_s: f32, cmd: &UserCmd) {
+    pub(crate) fn command(&mut self, time_s: f32, cmd: &QuakeWorldUsercmd) {
         self.frame(time_s, 0);
         self.bytes.extend([cmd.msec, 0, 0, 0]);
         for angle in cmd.angles {
@@ -168,7 +168,7 @@ impl ServerDemoWriter {
     }
 
     /// Writes a usercmd that the server ran.
-    pub(crate) fn ran(&mut self, slot: u8, cmd: &UserCmd) {
+    pub(crate) fn ran(&mut self, slot: u8, cmd: &QuakeWorldUsercmd) {
         let mut body = vec![slot, 0, cmd.msec];
         body.extend(cmd.angles.map(f32::to_le_bytes).concat());
         body.extend([cmd.forward, cmd.side, cmd.up].map(i16::to_le_bytes).concat());

@@ -4,8 +4,8 @@
 use glam::Vec3;
 
 use super::experiment::Experiment;
-use super::watch::{Seen, SeenShot, body_of};
-use super::{Claim, ClaimError, Figures, count, greatest, median};
+use super::watch::{SeenShot, SessionWatch, body_of};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_netcode::game::Reason;
 use hitreg_netcode::geometry::angle_off;
 
@@ -17,12 +17,13 @@ pub(super) const CLAIMS: &[Claim] = &[
 const SHOOTER: u16 = 0;
 const RUNNER: u16 = 1;
 
-fn while_dodging(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn while_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let straight = experiment.play_variant("straight")?;
     let dodging = experiment.play_variant("dodging")?;
     let fluctuating = experiment.play_variant("fluctuating")?;
-    let share =
-        |seen: &Seen| (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64);
+    let share = |seen: &SessionWatch| {
+        (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64)
+    };
     Ok(vec![
         ("shots", count(straight.shots.len())),
         ("the right lead, he runs straight: hits", share(&straight)),
@@ -31,7 +32,7 @@ fn while_dodging(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn running_one_way(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn running_one_way(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let off_view = |shot: &SeenShot| {
         let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
@@ -54,7 +55,7 @@ fn running_one_way(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn hits(seen: &Seen) -> impl Iterator<Item = &SeenShot> {
+fn hits(seen: &SessionWatch) -> impl Iterator<Item = &SeenShot> {
     seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
 }
 

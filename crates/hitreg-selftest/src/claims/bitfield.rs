@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use glam::Vec3;
 
-use super::datagram::{Listening, Positions, Update};
+use super::datagram::{ClientDatagrams, Positions, Update};
 use super::experiment::Experiment;
 use super::protocol::snapshot;
-use super::watch::{Seen, SeenTick, body_of};
-use super::{Claim, ClaimError, Figures, count, greatest, median};
+use super::watch::{SeenTick, SessionWatch, body_of};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_arena::ArenaBody;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use hitreg_netcode::game::{BadCells, Body, CellKind, Field, Role, Scope};
+use hitreg_netcode::game::{BadCells, Body, CellKind, CellRole, Field, Scope};
 use hitreg_netcode::session::Intruder;
 use hitreg_netcode::wire::{Receiver, Sender};
 
@@ -38,10 +38,10 @@ const DOCUMENT: [(usize, &str, &[&str]); 8] = [
     (0, "0, head orientation", &[]),
 ];
 
-fn update_bitfield(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let overheard = Overheard::default();
+fn update_bitfield(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let overheard = DatagramTap::default();
     let seen = experiment.play_overheard(Box::new(overheard.clone()))?;
-    let mut listening = Listening::new(positions());
+    let mut listening = ClientDatagrams::new(positions());
     if experiment.is_off() {
         told_without_roles(&seen, &mut listening);
     } else {
@@ -95,7 +95,7 @@ fn bits_by_the_document(update: &Update) -> u8 {
 }
 
 /// Returns the time in µs until a walker's decision applies, and the tick at which it did.
-fn sets_out(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
+fn sets_out(seen: &SessionWatch, update: &Update) -> Option<(i64, Micros)> {
     let (new, entity) = (body(&update.new)?, update.entity);
     (!update.is_definition() && update.bits & 0x80 != 0).then_some(())?;
     let walks = |tick: &&SeenTick| body_of(&tick.bodies, entity).is_some_and(|body| body.velocity != Vec3::ZERO);
@@ -104,7 +104,7 @@ fn sets_out(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
 }
 
 /// Returns the time in µs until a dead player respawns, and the tick at which it did.
-fn comes_back(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
+fn comes_back(seen: &SessionWatch, update: &Update) -> Option<(i64, Micros)> {
     let (old, new, entity) = (body(&update.old)?, body(&update.new)?, update.entity);
     (old.alive && !new.alive && update.bits & 0x40 != 0).then_some(())?;
     let lives = |tick: &&SeenTick| body_of(&tick.bodies, entity).is_some_and(|body| body.alive);
@@ -112,14 +112,14 @@ fn comes_back(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
 }
 
 /// Returns the time in µs until the next footstep, and the tick at which it was.
-fn steps_again(seen: &Seen, update: &Update) -> Option<(i64, Micros)> {
+fn steps_again(seen: &SessionWatch, update: &Update) -> Option<(i64, Micros)> {
     let (new, entity) = (body(&update.new)?, update.entity);
     (!update.is_definition() && update.changes("step_left") && update.bits & 4 != 0).then_some(())?;
     let other_foot = |tick: &&SeenTick| body_of(&tick.bodies, entity).is_some_and(|b| b.step_left != new.step_left);
     Some((i64::from(new.step_time_ms) * 1_000, seen.since(update.tick).find(other_foot)?.at))
 }
 
-impl Seen {
+impl SessionWatch {
     /// Returns the ticks from the given number on.
     fn since(&self, tick: u16) -> impl Iterator<Item = &SeenTick> {
         self.ticks.iter().skip(usize::from(tick).saturating_sub(1))
@@ -133,7 +133,7 @@ impl Seen {
     }
 
     /// Returns, for each update of a kind, the difference in ms between the announced and the real time of application.
-    fn applied(&self, updates: &[Update], what: impl Fn(&Seen, &Update) -> Option<(i64, Micros)>) -> Vec<f64> {
+    fn applied(&self, updates: &[Update], what: impl Fn(&SessionWatch, &Update) -> Option<(i64, Micros)>) -> Vec<f64> {
         let off = |update: &Update| {
             let (in_us, at) = what(self, update)?;
             let told = self.since(update.tick).next()?.at + Micros(in_us);
@@ -158,15 +158,15 @@ impl Update {
 
 /// The datagrams sent to one client.
 #[derive(Clone, Default)]
-struct Overheard(Arc<Mutex<Vec<Vec<u8>>>>);
+struct DatagramTap(Arc<Mutex<Vec<Vec<u8>>>>);
 
-impl Overheard {
+impl DatagramTap {
     fn datagrams(&self) -> Vec<Vec<u8>> {
         self.0.lock().map_or_else(|_| Vec::new(), |datagrams| datagrams.clone())
     }
 }
 
-impl Intruder for Overheard {
+impl Intruder for DatagramTap {
     fn sees(&mut self, player: PlayerId, _number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)> {
         if let Ok(mut datagrams) = self.0.lock()
             && player == LISTENER
@@ -178,14 +178,14 @@ impl Intruder for Overheard {
 }
 
 /// Sends the same session from a server whose bodies have no roles, so that the document's list is not used.
-fn told_without_roles(seen: &Seen, listening: &mut Listening) {
-    let mut sender = Sender::<Roleless>::new(LISTENER, seen.players);
-    let mut receiver = Receiver::<Roleless>::new();
+fn told_without_roles(seen: &SessionWatch, listening: &mut ClientDatagrams) {
+    let mut sender = Sender::<RolelessBody>::new(LISTENER, seen.players);
+    let mut receiver = Receiver::<RolelessBody>::new();
     for (number, tick) in (1..).zip(&seen.ticks) {
         let stripped = |(id, body): &(EntityId, ArenaBody)| {
             let mut body = *body;
             body.strip_client_only();
-            (*id, Roleless(body))
+            (*id, RolelessBody(body))
         };
         let sent = snapshot(number, Tick(number), tick.bodies.iter().map(stripped).collect());
         let Ok(encoded) = sender.encode(&sent, None, usize::MAX) else { continue };
@@ -198,9 +198,9 @@ fn told_without_roles(seen: &Seen, listening: &mut Listening) {
 
 /// A body in which every field has the value role.
 #[derive(Clone, Debug, PartialEq)]
-struct Roleless(ArenaBody);
+struct RolelessBody(ArenaBody);
 
-impl Body for Roleless {
+impl Body for RolelessBody {
     const CELLS: usize = ArenaBody::CELLS;
 
     fn fields() -> Vec<Field> {
@@ -211,12 +211,12 @@ impl Body for Roleless {
         self.0.write(cells);
     }
 
-    fn read(cells: &[u32]) -> Result<Roleless, BadCells> {
-        ArenaBody::read(cells).map(Roleless)
+    fn read(cells: &[u32]) -> Result<RolelessBody, BadCells> {
+        ArenaBody::read(cells).map(RolelessBody)
     }
 
-    fn role(_: &Field) -> Role {
-        Role::Value
+    fn role(_: &Field) -> CellRole {
+        CellRole::Value
     }
 
     fn origin(&self) -> Vec3 {
@@ -231,8 +231,8 @@ impl Body for Roleless {
         self.0.viewangles
     }
 
-    fn moved_to(&self, origin: Vec3) -> Roleless {
-        Roleless(self.0.moved_to(origin))
+    fn moved_to(&self, origin: Vec3) -> RolelessBody {
+        RolelessBody(self.0.moved_to(origin))
     }
 
     fn teleports(&self) -> u32 {
@@ -247,7 +247,7 @@ impl Body for Roleless {
         self.0.strip_client_only();
     }
 
-    fn adopt_client_only(&mut self, predicted: &Roleless) {
+    fn adopt_client_only(&mut self, predicted: &RolelessBody) {
         self.0.adopt_client_only(&predicted.0);
     }
 }

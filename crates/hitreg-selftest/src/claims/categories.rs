@@ -6,15 +6,15 @@ use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::prediction::key_to_movement;
-use super::watch::{Seen, SeenFrame, body_of};
-use super::without::Part;
-use super::{Claim, ClaimError, Figures, count, greatest};
-use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, BodyKind, EffectKind};
+use super::watch::{SeenFrame, SessionWatch, body_of};
+use super::without::ClientPart;
+use super::{Claim, ClaimError, NamedFigures, count, greatest};
+use hitreg_arena::{Arena, ArenaBody, ArenaEffect, ArenaMap, ArenaRules, BodyKind};
 use hitreg_log::units::{EntityId, Micros};
 use hitreg_netcode::game::{Category, Effect, Placed};
 use hitreg_netcode::session::record_synthetic;
 use hitreg_netcode::session::scenario::Scenario;
-use hitreg_netcode::wire::Told;
+use hitreg_netcode::wire::SnapshotBitCounts;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "category-constant", constant),
@@ -32,8 +32,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "nereids-draws-by-all-categories", by_all),
 ];
 
-fn constant(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let seen = experiment.play_always_without(0, Part::Constants)?;
+fn constant(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let seen = experiment.play_always_without(0, ClientPart::Constants)?;
     let trees = drawn_as(&seen, BodyKind::Tree);
     let by = trees.iter().filter(|(_, _, placed)| is_by(placed, Category::Constant)).count();
     let moved = trees.iter().map(|(_, id, placed)| {
@@ -44,16 +44,16 @@ fn constant(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![("frames drawn as constant", share(by, trees.len())), ("moved, most", greatest(&moved))])
 }
 
-fn constant_told_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn constant_told_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant(if experiment.is_off() { "unheard" } else { "heard" })?;
     let (from, _) = seen.inspect;
     let all = || seen.sent.iter().filter_map(|sent| Some((sent.at >= from, sent.told?)));
-    let bytes = |later: bool, bits: &dyn Fn(&Told) -> u32| {
+    let bytes = |later: bool, bits: &dyn Fn(&SnapshotBitCounts) -> u32| {
         let of = all().filter(|(is_later, _)| *is_later == later).map(|(_, told)| f64::from(bits(&told)));
         Some(of.sum::<f64>() / 8.0)
     };
-    let constant = |told: &Told| told.of(Category::Constant);
-    let others = |told: &Told| told.values.iter().sum::<u32>() - told.of(Category::Constant);
+    let constant = |told: &SnapshotBitCounts| told.of(Category::Constant);
+    let others = |told: &SnapshotBitCounts| told.values.iter().sum::<u32>() - told.of(Category::Constant);
     let whole =
         seen.sent.iter().map(|sent| sent.told.map_or(0, |told| told.bits()).abs_diff(8 * u64::from(sent.bytes)));
     Ok(vec![
@@ -64,7 +64,7 @@ fn constant_told_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn self_contained(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn self_contained(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let bells = drawn_as(&seen, BodyKind::Bell);
     let mut uneven = Vec::new();
@@ -83,7 +83,7 @@ fn self_contained(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn authoritative(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn authoritative(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let mut off = Vec::new();
     for frame in seen.inspected(0) {
@@ -96,7 +96,7 @@ fn authoritative(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![("frames", count(off.len())), ("drawn off from the last update, most", greatest(&off))])
 }
 
-fn controlled(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn controlled(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let drawn = |frame: &SeenFrame| Some((frame.own_placed.as_ref()?.body.origin, frame.own_drawn?));
     let off = |(drawn, own): (Vec3, Vec3)| f64::from(drawn.distance(own));
@@ -112,7 +112,7 @@ fn controlled(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn simulated(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn simulated(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let mut off = Vec::new();
     for (frame, id, placed) in drawn_as(&seen, BodyKind::Apple) {
@@ -132,7 +132,7 @@ fn simulated(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![("frames in which one falls", count(off.len())), ("off from where it will be, most", greatest(&off))])
 }
 
-fn start_of_a_fall(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn start_of_a_fall(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let (mut shifts, mut off) = (Vec::new(), Vec::new());
     let apples = drawn_as(&seen, BodyKind::Apple);
@@ -154,7 +154,7 @@ fn start_of_a_fall(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn deterministic_ai(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn deterministic_ai(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let mut off = Vec::new();
     let mut moving = 0;
@@ -168,11 +168,11 @@ fn deterministic_ai(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![("frames in which it walks", count(moving)), ("off from where it was, most", greatest(&off))])
 }
 
-fn reactive(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn reactive(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let fired: Vec<&SeenFrame> = seen
         .frames_of(0)
-        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == EffectKind::Launcher as u8))
+        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == ArenaEffect::Launcher as u8))
         .collect();
     let is_arrow = |placed: &Placed<ArenaBody>| placed.body.kind == BodyKind::Arrow;
     let shown = |shot: &&SeenFrame| {
@@ -190,7 +190,7 @@ fn reactive(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn taken_back(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn taken_back(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let has_arrow = |frame: &&SeenFrame| frame.drawn.iter().any(|(_, p)| is_by(p, Category::Reactive));
     let on_screen: Vec<Micros> = seen.frames_of(0).filter(has_arrow).map(|frame| frame.at).collect();
@@ -207,19 +207,19 @@ fn taken_back(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 fn is_launch(effect: &Effect) -> bool {
-    effect.kind == EffectKind::Launcher as u8
+    effect.kind == ArenaEffect::Launcher as u8
 }
 
-fn inverted(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn inverted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let mut missed = Vec::new();
     let (mut frames, mut unsteady) = (0, Vec::new());
-    let mut flight: Option<Flight> = None;
+    let mut flight: Option<ArrowFlight> = None;
     for (frame, id, placed) in drawn_as(&seen, BodyKind::Arrow) {
         let last = seen.newest_for(0, frame.at);
         let Some((last, told)) = last.and_then(|last| Some((last, body_of(&last.bodies, id.0)?))) else { continue };
         frames += 1;
-        unsteady.extend(Flight::go_on(&mut flight, frame, id, placed, told));
+        unsteady.extend(ArrowFlight::go_on(&mut flight, frame, id, placed, told));
         let lands = last.server_time + Micros(i64::from(told.event_in_us));
         let at = placed.by.map_or(last.server_time, |by| by.at);
         // An arrow drawn after its landing time has landed.
@@ -237,7 +237,7 @@ fn inverted(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// An arrow followed from frame to frame.
-struct Flight {
+struct ArrowFlight {
     arrow: (EntityId, u32),
     at: Micros,
     place: Vec3,
@@ -245,11 +245,11 @@ struct Flight {
     step: Option<f64>,
 }
 
-impl Flight {
+impl ArrowFlight {
     /// Follows an arrow to the next frame. Returns the difference between its step there and the one before. Returns
     /// `None` for an arrow that has landed or is new.
     fn go_on(
-        flight: &mut Option<Flight>,
+        flight: &mut Option<ArrowFlight>,
         frame: &SeenFrame,
         id: EntityId,
         placed: &Placed<ArenaBody>,
@@ -261,17 +261,17 @@ impl Flight {
         let step = before.as_ref().map(|before| f64::from(before.place.distance(place)));
         let is_on_its_way = place.distance(told.goal) > 0.5;
         let uneven = before.as_ref().and_then(|before| Some((step? - before.step?).abs()));
-        *flight = Some(Flight { arrow, at: frame.at, place, step });
+        *flight = Some(ArrowFlight { arrow, at: frame.at, place, step });
         uneven.filter(|_| is_on_its_way)
     }
 }
 
-fn short_jump(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn short_jump(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, 1)).map(|b| b.origin.z);
     let ground = ground.fold(f32::INFINITY, f32::min);
-    let simulating = experiment.play_always_without(0, Part::Kinds)?;
-    let placed = |seen: &Seen| -> Vec<Placed<ArenaBody>> {
+    let simulating = experiment.play_always_without(0, ClientPart::Kinds)?;
+    let placed = |seen: &SessionWatch| -> Vec<Placed<ArenaBody>> {
         seen.inspected(0).filter_map(|frame| frame.drawn(1).cloned()).collect()
     };
     let highest = |placed: &[Placed<ArenaBody>]| {
@@ -286,13 +286,13 @@ fn short_jump(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn by_all(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn by_all(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let preset = "nereids".to_owned();
     let mut scenario = Scenario { preset, players: 4, seconds: 30.0, ..Scenario::default() };
     if experiment.is_off() {
         scenario.settings.insert("prediction.mode".to_owned(), "movement".to_owned());
     }
-    let mut seen = Seen::default();
+    let mut seen = SessionWatch::default();
     let rules = Arc::new(ArenaRules::new(ArenaMap::orchard()));
     record_synthetic::<Arena>(&scenario, &rules, &mut seen)?;
     let all =
@@ -311,7 +311,7 @@ fn by_all(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// Returns everything of a kind on the watcher's screen, by frame.
-fn drawn_as(seen: &Seen, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<ArenaBody>)> {
+fn drawn_as(seen: &SessionWatch, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<ArenaBody>)> {
     let mut all: Vec<_> = seen
         .inspected(0)
         .flat_map(|frame| frame.drawn.iter().map(move |(id, placed)| (frame, *id, placed)))
@@ -322,7 +322,7 @@ fn drawn_as(seen: &Seen, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<A
 }
 
 /// Returns the number of arrows on the watcher's last screen before a time.
-fn arrows(seen: &Seen, before: Micros) -> usize {
+fn arrows(seen: &SessionWatch, before: Micros) -> usize {
     let frame = seen.frames_of(0).rfind(|frame| frame.at <= before);
     frame.map_or(0, |frame| frame.drawn.iter().filter(|(_, placed)| placed.body.kind == BodyKind::Arrow).count())
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::experiment::Experiment;
-use super::watch::{Seen, SeenShot, body_of};
-use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
+use super::watch::{SeenShot, SessionWatch, body_of};
+use super::{Claim, ClaimError, NamedFigures, count, forged, greatest, median};
 use hitreg_analysis::fairness::{Exposure, Fairness};
-use hitreg_arena::{ArenaBody, EffectKind};
+use hitreg_arena::{ArenaBody, ArenaEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_netcode::game::Reason;
 use hitreg_netcode::geometry::angle_off;
-use hitreg_netcode::replay::Tables;
+use hitreg_netcode::replay::TraceTables;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(LagCompensation, "lead-without-compensation", lead_without),
@@ -31,29 +31,29 @@ pub(super) const CLAIMS: &[Claim] = &[
 const SHOOTER: u16 = 0;
 const RUNNER: u16 = 1;
 
-fn lead_without(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn lead_without(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![
         ("lead that hits, at 100 ms", lead_that_hits(&experiment.play_variant("rtt-100")?)),
         ("lead that hits, at 200 ms", lead_that_hits(&experiment.play_variant("rtt-200")?)),
     ])
 }
 
-fn lead_with(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn lead_with(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![("lead that hits, at 100 ms", lead_that_hits(&experiment.play()?))])
 }
 
-fn lead_extrapolated(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn lead_extrapolated(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![
         ("lead that hits, at 60 ms", lead_that_hits(&experiment.play_variant("rtt-60")?)),
         ("lead that hits, at 300 ms", lead_that_hits(&experiment.play_variant("rtt-300")?)),
     ])
 }
 
-fn hit_tone(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn hit_tone(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (led, unled) = (experiment.play_variant("led")?, experiment.play_variant("not-led")?);
     let fired: Vec<Micros> = led
         .frames_of(SHOOTER)
-        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == EffectKind::Pistol as u8))
+        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == ArenaEffect::Pistol as u8))
         .map(|frame| frame.at)
         .collect();
     let heard = tones(&led);
@@ -64,7 +64,7 @@ fn hit_tone(experiment: &Experiment) -> Result<Figures, ClaimError> {
     };
     let delays: Vec<f64> = heard.iter().filter_map(delay).collect();
     let predicted = led.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
-    let predicted = predicted.filter(|effect| effect.kind == EffectKind::HitTone as u8).count();
+    let predicted = predicted.filter(|effect| effect.kind == ArenaEffect::HitTone as u8).count();
     Ok(vec![
         ("shots", count(fired.len())),
         ("tones when leading by 50 units", count(heard.len())),
@@ -74,7 +74,7 @@ fn hit_tone(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn three_terms(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn three_terms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let rewind = |name: &str| -> Result<Option<f64>, ClaimError> {
         let seen = experiment.play_variant(name)?;
         Ok(median(&seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).collect::<Vec<_>>()))
@@ -91,9 +91,9 @@ fn three_terms(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn moves_nobody(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn moves_nobody(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (with, without) = (experiment.play_variant("with")?, experiment.play_variant("without")?);
-    let place = |seen: &Seen| -> Vec<Option<ArenaBody>> {
+    let place = |seen: &SessionWatch| -> Vec<Option<ArenaBody>> {
         let at_rest = |body: &ArenaBody| ArenaBody { health: 0, ..*body };
         seen.ticks.iter().map(|tick| body_of(&tick.bodies, RUNNER).map(at_rest)).collect()
     };
@@ -110,9 +110,9 @@ fn moves_nobody(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn stance_and_life(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn stance_and_life(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (ducked, died) = (experiment.play_variant("ducked")?, experiment.play_variant("died")?);
-    let shots = |seen: &Seen| seen.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER).count();
+    let shots = |seen: &SessionWatch| seen.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER).count();
     let now_ducked = ducked.shots.iter().all(|shot| {
         let tick = ducked.ticks.iter().find(|tick| tick.at == shot.at);
         tick.and_then(|tick| body_of(&tick.bodies, RUNNER)).is_some_and(|body| body.ducked)
@@ -127,7 +127,7 @@ fn stance_and_life(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn round_the_corner(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn round_the_corner(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (late, quick) = (exposure(experiment, "rtt-500")?, exposure(experiment, "rtt-50")?);
     let longest = |exposure: &Exposure| exposure.in_cover_ms.map(|spread| f64::from(spread.max));
     Ok(vec![
@@ -137,7 +137,7 @@ fn round_the_corner(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn head_on(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn head_on(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant("scene")?;
     let exposure = exposure(experiment, "scene")?;
     let bends: Vec<f64> = hits(&seen).filter_map(|shot| bend_deg(&seen, shot)).collect();
@@ -152,7 +152,7 @@ fn head_on(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn crossing(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant("scene")?;
     let exposure = exposure(experiment, "scene")?;
     let off_view = |shot: &SeenShot| {
@@ -172,13 +172,13 @@ fn crossing(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn projectiles(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn projectiles(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (rockets, bullets) = (experiment.play_variant("rockets")?, experiment.play_variant("bullets")?);
     let rewind = rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).reduce(f64::max);
     let met = rockets.impacts.iter().filter(|(_, verdict)| verdict.reason == Reason::Hit).count();
     let at_once = hits(&rockets).count();
     let heard = rockets.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
-    let heard = heard.filter(|effect| effect.kind == EffectKind::Launcher as u8).count();
+    let heard = heard.filter(|effect| effect.kind == ArenaEffect::Launcher as u8).count();
     Ok(vec![
         ("rockets aimed straight at the runner", count(rockets.shots.len())),
         ("of those, hits", count(met + at_once)),
@@ -188,7 +188,7 @@ fn projectiles(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn client_says_it_hit(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let silent = experiment.play()?;
     let (seen, heard) = experiment.play_saying_results(SHOOTER)?;
     let otherwise = silent.ticks.iter().zip(&seen.ticks).filter(|(without, with)| without.hash != with.hash).count()
@@ -214,13 +214,13 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn false_stamps(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let prepared = experiment.variant("scene")?;
     let honest = forged::play(&prepared, Micros::ZERO)?;
     let lied = forged::play(&prepared, Micros::from_ms(400))?;
     let slightly = forged::play(&prepared, Micros::from_ms(190))?;
-    let rewind = |seen: &Seen| median(&seen.shots.iter().map(|s| s.rewound_by.as_ms_f64()).collect::<Vec<_>>());
-    let more = |seen: &Seen| rewind(seen).zip(rewind(&honest)).map(|(lied, honest)| lied - honest);
+    let rewind = |seen: &SessionWatch| median(&seen.shots.iter().map(|s| s.rewound_by.as_ms_f64()).collect::<Vec<_>>());
+    let more = |seen: &SessionWatch| rewind(seen).zip(rewind(&honest)).map(|(lied, honest)| lied - honest);
     Ok(vec![
         ("shots at one who is gone", count(lied.shots.len())),
         ("honest stamps: hits", count(hits(&honest).count())),
@@ -231,43 +231,43 @@ fn false_stamps(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// Returns the median lead of the hits, in units.
-fn lead_that_hits(seen: &Seen) -> Option<f64> {
+fn lead_that_hits(seen: &SessionWatch) -> Option<f64> {
     let leads: Vec<f64> =
         hits(seen).filter_map(|shot| seen.lead_of(shot.shooter, shot.command)).map(f64::from).collect();
     let (low, high) = (leads.iter().copied().reduce(f64::min)?, greatest(&leads)?);
     Some((low + high) / 2.0)
 }
 
-fn hits(seen: &Seen) -> impl Iterator<Item = &SeenShot> {
+fn hits(seen: &SessionWatch) -> impl Iterator<Item = &SeenShot> {
     seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
 }
 
-fn share_of_hits(seen: &Seen) -> Option<f64> {
+fn share_of_hits(seen: &SessionWatch) -> Option<f64> {
     (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64)
 }
 
 /// Returns the times at which the shooter heard its hits.
-fn tones(seen: &Seen) -> Vec<Micros> {
+fn tones(seen: &SessionWatch) -> Vec<Micros> {
     let is_tone = |effect: &&hitreg_netcode::game::Effect| {
-        effect.kind == EffectKind::HitTone as u8 && effect.entity == EntityId(SHOOTER)
+        effect.kind == ArenaEffect::HitTone as u8 && effect.entity == EntityId(SHOOTER)
     };
     let heard = |s: &super::watch::SeenSnapshot| vec![s.at; s.effects.iter().filter(is_tone).count()];
     seen.received_by(SHOOTER).flat_map(heard).collect()
 }
 
 /// Returns the view error: the distance between where the runner was judged and where the shooter drew it.
-fn view_error(seen: &Seen, shot: &SeenShot) -> Option<f64> {
+fn view_error(seen: &SessionWatch, shot: &SeenShot) -> Option<f64> {
     let drawn = seen.frame_of(PlayerId(SHOOTER), shot.command)?.drawn(RUNNER)?.body.origin;
     Some(f64::from(body_of(&shot.targets, RUNNER)?.origin.distance(drawn)))
 }
 
 /// Returns the distance between where the runner was judged and where it was at the time of judgement.
-fn moved_back(seen: &Seen, shot: &SeenShot) -> Option<f64> {
+fn moved_back(seen: &SessionWatch, shot: &SeenShot) -> Option<f64> {
     Some(f64::from(body_of(&shot.targets, RUNNER)?.origin.distance(seen.truth(RUNNER, shot.at)?)))
 }
 
 /// Returns the angle at the muzzle, in degrees, between where the runner was judged and where it was at that time.
-fn bend_deg(seen: &Seen, shot: &SeenShot) -> Option<f64> {
+fn bend_deg(seen: &SessionWatch, shot: &SeenShot) -> Option<f64> {
     let judged = body_of(&shot.targets, RUNNER)?.origin;
     let off = angle_off(shot.muzzle, judged - shot.muzzle, seen.truth(RUNNER, shot.at)?);
     Some(f64::from(off.to_degrees()))
@@ -287,7 +287,7 @@ fn stopped(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimE
 /// Returns from the tables of a replay how targets were in cover when they were hit.
 fn exposure(experiment: &Experiment, variant: &str) -> Result<Exposure, ClaimError> {
     let prepared = experiment.variant(variant)?;
-    let mut tables = Tables::new::<hitreg_arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
+    let mut tables = TraceTables::new::<hitreg_arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
     prepared.play(&mut tables, None)?;
     Ok(Fairness::of(&tables.finish::<hitreg_arena::Arena>()).all)
 }

@@ -29,7 +29,7 @@ pub(super) struct Update {
 
 /// The state that one client has received so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Listening {
+pub(super) struct ClientDatagrams {
     positions: Positions,
     parts: BTreeMap<u64, BTreeMap<u64, Vec<u8>>>,
     /// The states by entity and snapshot.
@@ -49,9 +49,9 @@ const BEGINNING: usize = 5;
 /// The width of an integer's change in bits, by class.
 const WIDTHS: [u32; 8] = [1, 3, 5, 8, 12, 16, 24, 32];
 
-impl Listening {
-    pub(super) fn new(positions: Positions) -> Listening {
-        Listening { positions, ..Listening::default() }
+impl ClientDatagrams {
+    pub(super) fn new(positions: Positions) -> ClientDatagrams {
+        ClientDatagrams { positions, ..ClientDatagrams::default() }
     }
 
     /// Takes a sealed datagram.

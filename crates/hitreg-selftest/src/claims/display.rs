@@ -1,11 +1,11 @@
 //! How the others are drawn: extrapolation, interpolation, teleports. Player 0 watches, player 1 moves.
 
 use super::experiment::Experiment;
-use super::watch::{Seen, SeenFrame, body_of};
-use super::without::Part;
-use super::{Claim, ClaimError, Figures, count, greatest, median};
+use super::watch::{SeenFrame, SessionWatch, body_of};
+use super::without::ClientPart;
+use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_log::units::Micros;
-use hitreg_netcode::game::How;
+use hitreg_netcode::game::PlacementKind;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Display, "extrapolation-distance", extrapolation_distance),
@@ -26,7 +26,7 @@ const MOVER: u16 = 1;
 /// A shorter step counts as standing still, in units.
 const REST_UNITS: f64 = 0.01;
 
-fn extrapolation_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn extrapolation_distance(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_at_present(&seen, frame)).collect();
     Ok(vec![
@@ -35,15 +35,15 @@ fn extrapolation_distance(experiment: &Experiment) -> Result<Figures, ClaimError
     ])
 }
 
-fn extrapolation_cap(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn extrapolation_cap(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let silence = seen.received_by(VIEWER).map(|s| s.at).collect::<Vec<_>>();
     let silence = silence.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()).reduce(f64::max);
     Ok(vec![("longest silence", silence), ("drawn ahead of the last update, most", greatest(&ahead_of_last(&seen)))])
 }
 
-fn extrapolation_dodging(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let error = |seen: &Seen| {
+fn extrapolation_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let error = |seen: &SessionWatch| {
         let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_of_picture(seen, frame)).collect();
         greatest(&errors)
     };
@@ -53,7 +53,7 @@ fn extrapolation_dodging(experiment: &Experiment) -> Result<Figures, ClaimError>
     ])
 }
 
-fn interpolation_smooth(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn interpolation_smooth(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let steps = steps(&seen);
     Ok(vec![
@@ -63,7 +63,7 @@ fn interpolation_smooth(experiment: &Experiment) -> Result<Figures, ClaimError> 
     ])
 }
 
-fn interpolation_algorithm(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn interpolation_algorithm(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let mut origin: Vec<f64> = Vec::new();
     let mut angle: Vec<f64> = Vec::new();
@@ -89,14 +89,14 @@ fn interpolation_algorithm(experiment: &Experiment) -> Result<Figures, ClaimErro
     ])
 }
 
-fn interpolation_in_the_past(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn interpolation_in_the_past(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![
         ("behind the server at 20 ms of latency", behind_ms(&experiment.play_variant("near")?)),
         ("behind the server at 200 ms of latency", behind_ms(&experiment.play_variant("far")?)),
     ])
 }
 
-fn lost_update_100_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn lost_update_100_ms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let held = experiment.play_variant("hold")?;
     let carried = experiment.play_variant("extrapolate")?;
     Ok(vec![
@@ -107,10 +107,11 @@ fn lost_update_100_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn lost_update_200_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn lost_update_200_ms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let steps = steps(&seen);
-    let others = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|p| p.how != How::Interpolated);
+    let others =
+        seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|p| p.how != PlacementKind::Interpolated);
     Ok(vec![
         ("updates lost", lost_updates(&seen)),
         ("frames that are not interpolated", count(others.count())),
@@ -119,12 +120,12 @@ fn lost_update_200_ms(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn bouncing_ball(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn bouncing_ball(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (slow, fast) = (experiment.play_variant("two-point-10")?, experiment.play_variant("two-point-50")?);
     let (chasing, same_history) =
         (experiment.play_variant("last-rendered-20")?, experiment.play_variant("history-20")?);
     let (slow_history, history) = (experiment.play_variant("history-10")?, experiment.play_variant("history-50")?);
-    let resting = |seen: &Seen| {
+    let resting = |seen: &SessionWatch| {
         let steps = steps(seen);
         let rests = steps.iter().filter(|step| **step < REST_UNITS).count();
         (!steps.is_empty()).then(|| 100.0 * rests as f64 / steps.len() as f64)
@@ -141,8 +142,8 @@ fn bouncing_ball(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn teleport_flag(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let seen = experiment.play_without(VIEWER, Part::TeleportFlag)?;
+fn teleport_flag(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let seen = experiment.play_without(VIEWER, ClientPart::TeleportFlag)?;
     let steps = steps(&seen);
     // No player is ever between the teleporter and its destination.
     let between = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|placed| {
@@ -158,10 +159,10 @@ fn teleport_flag(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn teleport_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let share = |seen: &Seen| {
-        let drawn: Vec<How> = seen.inspected(VIEWER).filter_map(|f| Some(f.drawn(MOVER)?.how)).collect();
-        let at_once = drawn.iter().filter(|how| **how == How::Teleported).count();
+fn teleport_distance(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let share = |seen: &SessionWatch| {
+        let drawn: Vec<PlacementKind> = seen.inspected(VIEWER).filter_map(|f| Some(f.drawn(MOVER)?.how)).collect();
+        let at_once = drawn.iter().filter(|how| **how == PlacementKind::Teleported).count();
         (!drawn.is_empty()).then(|| 100.0 * at_once as f64 / drawn.len() as f64)
     };
     let far = experiment.play_variant("far")?;
@@ -173,7 +174,7 @@ fn teleport_distance(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// Returns, for each frame, the distance between where the mover is drawn and where the last update has it.
-fn ahead_of_last(seen: &Seen) -> Vec<f64> {
+fn ahead_of_last(seen: &SessionWatch) -> Vec<f64> {
     let ahead = |frame: &SeenFrame| {
         let last = body_of(&seen.newest_for(VIEWER, frame.at)?.bodies, MOVER)?;
         Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(last.origin)))
@@ -182,26 +183,26 @@ fn ahead_of_last(seen: &Seen) -> Vec<f64> {
 }
 
 /// Returns the distance between where the mover is drawn and where the server has it at that time.
-fn error_at_present(seen: &Seen, frame: &SeenFrame) -> Option<f64> {
+fn error_at_present(seen: &SessionWatch, frame: &SeenFrame) -> Option<f64> {
     Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(seen.truth(MOVER, frame.at)?)))
 }
 
 /// Returns the distance between where the mover is drawn and where it was at the drawn time. For an extrapolated mover,
 /// this is the present.
-fn error_of_picture(seen: &Seen, frame: &SeenFrame) -> Option<f64> {
+fn error_of_picture(seen: &SessionWatch, frame: &SeenFrame) -> Option<f64> {
     let drawn = frame.drawn(MOVER)?;
-    let of = if drawn.how == How::Extrapolated { frame.at } else { frame.drawn_at };
+    let of = if drawn.how == PlacementKind::Extrapolated { frame.at } else { frame.drawn_at };
     Some(f64::from(drawn.body.origin.distance(seen.truth(MOVER, of)?)))
 }
 
 /// Returns, for each frame, the distance between the drawn origins of this frame and the previous one.
-pub(super) fn steps(seen: &Seen) -> Vec<f64> {
+pub(super) fn steps(seen: &SessionWatch) -> Vec<f64> {
     let places: Vec<_> = seen.inspected(VIEWER).filter_map(|frame| Some(frame.drawn(MOVER)?.body.origin)).collect();
     places.windows(2).map(|pair| f64::from(pair[0].distance(pair[1]))).collect()
 }
 
 /// Returns the longest time for which the mover is drawn in one place.
-pub(super) fn longest_rest_ms(seen: &Seen) -> Option<f64> {
+pub(super) fn longest_rest_ms(seen: &SessionWatch) -> Option<f64> {
     let frames: Vec<(Micros, glam::Vec3)> =
         seen.inspected(VIEWER).filter_map(|frame| Some((frame.at, frame.drawn(MOVER)?.body.origin))).collect();
     let rests = |from: usize| {
@@ -213,7 +214,7 @@ pub(super) fn longest_rest_ms(seen: &Seen) -> Option<f64> {
 }
 
 /// Returns the median age of the drawn position, computed from the distance covered since then.
-fn behind_ms(seen: &Seen) -> Option<f64> {
+fn behind_ms(seen: &SessionWatch) -> Option<f64> {
     let behind = |frame: &SeenFrame| {
         let drawn = &frame.drawn(MOVER)?.body;
         let way = f64::from(drawn.origin.distance(seen.truth(MOVER, frame.at)?));
@@ -222,20 +223,20 @@ fn behind_ms(seen: &Seen) -> Option<f64> {
     median(&seen.inspected(VIEWER).filter_map(behind).collect::<Vec<_>>())
 }
 
-fn updates_per_s(seen: &Seen) -> Option<f64> {
+fn updates_per_s(seen: &SessionWatch) -> Option<f64> {
     let (from, to) = seen.inspect;
     let updates = seen.received_by(VIEWER).filter(|s| s.at >= from && s.at < to).count();
     Some(updates as f64 / (to - from).as_s_f64())
 }
 
 /// Returns the number of snapshots to the viewer that were lost although a later one arrived.
-fn lost_updates(seen: &Seen) -> Option<f64> {
+fn lost_updates(seen: &SessionWatch) -> Option<f64> {
     let newest = seen.received_by(VIEWER).map(|s| s.seq.0).max()?;
     Some(f64::from(newest) - seen.received_by(VIEWER).count() as f64)
 }
 
 /// Returns the lowest drawn height of each bounce, in units above the standing height.
-fn lowest_drawn(seen: &Seen) -> Vec<f64> {
+fn lowest_drawn(seen: &SessionWatch) -> Vec<f64> {
     let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, MOVER)).map(|b| b.origin.z);
     let ground = ground.skip(200).fold(f32::INFINITY, f32::min);
     let heights: Vec<f32> =

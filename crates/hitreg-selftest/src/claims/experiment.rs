@@ -6,15 +6,15 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::ClaimError;
-use super::results::{Believing, Results};
-use super::script::{Connection, MapName, Player, RulesChange, Scene, Script, Variant};
+use super::results::{ShotConfirmations, TrustingServer};
+use super::script::{LinkScript, MapName, PlayerScript, RulesChange, Script, ScriptedSession, Variant};
 use super::scripted_input::Scripted;
-use super::watch::Seen;
-use super::without::{Part, Without};
-use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Shot, WeaponId};
+use super::watch::SessionWatch;
+use super::without::{ClientPart, PartialClient};
+use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Muzzle, WeaponId};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_netcode::game::Simulate as _;
-use hitreg_netcode::link::{Holed, LinkModel, ModelledLink};
+use hitreg_netcode::link::{LinkModel, LinkWithOutages, ModelledLink};
 use hitreg_netcode::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use hitreg_netcode::server::Server;
 use hitreg_netcode::session::{Intruder, Links, Machine, Observer};
@@ -28,10 +28,10 @@ pub(super) struct Experiment {
 }
 
 /// A scene with all changes applied.
-pub(super) struct Prepared {
+pub(super) struct PreparedExperiment {
     pub(super) settings: Arc<Settings>,
     pub(super) rules: Arc<ArenaRules>,
-    pub(super) scene: Scene,
+    pub(super) scene: ScriptedSession,
 }
 
 impl Experiment {
@@ -48,7 +48,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the script cannot be played.
-    pub(super) fn play(&self) -> Result<Seen, ClaimError> {
+    pub(super) fn play(&self) -> Result<SessionWatch, ClaimError> {
         play_prepared(&self.prepare(&Variant::default())?, None)
     }
 
@@ -56,7 +56,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the script cannot be played.
-    pub(super) fn play_without(&self, player: u16, part: Part) -> Result<Seen, ClaimError> {
+    pub(super) fn play_without(&self, player: u16, part: ClientPart) -> Result<SessionWatch, ClaimError> {
         let without = Some((PlayerId(player), part)).filter(|_| self.is_off);
         play_prepared(&self.prepare(&Variant::default())?, without)
     }
@@ -65,7 +65,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the script cannot be played.
-    pub(super) fn play_always_without(&self, player: u16, part: Part) -> Result<Seen, ClaimError> {
+    pub(super) fn play_always_without(&self, player: u16, part: ClientPart) -> Result<SessionWatch, ClaimError> {
         play_prepared(&self.prepare(&Variant::default())?, Some((PlayerId(player), part)))
     }
 
@@ -74,13 +74,13 @@ impl Experiment {
     ///
     /// # Errors
     /// When the script cannot be played.
-    pub(super) fn play_saying_results(&self, player: u16) -> Result<(Seen, usize), ClaimError> {
-        let (prepared, mut seen) = (self.prepare(&Variant::default())?, Seen::default());
-        let results = Results::default();
+    pub(super) fn play_saying_results(&self, player: u16) -> Result<(SessionWatch, usize), ClaimError> {
+        let (prepared, mut seen) = (self.prepare(&Variant::default())?, SessionWatch::default());
+        let results = ShotConfirmations::default();
         let telling = Some((PlayerId(player), results.clone()));
         let input = match self.is_off {
             false => prepared.played::<Server<Arena>>(&mut seen, None, telling, |_| {})?,
-            true => prepared.played::<Believing>(&mut seen, None, telling, |machine| {
+            true => prepared.played::<TrustingServer>(&mut seen, None, telling, |machine| {
                 machine.server().believe(results.clone());
             })?,
         };
@@ -91,8 +91,8 @@ impl Experiment {
     ///
     /// # Errors
     /// When the script cannot be played.
-    pub(super) fn play_overheard(&self, listener: Box<dyn Intruder>) -> Result<Seen, ClaimError> {
-        let (prepared, mut seen) = (self.prepare(&Variant::default())?, Seen::default());
+    pub(super) fn play_overheard(&self, listener: Box<dyn Intruder>) -> Result<SessionWatch, ClaimError> {
+        let (prepared, mut seen) = (self.prepare(&Variant::default())?, SessionWatch::default());
         let input = prepared.played::<Server<Arena>>(&mut seen, None, None, |machine| machine.let_in(listener))?;
         Ok(prepared.inspected(seen, input))
     }
@@ -101,7 +101,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the variant does not exist or cannot be played.
-    pub(super) fn play_variant(&self, name: &str) -> Result<Seen, ClaimError> {
+    pub(super) fn play_variant(&self, name: &str) -> Result<SessionWatch, ClaimError> {
         play_prepared(&self.variant(name)?, None)
     }
 
@@ -109,7 +109,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the variant does not exist or cannot be played.
-    pub(super) fn play_over(&self, name: &str, bytes_per_s: f64) -> Result<Seen, ClaimError> {
+    pub(super) fn play_over(&self, name: &str, bytes_per_s: f64) -> Result<SessionWatch, ClaimError> {
         let mut prepared = self.variant(name)?;
         for player in prepared.scene.players.iter_mut().take(1) {
             let plain = LinkModel { delay_ms: player.link.delay_ms, ..LinkModel::default() };
@@ -123,12 +123,12 @@ impl Experiment {
     ///
     /// # Errors
     /// When the variant does not exist, or a setting is not available.
-    pub(super) fn variant(&self, name: &str) -> Result<Prepared, ClaimError> {
+    pub(super) fn variant(&self, name: &str) -> Result<PreparedExperiment, ClaimError> {
         let variant = self.script.variants.get(name).ok_or_else(|| ClaimError::NoVariant(name.to_owned()))?;
         self.prepare(variant)
     }
 
-    fn prepare(&self, variant: &Variant) -> Result<Prepared, ClaimError> {
+    fn prepare(&self, variant: &Variant) -> Result<PreparedExperiment, ClaimError> {
         let mut scene = self.script.scene.clone().ok_or(ClaimError::NoScene)?;
         let off = &self.script.off;
         let mut settings = Settings::preset(&scene.preset)?;
@@ -153,25 +153,28 @@ impl Experiment {
         for (name, input) in &variant.input {
             scene.player(name)?.input.clone_from(input);
         }
-        Ok(Prepared { settings: Arc::new(settings), rules: Arc::new(rules), scene })
+        Ok(PreparedExperiment { settings: Arc::new(settings), rules: Arc::new(rules), scene })
     }
 }
 
-impl Scene {
-    fn player(&mut self, name: &str) -> Result<&mut Player, ClaimError> {
+impl ScriptedSession {
+    fn player(&mut self, name: &str) -> Result<&mut PlayerScript, ClaimError> {
         let player = name.parse().ok().and_then(|index: usize| self.players.get_mut(index));
         player.ok_or_else(|| ClaimError::NoPlayer(name.to_owned()))
     }
 }
 
-fn play_prepared(prepared: &Prepared, without: Option<(PlayerId, Part)>) -> Result<Seen, ClaimError> {
-    let mut seen = Seen::default();
+fn play_prepared(
+    prepared: &PreparedExperiment,
+    without: Option<(PlayerId, ClientPart)>,
+) -> Result<SessionWatch, ClaimError> {
+    let mut seen = SessionWatch::default();
     let input = prepared.play(&mut seen, without)?;
     Ok(prepared.inspected(seen, input))
 }
 
-impl Prepared {
-    fn inspected(&self, mut seen: Seen, input: Scripted) -> Seen {
+impl PreparedExperiment {
+    fn inspected(&self, mut seen: SessionWatch, input: Scripted) -> SessionWatch {
         let [from, to] = self.scene.inspect_ms.unwrap_or([0.0, self.scene.seconds * 1000.0]);
         seen.meant = input.meant;
         seen.players = self.scene.players.len() as u16;
@@ -186,7 +189,7 @@ impl Prepared {
     pub(super) fn play(
         &self,
         observer: &mut impl Observer<Arena>,
-        without: Option<(PlayerId, Part)>,
+        without: Option<(PlayerId, ClientPart)>,
     ) -> Result<Scripted, ClaimError> {
         self.played::<Server<Arena>>(observer, without, None, |_| {})
     }
@@ -195,16 +198,16 @@ impl Prepared {
     fn played<S: ServerPipeline<Arena>>(
         &self,
         observer: &mut impl Observer<Arena>,
-        without: Option<(PlayerId, Part)>,
-        telling: Option<(PlayerId, Results)>,
-        make_ready: impl FnOnce(&mut Machine<Arena, Holed, Without, S>),
+        without: Option<(PlayerId, ClientPart)>,
+        telling: Option<(PlayerId, ShotConfirmations)>,
+        make_ready: impl FnOnce(&mut Machine<Arena, LinkWithOutages, PartialClient, S>),
     ) -> Result<Scripted, ClaimError> {
-        let Prepared { settings, rules, scene } = self;
+        let PreparedExperiment { settings, rules, scene } = self;
         let seed = Seed(scene.seed);
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
         let client = |setup, player| {
-            let client = Without::new(setup, player);
+            let client = PartialClient::new(setup, player);
             let client = match &telling {
                 Some((teller, results)) if *teller == player => client.say_results(results.clone()),
                 Some(_) | None => client,
@@ -214,7 +217,7 @@ impl Prepared {
                 Some(_) | None => client,
             }
         };
-        let mut machine = Machine::<Arena, Holed, Without, S>::with_clients(&setup, links, client);
+        let mut machine = Machine::<Arena, LinkWithOutages, PartialClient, S>::with_clients(&setup, links, client);
         make_ready(&mut machine);
         if scene.players.iter().any(|player| player.start.is_some()) {
             let world = Arena::begin(rules, seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?;
@@ -242,19 +245,19 @@ fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
 }
 
 /// Returns the spawned players, moved to the scene's starting places.
-pub(super) fn placed(rules: &ArenaRules, scene: &Scene) -> Vec<(EntityId, ArenaBody)> {
+pub(super) fn placed(rules: &ArenaRules, scene: &ScriptedSession) -> Vec<(EntityId, ArenaBody)> {
     let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
-    let place = |((id, body), player): (&(EntityId, ArenaBody), &Player)| {
+    let place = |((id, body), player): (&(EntityId, ArenaBody), &PlayerScript)| {
         (*id, ArenaBody { origin: player.start.map_or(body.origin, Vec3::from_array), ..*body })
     };
     Arena::entities(&spawned).iter().zip(&scene.players).map(place).collect()
 }
 
-fn links(connection: &Connection, seed: Seed, player: u64) -> Links<Holed> {
+fn links(connection: &LinkScript, seed: Seed, player: u64) -> Links<LinkWithOutages> {
     let plain = LinkModel { delay_ms: connection.delay_ms, ..LinkModel::default() };
     let link = |model: &Option<LinkModel>, holes: &[[f64; 2]], direction| {
         let model = model.clone().unwrap_or(plain.clone());
-        Holed::new(ModelledLink::new(model, seed, player * 2 + direction), holes)
+        LinkWithOutages::new(ModelledLink::new(model, seed, player * 2 + direction), holes)
     };
     Links {
         up: link(&connection.up, &connection.lose_up_ms, 0),
@@ -286,13 +289,13 @@ fn change_rules(rules: &mut ArenaRules, change: &RulesChange) {
     let pistol = &mut rules.weapons[WeaponId::Pistol as usize];
     set(&mut pistol.interval_ms, change.pistol_interval_ms);
     set(&mut pistol.clip, change.pistol_clip);
-    if let Shot::Bullets { damage, .. } = &mut pistol.shot {
+    if let Muzzle::Bullets { damage, .. } = &mut pistol.shot {
         set(damage, change.pistol_damage);
     }
     let launcher = &mut rules.weapons[WeaponId::Launcher as usize];
     set(&mut launcher.clip, change.launcher_clip);
     set(&mut launcher.interval_ms, change.launcher_interval_ms);
-    if let Shot::Rocket { speed_units_s, radius_units, .. } = &mut launcher.shot {
+    if let Muzzle::Rocket { speed_units_s, radius_units, .. } = &mut launcher.shot {
         set(speed_units_s, change.rocket_speed_units_s);
         set(radius_units, change.rocket_radius_units);
     }

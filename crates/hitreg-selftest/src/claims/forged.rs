@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use glam::Vec3;
 
 use super::ClaimError;
-use super::experiment::{Prepared, placed};
+use super::experiment::{PreparedExperiment, placed};
 use super::scripted_input::Scripted;
-use super::watch::Seen;
+use super::watch::SessionWatch;
 use hitreg_arena::Arena;
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::client::Client;
@@ -18,16 +18,16 @@ use hitreg_netcode::packet::{ClientPacket, HeardPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientPipeline, ServerPipeline, Setup};
 use hitreg_netcode::server::Server;
 use hitreg_netcode::session::sequence::{self, ClientEnd, ServerEnds};
-use hitreg_netcode::session::{InputSource, Packed, Screen};
+use hitreg_netcode::session::{InputSource, PlayerScreen, SnapshotSize};
 
-type Body = <Arena as Simulate>::Body;
+type ForgedBody = <Arena as Simulate>::Body;
 
 /// Plays a prepared scene in which player 0's usercmds carry times that are too old by `too_old`.
 ///
 /// # Errors
 /// When the players cannot be placed.
-pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimError> {
-    let Prepared { settings, rules, scene } = prepared;
+pub(super) fn play(prepared: &PreparedExperiment, too_old: Micros) -> Result<SessionWatch, ClaimError> {
+    let PreparedExperiment { settings, rules, scene } = prepared;
     let setup = Setup { rules: rules.clone(), settings: settings.clone(), seed: Seed(scene.seed) };
     let players = scene.players.len() as u16;
     let mut server = Server::<Arena>::new(setup.clone(), players);
@@ -36,8 +36,8 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
     let mut input = Scripted::new(scene, settings);
     let mut frames: Vec<Option<Micros>> = (0..players).map(|p| input.next_frame(PlayerId(p))).collect();
     let delays = scene.players.iter().map(|player| Micros::from_ms_f64(player.link.delay_ms)).collect();
-    let mut line = Line { delays, up: VecDeque::new(), down: VecDeque::new() };
-    let mut seen = Seen::default();
+    let mut line = ForgedLink { delays, up: VecDeque::new(), down: VecDeque::new() };
+    let mut seen = SessionWatch::default();
     let mut turns = 1;
     for now in (1..=(scene.seconds * 1000.0) as i64).map(Micros::from_ms) {
         for (at, player, packet) in take_due(&mut line.up, now) {
@@ -56,8 +56,8 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
             let due = &mut frames[usize::from(player.0)];
             while let Some(at) = due.filter(|at| *at <= now) {
                 let too_old = if player == PlayerId(0) { too_old } else { Micros::ZERO };
-                let mut end = Forging { line: &mut line, player, too_old };
-                let looks = (true, |screen: &Screen<'_, Arena>| input.input(at, screen));
+                let mut end = ForgingEnd { line: &mut line, player, too_old };
+                let looks = (true, |screen: &PlayerScreen<'_, Arena>| input.input(at, screen));
                 sequence::frame::<Arena>(client, &mut end, at, player, looks, &mut seen);
                 *due = input.next_frame(player);
             }
@@ -68,30 +68,30 @@ pub(super) fn play(prepared: &Prepared, too_old: Micros) -> Result<Seen, ClaimEr
 }
 
 /// The packets and snapshots in transit.
-struct Line {
+struct ForgedLink {
     delays: Vec<Micros>,
     up: VecDeque<(Micros, PlayerId, ClientPacket)>,
-    down: VecDeque<(Micros, PlayerId, Snapshot<Body>)>,
+    down: VecDeque<(Micros, PlayerId, Snapshot<ForgedBody>)>,
 }
 
-impl ServerEnds<Body> for Line {
-    fn pack(&mut self, _at: Micros, _player: PlayerId, _snapshot: &Snapshot<Body>) -> Option<Packed> {
+impl ServerEnds<ForgedBody> for ForgedLink {
+    fn pack(&mut self, _at: Micros, _player: PlayerId, _snapshot: &Snapshot<ForgedBody>) -> Option<SnapshotSize> {
         None
     }
 
-    fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<Body>) {
+    fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<ForgedBody>) {
         self.down.push_back((at + self.delays[usize::from(player.0)], player, snapshot));
     }
 }
 
 /// A client's connection end that makes its usercmds older than they are.
-struct Forging<'a> {
-    line: &'a mut Line,
+struct ForgingEnd<'a> {
+    line: &'a mut ForgedLink,
     player: PlayerId,
     too_old: Micros,
 }
 
-impl ClientEnd for Forging<'_> {
+impl ClientEnd for ForgingEnd<'_> {
     fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, _predicted: Option<Vec3>) -> Option<u16> {
         for command in &mut packet.commands {
             command.server_time = command.server_time - self.too_old;

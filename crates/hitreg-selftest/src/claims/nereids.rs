@@ -1,9 +1,9 @@
 //! The NeREIDS live protocol in whole sessions: redundancy, scheduling by tick, the calibrated clock.
 
 use super::experiment::Experiment;
-use super::watch::{Seen, SeenFrame};
-use super::without::Part;
-use super::{Claim, ClaimError, Figures, count, forged, greatest, median};
+use super::watch::{SeenFrame, SessionWatch};
+use super::without::ClientPart;
+use super::{Claim, ClaimError, NamedFigures, count, forged, greatest, median};
 use hitreg_log::record::{ArrivalRecord, Execution};
 use hitreg_log::stats::percentile;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
@@ -21,7 +21,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "perceived-avatar", perceived_avatar),
 ];
 
-fn every_tick(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn every_tick(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let spacing = |times: Vec<Micros>| median(&times.windows(2).map(|p| (p[1] - p[0]).as_ms_f64()).collect::<Vec<_>>());
     let carried: Vec<f64> = seen.inspected(0).map(|frame| frame.carried as f64).collect();
@@ -32,7 +32,7 @@ fn every_tick(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn three_lost(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn three_lost(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (three, four) = (experiment.play_variant("three")?, experiment.play_variant("four")?);
     Ok(vec![
         ("packets lost in a row", count(lost_packets(&three).len())),
@@ -42,7 +42,7 @@ fn three_lost(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn input_waits(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn input_waits(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let wait = |name: &str| -> Result<Option<f64>, ClaimError> {
         let seen = experiment.play_variant(name)?;
         // The time from arrival at the server to the tick.
@@ -62,7 +62,7 @@ fn input_waits(experiment: &Experiment) -> Result<Figures, ClaimError> {
     Ok(vec![("from arrival to the tick", wait("three-ticks")?)])
 }
 
-fn loss_of_5_percent(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn loss_of_5_percent(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let players = 0..seen.players;
     let (from, to) = seen.inspect;
@@ -92,7 +92,7 @@ fn loss_of_5_percent(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn computed_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn computed_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let tick = |index: u32| seen.ticks.get(index as usize - 1);
     let late = seen.executed.iter().filter(|done| done.how != Execution::Run).count();
@@ -121,7 +121,7 @@ fn computed_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn warnings(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let prepared = experiment.variant("scene")?;
     let honest = forged::play(&prepared, Micros::ZERO)?;
     let late = forged::play(&prepared, Micros::from_ms(1_000))?;
@@ -130,9 +130,9 @@ fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
     // feedback. Each input is sent once; otherwise one that is too early would be accepted when it is repeated.
     let once = experiment.variant("once")?;
     let about_32 = (20..44).map(|frames| forged::play(&once, Micros::from_ms(-32 * frames)));
-    let about_32: Vec<Seen> = about_32.collect::<Result<_, _>>()?;
+    let about_32: Vec<SessionWatch> = about_32.collect::<Result<_, _>>()?;
     let settled = Micros::from_s(6);
-    let differences = |seen: &Seen| -> Vec<f64> {
+    let differences = |seen: &SessionWatch| -> Vec<f64> {
         seen.sent
             .iter()
             .filter(|sent| sent.player.0 == 0)
@@ -159,7 +159,7 @@ fn warnings(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// Returns the greatest number of frames by which player 0's executed input was ahead on arrival.
-fn ahead_of_run(seen: &Seen) -> Option<f64> {
+fn ahead_of_run(seen: &SessionWatch) -> Option<f64> {
     let ran = seen.executed.iter().filter(|done| done.player == PlayerId(0) && done.how == Execution::Run);
     let ahead = ran.filter_map(|done| {
         let packet =
@@ -171,8 +171,8 @@ fn ahead_of_run(seen: &Seen) -> Option<f64> {
     ahead.reduce(f64::max)
 }
 
-fn warnings_set_the_clock(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let seen = experiment.play_without(0, Part::Warnings)?;
+fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let seen = experiment.play_without(0, ClientPart::Warnings)?;
     let warned = seen.received_by(0).zip(seen.sent.iter().filter(|s| s.player.0 == 0));
     let warned = warned.filter(|(_, sent)| !sent.warnings.is_empty()).count();
     let ran = |frame: &&SeenFrame| {
@@ -187,7 +187,7 @@ fn warnings_set_the_clock(experiment: &Experiment) -> Result<Figures, ClaimError
     ])
 }
 
-fn calibration_helper(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn calibration_helper(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let (from, to) = seen.inspect;
     let told: Vec<f64> = seen
@@ -217,7 +217,7 @@ fn calibration_helper(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn perceived_avatar(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn perceived_avatar(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let told = seen.sent.iter().filter(|sent| sent.player.0 == 0);
     let told: Vec<(Micros, bool)> = told.filter_map(|sent| Some((sent.at, sent.saw_avatar_right?))).collect();
@@ -231,7 +231,7 @@ fn perceived_avatar(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// Returns the packets that were lost within the inspected time.
-fn lost_packets(seen: &Seen) -> Vec<(PlayerId, u32)> {
+fn lost_packets(seen: &SessionWatch) -> Vec<(PlayerId, u32)> {
     let (from, to) = seen.inspect;
     let reached: std::collections::BTreeSet<(PlayerId, u32)> =
         seen.reached.iter().map(|(player, arrival)| (*player, arrival.number)).collect();
@@ -241,7 +241,7 @@ fn lost_packets(seen: &Seen) -> Vec<(PlayerId, u32)> {
 }
 
 /// Returns the usercmds made within the inspected time that never ran.
-fn lost_input(seen: &Seen) -> Vec<(PlayerId, CommandSeq)> {
+fn lost_input(seen: &SessionWatch) -> Vec<(PlayerId, CommandSeq)> {
     let (from, to) = seen.inspect;
     let made: std::collections::BTreeSet<(PlayerId, CommandSeq)> = seen
         .frames

@@ -3,10 +3,10 @@
 use glam::Vec3;
 
 use super::experiment::Experiment;
-use super::watch::{Seen, SeenFrame, body_of};
-use super::without::Part;
-use super::{Claim, ClaimError, Figures, count, greatest, median};
-use hitreg_arena::{ArenaBody, EffectKind, WeaponId};
+use super::watch::{SeenFrame, SessionWatch, body_of};
+use super::without::ClientPart;
+use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
+use hitreg_arena::{ArenaBody, ArenaEffect, WeaponId};
 use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::buttons;
@@ -29,12 +29,12 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Prediction, "push-latency", push_latency),
 ];
 
-fn dumb_client(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn dumb_client(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     Ok(vec![("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64))])
 }
 
-fn prediction_at_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn prediction_at_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let checked: Vec<f32> = seen.received_by(0).filter_map(|s| Some(s.comparison?.error_units)).collect();
     let wrong = checked.iter().filter(|error| **error > 0.0).count();
@@ -45,7 +45,7 @@ fn prediction_at_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn five_in_flight(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn five_in_flight(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let from = Micros::from_s(1);
     let mut acked = 0;
@@ -68,19 +68,19 @@ fn five_in_flight(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn frame_times(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn frame_times(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let play = |variant| experiment.play_variant(if experiment.is_off() { "regular" } else { variant });
     let regular = play("regular")?;
     let [irregular, capped, hitches, loaded] = ["irregular", "capped", "hitches", "loaded"].map(play);
     let (irregular, capped, hitches, loaded) = (irregular?, capped?, hitches?, loaded?);
     // The simulated time of a frame minus the time for which it is shown.
-    let off = |seen: &Seen| {
+    let off = |seen: &SessionWatch| {
         let frames: Vec<&SeenFrame> = seen.inspected(0).collect();
         let off =
             |pair: &[&SeenFrame]| (f64::from(pair[0].command.input.msec) - (pair[1].at - pair[0].at).as_ms_f64()).abs();
         frames.windows(2).map(off).collect::<Vec<f64>>()
     };
-    let in_all = |seen: &&Seen| {
+    let in_all = |seen: &&SessionWatch| {
         let (first, last) = (seen.inspected(0).next()?, seen.inspected(0).next_back()?);
         let simulated: f64 = seen.inspected(0).skip(1).map(|frame| f64::from(frame.command.input.msec)).sum();
         Some((simulated - (last.at - first.at).as_ms_f64()).abs())
@@ -100,7 +100,7 @@ fn frame_times(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn server_corrects(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn server_corrects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let lost = seen.executed.iter().find(|done| done.player.0 == 0 && done.how == Execution::Missing);
     let made = lost.and_then(|done| seen.frame_of(done.player, done.command)).map(|frame| frame.at);
@@ -119,7 +119,7 @@ fn server_corrects(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn correction_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn correction_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let corrected = seen.received_by(0).find(|s| s.correction.is_some());
     let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
@@ -139,12 +139,12 @@ fn correction_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn client_says_where_it_is(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn client_says_where_it_is(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let honest = experiment.play()?;
-    let lied = experiment.play_always_without(0, Part::Honesty)?;
-    let world = |seen: &Seen| seen.ticks.iter().map(|tick| tick.bodies.clone()).collect::<Vec<_>>();
+    let lied = experiment.play_always_without(0, ClientPart::Honesty)?;
+    let world = |seen: &SessionWatch| seen.ticks.iter().map(|tick| tick.bodies.clone()).collect::<Vec<_>>();
     let differing = world(&honest).iter().zip(&world(&lied)).filter(|(a, b)| a != b).count();
-    let told = |seen: &Seen, is_right: bool| {
+    let told = |seen: &SessionWatch, is_right: bool| {
         count(seen.sent.iter().filter(|s| s.player.0 == 0 && s.saw_avatar_right == Some(is_right)).count())
     };
     Ok(vec![
@@ -156,9 +156,9 @@ fn client_says_where_it_is(experiment: &Experiment) -> Result<Figures, ClaimErro
     ])
 }
 
-fn effects_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let seen = experiment.play_without(0, Part::FirstRunMark)?;
-    let is_shot = |effect: &&Effect| effect.kind == EffectKind::Pistol as u8 && effect.entity == EntityId(0);
+fn effects_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let seen = experiment.play_without(0, ClientPart::FirstRunMark)?;
+    let is_shot = |effect: &&Effect| effect.kind == ArenaEffect::Pistol as u8 && effect.entity == EntityId(0);
     let fired = seen.shots.iter().filter(|shot| shot.shooter == PlayerId(0)).count();
     let heard = seen.frames_of(0).flat_map(|frame| &frame.effects).filter(is_shot).count();
     let reran = seen.received_by(0).filter_map(|s| s.correction.as_ref()).map(|c| c.reran as usize).sum();
@@ -170,10 +170,10 @@ fn effects_once(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn effects_not_told(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn effects_not_told(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let own = |effect: &&Effect| effect.predictable && effect.entity == EntityId(0);
-    let told = |seen: &Seen, player| seen.received_by(player).flat_map(|s| &s.effects).filter(own).count();
-    let played = |seen: &Seen| seen.frames_of(0).flat_map(|frame| &frame.effects).filter(own).count();
+    let told = |seen: &SessionWatch, player| seen.received_by(player).flat_map(|s| &s.effects).filter(own).count();
+    let played = |seen: &SessionWatch| seen.frames_of(0).flat_map(|frame| &frame.effects).filter(own).count();
     let seen = experiment.play_variant("weapons")?;
     let movement = experiment.play_variant("movement")?;
     let heard = played(&movement) + told(&movement, 0);
@@ -185,8 +185,8 @@ fn effects_not_told(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn eye_height(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let seen = experiment.play_without(0, Part::ClientOnlyState)?;
+fn eye_height(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let seen = experiment.play_without(0, ClientPart::ClientOnlyState)?;
     // The state at the start of the frame. All usercmds are acked, so it is the acked state with the client-only
     // fields.
     let eyes: Vec<(Micros, f32)> = seen
@@ -209,7 +209,7 @@ fn eye_height(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn weapons_predicted(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn weapons_predicted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let from_key = |key: &dyn Fn(&SeenFrame) -> bool, shows: &dyn Fn(&ArenaBody) -> bool| {
         let pressed = seen.frames_of(0).find(|frame| frame.own.is_some() && key(frame))?;
@@ -232,8 +232,8 @@ fn weapons_predicted(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn weapon_logic_shared(experiment: &Experiment) -> Result<Figures, ClaimError> {
-    let seen = experiment.play_without(0, Part::SharedWeapons)?;
+fn weapon_logic_shared(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let seen = experiment.play_without(0, ClientPart::SharedWeapons)?;
     let fired: Vec<_> = seen.shots.iter().filter(|shot| shot.shooter.0 == 0).map(|shot| shot.command).collect();
     let shown = seen.frames_of(0).flat_map(|frame| &frame.shots);
     let never = shown.filter(|(command, _)| !fired.contains(command)).count();
@@ -245,7 +245,7 @@ fn weapon_logic_shared(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn push_latency(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn push_latency(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let lag = |name| -> Result<Option<f64>, ClaimError> {
         Ok(key_to_movement(&experiment.play_variant(name)?, 0).map(Micros::as_ms_f64))
     };
@@ -257,7 +257,7 @@ fn push_latency(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// Returns the time from the first usercmd with movement to the first frame in which the own body is drawn elsewhere.
-pub(super) fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
+pub(super) fn key_to_movement(seen: &SessionWatch, player: u16) -> Option<Micros> {
     let pressed = seen.frames_of(player).find(|f| f.command.input.forwardmove != 0.0 && f.own_drawn.is_some())?;
     let before = seen.frames_of(player).take_while(|f| f.at < pressed.at).last()?.own_drawn?;
     let moved = |drawn: Vec3| (drawn - before).truncate().length() > 0.01;
@@ -266,9 +266,9 @@ pub(super) fn key_to_movement(seen: &Seen, player: u16) -> Option<Micros> {
 }
 
 /// Player 0 fires twice, and the usercmd of the first shot is lost.
-fn sound_cut(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn sound_cut(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let is_shot = |effect: &Effect| effect.kind == EffectKind::Pistol as u8;
+    let is_shot = |effect: &Effect| effect.kind == ArenaEffect::Pistol as u8;
     let heard: Vec<(CommandSeq, Micros)> = seen
         .inspected(0)
         .filter(|frame| frame.effects.iter().any(is_shot))

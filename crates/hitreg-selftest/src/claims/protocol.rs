@@ -6,7 +6,7 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::experiment::Experiment;
-use super::{Claim, ClaimError, Figures, count, greatest};
+use super::{Claim, ClaimError, NamedFigures, count, greatest};
 use hitreg_log::record::Execution;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -35,7 +35,7 @@ body! {
     }
 }
 
-fn frame_index_wraps(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let mut sender = Sender::<Creature>::new(PlayerId(0), 1);
     let mut receiver = Receiver::<Creature>::new();
     let (mut told, mut right, mut backwards) = (0usize, 0usize, 0usize);
@@ -68,7 +68,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn entity_definition(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn entity_definition(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     // Without players, the server controls every entity.
     let mut sender = Sender::<Creature>::new(PlayerId(1), if experiment.is_off() { 0 } else { 2 });
     let mut receiver = Receiver::<Creature>::new();
@@ -99,7 +99,7 @@ fn entity_definition(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn update_priority(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn update_priority(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     const CROWD: u16 = 60;
     const EVENTFUL: u16 = 3;
     let mut sender = Sender::<Creature>::new(PlayerId(0), CROWD);
@@ -134,12 +134,12 @@ fn update_priority(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn calibration_converges(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn calibration_converges(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let mut settled: Vec<f64> = Vec::new();
     let mut corrections: Vec<f64> = Vec::new();
     let mut moved: Vec<f64> = Vec::new();
     for (seed, offset_ms) in [(1, -2_000), (2, -700), (3, 0), (4, 900), (5, 2_000)] {
-        let run = Steered::run(Seed(seed), Micros::from_ms(offset_ms), experiment.is_off());
+        let run = SteeringOutcome::run(Seed(seed), Micros::from_ms(offset_ms), experiment.is_off());
         settled.push(run.settled_at.as_ms_f64());
         corrections.push(f64::from(run.corrections));
         moved.push(run.moved_after.as_ms_f64());
@@ -163,7 +163,7 @@ fn calibration_converges(experiment: &Experiment) -> Result<Figures, ClaimError>
 }
 
 /// The course of a client's clock over one minute.
-struct Steered {
+struct SteeringOutcome {
     /// The time after which it stayed within 15 ms of its target.
     settled_at: Micros,
     corrections: u32,
@@ -171,10 +171,10 @@ struct Steered {
     moved_after: Micros,
 }
 
-impl Steered {
+impl SteeringOutcome {
     /// Simulates a client 60 ms from the server, with up to 50 ms of jitter in each direction. Its clock starts with an
     /// error of `offset`. With `believes_all`, it corrects immediately by every helper.
-    fn run(seed: Seed, offset: Micros, believes_all: bool) -> Steered {
+    fn run(seed: Seed, offset: Micros, believes_all: bool) -> SteeringOutcome {
         let (delay, jitter) = (Micros::from_ms(60), Micros::from_ms(50));
         let options = SteeringOptions::nereids();
         let mut rng = Rng::new(seed, 7);
@@ -184,7 +184,7 @@ impl Steered {
         let mut down: Vec<(Micros, i16)> = Vec::new();
         let mut last: Option<Tick> = None;
         let mut before = offset;
-        let mut run = Steered { settled_at: Micros::ZERO, corrections: 0, moved_after: Micros::ZERO };
+        let mut run = SteeringOutcome { settled_at: Micros::ZERO, corrections: 0, moved_after: Micros::ZERO };
         for now in (0..60_000).map(Micros::from_ms) {
             let frame = steering.frame(now);
             if last.replace(frame) != Some(frame) {

@@ -1,15 +1,15 @@
 //! NeREIDS's plan of adaptive redundancy in whole sessions. Player 0 sends.
 
 use super::experiment::Experiment;
-use super::watch::Seen;
-use super::{Claim, ClaimError, Figures};
+use super::watch::SessionWatch;
+use super::{Claim, ClaimError, NamedFigures};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "redundancy-adapts", redundancy_adapts),
     claim!(Nereids, "redundancy-and-bandwidth", redundancy_and_bandwidth),
 ];
 
-fn redundancy_adapts(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn redundancy_adapts(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let share = |line: &str, level: u8| Ok::<_, ClaimError>(share_at(&experiment.play_variant(line)?, level));
     // The rate of each redundancy level. The tight line has room for 2:1 but not for 3:1.
     let takes = |fixed: &str| Ok::<_, ClaimError>(bytes_per_s(&experiment.play_variant(fixed)?).unwrap_or_default());
@@ -27,7 +27,7 @@ fn redundancy_adapts(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn redundancy_and_bandwidth(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn redundancy_and_bandwidth(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let four = experiment.play_variant("four")?;
     let two = experiment.play_variant("two")?;
     let one = experiment.play_variant("one")?;
@@ -40,13 +40,13 @@ fn redundancy_and_bandwidth(experiment: &Experiment) -> Result<Figures, ClaimErr
 }
 
 /// Returns the share of packets with this number of usercmds, in percent.
-fn share_at(seen: &Seen, level: u8) -> Option<f64> {
+fn share_at(seen: &SessionWatch, level: u8) -> Option<f64> {
     let packets = seen.packets_of(0).count();
     let at = seen.packets_of(0).filter(|packet| packet.count == level).count();
     (packets > 0).then(|| 100.0 * at as f64 / packets as f64)
 }
 
-fn bytes_per_s(seen: &Seen) -> Option<f64> {
+fn bytes_per_s(seen: &SessionWatch) -> Option<f64> {
     let (from, to) = seen.inspect;
     let bytes: u64 = seen.packets_of(0).map(|packet| u64::from(packet.bytes)).sum();
     (bytes > 0).then(|| bytes as f64 / (to - from).as_s_f64())

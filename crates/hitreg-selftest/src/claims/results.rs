@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use hitreg_arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Shot};
+use hitreg_arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Muzzle};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Effect, Judge as _, Reason, Verdict, WorldSink, Wound};
+use hitreg_netcode::game::{Effect, Judge as _, Reason, ShotVerdict, WorldSink, Wound};
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
-use hitreg_netcode::pipeline::{Event, Judged, Rewind, Rollbacks, ServerPipeline, Setup, Ticked};
+use hitreg_netcode::pipeline::{Event, JudgedShot, Rewind, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use hitreg_netcode::server::Server;
-use hitreg_netcode::session::Asking;
-use hitreg_netcode::wire::What;
+use hitreg_netcode::session::ClientAsk;
+use hitreg_netcode::wire::RequestKind;
 
 /// The number of results in one message.
 const TOGETHER: usize = 6;
@@ -22,23 +22,23 @@ const RESULT_BYTES: usize = 6;
 /// The shot results of a client by its own screen: the queue of results to send, and the results that the server
 /// received.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Results {
-    to_tell: Arc<Mutex<VecDeque<Told>>>,
-    heard: Arc<Mutex<Vec<(PlayerId, Told)>>>,
+pub(super) struct ShotConfirmations {
+    to_tell: Arc<Mutex<VecDeque<ScreenHit>>>,
+    heard: Arc<Mutex<Vec<(PlayerId, ScreenHit)>>>,
 }
 
 /// A shot that hit on its shooter's screen.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct ScreenHit {
     command: CommandSeq,
     target: EntityId,
 }
 
-impl Results {
+impl ShotConfirmations {
     /// Queues the shots that hit on the client's own screen.
-    pub(super) fn note(&self, shots: &[(CommandSeq, u8, ArenaFire, Verdict)]) {
-        let hit = |(command, _, _, verdict): &(CommandSeq, u8, ArenaFire, Verdict)| {
-            Some(Told { command: *command, target: verdict.main_wound()?.target })
+    pub(super) fn note(&self, shots: &[(CommandSeq, u8, ArenaFire, ShotVerdict)]) {
+        let hit = |(command, _, _, verdict): &(CommandSeq, u8, ArenaFire, ShotVerdict)| {
+            Some(ScreenHit { command: *command, target: verdict.main_wound()?.target })
         };
         if let Ok(mut to_tell) = self.to_tell.lock() {
             to_tell.extend(shots.iter().filter_map(hit));
@@ -46,9 +46,9 @@ impl Results {
     }
 
     /// Returns the channel by which this player's client reports: requests.
-    pub(super) fn told_by(&self, player: PlayerId) -> Asking {
+    pub(super) fn told_by(&self, player: PlayerId) -> ClientAsk {
         let (telling, hearing) = (self.clone(), self.clone());
-        Asking {
+        ClientAsk {
             player,
             asks: Box::new(move || telling.next_message()),
             hears: Box::new(move |player, what| hearing.hear(player, &what)),
@@ -60,18 +60,21 @@ impl Results {
         self.heard.lock().map_or(0, |heard| heard.len())
     }
 
-    fn next_message(&self) -> Option<What> {
+    fn next_message(&self) -> Option<RequestKind> {
         let mut to_tell = self.to_tell.lock().ok()?;
         let together = (to_tell.len() >= TOGETHER).then(|| to_tell.drain(..TOGETHER))?;
-        let bytes = |told: Told| [told.command.0.to_le_bytes().as_slice(), &told.target.0.to_le_bytes()].concat();
-        Some(What::Game { bytes: together.flat_map(bytes).collect() })
+        let bytes = |told: ScreenHit| [told.command.0.to_le_bytes().as_slice(), &told.target.0.to_le_bytes()].concat();
+        Some(RequestKind::Game { bytes: together.flat_map(bytes).collect() })
     }
 
-    fn hear(&self, player: PlayerId, what: &What) {
-        let What::Game { bytes } = what else { return };
+    fn hear(&self, player: PlayerId, what: &RequestKind) {
+        let RequestKind::Game { bytes } = what else { return };
         let told = |bytes: &[u8; RESULT_BYTES]| {
             let [a, b, c, d, e, f] = *bytes;
-            Told { command: CommandSeq(u32::from_le_bytes([a, b, c, d])), target: EntityId(u16::from_le_bytes([e, f])) }
+            ScreenHit {
+                command: CommandSeq(u32::from_le_bytes([a, b, c, d])),
+                target: EntityId(u16::from_le_bytes([e, f])),
+            }
         };
         if let Ok(mut heard) = self.heard.lock() {
             heard.extend(bytes.as_chunks().0.iter().map(|bytes| (player, told(bytes))));
@@ -80,23 +83,23 @@ impl Results {
 }
 
 /// The real server, except that a shot judged as a miss becomes a hit when its shooter says so.
-pub(super) struct Believing {
+pub(super) struct TrustingServer {
     server: Server<Arena>,
     rules: Arc<ArenaRules>,
-    results: Results,
+    results: ShotConfirmations,
     /// The number of received results that it has processed.
     taken: usize,
     /// Results of shots that are not judged yet. A result may arrive together with its usercmd.
-    early: Vec<(PlayerId, Told)>,
+    early: Vec<(PlayerId, ScreenHit)>,
     usercmds: BTreeMap<(PlayerId, CommandSeq), Usercmd>,
     judged: BTreeMap<(PlayerId, CommandSeq), (ArenaFire, Rewind<ArenaBody>)>,
     /// Shots that are judged again.
-    again: VecDeque<Judged<Arena>>,
+    again: VecDeque<JudgedShot<Arena>>,
 }
 
-impl Believing {
+impl TrustingServer {
     /// Starts to believe the received results.
-    pub(super) fn believe(&mut self, results: Results) {
+    pub(super) fn believe(&mut self, results: ShotConfirmations) {
         self.results = results;
     }
 
@@ -111,24 +114,24 @@ impl Believing {
                 self.early.push((shooter, told));
                 continue;
             };
-            let Shot::Bullets { damage, .. } = self.rules.weapon(fire.weapon).shot else { continue };
+            let Muzzle::Bullets { damage, .. } = self.rules.weapon(fire.weapon).shot else { continue };
             let wound = Wound { target: told.target, hitgroup: 0, damage, pellets: 1 };
-            let verdict = Verdict { reason: Reason::Hit, wounds: vec![wound] };
-            Arena::apply(&self.rules, &mut world, shooter, command, fire, &verdict, &mut Unheard);
+            let verdict = ShotVerdict { reason: Reason::Hit, wounds: vec![wound] };
+            Arena::apply(&self.rules, &mut world, shooter, command, fire, &verdict, &mut SilentSink);
             let (fire, rewind) = (*fire, rewind.clone());
-            self.again.push_back(Judged { shooter, command: told.command, index: 0, fire, verdict, rewind });
+            self.again.push_back(JudgedShot { shooter, command: told.command, index: 0, fire, verdict, rewind });
         }
         // The real server accepts a new world at any time, although sessions set it only before the first tick.
         self.server.begin_from(world);
     }
 }
 
-impl ServerPipeline<Arena> for Believing {
-    fn new(setup: Setup<Arena>, players: u16) -> Believing {
-        Believing {
+impl ServerPipeline<Arena> for TrustingServer {
+    fn new(setup: Setup<Arena>, players: u16) -> TrustingServer {
+        TrustingServer {
             rules: Arc::clone(&setup.rules),
             server: Server::new(setup, players),
-            results: Results::default(),
+            results: ShotConfirmations::default(),
             taken: 0,
             early: Vec::new(),
             usercmds: BTreeMap::new(),
@@ -146,7 +149,7 @@ impl ServerPipeline<Arena> for Believing {
         self.server.handle_packet(now, player, packet);
     }
 
-    fn tick(&mut self, now: Micros) -> Ticked {
+    fn tick(&mut self, now: Micros) -> TickOutcome {
         self.act_on_what_was_told();
         self.server.tick(now)
     }
@@ -164,7 +167,7 @@ impl ServerPipeline<Arena> for Believing {
             return Some(Event::Judged(judged));
         }
         let event = self.server.poll_event()?;
-        if let Event::Judged(Judged { shooter, command, fire, verdict, rewind, .. }) = &event
+        if let Event::Judged(JudgedShot { shooter, command, fire, verdict, rewind, .. }) = &event
             && verdict.reason != Reason::Hit
         {
             self.judged.insert((*shooter, *command), (*fire, rewind.clone()));
@@ -186,10 +189,10 @@ impl ServerPipeline<Arena> for Believing {
 }
 
 /// A sink that ignores the effects of a believed hit.
-struct Unheard;
+struct SilentSink;
 
-impl WorldSink for Unheard {
+impl WorldSink for SilentSink {
     fn effect(&mut self, _: Effect) {}
 
-    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: Verdict) {}
+    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: ShotVerdict) {}
 }

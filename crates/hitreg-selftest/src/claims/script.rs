@@ -20,9 +20,9 @@ pub(super) struct Script {
     /// The mechanism behind the claim.
     pub(super) mechanism: String,
     /// How the mechanism is switched off.
-    pub(super) off: Off,
+    pub(super) off: MechanismSwitch,
     /// The scene; `None` when the claim needs no session.
-    pub(super) scene: Option<Scene>,
+    pub(super) scene: Option<ScriptedSession>,
     /// Variants of the scene, by name.
     #[serde(default)]
     pub(super) variants: BTreeMap<String, Variant>,
@@ -33,7 +33,7 @@ pub(super) struct Script {
 /// How the mechanism of a claim is switched off.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Off {
+pub(super) struct MechanismSwitch {
     /// A description.
     pub(super) how: String,
     /// Settings that change.
@@ -47,7 +47,7 @@ pub(super) struct Off {
 /// The description of a session.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Scene {
+pub(super) struct ScriptedSession {
     /// The settings preset.
     pub(super) preset: String,
     /// The length in seconds.
@@ -67,7 +67,7 @@ pub(super) struct Scene {
     #[serde(default)]
     pub(super) rules: RulesChange,
     /// The players.
-    pub(super) players: Vec<Player>,
+    pub(super) players: Vec<PlayerScript>,
 }
 
 /// The maps of the claims.
@@ -94,7 +94,7 @@ pub(super) struct Variant {
     /// Rules that change.
     pub(super) rules: RulesChange,
     /// Connections that change, by player.
-    pub(super) links: Vec<Connection>,
+    pub(super) links: Vec<LinkScript>,
     /// Starting places that change, by player.
     pub(super) starts: BTreeMap<String, [f32; 3]>,
     /// The frame jitter of all players, if it changes.
@@ -142,12 +142,12 @@ pub(super) struct RulesChange {
 /// One player.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Player {
+pub(super) struct PlayerScript {
     /// The starting origin in units: the middle of the hull. `None` uses the spawn point.
     pub(super) start: Option<[f32; 3]>,
     /// The connection.
     #[serde(default)]
-    pub(super) link: Connection,
+    pub(super) link: LinkScript,
     /// The time of the first client frame; later frames follow at `client.cmd_hz`.
     #[serde(default)]
     pub(super) first_frame_ms: f64,
@@ -162,7 +162,7 @@ pub(super) struct Player {
 /// A player's connection.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Connection {
+pub(super) struct LinkScript {
     /// The delay in each direction, in ms.
     pub(super) delay_ms: f64,
     /// The link to the server, if it differs.

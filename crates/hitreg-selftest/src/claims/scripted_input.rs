@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::script::{Button, Player, Scene, Step};
+use super::script::{Button, PlayerScript, ScriptedSession, Step};
 use hitreg_arena::{Arena, ArenaBody};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, buttons};
-use hitreg_netcode::session::{InputSource, LateFrames, Screen};
+use hitreg_netcode::session::{InputSource, LateFrames, PlayerScreen};
 use hitreg_netcode::settings::Settings;
 
 /// The scripted input of all players of a scene.
 pub(super) struct Scripted {
     players: Vec<ScriptedPlayer>,
     /// The intention of each frame's player, in the order of frames.
-    pub(super) meant: Vec<Meant>,
+    pub(super) meant: Vec<IntendedFrame>,
 }
 
 /// A player's intention in one frame.
 #[derive(Clone, Debug)]
-pub(super) struct Meant {
+pub(super) struct IntendedFrame {
     /// The own body before the frame's usercmd.
     pub(super) own_before: Option<ArenaBody>,
     /// The player's lead before its target, in units.
@@ -47,8 +47,8 @@ struct ScriptedPlayer {
 
 impl Scripted {
     /// Creates the input of a scene's players.
-    pub(super) fn new(scene: &Scene, settings: &Arc<Settings>) -> Scripted {
-        let player = |(index, player): (u16, &Player)| {
+    pub(super) fn new(scene: &ScriptedSession, settings: &Arc<Settings>) -> Scripted {
+        let player = |(index, player): (u16, &PlayerScript)| {
             let own = settings.of_player(PlayerId(index));
             let cmd_hz = own.client.cmd_hz;
             let phase = Micros::from_ms_f64(player.first_frame_ms);
@@ -81,16 +81,16 @@ impl InputSource<Arena> for Scripted {
         Some(at)
     }
 
-    fn input(&mut self, at: Micros, screen: &Screen<'_, Arena>) -> Input {
+    fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, Arena>) -> Input {
         let player = &mut self.players[usize::from(screen.player.0)];
         let (input, lead_units) = player.input(at, screen);
-        self.meant.push(Meant { own_before: screen.own.copied(), lead_units });
+        self.meant.push(IntendedFrame { own_before: screen.own.copied(), lead_units });
         input
     }
 }
 
 impl ScriptedPlayer {
-    fn input(&mut self, at: Micros, screen: &Screen<'_, Arena>) -> (Input, f32) {
+    fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, Arena>) -> (Input, f32) {
         let now_ms = at.0 / 1000;
         let msec = (now_ms - self.last_ms).clamp(0, 255) as u8;
         self.last_ms = now_ms;
@@ -144,7 +144,7 @@ fn lead_of(step: &Step, pulse: i64) -> f32 {
 }
 
 /// Returns the view towards the target as drawn, with the lead added; `None` when the target is not drawn.
-fn aim(step: &Step, screen: &Screen<'_, Arena>, lead_units: f32) -> Option<Vec3> {
+fn aim(step: &Step, screen: &PlayerScreen<'_, Arena>, lead_units: f32) -> Option<Vec3> {
     let target = step.aim_at?;
     let own = screen.own?;
     let (_, shown) = screen.others.iter().find(|(id, _)| id.0 == target)?;

@@ -2,8 +2,8 @@
 
 use super::display::{longest_rest_ms, steps};
 use super::experiment::Experiment;
-use super::watch::Seen;
-use super::{Claim, ClaimError, Figures, count, greatest, median};
+use super::watch::SessionWatch;
+use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_log::units::Micros;
 
 pub(super) const CLAIMS: &[Claim] = &[
@@ -15,14 +15,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Server, "clock-smoothed", clock_smoothed),
 ];
 
-fn update_rate(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn update_rate(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (default, fifty) = (experiment.play_variant("default")?, experiment.play_variant("fifty")?);
-    let per_s = |seen: &Seen| {
+    let per_s = |seen: &SessionWatch| {
         let (from, to) = seen.inspect;
         let sent = seen.sent_to(0).filter(|at| *at >= from && *at < to).count();
         Some(sent as f64 / (to - from).as_s_f64())
     };
-    let least = |seen: &Seen| spacing_ms(seen).into_iter().reduce(f64::min);
+    let least = |seen: &SessionWatch| spacing_ms(seen).into_iter().reduce(f64::min);
     Ok(vec![
         ("updates/s by default", per_s(&default)),
         ("spacing by default, least", least(&default)),
@@ -33,7 +33,7 @@ fn update_rate(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn own_rates(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn own_rates(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let (from, to) = seen.inspect;
     let per_s = |number: usize| Some(number as f64 / (to - from).as_s_f64());
@@ -51,7 +51,7 @@ fn own_rates(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn choke_spacing(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn choke_spacing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (free, choked, uneven) =
         (experiment.play_variant("free")?, experiment.play_variant("choked")?, experiment.play_variant("uneven")?);
     let uneven = spacing_ms(&uneven);
@@ -63,7 +63,7 @@ fn choke_spacing(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn choke_and_interpolation(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn choke_and_interpolation(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let even = experiment.play_variant("two-point-even")?;
     let (two_point, history) =
         (experiment.play_variant("two-point-choked")?, experiment.play_variant("history-choked")?);
@@ -76,11 +76,11 @@ fn choke_and_interpolation(experiment: &Experiment) -> Result<Figures, ClaimErro
     ])
 }
 
-fn clock_adopted(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn clock_adopted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (steady, rough) = (experiment.play_variant("steady")?, experiment.play_variant("rough")?);
     let behind: Vec<f64> =
         steady.inspected(0).map(|frame| (frame.at - frame.command.server_time).as_ms_f64()).collect();
-    let off = |seen: &Seen| {
+    let off = |seen: &SessionWatch| {
         let off = |frame: &super::watch::SeenFrame| {
             let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq)?;
             let adopted = last.server_time + (frame.at - last.at);
@@ -95,9 +95,9 @@ fn clock_adopted(experiment: &Experiment) -> Result<Figures, ClaimError> {
     ])
 }
 
-fn clock_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn clock_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (steady, rough) = (experiment.play_variant("steady")?, experiment.play_variant("rough")?);
-    let behind = |seen: &Seen| -> Vec<f64> {
+    let behind = |seen: &SessionWatch| -> Vec<f64> {
         seen.inspected(0).map(|frame| (frame.at - frame.command.server_time).as_ms_f64()).collect()
     };
     // The change of the clock between frames, minus the time passed.
@@ -111,7 +111,7 @@ fn clock_smoothed(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// Returns the times between snapshots for player 0, in ms.
-fn spacing_ms(seen: &Seen) -> Vec<f64> {
+fn spacing_ms(seen: &SessionWatch) -> Vec<f64> {
     let (from, to) = seen.inspect;
     let sent: Vec<Micros> = seen.sent_to(0).filter(|at| *at >= from && *at < to).collect();
     sent.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()).collect()

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use glam::Vec3;
 
-use super::scripted_input::Meant;
+use super::scripted_input::IntendedFrame;
 use hitreg_arena::{Arena, ArenaBody, ArenaWorld};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Effect, Judge as _, Placed, Simulate as _, Verdict};
+use hitreg_netcode::game::{Effect, Judge as _, Placed, ShotVerdict, Simulate as _};
 use hitreg_netcode::packet::Snapshot;
-use hitreg_netcode::pipeline::{Commanded, Comparison, Correction, Judged, Reconciled, Ticked};
-use hitreg_netcode::session::{Observer, Packed, Shown};
-use hitreg_netcode::wire::Told;
+use hitreg_netcode::pipeline::{ClientFrameOutput, Comparison, Correction, JudgedShot, ReconcileOutcome, TickOutcome};
+use hitreg_netcode::session::{Observer, ScreenView, SnapshotSize};
+use hitreg_netcode::wire::SnapshotBitCounts;
 
 /// The events of one session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SessionWatch {
     pub(super) frames: Vec<SeenFrame>,
     pub(super) ticks: Vec<SeenTick>,
     pub(super) sent: Vec<SeenSent>,
@@ -26,9 +26,9 @@ pub(super) struct Seen {
     pub(super) reached: Vec<(PlayerId, ArrivalRecord)>,
     pub(super) executed: Vec<SeenExecution>,
     pub(super) shots: Vec<SeenShot>,
-    pub(super) impacts: Vec<(Micros, Verdict)>,
+    pub(super) impacts: Vec<(Micros, ShotVerdict)>,
     /// Each frame's intention; set after the session.
-    pub(super) meant: Vec<Meant>,
+    pub(super) meant: Vec<IntendedFrame>,
     /// The index of each usercmd's frame.
     by_command: BTreeMap<(PlayerId, CommandSeq), usize>,
     /// The number of players; set after the session.
@@ -54,7 +54,7 @@ pub(super) struct SeenFrame {
     pub(super) carried: usize,
     pub(super) effects: Vec<Effect>,
     /// The client's verdicts on its shots.
-    pub(super) shots: Vec<(CommandSeq, Verdict)>,
+    pub(super) shots: Vec<(CommandSeq, ShotVerdict)>,
     pub(super) drawn: Vec<(EntityId, Placed<ArenaBody>)>,
     pub(super) drawn_at: Micros,
 }
@@ -81,7 +81,7 @@ pub(super) struct SeenSent {
     pub(super) saw_avatar_right: Option<bool>,
     pub(super) bytes: u16,
     /// The bits of its datagrams by purpose.
-    pub(super) told: Option<Told>,
+    pub(super) told: Option<SnapshotBitCounts>,
 }
 
 /// A usercmd that the server ran or dropped.
@@ -114,12 +114,12 @@ pub(super) struct SeenShot {
     pub(super) command: CommandSeq,
     pub(super) at: Micros,
     pub(super) muzzle: Vec3,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: ShotVerdict,
     pub(super) rewound_by: Micros,
     pub(super) targets: Vec<(EntityId, ArenaBody)>,
 }
 
-impl Seen {
+impl SessionWatch {
     /// Returns the frames of one player.
     pub(super) fn frames_of(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
         self.frames.iter().filter(move |frame| frame.player.0 == player)
@@ -190,8 +190,14 @@ impl SeenFrame {
     }
 }
 
-impl Observer<Arena> for Seen {
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<Arena>, shown: &Shown<'_, ArenaBody>) {
+impl Observer<Arena> for SessionWatch {
+    fn frame(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        commanded: &ClientFrameOutput<Arena>,
+        shown: &ScreenView<'_, ArenaBody>,
+    ) {
         self.by_command.insert((player, commanded.command.seq), self.frames.len());
         self.frames.push(SeenFrame {
             player,
@@ -221,7 +227,7 @@ impl Observer<Arena> for Seen {
         self.executed.push(SeenExecution { player, command, tick, how });
     }
 
-    fn judged(&mut self, at: Micros, _tick: Tick, judged: &Judged<Arena>) {
+    fn judged(&mut self, at: Micros, _tick: Tick, judged: &JudgedShot<Arena>) {
         self.shots.push(SeenShot {
             shooter: judged.shooter,
             command: judged.command,
@@ -240,18 +246,18 @@ impl Observer<Arena> for Seen {
         _shooter: PlayerId,
         _command: CommandSeq,
         _weapon: &'static str,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
     ) {
         self.impacts.push((at, verdict.clone()));
     }
 
-    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &ArenaWorld) {
+    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &ArenaWorld) {
         self.ticks.push(SeenTick { at, hash: ticked.hash, bodies: Arena::entities(world).to_vec() });
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, packed: Packed) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, packed: SnapshotSize) {
         let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
-        let (helper_ms, Packed { bytes, saw_avatar_right, told }) = (snapshot.helper_ms, packed);
+        let (helper_ms, SnapshotSize { bytes, saw_avatar_right, told }) = (snapshot.helper_ms, packed);
         self.sent.push(SeenSent { player, at, helper_ms, warnings, saw_avatar_right, bytes, told });
     }
 
@@ -260,7 +266,7 @@ impl Observer<Arena> for Seen {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<ArenaBody>,
-        reconciled: Option<&Reconciled>,
+        reconciled: Option<&ReconcileOutcome>,
     ) {
         self.received.push(SeenSnapshot {
             player,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::results::Results;
+use super::results::ShotConfirmations;
 use hitreg_arena::{Arena, ArenaBody, BodyKind, WeaponId};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
@@ -13,11 +13,11 @@ use hitreg_netcode::client::Client;
 use hitreg_netcode::game::{Body as _, Categorize as _, Category, Effect, Placed};
 use hitreg_netcode::history::Frame;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
-use hitreg_netcode::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
+use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 
 /// The omitted part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ClientPart {
     /// The mark on usercmds that have already run. Without it, effects play at every run.
     FirstRunMark,
     /// Copying the client-only fields to the acked state.
@@ -37,31 +37,31 @@ pub(super) enum Part {
 }
 
 /// A client that may omit one part.
-pub(super) struct Without {
+pub(super) struct PartialClient {
     client: Client<Arena>,
     setup: Setup<Arena>,
     player: PlayerId,
-    part: Option<Part>,
+    part: Option<ClientPart>,
     /// The effects of usercmds that may run again, for playing them again.
     effects: VecDeque<(CommandSeq, Vec<Effect>)>,
     /// Usercmds sent but not acked, for a client that restarts.
     in_flight: VecDeque<(CommandSeq, Micros, Input)>,
     packets: u32,
     /// Records which of its shots hit on its own screen, to be sent to the server.
-    results: Option<Results>,
+    results: Option<ShotConfirmations>,
     /// The bodies already received, for a client that receives constant fields only once.
     known: BTreeSet<(EntityId, u32)>,
 }
 
-impl Without {
-    pub(super) fn say_results(mut self, results: Results) -> Without {
+impl PartialClient {
+    pub(super) fn say_results(mut self, results: ShotConfirmations) -> PartialClient {
         self.results = Some(results);
         self
     }
 
-    pub(super) fn leave_out(mut self, part: Part) -> Without {
+    pub(super) fn leave_out(mut self, part: ClientPart) -> PartialClient {
         self.part = Some(part);
-        if part == Part::SharedWeapons {
+        if part == ClientPart::SharedWeapons {
             let mut rules = (*self.setup.rules).clone();
             rules.weapons[WeaponId::Pistol as usize].interval_ms /= 2;
             self.setup.rules = Arc::new(rules);
@@ -92,7 +92,7 @@ impl Without {
     }
 
     /// Restarts the client from this snapshot alone, and makes the usercmds in flight again.
-    fn begin_anew(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<Reconciled> {
+    fn begin_anew(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<ReconcileOutcome> {
         self.client = Client::new(self.setup.clone(), self.player);
         self.client.number_from(snapshot.ack.next());
         let reconciled = self.client.handle_snapshot(now, snapshot);
@@ -104,9 +104,9 @@ impl Without {
     }
 }
 
-impl ClientPipeline<Arena> for Without {
-    fn new(setup: Setup<Arena>, player: PlayerId) -> Without {
-        Without {
+impl ClientPipeline<Arena> for PartialClient {
+    fn new(setup: Setup<Arena>, player: PlayerId) -> PartialClient {
+        PartialClient {
             client: Client::new(setup.clone(), player),
             setup,
             player,
@@ -123,19 +123,19 @@ impl ClientPipeline<Arena> for Without {
         self.client.number_from(first);
     }
 
-    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<Reconciled> {
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<ReconcileOutcome> {
         match self.part {
-            Some(Part::ClientOnlyState) => self.begin_anew(now, snapshot),
-            Some(Part::TeleportFlag) => self.client.handle_snapshot(now, &unmarked(snapshot)),
-            Some(Part::Warnings) => {
+            Some(ClientPart::ClientOnlyState) => self.begin_anew(now, snapshot),
+            Some(ClientPart::TeleportFlag) => self.client.handle_snapshot(now, &unmarked(snapshot)),
+            Some(ClientPart::Warnings) => {
                 self.client.handle_snapshot(now, &Snapshot { warnings: Vec::new(), ..snapshot.clone() })
             }
-            Some(Part::Constants) => {
+            Some(ClientPart::Constants) => {
                 let withheld = self.without_constants(snapshot);
                 self.client.handle_snapshot(now, &withheld)
             }
-            Some(Part::Kinds) => self.client.handle_snapshot(now, &falling(snapshot, self.player.entity())),
-            Some(Part::FirstRunMark | Part::Honesty | Part::SharedWeapons) | None => {
+            Some(ClientPart::Kinds) => self.client.handle_snapshot(now, &falling(snapshot, self.player.entity())),
+            Some(ClientPart::FirstRunMark | ClientPart::Honesty | ClientPart::SharedWeapons) | None => {
                 self.client.handle_snapshot(now, snapshot)
             }
         }
@@ -145,7 +145,7 @@ impl ClientPipeline<Arena> for Without {
         self.client.look(now);
     }
 
-    fn command(&mut self, now: Micros, input: &Input) -> Commanded<Arena> {
+    fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<Arena> {
         let mut commanded = self.client.command(now, input);
         self.packets += 1;
         commanded.packet.number = self.packets;
@@ -154,7 +154,7 @@ impl ClientPipeline<Arena> for Without {
             results.note(&commanded.shots);
         }
         match self.part {
-            Some(Part::FirstRunMark) => {
+            Some(ClientPart::FirstRunMark) => {
                 let again = commanded.ran.saturating_sub(1);
                 while self.effects.pop_front_if(|(made, _)| made.0 + again < seq.0).is_some() {}
                 let first = std::mem::take(&mut commanded.effects);
@@ -162,12 +162,19 @@ impl ClientPipeline<Arena> for Without {
                 commanded.effects.extend(&first);
                 self.effects.push_back((seq, first));
             }
-            Some(Part::ClientOnlyState) => self.in_flight.push_back((seq, now, *input)),
-            Some(Part::Honesty) => {
+            Some(ClientPart::ClientOnlyState) => self.in_flight.push_back((seq, now, *input)),
+            Some(ClientPart::Honesty) => {
                 let elsewhere = |own: ArenaBody| ArenaBody { origin: own.origin + Vec3::X * 1000.0, ..own };
                 commanded.predicted = commanded.predicted.map(elsewhere);
             }
-            Some(Part::TeleportFlag | Part::Warnings | Part::Constants | Part::SharedWeapons | Part::Kinds) | None => {}
+            Some(
+                ClientPart::TeleportFlag
+                | ClientPart::Warnings
+                | ClientPart::Constants
+                | ClientPart::SharedWeapons
+                | ClientPart::Kinds,
+            )
+            | None => {}
         }
         commanded
     }

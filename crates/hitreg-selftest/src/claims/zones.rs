@@ -2,8 +2,8 @@
 //! watches.
 
 use super::experiment::Experiment;
-use super::watch::{Seen, SeenSnapshot, body_of};
-use super::{Claim, ClaimError, Figures, count, greatest};
+use super::watch::{SeenSnapshot, SessionWatch, body_of};
+use super::{Claim, ClaimError, NamedFigures, count, greatest};
 use hitreg_arena::{Arena, ArenaBody, ArenaRules};
 use hitreg_log::units::Micros;
 use hitreg_netcode::game::Judge as _;
@@ -11,10 +11,11 @@ use hitreg_netcode::game::Judge as _;
 pub(super) const CLAIMS: &[Claim] =
     &[claim!(Server, "visible-objects", visible_objects), claim!(Server, "full-packets", full_packets)];
 
-fn visible_objects(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn visible_objects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let hidden = experiment.variant("wall")?;
     let seen = experiment.play_variant("wall")?;
-    let told: Vec<Told> = told_of(&seen).filter_map(|snapshot| Told::new(&hidden.rules, &seen, snapshot)).collect();
+    let told: Vec<ZoneUpdate> =
+        told_of(&seen).filter_map(|snapshot| ZoneUpdate::new(&hidden.rules, &seen, snapshot)).collect();
     let lost = told.iter().filter(|told| told.is_in_sight && !told.is_told).count();
     let after: Vec<f64> = told.iter().filter(|t| t.is_told).filter_map(|t| Some(t.hidden_for?.as_ms_f64())).collect();
     let back = told.windows(2).filter(|pair| !pair[0].is_told && pair[1].is_told).count();
@@ -42,21 +43,21 @@ fn visible_objects(experiment: &Experiment) -> Result<Figures, ClaimError> {
 }
 
 /// Returns the updates to player 0 that were sent within the inspected time.
-fn told_of(seen: &Seen) -> impl Iterator<Item = &SeenSnapshot> {
+fn told_of(seen: &SessionWatch) -> impl Iterator<Item = &SeenSnapshot> {
     let (from, to) = seen.inspect;
     seen.received_by(0).filter(move |snapshot| snapshot.server_time >= from && snapshot.server_time < to)
 }
 
 /// An update, and whether the watcher could see player 1 at that time.
-struct Told {
+struct ZoneUpdate {
     is_told: bool,
     is_in_sight: bool,
     /// How long no part of player 1 had been in sight, if it was in sight before.
     hidden_for: Option<Micros>,
 }
 
-impl Told {
-    fn new(rules: &ArenaRules, seen: &Seen, snapshot: &SeenSnapshot) -> Option<Told> {
+impl ZoneUpdate {
+    fn new(rules: &ArenaRules, seen: &SessionWatch, snapshot: &SeenSnapshot) -> Option<ZoneUpdate> {
         let in_sight = |tick: &&super::watch::SeenTick| {
             let eye = body_of(&tick.bodies, 0).map(ArenaBody::eye);
             let other = body_of(&tick.bodies, 1);
@@ -65,7 +66,7 @@ impl Told {
         let until = seen.ticks.partition_point(|tick| tick.at <= snapshot.server_time);
         let now = seen.ticks[..until].last()?;
         let last = seen.ticks[..until].iter().rev().find(in_sight)?;
-        Some(Told {
+        Some(ZoneUpdate {
             is_told: body_of(&snapshot.bodies, 1).is_some(),
             is_in_sight: last.at == now.at,
             hidden_for: Some(now.at - last.at).filter(|time| *time > Micros::ZERO),
@@ -74,7 +75,7 @@ impl Told {
 }
 
 /// Players from 1 on stand farther away with increasing number, and move all the time.
-fn full_packets(experiment: &Experiment) -> Result<Figures, ClaimError> {
+fn full_packets(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let players = usize::from(seen.players);
     let mut stale = vec![0usize; players];

@@ -1,31 +1,31 @@
 //! Comparison of replays: one with itself, and one with a replay under other settings, in both directions.
 
-use super::Property::{DiffMirror, DiffSelf};
-use super::check::{Finding, broken, otherwise, replayed};
-use super::plan::Plan;
-use super::{Broken, Exercised, Property};
-use hitreg_analysis::diff::{ChangedShots, DiffOptions, Hits, Rows, Status, TraceDiff, Verdict, diff};
+use super::SoakProperty::{DiffMirror, DiffSelf};
+use super::check::{CheckResult, broken, otherwise, replayed};
+use super::plan::SoakPlan;
+use super::{BrokenProperty, SoakCoverage, SoakProperty};
+use hitreg_analysis::diff::{ChangedShots, DiffOptions, HitChanges, RowCounts, Status, TraceDiff, TraceVerdict, diff};
 use hitreg_log::record::Session;
 use hitreg_log::rng::Rng;
 use hitreg_log::trace::Trace;
-use hitreg_netcode::replay::Options;
+use hitreg_netcode::replay::ReplayOptions;
 
 pub(super) fn check(
-    plan: &Plan,
+    plan: &SoakPlan,
     session: &Session,
     trace: &Trace,
     rng: &mut Rng,
-    exercised: &mut Exercised,
-) -> Finding {
-    let compared = |a: &Trace, b: &Trace, property: Property| -> Result<TraceDiff, Broken> {
+    exercised: &mut SoakCoverage,
+) -> CheckResult {
+    let compared = |a: &Trace, b: &Trace, property: SoakProperty| -> Result<TraceDiff, BrokenProperty> {
         diff(a, b, &DiffOptions::default()).map_err(|error| broken(property, error.to_string()))
     };
     let same = compared(trace, trace, DiffSelf)?;
-    if same.verdict != Verdict::Same || same.first.is_some() || !same.hits.changed.is_empty() {
+    if same.verdict != TraceVerdict::Same || same.first.is_some() || !same.hits.changed.is_empty() {
         return Err(broken(DiffSelf, format!("the verdict is {:?}", same.verdict)));
     }
     exercised.held(DiffSelf);
-    let options = Options { settings: Some(otherwise(plan, rng)), ..Options::default() };
+    let options = ReplayOptions { settings: Some(otherwise(plan, rng)), ..ReplayOptions::default() };
     let other = replayed(session, &options, DiffMirror)?.trace;
     let (there, back) = (compared(trace, &other, DiffMirror)?, compared(&other, trace, DiffMirror)?);
     match unlike(&there, &back) {
@@ -74,12 +74,12 @@ fn mirrored_status(status: Status) -> Status {
     }
 }
 
-fn mirrored_rows(rows: Rows) -> Rows {
-    Rows { a: rows.b, b: rows.a, only_in_a: rows.only_in_b, only_in_b: rows.only_in_a, ..rows }
+fn mirrored_rows(rows: RowCounts) -> RowCounts {
+    RowCounts { a: rows.b, b: rows.a, only_in_a: rows.only_in_b, only_in_b: rows.only_in_a, ..rows }
 }
 
 /// Returns the counts of shots as seen from the other side. Changed shots are checked one by one.
-fn mirrored(hits: &Hits, there: &Hits) -> Hits {
+fn mirrored(hits: &HitChanges, there: &HitChanges) -> HitChanges {
     let here: Vec<_> = hits.changed.first().collect();
     let changed_alike = there.changed.len() == here.len()
         && there.changed.first().all(|one| {
@@ -89,7 +89,7 @@ fn mirrored(hits: &Hits, there: &Hits) -> Hits {
                     && one.b == other.a
             })
         });
-    Hits {
+    HitChanges {
         only_a: hits.only_b,
         only_b: hits.only_a,
         shots_only_in_a: hits.shots_only_in_b,

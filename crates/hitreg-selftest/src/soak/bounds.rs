@@ -6,21 +6,21 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Fault, Plan};
+use super::plan::{Fault, SoakPlan};
 use super::play::Tape;
 use hitreg_arena::Arena;
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::Verdict;
+use hitreg_netcode::game::ShotVerdict;
 use hitreg_netcode::packet::{HeardPacket, Snapshot};
-use hitreg_netcode::pipeline::{Commanded, Judged, Limit, Reconciled, Ticked};
-use hitreg_netcode::session::{Observer, Packed, Recorder, Shown};
+use hitreg_netcode::pipeline::{ClientFrameOutput, JudgedShot, Limit, ReconcileOutcome, TickOutcome};
+use hitreg_netcode::session::{Observer, ScreenView, SessionRecorder, SnapshotSize};
 use hitreg_netcode::settings::{ClockMode, Frames, Schedule, Settings};
 
 /// The results of the checks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bounds {
+pub(super) struct BoundsCheck {
     /// The first violation, as text.
     pub(super) broken: Option<String>,
     /// The number of shots checked.
@@ -32,23 +32,23 @@ pub(super) struct Bounds {
 }
 
 /// An observer that checks bounds and passes all events to the recorder.
-pub(super) struct Watching<'a> {
-    recorder: Recorder<'a, Tape, Arena>,
-    found: Bounds,
+pub(super) struct BoundsObserver<'a> {
+    recorder: SessionRecorder<'a, Tape, Arena>,
+    found: BoundsCheck,
     max_unlag: Micros,
     credit: Micros,
     /// The tick interval, which is the server's initial time budget.
     tick: Micros,
-    players: Vec<Spent>,
+    players: Vec<SentUsercmds>,
     now: Micros,
     /// The bound on a false usercmd time; `None` when the truth is unknown.
-    claim: Option<Claim>,
+    claim: Option<ClockClaim>,
     /// Usercmds executed since the last tick. The tick's time is known only when it ends.
     waiting: Vec<(PlayerId, CommandSeq, Execution)>,
 }
 
 /// The known timing of a lying client.
-struct Claim {
+struct ClockClaim {
     /// The greatest accepted error.
     most: Micros,
     /// How far behind its clock its settings make it draw.
@@ -58,25 +58,25 @@ struct Claim {
 }
 
 #[derive(Default)]
-struct Spent {
+struct SentUsercmds {
     /// The usercmds sent, by number. A lying client may send a number twice.
     sent: BTreeMap<CommandSeq, u8>,
     last: u8,
     ms: i64,
 }
 
-impl Bounds {
+impl BoundsCheck {
     #[expect(clippy::new_ret_no_self, reason = "the observer that is returned fills in the bounds")]
-    pub(super) fn new<'a>(tape: &'a mut Tape, plan: &Plan, settings: &Settings) -> Watching<'a> {
-        Watching {
-            recorder: Recorder::new(tape).hearing((0..).map(PlayerId).take(plan.players.len())),
-            found: Bounds::default(),
+    pub(super) fn new<'a>(tape: &'a mut Tape, plan: &SoakPlan, settings: &Settings) -> BoundsObserver<'a> {
+        BoundsObserver {
+            recorder: SessionRecorder::new(tape).hearing((0..).map(PlayerId).take(plan.players.len())),
+            found: BoundsCheck::default(),
             max_unlag: Micros::from_ms(settings.lag_compensation.max_unlag_ms),
             credit: Micros::from_ms(settings.server.command_credit_ms),
             tick: settings.server.tick_hz.interval(),
-            players: plan.players.iter().map(|_| Spent::default()).collect(),
+            players: plan.players.iter().map(|_| SentUsercmds::default()).collect(),
             now: Micros::ZERO,
-            claim: Claim::of(plan, settings),
+            claim: ClockClaim::of(plan, settings),
             waiting: Vec::new(),
         }
     }
@@ -88,9 +88,9 @@ impl Bounds {
     }
 }
 
-impl Claim {
+impl ClockClaim {
     /// Returns the bound when the round trip is constant, every snapshot arrives, and no frame is late.
-    fn of(plan: &Plan, settings: &Settings) -> Option<Claim> {
+    fn of(plan: &SoakPlan, settings: &Settings) -> Option<ClockClaim> {
         let known = [Fault::Lies, Fault::Settings, Fault::Leaving];
         let is_known = plan.lie.is_some_and(|lie| lie.ack_back == 0)
             && plan.faults.iter().all(|fault| known.contains(fault))
@@ -102,22 +102,22 @@ impl Claim {
         let server = &settings.server;
         let intervals = [server.update_hz, server.tick_hz, server.tick_hz, settings.client.cmd_hz].map(Hz::interval);
         let unsure = intervals.into_iter().fold(Micros::ZERO, |sum, interval| sum + interval);
-        is_known.then(|| Claim {
+        is_known.then(|| ClockClaim {
             most: Micros::from_ms(settings.lag_compensation.max_claim_error_ms) + unsure,
             behind: Micros::from_ms(settings.drawn_behind_ms()),
             truth: BTreeMap::new(),
         })
     }
 
-    fn of_shot(&self, judged: &Judged<Arena>, now: Micros) -> Option<Micros> {
+    fn of_shot(&self, judged: &JudgedShot<Arena>, now: Micros) -> Option<Micros> {
         let counted = judged.shooter == PlayerId(0) && [Limit::None, Limit::Claim].contains(&judged.rewind.limit);
         let (clock, behind) = self.truth.get(&judged.command).filter(|_| counted && judged.rewind.by > Micros::ZERO)?;
         Some(now - judged.rewind.by + *behind - *clock)
     }
 }
 
-impl Watching<'_> {
-    pub(super) fn finish(self) -> Bounds {
+impl BoundsObserver<'_> {
+    pub(super) fn finish(self) -> BoundsCheck {
         self.found
     }
 
@@ -147,13 +147,13 @@ impl Watching<'_> {
     }
 }
 
-impl Observer<Arena> for Watching<'_> {
+impl Observer<Arena> for BoundsObserver<'_> {
     fn frame(
         &mut self,
         player: PlayerId,
         at: Micros,
-        commanded: &Commanded<Arena>,
-        shown: &Shown<'_, hitreg_arena::ArenaBody>,
+        commanded: &ClientFrameOutput<Arena>,
+        shown: &ScreenView<'_, hitreg_arena::ArenaBody>,
     ) {
         let spent = &mut self.players[usize::from(player.0)];
         let said = |command: &Usercmd| (command.seq, command.input.msec);
@@ -188,7 +188,7 @@ impl Observer<Arena> for Watching<'_> {
         self.recorder.presence(player, at, tick, change);
     }
 
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<Arena>) {
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<Arena>) {
         let by = judged.rewind.by;
         self.found.shots += 1;
         if by > self.max_unlag || by < Micros::ZERO {
@@ -221,12 +221,12 @@ impl Observer<Arena> for Watching<'_> {
         by: PlayerId,
         with: CommandSeq,
         weapon: &'static str,
-        verdict: &Verdict,
+        verdict: &ShotVerdict,
     ) {
         self.recorder.impact(at, tick, by, with, weapon, verdict);
     }
 
-    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &<Arena as hitreg_netcode::game::Simulate>::World) {
+    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &<Arena as hitreg_netcode::game::Simulate>::World) {
         self.now = at;
         for (player, command, how) in std::mem::take(&mut self.waiting) {
             self.spend(player, command, how);
@@ -239,7 +239,7 @@ impl Observer<Arena> for Watching<'_> {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<hitreg_arena::ArenaBody>,
-        packed: Packed,
+        packed: SnapshotSize,
     ) {
         self.recorder.snapshot_sent(player, at, snapshot, packed);
     }
@@ -249,7 +249,7 @@ impl Observer<Arena> for Watching<'_> {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<hitreg_arena::ArenaBody>,
-        reconciled: Option<&Reconciled>,
+        reconciled: Option<&ReconcileOutcome>,
     ) {
         self.recorder.snapshot_received(player, at, snapshot, reconciled);
     }

@@ -1,30 +1,30 @@
 //! Checks a session against every property: the cheap ones always, the others with probabilities drawn from the seed.
 
-use super::Property::{Bounds, Datagrams, Heard, Plays, Replay, Rerecord, Rollback, Shrink, Verify};
-use super::plan::Plan;
-use super::play::{Played, Stage};
-use super::{Broken, Exercised, Property, agree, disk, drawn, sides};
+use super::SoakProperty::{Bounds, Datagrams, Heard, Plays, Replay, Rerecord, Rollback, Shrink, Verify};
+use super::plan::SoakPlan;
+use super::play::{SoakSession, Stage};
+use super::{BrokenProperty, SoakCoverage, SoakProperty, agree, disk, drawn, sides};
 use hitreg_analysis::summary::Summary;
 use hitreg_arena::Arena;
-use hitreg_engine::shrink::{Removed, ShrinkError, shrink};
-use hitreg_engine::verify::{Against, Verdict, judge};
+use hitreg_engine::shrink::{RemovedCount, ShrinkError, shrink};
+use hitreg_engine::verify::{LogVerdict, VerifyReference, judge};
 use hitreg_log::record::{PlayerRecords, Session};
 use hitreg_log::rng::Rng;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::units::Seed;
-use hitreg_netcode::replay::{self, Options, Replayed};
+use hitreg_netcode::replay::{self, ReplayOptions, ReplayOutput};
 use hitreg_netcode::settings::{Settings, Sizes};
 
 /// The result of a check.
-pub(super) type Finding = Result<(), Broken>;
+pub(super) type CheckResult = Result<(), BrokenProperty>;
 
-pub(super) fn broken(property: Property, detail: impl Into<String>) -> Broken {
-    Broken { property, detail: detail.into() }
+pub(super) fn broken(property: SoakProperty, detail: impl Into<String>) -> BrokenProperty {
+    BrokenProperty { property, detail: detail.into() }
 }
 
-pub(super) fn check(stage: &Stage, plan: &Plan) -> Result<Exercised, Broken> {
+pub(super) fn check(stage: &Stage, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProperty> {
     let mut rng = Rng::new(Seed(plan.seed), 0x6368_6563);
-    let mut exercised = Exercised::default();
+    let mut exercised = SoakCoverage::default();
     let played = stage.play(plan).map_err(|error| broken(Plays, error.to_string()))?;
     exercised.held(Plays);
     exercised.ticks += played.session.ticks.len() as u64;
@@ -45,21 +45,21 @@ pub(super) fn check(stage: &Stage, plan: &Plan) -> Result<Exercised, Broken> {
 }
 
 /// Checks the server's log alone, whatever the clients' packets claimed.
-fn heard(played: &Played, exercised: &mut Exercised) -> Finding {
+fn heard(played: &SoakSession, exercised: &mut SoakCoverage) -> CheckResult {
     let session = played.heard();
     if session.ticks.is_empty() || !session.players.iter().any(PlayerRecords::is_heard_only) {
         return Ok(());
     }
-    let again = replayed(&session, &Options { tables: TableSet::NONE, ..Options::default() }, Heard)?;
+    let again = replayed(&session, &ReplayOptions { tables: TableSet::NONE, ..ReplayOptions::default() }, Heard)?;
     as_recorded(Heard, &session, &again)?;
     exercised.held(Heard);
     Ok(())
 }
 
-fn replays(plan: &Plan, played: &Played, rng: &mut Rng, exercised: &mut Exercised) -> Finding {
+fn replays(plan: &SoakPlan, played: &SoakSession, rng: &mut Rng, exercised: &mut SoakCoverage) -> CheckResult {
     let session = &played.seen();
     let every = 1 + rng.below(12) as u32;
-    let first = replayed(session, &Options { rollback_every: Some(every), ..Options::default() }, Replay)?;
+    let first = replayed(session, &ReplayOptions { rollback_every: Some(every), ..ReplayOptions::default() }, Replay)?;
     as_recorded(Replay, session, &first)?;
     exercised.held(Replay);
     if let Some(error) = &first.rollback_error {
@@ -72,7 +72,7 @@ fn replays(plan: &Plan, played: &Played, rng: &mut Rng, exercised: &mut Exercise
     exercised.usercmds += summary.usercmds;
     exercised.shots += summary.shots;
     let settings = plan.settings();
-    let again = replayed(session, &Options { sizes: true, ..Options::default() }, Datagrams)?;
+    let again = replayed(session, &ReplayOptions { sizes: true, ..ReplayOptions::default() }, Datagrams)?;
     if again.trace.digest() != first.trace.digest() {
         return Err(broken(Datagrams, format!("first in `{}`", first_table(&first, &again))));
     }
@@ -80,8 +80,8 @@ fn replays(plan: &Plan, played: &Played, rng: &mut Rng, exercised: &mut Exercise
         exercised.held(Datagrams);
     }
     let both = [first, again];
-    let verified = judge(session, Ok(&both), Against { golden: None, rollback: false });
-    if [Verdict::Differs, Verdict::Broken].contains(&verified.verdict) {
+    let verified = judge(session, Ok(&both), VerifyReference { golden: None, rollback: false });
+    if [LogVerdict::Differs, LogVerdict::Broken].contains(&verified.verdict) {
         return Err(broken(Verify, verified.detail.unwrap_or_default()));
     }
     exercised.held(Verify);
@@ -102,12 +102,16 @@ fn replays(plan: &Plan, played: &Played, rng: &mut Rng, exercised: &mut Exercise
     Ok(())
 }
 
-pub(super) fn replayed(session: &Session, options: &Options, property: Property) -> Result<Replayed, Broken> {
+pub(super) fn replayed(
+    session: &Session,
+    options: &ReplayOptions,
+    property: SoakProperty,
+) -> Result<ReplayOutput, BrokenProperty> {
     replay::replay::<Arena>(session, options, &mut |_| {}).map_err(|error| broken(property, error.to_string()))
 }
 
 /// Checks that a replay reproduces every recorded state.
-pub(super) fn as_recorded(property: Property, session: &Session, replayed: &Replayed) -> Finding {
+pub(super) fn as_recorded(property: SoakProperty, session: &Session, replayed: &ReplayOutput) -> CheckResult {
     if let Some(difference) = &replayed.first_difference {
         return Err(broken(property, format!("the replay is another from tick {} on", difference.tick)));
     }
@@ -118,12 +122,12 @@ pub(super) fn as_recorded(property: Property, session: &Session, replayed: &Repl
     Ok(())
 }
 
-fn first_table(a: &Replayed, b: &Replayed) -> String {
+fn first_table(a: &ReplayOutput, b: &ReplayOutput) -> String {
     let unlike = a.trace.tables.iter().zip(&b.trace.tables).find(|(a, b)| a.digest() != b.digest());
     unlike.map_or_else(String::new, |(table, _)| table.name.clone())
 }
 
-fn rerecords(session: &Session, exercised: &mut Exercised) -> Finding {
+fn rerecords(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
     let again = replay::rerecord::<Arena>(session, None).map_err(|error| broken(Rerecord, error.to_string()))?;
     if again != *session {
         return Err(broken(Rerecord, disk::unlike(&again, session)));
@@ -133,10 +137,11 @@ fn rerecords(session: &Session, exercised: &mut Exercised) -> Finding {
 }
 
 /// Shrinks a session that shows a hit or a correction, and checks that it still does.
-fn shrinks(session: &Session, exercised: &mut Exercised) -> Finding {
+fn shrinks(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
     let shows = |session: &Session| -> Result<u64, replay::ReplayError> {
         let tables = TableSet::named([shots::SCHEMA.name, corrections::SCHEMA.name]);
-        let trace = replay::replay::<Arena>(session, &Options { tables, ..Options::default() }, &mut |_| {})?.trace;
+        let trace =
+            replay::replay::<Arena>(session, &ReplayOptions { tables, ..ReplayOptions::default() }, &mut |_| {})?.trace;
         let found = Summary::of(&trace).exercised;
         Ok(found.hits + found.corrections)
     };
@@ -148,13 +153,13 @@ fn shrinks(session: &Session, exercised: &mut Exercised) -> Finding {
         Err(ShrinkError::NotShown) => return Ok(()),
         Err(error) => return Err(broken(Shrink, error.to_string())),
     };
-    let replayed = replayed(&shrunk.session, &Options::default(), Shrink)?;
+    let replayed = replayed(&shrunk.session, &ReplayOptions::default(), Shrink)?;
     as_recorded(Shrink, &shrunk.session, &replayed)?;
     if !matches!(shows(&shrunk.session), Ok(1..)) {
         return Err(broken(Shrink, "what was shrunk does not show it any more"));
     }
     // The counts are ordered: fewer items of one kind outweigh more items of later kinds.
-    let counts = |of: fn(&Removed) -> usize| shrunk.removed.iter().map(of).collect::<Vec<_>>();
+    let counts = |of: fn(&RemovedCount) -> usize| shrunk.removed.iter().map(of).collect::<Vec<_>>();
     if counts(|removed| removed.after) > counts(|removed| removed.before) {
         return Err(broken(Shrink, "what was shrunk is larger than before"));
     }
@@ -163,7 +168,7 @@ fn shrinks(session: &Session, exercised: &mut Exercised) -> Finding {
 }
 
 /// Returns the settings of a session with another value for one of them.
-pub(super) fn otherwise(plan: &Plan, rng: &mut Rng) -> Settings {
+pub(super) fn otherwise(plan: &SoakPlan, rng: &mut Rng) -> Settings {
     let others = [
         ("interpolation.lerp_ms", "50"),
         ("lag_compensation.enabled", "false"),

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Property::{Crash, Flipped, FullDisk, Log, Torn};
-use super::check::{Finding, broken};
-use super::play::Played;
-use super::{Exercised, Property};
-use hitreg_log::log::{self, LogWriter, Options};
-use hitreg_log::record::{Record, Session, When, each_stream};
+use super::SoakProperty::{Crash, Flipped, FullDisk, Log, Torn};
+use super::check::{CheckResult, broken};
+use super::play::SoakSession;
+use super::{SoakCoverage, SoakProperty};
+use hitreg_log::log::{self, LogWriter, WriterOptions};
+use hitreg_log::record::{EventTime, Record, Session, each_stream};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::Micros;
 
@@ -52,13 +52,16 @@ impl Write for Disk {
 const UNWRITTEN_MOST: Micros = Micros::from_s(1);
 
 /// Records a session in several ways; all but one of them fail.
-pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -> Finding {
+pub(super) fn check(played: &SoakSession, rng: &mut Rng, exercised: &mut SoakCoverage) -> CheckResult {
     let tape = &played.tape;
     let whole = recorded(played, tape.len(), Disk::of(usize::MAX), true).0;
     let read = log::read_session(&whole[..]).map_err(|error| broken(Log, error.to_string()))?;
     same(Log, &read, &played.session, "the log as it was recorded")?;
-    let packed =
-        log::write_session(Vec::new(), &played.session, Options { level: 1, header_level: QUICK, ..Options::whole() });
+    let packed = log::write_session(
+        Vec::new(),
+        &played.session,
+        WriterOptions { level: 1, header_level: QUICK, ..WriterOptions::whole() },
+    );
     let packed = packed.map_err(|error| broken(Log, error.to_string()))?;
     let read = log::read_session(&packed[..]).map_err(|error| broken(Log, error.to_string()))?;
     same(Log, &read, &played.session, "the log that was written at once")?;
@@ -95,13 +98,13 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
 }
 
 /// Returns whether a log of this size has an incomplete header. Such a log cannot be recovered.
-fn is_within_header(played: &Played, bytes: usize) -> bool {
+fn is_within_header(played: &SoakSession, bytes: usize) -> bool {
     bytes < recorded(played, 0, Disk::of(usize::MAX), false).0.len()
 }
 
 /// Records the first `count` records. Returns the contents of the disk and the number of records taken.
-fn recorded(played: &Played, count: usize, disk: Disk, ends: bool) -> (Vec<u8>, usize) {
-    let options = Options { header_level: QUICK, ..Options::live() };
+fn recorded(played: &SoakSession, count: usize, disk: Disk, ends: bool) -> (Vec<u8>, usize) {
+    let options = WriterOptions { header_level: QUICK, ..WriterOptions::live() };
     let Ok(mut writer) = LogWriter::new(disk.clone(), &played.session.header, options) else {
         return (disk.content(), 0);
     };
@@ -119,7 +122,12 @@ fn recorded(played: &Played, count: usize, disk: Disk, ends: bool) -> (Vec<u8>, 
 
 /// Returns how much session time of the first `count` records a log lacks. An error means that the log holds anything
 /// other than a prefix of them.
-fn lost_of(property: Property, played: &Played, count: usize, left: &[u8]) -> Result<Micros, super::Broken> {
+fn lost_of(
+    property: SoakProperty,
+    played: &SoakSession,
+    count: usize,
+    left: &[u8],
+) -> Result<Micros, super::BrokenProperty> {
     let (found, damage) = log::recover(left).map_err(|error| broken(property, error.to_string()))?;
     let (prefix, records) = prefix(played, &found);
     same(property, &found, &prefix, "what was recovered")?;
@@ -127,13 +135,13 @@ fn lost_of(property: Property, played: &Played, count: usize, left: &[u8]) -> Re
         return Err(broken(property, format!("{} records are lost, and nobody says so", count - records)));
     }
     let times = || played.tape[..count].iter().map(|record| record.when());
-    let at = |when| if let When::At(at) = when { Some(at) } else { None };
+    let at = |when| if let EventTime::At(at) = when { Some(at) } else { None };
     let (first_lost, last) = (times().skip(records).find_map(at), times().filter_map(at).max());
     Ok(first_lost.zip(last).map_or(Micros::ZERO, |(first, last)| last - first))
 }
 
 /// Returns the session of as many first records as `of` has in total, and their number.
-fn prefix(played: &Played, of: &Session) -> (Session, usize) {
+fn prefix(played: &SoakSession, of: &Session) -> (Session, usize) {
     let players = of.players.iter().flat_map(|player| player.streams());
     let records = players.chain(of.streams()).map(|stream| stream.len()).sum::<usize>() + of.states.len();
     let mut prefix = Session::new(played.session.header.clone());
@@ -145,7 +153,7 @@ fn prefix(played: &Played, of: &Session) -> (Session, usize) {
     (prefix, records)
 }
 
-fn torn(played: &Played, whole: &[u8], rng: &mut Rng, exercised: &mut Exercised) -> Finding {
+fn torn(played: &SoakSession, whole: &[u8], rng: &mut Rng, exercised: &mut SoakCoverage) -> CheckResult {
     let cut = rng.below(whole.len() as u64) as usize;
     let found = match log::read_prefix(&whole[..cut]) {
         Ok((found, torn)) => {
@@ -173,7 +181,7 @@ fn torn(played: &Played, whole: &[u8], rng: &mut Rng, exercised: &mut Exercised)
 /// The approximate length of a log's end after its last records.
 const END_BYTES: usize = 128;
 
-fn flipped(played: &Played, whole: &[u8], rng: &mut Rng, exercised: &mut Exercised) -> Finding {
+fn flipped(played: &SoakSession, whole: &[u8], rng: &mut Rng, exercised: &mut SoakCoverage) -> CheckResult {
     let mut bytes = whole.to_vec();
     let (mut place, bit) = (rng.below(bytes.len() as u64) as usize, rng.below(8));
     // The end of a log has many fields in a few bytes.
@@ -196,7 +204,7 @@ fn flipped(played: &Played, whole: &[u8], rng: &mut Rng, exercised: &mut Exercis
     }
 }
 
-fn same(property: Property, found: &Session, expected: &Session, what: &str) -> Finding {
+fn same(property: SoakProperty, found: &Session, expected: &Session, what: &str) -> CheckResult {
     match found == expected {
         true => Ok(()),
         false => Err(broken(property, format!("{what} is not what was recorded: {}", unlike(found, expected)))),

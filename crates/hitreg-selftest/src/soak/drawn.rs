@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Exercised;
-use super::Property::{Prediction, ViewError};
-use super::check::{Finding, broken};
-use super::plan::Plan;
+use super::SoakCoverage;
+use super::SoakProperty::{Prediction, ViewError};
+use super::check::{CheckResult, broken};
+use super::plan::SoakPlan;
 use hitreg_log::record::{Execution, Session};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{corrections, shots, views};
@@ -13,12 +13,12 @@ use hitreg_netcode::pipeline::Limit;
 use hitreg_netcode::settings::{InterpolationMode, PredictionMode, Settings};
 
 pub(super) fn check(
-    plan: &Plan,
+    plan: &SoakPlan,
     settings: &Settings,
     session: &Session,
     trace: &Trace,
-    exercised: &mut Exercised,
-) -> Finding {
+    exercised: &mut SoakCoverage,
+) -> CheckResult {
     if settings.lag_compensation.enabled && settings.interpolation.mode == InterpolationMode::History {
         view_errors(plan, trace, exercised)?;
     }
@@ -30,7 +30,7 @@ pub(super) fn check(
 
 /// Checks that a player who has every snapshot in order, and interpolates between two of them, is judged by its own
 /// view.
-fn view_errors(plan: &Plan, trace: &Trace, exercised: &mut Exercised) -> Finding {
+fn view_errors(plan: &SoakPlan, trace: &Trace, exercised: &mut SoakCoverage) -> CheckResult {
     let views = views::Columns::of(trace);
     let interpolated = (0..views.rows).filter(|row| views.how.get(*row) == "interpolated");
     let interpolated: BTreeSet<_> =
@@ -63,7 +63,7 @@ const CAUSED: [&str; 4] = ["knockback", "spawn_or_death", "teleport", "mover"];
 
 /// Checks the predictions of a player who is alone. If every usercmd of an ack ran once, each ran as predicted. Earlier
 /// losses were corrected by the snapshot that showed them.
-fn predictions(session: &Session, trace: &Trace, exercised: &mut Exercised) -> Finding {
+fn predictions(session: &Session, trace: &Trace, exercised: &mut SoakCoverage) -> CheckResult {
     let executed = session.players.iter().flat_map(|player| &player.executed);
     let mut ran: BTreeMap<u32, bool> = BTreeMap::new();
     for record in executed {

@@ -6,7 +6,7 @@ use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::session::Intruder;
 
 /// An attacker whose choices come from a seed.
-pub(super) struct Meddler {
+pub(super) struct RandomIntruder {
     rng: Rng,
     chance: f64,
     /// A stored datagram to send in place of another, with its number. Datagrams that arrive at the same time are
@@ -14,9 +14,9 @@ pub(super) struct Meddler {
     kept: (u32, Vec<u8>),
 }
 
-impl Meddler {
-    pub(super) fn new(seed: Seed, chance: f64) -> Meddler {
-        Meddler { rng: Rng::new(seed, 0x696e_7472), chance, kept: (0, Vec::new()) }
+impl RandomIntruder {
+    pub(super) fn new(seed: Seed, chance: f64) -> RandomIntruder {
+        RandomIntruder { rng: Rng::new(seed, 0x696e_7472), chance, kept: (0, Vec::new()) }
     }
 
     fn worsened(&mut self, number: u32, datagram: &[u8]) -> (u32, Vec<u8>) {
@@ -39,7 +39,7 @@ impl Meddler {
     }
 }
 
-impl Intruder for Meddler {
+impl Intruder for RandomIntruder {
     fn sees(&mut self, _player: PlayerId, number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)> {
         if !self.rng.chance(self.chance) {
             return None;

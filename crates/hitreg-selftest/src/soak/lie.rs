@@ -9,7 +9,7 @@ use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
 use hitreg_netcode::game::Placed;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
-use hitreg_netcode::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
+use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 
 /// The false claims of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,28 +44,28 @@ impl Lie {
 }
 
 /// A client that may lie.
-pub(super) struct Liar {
+pub(super) struct LyingClient {
     client: Client<Arena>,
     lie: Option<Lie>,
     newest: SnapshotSeq,
 }
 
-impl Liar {
-    pub(super) fn with(self, lie: Option<Lie>) -> Liar {
-        Liar { lie, ..self }
+impl LyingClient {
+    pub(super) fn with(self, lie: Option<Lie>) -> LyingClient {
+        LyingClient { lie, ..self }
     }
 }
 
-impl ClientPipeline<Arena> for Liar {
-    fn new(setup: Setup<Arena>, player: PlayerId) -> Liar {
-        Liar { client: Client::new(setup, player), lie: None, newest: SnapshotSeq(0) }
+impl ClientPipeline<Arena> for LyingClient {
+    fn new(setup: Setup<Arena>, player: PlayerId) -> LyingClient {
+        LyingClient { client: Client::new(setup, player), lie: None, newest: SnapshotSeq(0) }
     }
 
     fn number_from(&mut self, first: CommandSeq) {
         self.client.number_from(first);
     }
 
-    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<Reconciled> {
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<ReconcileOutcome> {
         self.newest = self.newest.max(snapshot.seq);
         self.client.handle_snapshot(now, snapshot)
     }
@@ -74,7 +74,7 @@ impl ClientPipeline<Arena> for Liar {
         self.client.look(now);
     }
 
-    fn command(&mut self, now: Micros, input: &Input) -> Commanded<Arena> {
+    fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<Arena> {
         let mut commanded = self.client.command(now, input);
         let Some(lie) = self.lie else { return commanded };
         let packet = &mut commanded.packet;

@@ -12,7 +12,7 @@ use hitreg_netcode::settings::{PRESETS, Settings};
 
 /// A session and its faults, all drawn from one seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Plan {
+pub struct SoakPlan {
     /// The seed.
     pub seed: u64,
     /// The settings preset.
@@ -98,7 +98,7 @@ named!(Fault {
 
 /// The restrictions that reduce a seed's plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct PlanLimits {
     /// The most players.
     pub players: Option<usize>,
     /// The greatest length in ms.
@@ -144,10 +144,10 @@ const SETTINGS: &[(&str, &[&str])] = &[
 /// Values of `client.frames`. They are drawn from a separate random stream, so that existing seeds keep their plans.
 const FRAMES: &[&str] = &["regular", "capped", "hitches", "loaded"];
 
-impl Plan {
+impl SoakPlan {
     /// Returns the plan of a seed, reduced by the limits.
-    pub fn of(seed: u64, limits: &Limits) -> Plan {
-        let mut plan = Plan::whole(seed);
+    pub fn of(seed: u64, limits: &PlanLimits) -> SoakPlan {
+        let mut plan = SoakPlan::whole(seed);
         plan.players.truncate(limits.players.unwrap_or(usize::MAX).max(1));
         plan.length_ms = plan.length_ms.min(limits.length_ms.unwrap_or(u32::MAX));
         for fault in &limits.without {
@@ -158,7 +158,7 @@ impl Plan {
 
     /// Returns the full plan of a seed. Each fault has its own random stream, so that removing one does not change the
     /// others.
-    fn whole(seed: u64) -> Plan {
+    fn whole(seed: u64) -> SoakPlan {
         let chances = |about: u64| Rng::new(Seed(seed), 0x736f_616b_0000_0000 | about);
         let mut rng = chances(0);
         let preset = if rng.chance(0.5) { "half-life" } else { PRESETS[rng.below(PRESETS.len() as u64) as usize].name };
@@ -195,7 +195,7 @@ impl Plan {
         let lie = Some(Lie::of(&mut chances(4)));
         let player = |index: usize| PlayerPlan::whole(&mut chances(0x100 + index as u64), length_ms);
         let players = (0..players).map(player).collect();
-        let mut plan = Plan {
+        let mut plan = SoakPlan {
             seed,
             preset,
             settings,
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn leaving_a_fault_out_changes_nothing_else() {
         for seed in 0..200 {
-            let whole = Plan::of(seed, &Limits::default());
+            let whole = SoakPlan::of(seed, &PlanLimits::default());
             for fault in Fault::ALL {
-                let less = Plan::of(seed, &Limits { without: [fault].into(), ..Limits::default() });
+                let less = SoakPlan::of(seed, &PlanLimits { without: [fault].into(), ..PlanLimits::default() });
                 let mut same = whole.clone();
                 same.leave_out(fault);
                 assert_eq!(less, same);
@@ -351,7 +351,8 @@ mod tests {
 
     #[test]
     fn every_value_of_every_setting_is_tried() {
-        let tried: BTreeSet<_> = (0..4_000).flat_map(|seed| Plan::of(seed, &Limits::default()).settings).collect();
+        let tried: BTreeSet<_> =
+            (0..4_000).flat_map(|seed| SoakPlan::of(seed, &PlanLimits::default()).settings).collect();
         for (key, values) in SETTINGS.iter().chain([&("client.frames", FRAMES)]) {
             for value in *values {
                 assert!(tried.contains(&(*key, *value)), "{key}={value}");

@@ -2,44 +2,44 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
-use super::intruder::Meddler;
-use super::lie::Liar;
-use super::plan::{Plan, PlayerPlan};
+use super::bounds::BoundsCheck;
+use super::intruder::RandomIntruder;
+use super::lie::LyingClient;
+use super::plan::{PlayerPlan, SoakPlan};
 use hitreg_arena::bot::{Bot, Routes};
 use hitreg_arena::{Arena, ArenaMap, ArenaRules};
-use hitreg_log::record::{By, Header, PlayerRecords, Record, Session};
+use hitreg_log::record::{ClockOwner, Header, PlayerRecords, Record, Session};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
-use hitreg_netcode::link::{Holed, LinkModel, ModelledLink};
+use hitreg_netcode::link::{LinkModel, LinkWithOutages, ModelledLink};
 use hitreg_netcode::pipeline::Setup;
 use hitreg_netcode::session::scenario::Scenario;
-use hitreg_netcode::session::{BotInput, InputSource, Links, Machine, RecordSink, Screen, SynthError};
+use hitreg_netcode::session::{BotInput, InputSource, Links, Machine, PlayerScreen, RecordSink, SynthError};
 use hitreg_netcode::settings::Settings;
 
 /// The data shared by all plans: the prepared maps.
 pub struct Stage {
-    courtyard: Course,
-    orchard: Course,
+    courtyard: PreparedMap,
+    orchard: PreparedMap,
 }
 
 /// A map with the routes of its bots. Computing the routes takes longer than playing most plans.
-struct Course {
+struct PreparedMap {
     rules: Arc<ArenaRules>,
     routes: Arc<Routes>,
 }
 
 /// A played session, and its records in order.
-pub(super) struct Played {
+pub(super) struct SoakSession {
     /// With the clients' own records, and the packets as the server received them.
     pub(super) session: Session,
     pub(super) tape: Vec<Record>,
     /// The result of the bounds checks.
-    pub(super) bounds: Bounds,
+    pub(super) bounds: BoundsCheck,
 }
 
-impl Played {
+impl SoakSession {
     /// Returns the session as one program records both sides.
     pub(super) fn seen(&self) -> Session {
         let mut session = self.session.clone();
@@ -50,7 +50,7 @@ impl Played {
     /// Returns the session as the server records it alone.
     pub(super) fn heard(&self) -> Session {
         let mut session = self.session.clone();
-        session.players.iter_mut().for_each(|records| records.take(By::Client, PlayerRecords::default()));
+        session.players.iter_mut().for_each(|records| records.take(ClockOwner::Client, PlayerRecords::default()));
         session
     }
 }
@@ -59,15 +59,15 @@ impl Default for Stage {
     fn default() -> Stage {
         let course = |map| {
             let rules = ArenaRules::new(map);
-            Course { routes: Arc::new(Routes::new(&rules)), rules: Arc::new(rules) }
+            PreparedMap { routes: Arc::new(Routes::new(&rules)), rules: Arc::new(rules) }
         };
         Stage { courtyard: course(ArenaMap::courtyard()), orchard: course(ArenaMap::orchard()) }
     }
 }
 
 impl Stage {
-    pub(super) fn play(&self, plan: &Plan) -> Result<Played, SynthError> {
-        let Course { rules, routes } = if plan.in_orchard { &self.orchard } else { &self.courtyard };
+    pub(super) fn play(&self, plan: &SoakPlan) -> Result<SoakSession, SynthError> {
+        let PreparedMap { rules, routes } = if plan.in_orchard { &self.orchard } else { &self.courtyard };
         let settings = Arc::new(plan.settings());
         let header = header(plan, rules, &settings)?;
         let seed = Seed(plan.seed);
@@ -75,28 +75,28 @@ impl Stage {
         let links = (0..).zip(&plan.players).map(|(index, player)| links(player, seed, index)).collect();
         let client = |setup, player| {
             let lie = plan.lie.filter(|_| player == PlayerId(0));
-            <Liar as hitreg_netcode::pipeline::ClientPipeline<Arena>>::new(setup, player).with(lie)
+            <LyingClient as hitreg_netcode::pipeline::ClientPipeline<Arena>>::new(setup, player).with(lie)
         };
-        let mut machine = Machine::<Arena, Holed, Liar>::with_clients(&setup, links, client);
+        let mut machine = Machine::<Arena, LinkWithOutages, LyingClient>::with_clients(&setup, links, client);
         if plan.lie.is_some() {
             machine.let_lie(PlayerId(0));
         }
         if plan.intrusions > 0.0 {
-            machine.let_in(Box::new(Meddler::new(seed, plan.intrusions)));
+            machine.let_in(Box::new(RandomIntruder::new(seed, plan.intrusions)));
         }
         let mut tape = Tape(Vec::new());
-        let mut bounds = Bounds::new(&mut tape, plan, &settings);
-        let mut input = Paced::new(plan, rules, routes, &settings);
+        let mut bounds = BoundsCheck::new(&mut tape, plan, &settings);
+        let mut input = PacedBots::new(plan, rules, routes, &settings);
         machine.run(ticks(plan, settings.server.tick_hz), &mut input, &mut bounds);
         let bounds = bounds.finish();
         let mut session = Session::new(header);
         tape.0.iter().for_each(|record| session.record(record.clone()));
         session.put_in_order();
-        Ok(Played { session, tape: tape.0, bounds })
+        Ok(SoakSession { session, tape: tape.0, bounds })
     }
 }
 
-fn header(plan: &Plan, rules: &ArenaRules, settings: &Settings) -> Result<Header, SynthError> {
+fn header(plan: &SoakPlan, rules: &ArenaRules, settings: &Settings) -> Result<Header, SynthError> {
     let scenario = Scenario {
         preset: plan.preset.to_owned(),
         players: plan.players.len() as u16,
@@ -116,9 +116,9 @@ impl RecordSink for Tape {
     }
 }
 
-fn links(player: &PlayerPlan, seed: Seed, index: u64) -> Links<Holed> {
+fn links(player: &PlayerPlan, seed: Seed, index: u64) -> Links<LinkWithOutages> {
     let link = |model: &LinkModel, direction| {
-        Holed::new(
+        LinkWithOutages::new(
             ModelledLink::new(model.clone(), seed, 0x736f_616b << 16 | index << 1 | direction),
             &player.outages_ms,
         )
@@ -127,7 +127,7 @@ fn links(player: &PlayerPlan, seed: Seed, index: u64) -> Links<Holed> {
 }
 
 /// Returns the times of the ticks; some are late and some are left out.
-fn ticks(plan: &Plan, hz: Hz) -> impl Iterator<Item = Micros> {
+fn ticks(plan: &SoakPlan, hz: Hz) -> impl Iterator<Item = Micros> {
     let mut rng = Rng::new(Seed(plan.seed), 0x7469_636b);
     let (late, left_out, end) = (u64::from(plan.late_ticks_us), plan.left_out_ticks, plan.length());
     // A tick never comes later than the next one.
@@ -140,20 +140,25 @@ fn ticks(plan: &Plan, hz: Hz) -> impl Iterator<Item = Micros> {
 }
 
 /// Bots whose clients run fast or slow, stall and leave.
-struct Paced<'a> {
+struct PacedBots<'a> {
     bots: BotInput<Arena>,
     players: &'a [PlayerPlan],
 }
 
-impl Paced<'_> {
-    fn new<'a>(plan: &'a Plan, rules: &Arc<ArenaRules>, routes: &Arc<Routes>, settings: &Arc<Settings>) -> Paced<'a> {
+impl PacedBots<'_> {
+    fn new<'a>(
+        plan: &'a SoakPlan,
+        rules: &Arc<ArenaRules>,
+        routes: &Arc<Routes>,
+        settings: &Arc<Settings>,
+    ) -> PacedBots<'a> {
         let seed = Seed(plan.seed);
         let crew = Bot::crew_on(seed, plan.players.len() as u16, routes);
-        Paced { bots: BotInput::of(crew, seed, Arc::clone(rules), settings), players: &plan.players }
+        PacedBots { bots: BotInput::of(crew, seed, Arc::clone(rules), settings), players: &plan.players }
     }
 }
 
-impl InputSource<Arena> for Paced<'_> {
+impl InputSource<Arena> for PacedBots<'_> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let plan = &self.players[usize::from(player.0)];
         let ms = |ms: u32| Micros::from_ms(ms.into());
@@ -169,7 +174,7 @@ impl InputSource<Arena> for Paced<'_> {
         }
     }
 
-    fn input(&mut self, at: Micros, screen: &Screen<'_, Arena>) -> Input {
+    fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, Arena>) -> Input {
         self.bots.input(at, screen)
     }
 }
@@ -177,7 +182,7 @@ impl InputSource<Arena> for Paced<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soak::{Fault, Limits};
+    use crate::soak::{Fault, PlanLimits};
 
     #[test]
     fn frames_come_as_irregularly_as_the_plan_has_them() {
@@ -185,7 +190,7 @@ mod tests {
         let longest = |frames: &'static str| {
             let settings = vec![("client.frames", frames)];
             let without = Fault::ALL.into();
-            let plan = Plan { settings, ..Plan::of(3, &Limits { without, ..Limits::default() }) };
+            let plan = SoakPlan { settings, ..SoakPlan::of(3, &PlanLimits { without, ..PlanLimits::default() }) };
             let session = stage.play(&plan).expect("a plan can be played").session;
             let made: Vec<Micros> = session.players[0].frames.iter().map(|frame| frame.at).collect();
             made.windows(2).map(|pair| pair[1] - pair[0]).max().expect("frames")

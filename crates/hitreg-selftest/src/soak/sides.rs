@@ -1,17 +1,17 @@
 //! Splits a session into the logs of its sides, each with its own clock, and merges them again.
 
-use super::Exercised;
-use super::Property::Merge;
-use super::check::{Finding, as_recorded, broken, replayed};
+use super::SoakCoverage;
+use super::SoakProperty::Merge;
+use super::check::{CheckResult, as_recorded, broken, replayed};
 use super::disk::unlike;
-use super::play::Played;
-use hitreg_log::merge::{Aligned, MergeError, merge};
-use hitreg_log::record::{By, Header, Session, SessionId, Side};
+use super::play::SoakSession;
+use hitreg_log::merge::{AlignedClient, MergeError, merge};
+use hitreg_log::record::{ClockOwner, Header, RecordedSide, Session, SessionId};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Micros, PlayerId, Tick};
-use hitreg_netcode::replay::Options;
+use hitreg_netcode::replay::ReplayOptions;
 
-pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -> Finding {
+pub(super) fn check(played: &SoakSession, rng: &mut Rng, exercised: &mut SoakCoverage) -> CheckResult {
     let session = &played.seen();
     let clocks: Vec<Micros> =
         session.players.iter().map(|_| Micros(rng.below(20_000_000_000) as i64 - 10_000_000_000)).collect();
@@ -43,13 +43,13 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
                 let said = format!("player {}'s clock is {} µs off, and {:?} was found", client.player, clock.0, found);
                 return Err(broken(Merge, said));
             }
-            Some(found) => player.move_by(By::Client, *clock - found.offset),
+            Some(found) => player.move_by(ClockOwner::Client, *clock - found.offset),
             None => {}
         }
     }
     let heard = |player: &PlayerId| !session.players[usize::from(player.0)].reached.is_empty();
     let shift =
-        |(client, clock): (&Aligned, &Micros)| client.offset.map_or(Micros::ZERO, |found| found.offset - *clock);
+        |(client, clock): (&AlignedClient, &Micros)| client.offset.map_or(Micros::ZERO, |found| found.offset - *clock);
     let shifts = merged.clients.iter().zip(&clocks).map(shift).map(|by| by.0.abs());
     let sure = shifts.max().unwrap_or_default();
     let (back, whole_session) = (without_end(&back, sure), without_end(session, sure));
@@ -61,7 +61,7 @@ pub(super) fn check(played: &Played, rng: &mut Rng, exercised: &mut Exercised) -
     if back.players.iter().all(|player| player.frames.is_empty() && player.heard.is_empty()) {
         return Ok(());
     }
-    let again = replayed(&merged.session, &Options::default(), Merge)?;
+    let again = replayed(&merged.session, &ReplayOptions::default(), Merge)?;
     as_recorded(Merge, session, &again)?;
     exercised.held(Merge);
     Ok(())
@@ -80,7 +80,7 @@ fn without_end(session: &Session, us: i64) -> Session {
 /// Returns the server's log, then the clients' logs. Each client's clock is slow by the given time.
 fn sides(session: &Session, clocks: &[Micros]) -> Vec<Session> {
     let side = |player| {
-        let side = Side { session: SessionId(7), player };
+        let side = RecordedSide { session: SessionId(7), player };
         Session::new(Header { side: Some(side), ..session.header.clone() })
     };
     let mut server = side(None);
@@ -88,11 +88,11 @@ fn sides(session: &Session, clocks: &[Micros]) -> Vec<Session> {
     server.states = session.states.clone();
     let mut all = Vec::new();
     for (index, (records, clock)) in session.players.iter().zip(clocks).enumerate() {
-        server.players[index].take(By::Server, records.clone());
+        server.players[index].take(ClockOwner::Server, records.clone());
         let player = PlayerId(index as u16);
         let mut client = side(Some(player));
-        client.players[index].take(By::Client, records.clone());
-        client.players[index].move_by(By::Client, Micros::ZERO - *clock);
+        client.players[index].take(ClockOwner::Client, records.clone());
+        client.players[index].move_by(ClockOwner::Client, Micros::ZERO - *clock);
         all.push(client);
     }
     all.insert(0, server);

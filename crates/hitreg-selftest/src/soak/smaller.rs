@@ -1,7 +1,7 @@
 //! Reduces a plan that breaks a property, as long as it breaks the same property.
 
-use super::Broken;
-use super::plan::{Fault, Limits, Plan};
+use super::BrokenProperty;
+use super::plan::{Fault, PlanLimits, SoakPlan};
 
 /// The shortest session, in ms.
 const SHORTEST_MS: u32 = 100;
@@ -9,16 +9,16 @@ const SHORTEST_MS: u32 = 100;
 /// Returns restrictions under which a seed's plan breaks the same property, and the failure. It removes faults that are
 /// not needed, reduces players to the minimum, and halves the length as often as possible.
 pub fn smaller(
-    breaks: &dyn Fn(&Plan) -> Option<Broken>,
+    breaks: &dyn Fn(&SoakPlan) -> Option<BrokenProperty>,
     seed: u64,
-    limits: &Limits,
-    broken: Broken,
-) -> (Limits, Broken) {
+    limits: &PlanLimits,
+    broken: BrokenProperty,
+) -> (PlanLimits, BrokenProperty) {
     let (mut limits, mut broken) = (limits.clone(), broken);
     loop {
         let before = limits.clone();
         for candidate in candidates(seed, &limits) {
-            let found = breaks(&Plan::of(seed, &candidate)).filter(|found| found.property == broken.property);
+            let found = breaks(&SoakPlan::of(seed, &candidate)).filter(|found| found.property == broken.property);
             if let Some(found) = found {
                 (limits, broken) = (candidate, found);
                 break;
@@ -31,17 +31,17 @@ pub fn smaller(
 }
 
 /// Returns the next restrictions to try, the most informative first.
-fn candidates(seed: u64, limits: &Limits) -> Vec<Limits> {
-    let plan = Plan::of(seed, limits);
+fn candidates(seed: u64, limits: &PlanLimits) -> Vec<PlanLimits> {
+    let plan = SoakPlan::of(seed, limits);
     let without = |fault: &Fault| {
         let mut less = limits.clone();
         less.without.insert(*fault);
         less
     };
-    let mut candidates: Vec<Limits> = plan.faults.iter().map(without).collect();
+    let mut candidates: Vec<PlanLimits> = plan.faults.iter().map(without).collect();
     let players = plan.players.len();
-    candidates.extend((1..players).map(|fewer| Limits { players: Some(fewer), ..limits.clone() }));
+    candidates.extend((1..players).map(|fewer| PlanLimits { players: Some(fewer), ..limits.clone() }));
     let shorter = [plan.length_ms / 2, plan.length_ms * 3 / 4].into_iter().filter(|ms| *ms >= SHORTEST_MS);
-    candidates.extend(shorter.map(|ms| Limits { length_ms: Some(ms), ..limits.clone() }));
+    candidates.extend(shorter.map(|ms| PlanLimits { length_ms: Some(ms), ..limits.clone() }));
     candidates
 }

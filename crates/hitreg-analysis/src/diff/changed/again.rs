@@ -1,48 +1,48 @@
 //! Reads the shots of both traces again, to find changed shots that were not kept.
 
-use super::super::clock::Clock;
+use super::super::clock::TickTimes;
 use super::super::fold::each_step;
-use super::super::hits::{Hits, Texts};
-use super::super::keys::Key;
+use super::super::hits::{HitChanges, TextTable};
+use super::super::keys::RowKey;
 use super::super::options::DiffOptions;
 use super::super::pairing::Pairing;
-use super::super::steps::{Patience, Stop};
-use super::packed::{Packed, put_rank};
-use super::{ChangedShots, Earliest};
+use super::super::steps::{Patience, StepStop};
+use super::packed::{PackedShots, put_rank};
+use super::{ChangedShots, EarliestShots};
 use hitreg_log::trace::schema::shots;
 use hitreg_log::trace::{SharedTrace, TraceSource};
 
 /// Both traces, and the options of the comparison.
-pub(in crate::diff) struct Again {
+pub(in crate::diff) struct ShotComparison {
     traces: [SharedTrace; 2],
     options: DiffOptions,
     patience: Patience,
 }
 
-impl Again {
+impl ShotComparison {
     /// `None` if the traces cannot be read again later.
     pub(in crate::diff) fn of(
         [a, b]: [&dyn TraceSource; 2],
         options: &DiffOptions,
         patience: Patience,
-    ) -> Option<Again> {
-        Some(Again { traces: [a.shared()?, b.shared()?], options: options.clone(), patience })
+    ) -> Option<ShotComparison> {
+        Some(ShotComparison { traces: [a.shared()?, b.shared()?], options: options.clone(), patience })
     }
 
     /// The next changed shots after the one with this rank.
-    pub(super) fn after(&self, last: &[u8]) -> Result<Packed, String> {
+    pub(super) fn after(&self, last: &[u8]) -> Result<PackedShots, String> {
         let traces = self.traces.each_ref().map(|trace| &**trace as &dyn TraceSource);
         let tables = traces.map(TraceSource::tables);
         let shape = |side: usize| tables[side].iter().map(|(table, _)| *table).find(|table| table.name == shots::NAME);
-        let (Some(a), Some(b)) = (shape(0), shape(1)) else { return Ok(Packed::default()) };
-        let clocks = [Clock::of(traces[0])?, Clock::of(traces[1])?];
-        let key = Key::of(a, b, &self.options);
-        let mut next = Earliest { most: Some(ChangedShots::MOST), ..Earliest::default() };
-        let (mut texts, mut rank) = (Texts::default(), Vec::new());
+        let (Some(a), Some(b)) = (shape(0), shape(1)) else { return Ok(PackedShots::default()) };
+        let clocks = [TickTimes::of(traces[0])?, TickTimes::of(traces[1])?];
+        let key = RowKey::of(a, b, &self.options);
+        let mut next = EarliestShots { most: Some(ChangedShots::MOST), ..EarliestShots::default() };
+        let (mut texts, mut rank) = (TextTable::default(), Vec::new());
         let went =
             each_step(traces, [a, b], (&key, [&clocks[0], &clocks[1]]), self.patience, &mut |rows, times, before| {
                 let Ok(pairing) = Pairing::of(rows, before, key.clone(), times) else { return true };
-                Hits::default().add(&pairing, &mut texts, &mut |spot, shot| {
+                HitChanges::default().add(&pairing, &mut texts, &mut |spot, shot| {
                     rank.clear();
                     put_rank(&mut rank, &pairing.rank(spot));
                     if rank.as_slice() > last {
@@ -53,8 +53,10 @@ impl Again {
             });
         match went {
             Ok(()) => Ok(next.end()),
-            Err(Stop::Unread(what)) => Err(what),
-            Err(Stop::OutOfOrder | Stop::TimesGoBack) => Err("the shots have another order than before".to_owned()),
+            Err(StepStop::Unread(what)) => Err(what),
+            Err(StepStop::OutOfOrder | StepStop::TimesGoBack) => {
+                Err("the shots have another order than before".to_owned())
+            }
         }
     }
 }

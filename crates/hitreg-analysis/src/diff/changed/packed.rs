@@ -2,39 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use super::super::hits::{Change, ChangedShot, Outcome, Text};
-use super::super::mark::{Part, Rank};
+use super::super::hits::{ChangedShot, Outcome, SharedText, ShotChange};
+use super::super::mark::{KeyPart, RowRank};
 use hitreg_log::varint::{Cursor, put_varint, unzigzag, zigzag};
 
 /// Packed shots, each after the bytes that order it.
 #[derive(Clone, Default)]
-pub(super) struct Packed {
+pub(super) struct PackedShots {
     /// In the order of arrival.
     bytes: Vec<u8>,
-    /// In sorted order, after [`Packed::put_in_order`].
-    places: Vec<Place>,
-    names: Vec<Text>,
+    /// In sorted order, after [`PackedShots::put_in_order`].
+    places: Vec<ShotSpan>,
+    names: Vec<SharedText>,
     /// The index of each name in `names`.
     codes: BTreeMap<String, u64>,
 }
 
 /// Where an entry begins, where its shot begins, and where it ends.
 #[derive(Clone, Copy)]
-struct Place {
+struct ShotSpan {
     begin: usize,
     shot: usize,
     end: usize,
 }
 
-impl Packed {
+impl PackedShots {
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
     /// One shot by its index; `None` after the last.
     pub(super) fn get(&self, place: usize) -> Option<ChangedShot> {
-        let Place { shot, end, .. } = *self.places.get(place)?;
-        Reading { from: Cursor::new(&self.bytes[shot..end]), names: &self.names }.shot()
+        let ShotSpan { shot, end, .. } = *self.places.get(place)?;
+        ShotDecoder { from: Cursor::new(&self.bytes[shot..end]), names: &self.names }.shot()
     }
 
     /// The rank of the last shot.
@@ -42,7 +42,7 @@ impl Packed {
         self.places.last().map(|place| &self.bytes[place.begin..place.shot])
     }
 
-    /// Adds a shot. Shots are sorted only after [`Packed::put_in_order`].
+    /// Adds a shot. Shots are sorted only after [`PackedShots::put_in_order`].
     pub(super) fn push(&mut self, rank: &[u8], shot: &ChangedShot) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(rank);
@@ -53,12 +53,12 @@ impl Packed {
             .into_iter()
             .for_each(|number| put_varint(&mut self.bytes, number));
         [a, b].into_iter().flatten().for_each(|outcome| self.put_outcome(outcome));
-        self.places.push(Place { begin, shot: start, end: self.bytes.len() });
+        self.places.push(ShotSpan { begin, shot: start, end: self.bytes.len() });
     }
 
     pub(super) fn put_in_order(&mut self) {
-        let Packed { bytes, places, .. } = self;
-        let rank = |place: &Place| &bytes[place.begin..place.shot];
+        let PackedShots { bytes, places, .. } = self;
+        let rank = |place: &ShotSpan| &bytes[place.begin..place.shot];
         places.sort_unstable_by(|x, y| rank(x).cmp(rank(y)));
     }
 
@@ -70,7 +70,7 @@ impl Packed {
         for place in &mut self.places {
             let begin = bytes.len();
             bytes.extend_from_slice(&self.bytes[place.begin..place.end]);
-            *place = Place { begin, shot: begin + (place.shot - place.begin), end: bytes.len() };
+            *place = ShotSpan { begin, shot: begin + (place.shot - place.begin), end: bytes.len() };
         }
         self.bytes = bytes;
     }
@@ -91,7 +91,7 @@ impl Packed {
         }
     }
 
-    fn code(&mut self, name: &Text) -> u64 {
+    fn code(&mut self, name: &SharedText) -> u64 {
         if let Some(code) = self.codes.get(name.as_str()) {
             return *code;
         }
@@ -103,18 +103,18 @@ impl Packed {
 }
 
 /// Writes a rank as bytes that sort like ranks.
-pub(super) fn put_rank(to: &mut Vec<u8>, rank: &Rank) {
+pub(super) fn put_rank(to: &mut Vec<u8>, rank: &RowRank) {
     let number = |to: &mut Vec<u8>, number: i64| to.extend((number as u64 ^ 1 << 63).to_be_bytes());
-    let Rank { at_us, key, is_pair, row } = rank;
+    let RowRank { at_us, key, is_pair, row } = rank;
     to.push(u8::from(at_us.is_none()));
     at_us.iter().for_each(|at| number(to, *at));
     for part in key {
         match part {
-            Part::Number(part) => {
+            KeyPart::Number(part) => {
                 to.push(1);
                 number(to, *part);
             }
-            Part::Name(name) => {
+            KeyPart::Name(name) => {
                 to.push(2);
                 // Two bytes of 0 end a name; a byte of 0 within a name is followed by a 1.
                 name.bytes().for_each(|byte| to.extend([byte, 1].into_iter().take(1 + usize::from(byte == 0))));
@@ -126,15 +126,15 @@ pub(super) fn put_rank(to: &mut Vec<u8>, rank: &Rank) {
     to.extend(row.to_be_bytes());
 }
 
-struct Reading<'a> {
+struct ShotDecoder<'a> {
     from: Cursor<'a>,
-    names: &'a [Text],
+    names: &'a [SharedText],
 }
 
-impl Reading<'_> {
+impl ShotDecoder<'_> {
     fn shot(&mut self) -> Option<ChangedShot> {
         let [shooter, command, index] = [self.number()?, self.number()?, self.number()?].map(|number| number as u32);
-        let change = *Change::ALL.get(self.number()? as usize)?;
+        let change = *ShotChange::ALL.get(self.number()? as usize)?;
         let sides = self.number()?;
         let a = if sides & 1 != 0 { Some(self.outcome()?) } else { None };
         let b = if sides & 2 != 0 { Some(self.outcome()?) } else { None };
@@ -155,7 +155,7 @@ impl Reading<'_> {
             }
         }
         let view_error_units = if is_known() { Some(f32::from_bits(self.number()? as u32)) } else { None };
-        let mut names: [Text; Outcome::NAMES] = Default::default();
+        let mut names: [SharedText; Outcome::NAMES] = Default::default();
         for name in &mut names {
             *name = self.names.get(self.number()? as usize)?.clone();
         }

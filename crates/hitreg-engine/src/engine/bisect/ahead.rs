@@ -6,41 +6,41 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
-use crate::build::Stop;
+use crate::build::StopSignal;
 
 /// A function that runs one probe. The number is its slot, such as a worktree, which no other running probe uses.
-pub(super) type Probe<'env, K, T> = dyn Fn(&K, &Stop, usize) -> T + Sync + 'env;
+pub(super) type ProbeFn<'env, K, T> = dyn Fn(&K, &StopSignal, usize) -> T + Sync + 'env;
 
 /// Runs up to `jobs` probes at a time.
-pub(super) struct Ahead<'scope, 'env, K, T> {
+pub(super) struct ProbePool<'scope, 'env, K, T> {
     scope: &'scope Scope<'scope, 'env>,
-    probe: &'env Probe<'env, K, T>,
-    stop: Stop,
+    probe: &'env ProbeFn<'env, K, T>,
+    stop: StopSignal,
     jobs: usize,
-    running: BTreeMap<K, Running>,
+    running: BTreeMap<K, RunningProbe>,
     done: BTreeMap<K, T>,
     begun: usize,
-    ended: Sender<Ended<K, T>>,
-    endings: Receiver<Ended<K, T>>,
+    ended: Sender<FinishedProbe<K, T>>,
+    endings: Receiver<FinishedProbe<K, T>>,
 }
 
-struct Running {
-    stop: Stop,
+struct RunningProbe {
+    stop: StopSignal,
     place: usize,
 }
 
-type Ended<K, T> = (K, Result<T, Box<dyn Any + Send>>);
+type FinishedProbe<K, T> = (K, Result<T, Box<dyn Any + Send>>);
 
-impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scope, 'env, K, T> {
+impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> ProbePool<'scope, 'env, K, T> {
     /// Creates an idle runner. `stop` ends all its probes.
     pub(super) fn new(
         scope: &'scope Scope<'scope, 'env>,
-        probe: &'env Probe<'env, K, T>,
-        stop: &Stop,
+        probe: &'env ProbeFn<'env, K, T>,
+        stop: &StopSignal,
         jobs: usize,
-    ) -> Ahead<'scope, 'env, K, T> {
+    ) -> ProbePool<'scope, 'env, K, T> {
         let (ended, endings) = channel();
-        Ahead {
+        ProbePool {
             scope,
             probe,
             stop: stop.clone(),
@@ -103,7 +103,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
         let places = || self.running.values().map(|running| running.place);
         let place = (0..).find(|place| places().all(|taken| taken != *place)).unwrap_or_default();
         let stop = self.stop.part();
-        self.running.insert(key.clone(), Running { stop: stop.clone(), place });
+        self.running.insert(key.clone(), RunningProbe { stop: stop.clone(), place });
         self.begun += 1;
         let (probe, key, sender) = (self.probe, key.clone(), self.ended.clone());
         self.scope.spawn(move || {
@@ -114,7 +114,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> Ahead<'scop
     }
 }
 
-impl<K, T> Ahead<'_, '_, K, T> {
+impl<K, T> ProbePool<'_, '_, K, T> {
     fn stop_all(&self) {
         for running in self.running.values() {
             running.stop.stop();
@@ -122,7 +122,7 @@ impl<K, T> Ahead<'_, '_, K, T> {
     }
 }
 
-impl<K, T> Drop for Ahead<'_, '_, K, T> {
+impl<K, T> Drop for ProbePool<'_, '_, K, T> {
     fn drop(&mut self) {
         self.stop_all();
     }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     /// Sleeps for `ms` milliseconds, unless it is stopped.
-    fn sleep(ms: u64, stop: &Stop) -> Result<(), ()> {
+    fn sleep(ms: u64, stop: &StopSignal) -> Result<(), ()> {
         for _ in 0..ms {
             if stop.is_stopped() {
                 return Err(());
@@ -149,14 +149,14 @@ mod tests {
     #[test]
     fn the_wanted_one_is_waited_for_and_the_others_are_ready_or_ended() {
         let log: Mutex<Vec<(u64, bool)>> = Mutex::default();
-        let probe = |ms: &u64, stop: &Stop, place: usize| {
+        let probe = |ms: &u64, stop: &StopSignal, place: usize| {
             assert!(place < 3);
             let done = sleep(*ms, stop).is_ok();
             log.lock().unwrap().push((*ms, done));
             *ms * 10
         };
         std::thread::scope(|scope| {
-            let mut ahead = Ahead::new(scope, &probe, &Stop::default(), 3);
+            let mut ahead = ProbePool::new(scope, &probe, &StopSignal::default(), 3);
             assert_eq!(ahead.get(&60, &[1, 60_000, 2]), 600);
             assert_eq!((ahead.begun(), ahead.waiting() >= 1), (4, true));
             // The result of 3 is available; probes that are not wanted are stopped.
@@ -171,9 +171,9 @@ mod tests {
 
     #[test]
     fn one_at_a_time_runs_nothing_ahead() {
-        let probe = |key: &u32, _: &Stop, place: usize| (*key, place);
+        let probe = |key: &u32, _: &StopSignal, place: usize| (*key, place);
         std::thread::scope(|scope| {
-            let mut ahead = Ahead::new(scope, &probe, &Stop::default(), 1);
+            let mut ahead = ProbePool::new(scope, &probe, &StopSignal::default(), 1);
             assert_eq!(ahead.get(&7, &[8, 9]), (7, 0));
             assert_eq!((ahead.begun(), ahead.waiting()), (1, 0));
         });

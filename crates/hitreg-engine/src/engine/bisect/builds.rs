@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::Steps;
-use super::ahead::Ahead;
-use super::found::{Found, Verdict};
-use super::judge::{Answer, Judge};
-use super::search::Line;
-use crate::build::{Build, Stop, Untestable};
+use super::StepProgress;
+use super::ahead::ProbePool;
+use super::found::{BisectResult, SearchVerdict};
+use super::judge::{BuildAnswer, BuildJudge};
+use super::search::Bisector;
+use crate::build::{Build, StopSignal, Untestable};
 use crate::engine::{EngineError, check};
 use hitreg_log::trace::Trace;
 
@@ -30,59 +30,59 @@ impl BuildSearch<'_> {
     /// # Errors
     /// Fails if a build does not exist, the judge's command cannot be run, or the job was stopped. A log that a build
     /// cannot play is not an error.
-    pub fn run(&self, judge: &Judge<'_>, steps: &Steps<'_>) -> Result<Found, EngineError> {
+    pub fn run(&self, judge: &BuildJudge<'_>, steps: &StepProgress<'_>) -> Result<BisectResult, EngineError> {
         let builds: Vec<Build> = self.builds.iter().map(|path| Build::at(path)).collect::<Result<_, _>>()?;
-        let probe = |at: &usize, stop: &Stop, _| probe(&judge.under(stop), &builds[*at]);
+        let probe = |at: &usize, stop: &StopSignal, _| probe(&judge.under(stop), &builds[*at]);
         std::thread::scope(|scope| {
-            let ahead = Ahead::new(scope, &probe, judge.stop(), judge.room(self.jobs));
-            let (line, traces) = (Line::new(builds.len()), BTreeMap::new());
+            let ahead = ProbePool::new(scope, &probe, judge.stop(), judge.room(self.jobs));
+            let (line, traces) = (Bisector::new(builds.len()), BTreeMap::new());
             let tried = Vec::new();
-            Bisection { search: self, builds: &builds, judge, ahead, line, traces, tried, asked: 0, steps }.run()
+            BuildBisection { search: self, builds: &builds, judge, ahead, line, traces, tried, asked: 0, steps }.run()
         })
     }
 }
 
 /// The result of running one build.
-enum Probed {
+enum BuildProbe {
     /// The trace of the log, or why there is none. The search compares it.
     Trace(Result<Trace, Untestable>),
     /// The answer of the judge's command.
-    Answer(Answer),
+    Answer(BuildAnswer),
 }
 
-fn probe(judge: &Judge<'_>, build: &Build) -> Result<Probed, EngineError> {
+fn probe(judge: &BuildJudge<'_>, build: &Build) -> Result<BuildProbe, EngineError> {
     Ok(match judge.ask(build.path())? {
-        Some(answer) => Probed::Answer(answer),
-        None => Probed::Trace(judge.trace(build)?),
+        Some(answer) => BuildProbe::Answer(answer),
+        None => BuildProbe::Trace(judge.trace(build)?),
     })
 }
 
-struct Bisection<'a, 'scope, 'env> {
+struct BuildBisection<'a, 'scope, 'env> {
     search: &'a BuildSearch<'a>,
     builds: &'a [Build],
-    judge: &'a Judge<'a>,
-    ahead: Ahead<'scope, 'env, usize, Result<Probed, EngineError>>,
-    line: Line,
+    judge: &'a BuildJudge<'a>,
+    ahead: ProbePool<'scope, 'env, usize, Result<BuildProbe, EngineError>>,
+    line: Bisector,
     /// The traces that the search asked for and still needs.
     traces: BTreeMap<usize, Result<Trace, Untestable>>,
-    tried: Vec<(String, Answer)>,
+    tried: Vec<(String, BuildAnswer)>,
     /// The number of builds that the search asked for, including the reference build.
     asked: usize,
-    steps: &'a Steps<'a>,
+    steps: &'a StepProgress<'a>,
 }
 
-impl Bisection<'_, '_, '_> {
-    fn run(mut self) -> Result<Found, EngineError> {
+impl BuildBisection<'_, '_, '_> {
+    fn run(mut self) -> Result<BisectResult, EngineError> {
         let last = self.builds.len() - 1;
         if self.judge.compares() {
             self.probe(0)?;
             if let Some(Err(untestable)) = self.traces.get(&0) {
-                let found = self.so_far(Verdict::Untestable);
+                let found = self.so_far(SearchVerdict::Untestable);
                 return Ok(found.rests_on(&self.name(0), "with which all others are compared", untestable));
             }
         }
         if self.search.verify_ends {
-            for (end, expected) in [(0, Answer::Good), (last, Answer::Bad)] {
+            for (end, expected) in [(0, BuildAnswer::Good), (last, BuildAnswer::Bad)] {
                 let answer = self.answer(end)?;
                 if answer != expected {
                     return Ok(self.end_is_otherwise(end, &answer));
@@ -92,9 +92,9 @@ impl Bisection<'_, '_, '_> {
         let (mut tried, most) = (0, u64::from(self.builds.len().ilog2()));
         while let Some(at) = self.line.next() {
             match self.answer(at)? {
-                Answer::Good => self.line.good(at),
-                Answer::Bad => self.line.bad(at),
-                Answer::Untestable(_) => self.line.skip(at),
+                BuildAnswer::Good => self.line.good(at),
+                BuildAnswer::Bad => self.line.bad(at),
+                BuildAnswer::Untestable(_) => self.line.skip(at),
             }
             let ends = [0, self.line.last_good(), self.line.first_bad()];
             self.traces.retain(|held, _| ends.contains(held));
@@ -103,7 +103,9 @@ impl Bisection<'_, '_, '_> {
         }
         if !self.search.verify_ends {
             // An end that was only assumed must be tried before it becomes part of the answer.
-            for (end, expected) in [(self.line.last_good(), Answer::Good), (self.line.first_bad(), Answer::Bad)] {
+            for (end, expected) in
+                [(self.line.last_good(), BuildAnswer::Good), (self.line.first_bad(), BuildAnswer::Bad)]
+            {
                 let unseen = (end == 0 && !self.judge.compares()) || end == last;
                 let answer = if unseen { self.answer(end)? } else { expected.clone() };
                 if answer != expected {
@@ -114,13 +116,13 @@ impl Bisection<'_, '_, '_> {
         self.found()
     }
 
-    fn answer(&mut self, at: usize) -> Result<Answer, EngineError> {
+    fn answer(&mut self, at: usize) -> Result<BuildAnswer, EngineError> {
         let answer = match self.probe(at)? {
             Some(answer) => answer,
             None => match (self.traces.get(&0), self.traces.get(&at)) {
                 (Some(Ok(good)), Some(Ok(trace))) => self.judge.compare(good, trace)?,
-                (Some(Err(untestable)), _) | (_, Some(Err(untestable))) => Answer::Untestable(untestable.clone()),
-                (None, _) | (_, None) => Answer::Untestable(Untestable::because("there is no trace of it")),
+                (Some(Err(untestable)), _) | (_, Some(Err(untestable))) => BuildAnswer::Untestable(untestable.clone()),
+                (None, _) | (_, None) => BuildAnswer::Untestable(Untestable::because("there is no trace of it")),
             },
         };
         self.tried.push((self.name(at), answer.clone()));
@@ -129,7 +131,7 @@ impl Bisection<'_, '_, '_> {
 
     /// Waits for the probe of one build, while speculative probes run beside it. Returns its answer, or `None` if its
     /// trace still has to be compared.
-    fn probe(&mut self, at: usize) -> Result<Option<Answer>, EngineError> {
+    fn probe(&mut self, at: usize) -> Result<Option<BuildAnswer>, EngineError> {
         if self.traces.contains_key(&at) {
             return Ok(None);
         }
@@ -139,42 +141,46 @@ impl Bisection<'_, '_, '_> {
         self.asked += 1;
         check(self.judge.stop())?;
         match probed? {
-            Probed::Answer(answer) => Ok(Some(answer)),
-            Probed::Trace(trace) => {
+            BuildProbe::Answer(answer) => Ok(Some(answer)),
+            BuildProbe::Trace(trace) => {
                 self.traces.insert(at, trace);
                 Ok(None)
             }
         }
     }
 
-    fn found(mut self) -> Result<Found, EngineError> {
+    fn found(mut self) -> Result<BisectResult, EngineError> {
         let candidates: Vec<String> = self.line.candidates().map(|at| self.name(at)).collect();
-        let verdict = if candidates.len() == 1 { Verdict::Found } else { Verdict::Range };
+        let verdict = if candidates.len() == 1 { SearchVerdict::Found } else { SearchVerdict::Range };
         let (good, bad) = (self.line.last_good(), self.line.first_bad());
         let mut trace = |at| self.traces.remove(&at).map_or_else(|| self.judge.trace(&self.builds[at]), Ok);
         let traces = [trace(good)?, trace(bad)?];
         check(self.judge.stop())?;
         let (first_bad, last_good) = (Some(self.name(bad)), Some(self.name(good)));
-        let mut found = Found { first_bad, last_good, candidates, ..self.so_far(verdict) };
+        let mut found = BisectResult { first_bad, last_good, candidates, ..self.so_far(verdict) };
         if let [Ok(good), Ok(bad)] = &traces {
             found.compare(good, bad);
         }
         Ok(found)
     }
 
-    fn end_is_otherwise(&self, end: usize, answer: &Answer) -> Found {
+    fn end_is_otherwise(&self, end: usize, answer: &BuildAnswer) -> BisectResult {
         match answer {
-            Answer::Good => Found { last_good: Some(self.name(end)), ..self.so_far(Verdict::NoneIsBad) },
-            Answer::Bad => Found { first_bad: Some(self.name(end)), ..self.so_far(Verdict::AllAreBad) },
-            Answer::Untestable(why) => {
-                self.so_far(Verdict::Untestable).rests_on(&self.name(end), "on which the answer rests", why)
+            BuildAnswer::Good => {
+                BisectResult { last_good: Some(self.name(end)), ..self.so_far(SearchVerdict::NoneIsBad) }
+            }
+            BuildAnswer::Bad => {
+                BisectResult { first_bad: Some(self.name(end)), ..self.so_far(SearchVerdict::AllAreBad) }
+            }
+            BuildAnswer::Untestable(why) => {
+                self.so_far(SearchVerdict::Untestable).rests_on(&self.name(end), "on which the answer rests", why)
             }
         }
     }
 
-    fn so_far(&self, verdict: Verdict) -> Found {
+    fn so_far(&self, verdict: SearchVerdict) -> BisectResult {
         let in_vain = self.ahead.begun().saturating_sub(self.asked);
-        Found { speculative: Some(in_vain), ..Found::of(verdict, &self.tried) }
+        BisectResult { speculative: Some(in_vain), ..BisectResult::of(verdict, &self.tried) }
     }
 
     fn name(&self, at: usize) -> String {

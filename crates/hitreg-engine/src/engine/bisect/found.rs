@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::judge::Answer;
+use super::judge::BuildAnswer;
 use crate::build::Untestable;
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, diff};
 use hitreg_log::trace::Trace;
@@ -12,7 +12,7 @@ use hitreg_log::trace::Trace;
 /// The outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum SearchVerdict {
     /// The first bad candidate was found.
     Found,
     /// The first bad candidate is one of several, because those in between could not be judged.
@@ -27,9 +27,9 @@ pub enum Verdict {
 
 /// The result of a search.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct BisectResult {
     /// The judgement.
-    pub verdict: Verdict,
+    pub verdict: SearchVerdict,
     /// The first candidate that is known to be bad.
     pub first_bad: Option<String>,
     /// The last candidate that is known to be good.
@@ -51,9 +51,9 @@ pub struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed: Option<usize>,
     /// Candidates that could not be judged.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedCandidate>,
     /// All candidates that were tried, in order.
-    pub tested: Vec<Tested>,
+    pub tested: Vec<TestedCandidate>,
     /// The reason why the search has no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
@@ -66,7 +66,7 @@ pub struct Found {
 
 /// A candidate that could not be judged.
 #[derive(Debug, Serialize)]
-pub struct Skipped {
+pub struct SkippedCandidate {
     /// Its path or commit.
     pub name: String,
     /// Why it could not be judged.
@@ -76,22 +76,23 @@ pub struct Skipped {
 
 /// A candidate that was tried.
 #[derive(Debug, Serialize)]
-pub struct Tested {
+pub struct TestedCandidate {
     /// Its path or commit.
     pub name: String,
     /// `good`, `bad` or `untestable`.
     pub answer: &'static str,
 }
 
-impl Found {
+impl BisectResult {
     /// Creates a result from the answers, in the order of the trials.
-    pub(super) fn of(verdict: Verdict, tried: &[(String, Answer)]) -> Found {
-        let tested = |(name, answer): &(String, Answer)| Tested { name: name.clone(), answer: answer.word() };
-        let skipped = |(name, answer): &(String, Answer)| match answer {
-            Answer::Untestable(why) => Some(Skipped { name: name.clone(), why: why.clone() }),
-            Answer::Good | Answer::Bad => None,
+    pub(super) fn of(verdict: SearchVerdict, tried: &[(String, BuildAnswer)]) -> BisectResult {
+        let tested =
+            |(name, answer): &(String, BuildAnswer)| TestedCandidate { name: name.clone(), answer: answer.word() };
+        let skipped = |(name, answer): &(String, BuildAnswer)| match answer {
+            BuildAnswer::Untestable(why) => Some(SkippedCandidate { name: name.clone(), why: why.clone() }),
+            BuildAnswer::Good | BuildAnswer::Bad => None,
         };
-        Found {
+        BisectResult {
             verdict,
             first_bad: None,
             last_good: None,
@@ -110,9 +111,9 @@ impl Found {
     }
 
     /// Adds the reason why an end of the search could not be judged.
-    pub(super) fn rests_on(self, name: &str, what: &str, why: &Untestable) -> Found {
+    pub(super) fn rests_on(self, name: &str, what: &str, why: &Untestable) -> BisectResult {
         let Untestable { reason, last_words, .. } = why.clone();
-        Found { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
+        BisectResult { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
     }
 
     /// Adds the difference between the good and the bad trace.

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::Steps;
-use super::ahead::Ahead;
-use super::found::{Found, Verdict};
-use super::judge::{Answer, Judge};
+use super::StepProgress;
+use super::ahead::ProbePool;
+use super::found::{BisectResult, SearchVerdict};
+use super::judge::{BuildAnswer, BuildJudge};
 use super::search::choose;
-use super::state::State;
-use super::workshop::{Probed, Workshop};
+use super::state::SearchState;
+use super::workshop::{CommitProbe, Workshop};
 use crate::build::git::Repository;
-use crate::build::{Stop, Untestable};
+use crate::build::{StopSignal, Untestable};
 use crate::engine::{EngineError, check};
 use hitreg_log::trace::Trace;
 
@@ -47,13 +47,13 @@ impl GitSearch<'_> {
     /// # Errors
     /// Fails if git, the folder or the judge's command fails, or the job was stopped. A commit that does not build is
     /// not an error.
-    pub fn run(&self, judge: &Judge<'_>, steps: &Steps<'_>) -> Result<Found, EngineError> {
+    pub fn run(&self, judge: &BuildJudge<'_>, steps: &StepProgress<'_>) -> Result<BisectResult, EngineError> {
         if self.artifact.is_absolute() {
             return Err(EngineError::AbsoluteArtifact);
         }
         let repository = Repository::at(self.repository)?;
         let (good, bad) = repository.range(self.range)?;
-        let mut state = State::open(self.folder, &self.words(judge, &repository, &good, &bad), self.restart)?;
+        let mut state = SearchState::open(self.folder, &self.words(judge, &repository, &good, &bad), self.restart)?;
         let resumed = state.answers().len();
         let commits = repository.candidates(&bad, std::slice::from_ref(&good))?.len() as u64;
         let most = u64::from((commits + 1).ilog2()) + 1;
@@ -66,11 +66,11 @@ impl GitSearch<'_> {
             time_limit: self.build_time_limit,
             git: Mutex::default(),
         };
-        let probe = |commit: &String, stop: &Stop, place: usize| workshop.probe(commit, stop, place);
+        let probe = |commit: &String, stop: &StopSignal, place: usize| workshop.probe(commit, stop, place);
         let found = std::thread::scope(|scope| {
-            let ahead = Ahead::new(scope, &probe, judge.stop(), judge.room(self.jobs));
+            let ahead = ProbePool::new(scope, &probe, judge.stop(), judge.room(self.jobs));
             let (workshop, state, jobs) = (&workshop, &mut state, self.jobs);
-            Bisection { workshop, state, ahead, jobs, asked: 0, good, bad, reference: None, steps, most }.run()
+            GitBisection { workshop, state, ahead, jobs, asked: 0, good, bad, reference: None, steps, most }.run()
         });
         // An error of git or a build after a stop is a consequence of the stop.
         check(judge.stop()).map_err(|_| EngineError::Stopped { resumes: true })?;
@@ -86,7 +86,7 @@ impl GitSearch<'_> {
         Ok(found)
     }
 
-    fn words(&self, judge: &Judge<'_>, repository: &Repository, good: &str, bad: &str) -> String {
+    fn words(&self, judge: &BuildJudge<'_>, repository: &Repository, good: &str, bad: &str) -> String {
         format!(
             "{} {good}..{bad} with {:?} giving {} on log {}, looking for {}",
             repository.folder().display(),
@@ -98,10 +98,10 @@ impl GitSearch<'_> {
     }
 }
 
-struct Bisection<'a, 'scope, 'env> {
+struct GitBisection<'a, 'scope, 'env> {
     workshop: &'a Workshop<'a>,
-    state: &'a mut State,
-    ahead: Ahead<'scope, 'env, String, Result<Probed, EngineError>>,
+    state: &'a mut SearchState,
+    ahead: ProbePool<'scope, 'env, String, Result<CommitProbe, EngineError>>,
     jobs: usize,
     /// The number of commits that the search asked for.
     asked: usize,
@@ -109,22 +109,22 @@ struct Bisection<'a, 'scope, 'env> {
     bad: String,
     /// The trace of the good end.
     reference: Option<Trace>,
-    steps: &'a Steps<'a>,
+    steps: &'a StepProgress<'a>,
     /// The estimated number of steps.
     most: u64,
 }
 
-impl Bisection<'_, '_, '_> {
-    fn run(mut self) -> Result<Found, EngineError> {
+impl GitBisection<'_, '_, '_> {
+    fn run(mut self) -> Result<BisectResult, EngineError> {
         if self.workshop.judge.compares() {
             let next = self.next(&self.bad)?;
             match self.probe(&self.good.clone(), &next)? {
-                Probed::Trace(Ok(trace)) => self.reference = Some(trace),
-                Probed::Trace(Err(untestable)) | Probed::Answer(Answer::Untestable(untestable)) => {
-                    let found = self.so_far(Verdict::Untestable);
+                CommitProbe::Trace(Ok(trace)) => self.reference = Some(trace),
+                CommitProbe::Trace(Err(untestable)) | CommitProbe::Answer(BuildAnswer::Untestable(untestable)) => {
+                    let found = self.so_far(SearchVerdict::Untestable);
                     return Ok(found.rests_on(&self.good, "with which all others are compared", &untestable));
                 }
-                Probed::Answer(Answer::Good | Answer::Bad) => {}
+                CommitProbe::Answer(BuildAnswer::Good | BuildAnswer::Bad) => {}
             }
         }
         let mut bad = self.bad.clone();
@@ -132,7 +132,7 @@ impl Bisection<'_, '_, '_> {
         let candidates = loop {
             let next = self.next(&bad)?;
             let Some(commit) = next.first() else { break self.candidates(&bad, &self.goods())? };
-            if self.answer(commit, &next)? == Answer::Bad {
+            if self.answer(commit, &next)? == BuildAnswer::Bad {
                 bad = commit.clone();
             }
             tried += 1;
@@ -141,10 +141,16 @@ impl Bisection<'_, '_, '_> {
         if bad == self.bad {
             // An end that was only assumed must be tried before it becomes part of the answer.
             match self.answer(&bad, &[])? {
-                Answer::Bad => {}
-                Answer::Good => return Ok(Found { last_good: Some(bad), ..self.so_far(Verdict::NoneIsBad) }),
-                Answer::Untestable(why) => {
-                    return Ok(self.so_far(Verdict::Untestable).rests_on(&bad, "on which the answer rests", &why));
+                BuildAnswer::Bad => {}
+                BuildAnswer::Good => {
+                    return Ok(BisectResult { last_good: Some(bad), ..self.so_far(SearchVerdict::NoneIsBad) });
+                }
+                BuildAnswer::Untestable(why) => {
+                    return Ok(self.so_far(SearchVerdict::Untestable).rests_on(
+                        &bad,
+                        "on which the answer rests",
+                        &why,
+                    ));
                 }
             }
         }
@@ -177,12 +183,12 @@ impl Bisection<'_, '_, '_> {
 
     /// All commits that are known to be good.
     fn goods(&self) -> Vec<String> {
-        let good = self.state.answers().iter().filter(|(_, answer)| *answer == Answer::Good);
+        let good = self.state.answers().iter().filter(|(_, answer)| *answer == BuildAnswer::Good);
         [&self.good].into_iter().chain(good.map(|(commit, _)| commit)).cloned().collect()
     }
 
-    fn found(&mut self, bad: &str, skipped: Vec<String>) -> Result<Found, EngineError> {
-        let verdict = if skipped.is_empty() { Verdict::Found } else { Verdict::Range };
+    fn found(&mut self, bad: &str, skipped: Vec<String>) -> Result<BisectResult, EngineError> {
+        let verdict = if skipped.is_empty() { SearchVerdict::Found } else { SearchVerdict::Range };
         let repository = self.workshop.repository;
         let parent = repository.parent(bad)?;
         let goods = self.goods();
@@ -191,7 +197,7 @@ impl Bisection<'_, '_, '_> {
             Some(parent) => parent,
             None => repository.newest(&goods)?.unwrap_or_else(|| self.good.clone()),
         };
-        let mut found = Found {
+        let mut found = BisectResult {
             first_bad: Some(bad.to_owned()),
             last_good: Some(good.clone()),
             candidates: skipped.into_iter().chain([bad.to_owned()]).collect(),
@@ -205,22 +211,24 @@ impl Bisection<'_, '_, '_> {
         Ok(found)
     }
 
-    fn answer(&mut self, commit: &str, next: &[String]) -> Result<Answer, EngineError> {
+    fn answer(&mut self, commit: &str, next: &[String]) -> Result<BuildAnswer, EngineError> {
         if let Some(answer) = self.state.answer_of(commit) {
             return Ok(answer.clone());
         }
         let answer = match (self.probe(commit, next)?, &self.reference) {
-            (Probed::Answer(answer), _) => answer,
-            (Probed::Trace(Ok(trace)), Some(good)) => self.workshop.judge.compare(good, &trace)?,
-            (Probed::Trace(Err(untestable)), _) => Answer::Untestable(untestable),
-            (Probed::Trace(Ok(_)), None) => Answer::Untestable(Untestable::because("there is nothing to judge it by")),
+            (CommitProbe::Answer(answer), _) => answer,
+            (CommitProbe::Trace(Ok(trace)), Some(good)) => self.workshop.judge.compare(good, &trace)?,
+            (CommitProbe::Trace(Err(untestable)), _) => BuildAnswer::Untestable(untestable),
+            (CommitProbe::Trace(Ok(_)), None) => {
+                BuildAnswer::Untestable(Untestable::because("there is nothing to judge it by"))
+            }
         };
         self.state.remember(commit, answer.clone())?;
         Ok(answer)
     }
 
     /// Waits for the probe of one commit, while speculative builds run beside it.
-    fn probe(&mut self, commit: &str, next: &[String]) -> Result<Probed, EngineError> {
+    fn probe(&mut self, commit: &str, next: &[String]) -> Result<CommitProbe, EngineError> {
         let probed = self.ahead.get(&commit.to_owned(), next);
         self.asked += 1;
         // The result of a stopped probe is invalid and must not be saved.
@@ -228,8 +236,8 @@ impl Bisection<'_, '_, '_> {
         probed
     }
 
-    fn so_far(&self, verdict: Verdict) -> Found {
+    fn so_far(&self, verdict: SearchVerdict) -> BisectResult {
         let in_vain = self.ahead.begun().saturating_sub(self.asked);
-        Found { speculative: Some(in_vain), ..Found::of(verdict, self.state.answers()) }
+        BisectResult { speculative: Some(in_vain), ..BisectResult::of(verdict, self.state.answers()) }
     }
 }

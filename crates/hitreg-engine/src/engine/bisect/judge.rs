@@ -5,16 +5,16 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::build::condition::{self, Condition};
-use crate::build::{Build, Request, Runner, Stop, Untestable};
+use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, Untestable};
 use crate::engine::EngineError;
-use hitreg_analysis::diff::{DiffOptions, Verdict, diff};
+use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::trace::{Digest, Trace};
 
 /// The judgement of a build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum BuildAnswer {
     /// It plays as the good build does, or the command answers that the problem is gone.
     Good,
     /// It plays differently, or the command answers that the problem shows.
@@ -25,11 +25,11 @@ pub enum Answer {
 
 /// Judges builds by one log.
 #[derive(Clone, Debug)]
-pub struct Judge<'a> {
+pub struct BuildJudge<'a> {
     condition: Option<Condition>,
     options: DiffOptions,
-    runner: Runner,
-    request: Request<'a>,
+    runner: BuildRunner,
+    request: BuildRequest<'a>,
     /// An estimate of what the log's trace takes in memory.
     trace_bytes: usize,
 }
@@ -37,7 +37,7 @@ pub struct Judge<'a> {
 /// A search holds so many traces that its answers rest on: the first build's, the ends', and the one that is judged.
 const HELD: usize = 4;
 
-impl<'a> Judge<'a> {
+impl<'a> BuildJudge<'a> {
     /// A judge of how builds play a log: by a command if there is one, else by comparing traces of about so many bytes.
     ///
     /// # Errors
@@ -45,10 +45,10 @@ impl<'a> Judge<'a> {
     pub fn new(
         condition: Option<Condition>,
         options: DiffOptions,
-        runner: Runner,
-        request: Request<'a>,
+        runner: BuildRunner,
+        request: BuildRequest<'a>,
         trace_bytes: usize,
-    ) -> Result<Judge<'a>, EngineError> {
+    ) -> Result<BuildJudge<'a>, EngineError> {
         if condition.as_ref().is_some_and(|condition| !condition.names_build()) {
             return Err(EngineError::NamesNoBuild);
         }
@@ -56,13 +56,13 @@ impl<'a> Judge<'a> {
             let needs = |source| EngineError::NeedsMemory { path: request.log.to_owned(), source };
             MemoryLimit::current().check(trace_bytes.saturating_mul(HELD)).map_err(needs)?;
         }
-        Ok(Judge { condition, options, runner, request, trace_bytes })
+        Ok(BuildJudge { condition, options, runner, request, trace_bytes })
     }
 }
 
-impl Judge<'_> {
+impl BuildJudge<'_> {
     /// Stops everything that this judge runs.
-    pub(super) fn stop(&self) -> &Stop {
+    pub(super) fn stop(&self) -> &StopSignal {
         &self.runner.stop
     }
 
@@ -81,10 +81,10 @@ impl Judge<'_> {
     }
 
     /// A copy of this judge that `stop` stops.
-    pub(super) fn under(&self, stop: &Stop) -> Self {
-        Judge {
+    pub(super) fn under(&self, stop: &StopSignal) -> Self {
+        BuildJudge {
             condition: self.condition.as_ref().map(|condition| condition.under(stop.clone())),
-            runner: Runner { stop: stop.clone(), ..self.runner.clone() },
+            runner: BuildRunner { stop: stop.clone(), ..self.runner.clone() },
             ..self.clone()
         }
     }
@@ -103,36 +103,36 @@ impl Judge<'_> {
     }
 
     /// Judges a build by comparing its trace with the good one.
-    pub(super) fn compare(&self, good: &Trace, trace: &Trace) -> Result<Answer, EngineError> {
+    pub(super) fn compare(&self, good: &Trace, trace: &Trace) -> Result<BuildAnswer, EngineError> {
         let found = diff(good, trace, &self.options)?;
         Ok(match found.verdict {
-            Verdict::Same => Answer::Good,
-            Verdict::Differs => Answer::Bad,
-            Verdict::Untestable => {
+            TraceVerdict::Same => BuildAnswer::Good,
+            TraceVerdict::Differs => BuildAnswer::Bad,
+            TraceVerdict::Untestable => {
                 let reason = found.untestable.unwrap_or_else(|| "its trace cannot be compared".to_owned());
-                Answer::Untestable(Untestable::because(reason))
+                BuildAnswer::Untestable(Untestable::because(reason))
             }
         })
     }
 
     /// Judges a build by running the command; `None` if there is no command.
-    pub(super) fn ask(&self, build: &Path) -> Result<Option<Answer>, EngineError> {
+    pub(super) fn ask(&self, build: &Path) -> Result<Option<BuildAnswer>, EngineError> {
         let Some(condition) = &self.condition else { return Ok(None) };
         let answer = condition.ask(self.request.log, Some(build));
         Ok(Some(match answer? {
-            condition::Answer::Gone => Answer::Good,
-            condition::Answer::Shows => Answer::Bad,
-            condition::Answer::Unknown(untestable) => Answer::Untestable(untestable),
+            condition::ConditionAnswer::Gone => BuildAnswer::Good,
+            condition::ConditionAnswer::Shows => BuildAnswer::Bad,
+            condition::ConditionAnswer::Unknown(untestable) => BuildAnswer::Untestable(untestable),
         }))
     }
 }
 
-impl Answer {
+impl BuildAnswer {
     pub(super) fn word(&self) -> &'static str {
         match self {
-            Answer::Good => "good",
-            Answer::Bad => "bad",
-            Answer::Untestable(_) => "untestable",
+            BuildAnswer::Good => "good",
+            BuildAnswer::Bad => "bad",
+            BuildAnswer::Untestable(_) => "untestable",
         }
     }
 }

@@ -14,16 +14,16 @@ pub(super) fn choose<T>(best_first: &[T], skipped: usize) -> Option<&T> {
 
 /// A search in a list whose first item is good and whose last item is bad.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct Bisector {
     last_good: usize,
     first_bad: usize,
     skipped: BTreeSet<usize>,
 }
 
-impl Line {
+impl Bisector {
     /// Creates a search over `things` items, at least two. The ends are assumed to be good and bad.
-    pub(super) fn new(things: usize) -> Line {
-        Line { last_good: 0, first_bad: things.saturating_sub(1), skipped: BTreeSet::new() }
+    pub(super) fn new(things: usize) -> Bisector {
+        Bisector { last_good: 0, first_bad: things.saturating_sub(1), skipped: BTreeSet::new() }
     }
 
     /// The next item to try; `None` if no testable item is left.
@@ -42,7 +42,7 @@ impl Line {
             let Some(line) = lines.pop_front() else { break };
             let Some(at) = line.next() else { continue };
             found.push(at);
-            for mark in [Line::bad, Line::good] {
+            for mark in [Bisector::bad, Bisector::good] {
                 let mut line = line.clone();
                 mark(&mut line, at);
                 lines.push_back(line);
@@ -87,7 +87,7 @@ mod tests {
 
     /// Searches a list in which `bad` is the first bad item and some items cannot be judged.
     fn search(things: usize, bad: usize, untestable: &[usize]) -> (Vec<usize>, usize) {
-        let mut line = Line::new(things);
+        let mut line = Bisector::new(things);
         let mut probes = 0;
         while let Some(at) = line.next() {
             probes += 1;
@@ -112,11 +112,11 @@ mod tests {
 
     #[test]
     fn what_may_come_next_is_known_ahead() {
-        let line = Line::new(64);
+        let line = Bisector::new(64);
         assert_eq!(line.ahead(7), [31, 15, 47, 7, 23, 39, 55]);
         assert_eq!((line.ahead(1), line.ahead(1000).len()), (vec![31], 62));
         for bad in 1..64 {
-            let mut line = Line::new(64);
+            let mut line = Bisector::new(64);
             let mut ahead = vec![31];
             while let Some(at) = line.next() {
                 assert!(ahead.contains(&at));
@@ -124,7 +124,7 @@ mod tests {
                 if at < bad { line.good(at) } else { line.bad(at) }
             }
         }
-        assert!(Line::new(2).ahead(5).is_empty());
+        assert!(Bisector::new(2).ahead(5).is_empty());
     }
 
     #[test]

@@ -4,14 +4,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Bodies, Playable, StepError};
-use hitreg_analysis::diff::{Named, Value};
+use hitreg_analysis::diff::{CellValue, NamedValue};
 use hitreg_log::record::Session;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 use hitreg_netcode::game::{CellKind, Field};
 
 /// The body after the usercmd.
 #[derive(Serialize, Deserialize)]
-struct After {
+struct BodyAfter {
     cells: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ pub fn step(
     entities: &Bodies,
 ) -> Result<String, StepError> {
     let cells = game.step(session, player, command, entities)?;
-    Ok(serde_json::json!(After { cells }).to_string())
+    Ok(serde_json::json!(BodyAfter { cells }).to_string())
 }
 
 /// The arguments of `BUILD step` for one usercmd.
@@ -55,21 +55,21 @@ pub fn body_argument(text: &str) -> Result<(EntityId, Vec<u32>), String> {
 
 /// Parses the answer of a build.
 pub(super) fn answer(bytes: &[u8]) -> Result<Vec<u32>, String> {
-    let after: Result<After, _> = serde_json::from_slice(bytes);
+    let after: Result<BodyAfter, _> = serde_json::from_slice(bytes);
     after.map(|after| after.cells).map_err(|error| format!("it did not say how the body is then: {error}"))
 }
 
 /// Converts named values to the cells of a body, in the order of the log's fields.
-pub(super) fn cells(fields: &[Field], body: &[Named]) -> Result<Vec<u32>, String> {
+pub(super) fn cells(fields: &[Field], body: &[NamedValue]) -> Result<Vec<u32>, String> {
     let cell = |field: &Field| {
         let named = body.iter().find(|named| named.name == field.name);
         match named.map(|named| &named.value) {
-            Some(Value::Float(v)) => Ok(v.to_bits()),
-            Some(Value::Integer(v)) => match field.kind {
+            Some(CellValue::Float(v)) => Ok(v.to_bits()),
+            Some(CellValue::Integer(v)) => match field.kind {
                 CellKind::I32 => i32::try_from(*v).map(|v| v as u32).map_err(|error| error.to_string()),
                 CellKind::U32 | CellKind::F32 => u32::try_from(*v).map_err(|error| error.to_string()),
             },
-            Some(Value::Hash(_) | Value::Name(_)) => Err(format!("`{}` is no field of a body", field.name)),
+            Some(CellValue::Hash(_) | CellValue::Name(_)) => Err(format!("`{}` is no field of a body", field.name)),
             None => Err(format!("the state before it lacks `{}`", field.name)),
         }
     };
@@ -77,16 +77,16 @@ pub(super) fn cells(fields: &[Field], body: &[Named]) -> Result<Vec<u32>, String
 }
 
 /// Converts the cells of a body to named values, in the order of the log's fields.
-pub(super) fn named(fields: &[Field], cells: &[u32]) -> Result<Vec<Named>, String> {
+pub(super) fn named(fields: &[Field], cells: &[u32]) -> Result<Vec<NamedValue>, String> {
     if cells.len() != fields.len() {
         return Err(format!("it gave {} cells for the log's {} fields", cells.len(), fields.len()));
     }
     let value = |field: &Field, cell: u32| match field.kind {
-        CellKind::F32 => Value::Float(f32::from_bits(cell)),
-        CellKind::I32 => Value::Integer(i64::from(cell as i32)),
-        CellKind::U32 => Value::Integer(i64::from(cell)),
+        CellKind::F32 => CellValue::Float(f32::from_bits(cell)),
+        CellKind::I32 => CellValue::Integer(i64::from(cell as i32)),
+        CellKind::U32 => CellValue::Integer(i64::from(cell)),
     };
-    let named = |(field, cell): (&Field, &u32)| Named { name: field.name.clone(), value: value(field, *cell) };
+    let named = |(field, cell): (&Field, &u32)| NamedValue { name: field.name.clone(), value: value(field, *cell) };
     Ok(fields.iter().zip(cells).map(named).collect())
 }
 

@@ -5,15 +5,15 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::step::{answer, arguments, cells, named};
-use crate::build::{Build, Request, Runner};
-use crate::engine::{Bodies, Engine, EngineError, LogFile, Missing, Sides, Traces, check};
-use hitreg_analysis::bisect::{self, Rerun, Step, TickBisection};
-use hitreg_analysis::diff::{DiffOptions, Named, Side};
+use crate::build::{Build, BuildRequest, BuildRunner};
+use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
+use hitreg_analysis::bisect::{self, RerunFn, RerunStep, TickBisection};
+use hitreg_analysis::diff::{DiffOptions, NamedValue, Side};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 
 /// The result of a tick bisection, with the names of both sides.
 #[derive(Debug, Serialize)]
-pub struct Bisected {
+pub struct TickBisectionResult {
     /// A readable name for side A.
     pub a: String,
     /// A readable name for side B.
@@ -23,19 +23,19 @@ pub struct Bisected {
     pub found: TickBisection,
 }
 
-/// Bisects the ticks of both sides' traces. Returns [`Missing`] if a side has no trace.
+/// Bisects the ticks of both sides' traces. Returns [`MissingSide`] if a side has no trace.
 ///
 /// If both sides replay one log, both builds run the usercmds of the first differing tick again. They start from the
 /// last common state.
 ///
 /// # Errors
-/// Fails as [`Sides::traces`] does, and if the traces cannot be compared with these options.
+/// Fails as [`ComparisonSpec::traces`] does, and if the traces cannot be compared with these options.
 pub fn bisect_ticks(
     engine: &Engine<'_>,
-    sides: &Sides,
-    runner: &Runner,
+    sides: &ComparisonSpec,
+    runner: &BuildRunner,
     options: &DiffOptions,
-) -> Result<Result<Bisected, Missing>, EngineError> {
+) -> Result<Result<TickBisectionResult, MissingSide>, EngineError> {
     let Traces { names: [name_a, name_b], made, overlap_only } = sides.traces(engine, runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
@@ -45,28 +45,28 @@ pub fn bisect_ticks(
     let again = match sides.one_log() {
         Some((path, builds)) => {
             let log = Engine::new(engine.games).read_log(path)?;
-            Some(Again { engine, runner, path, log, builds })
+            Some(BuildRerun { engine, runner, path, log, builds })
         }
         None => None,
     };
-    let mut rerun = again.as_ref().map(|again| |side: Side, step: &Step<'_>| again.step(side, step));
-    let rerun = rerun.as_mut().map(|rerun| rerun as &mut Rerun<'_>);
+    let mut rerun = again.as_ref().map(|again| |side: Side, step: &RerunStep<'_>| again.step(side, step));
+    let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
     let found = bisect::bisect_ticks(&a, &b, &options, rerun)?;
     check(&runner.stop)?;
-    Ok(Ok(Bisected { a: name_a, b: name_b, found }))
+    Ok(Ok(TickBisectionResult { a: name_a, b: name_b, found }))
 }
 
 /// Runs single usercmds of a log again in the builds of both sides.
-struct Again<'a> {
+struct BuildRerun<'a> {
     engine: &'a Engine<'a>,
-    runner: &'a Runner,
+    runner: &'a BuildRunner,
     path: &'a Path,
     log: LogFile,
     builds: [Option<&'a Path>; 2],
 }
 
-impl Again<'_> {
-    fn step(&self, side: Side, step: &Step<'_>) -> Result<Vec<Named>, String> {
+impl BuildRerun<'_> {
+    fn step(&self, side: Side, step: &RerunStep<'_>) -> Result<Vec<NamedValue>, String> {
         let fields = &self.log.session.header.body_fields();
         let entity = |entity: &u32| u16::try_from(*entity).map(EntityId).map_err(|error| error.to_string());
         let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
@@ -85,7 +85,7 @@ impl Again<'_> {
             }
             Some(path) => {
                 let options = arguments(player, command, &entities);
-                let request = Request { log: self.path, log_digest: self.log.digest, options: &options };
+                let request = BuildRequest { log: self.path, log_digest: self.log.digest, options: &options };
                 let build = Build::at(path).map_err(|error| error.to_string())?;
                 let bytes = self.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;
                 answer(&bytes)?

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::judge::{Answer, Judge};
+use super::judge::{BuildAnswer, BuildJudge};
 use crate::build::git::{GitError, Repository, make};
-use crate::build::{Build, Stop, Untestable};
+use crate::build::{Build, StopSignal, Untestable};
 use crate::engine::EngineError;
 use hitreg_log::store::{self, OwnFolder, Target};
 use hitreg_log::trace::Trace;
@@ -14,7 +14,7 @@ use hitreg_log::trace::Trace;
 /// Builds and judges commits, several at a time, each in its own worktree.
 pub(super) struct Workshop<'a> {
     pub(super) repository: &'a Repository,
-    pub(super) judge: &'a Judge<'a>,
+    pub(super) judge: &'a BuildJudge<'a>,
     /// The folder for worktrees and traces. They are removed when the search ends.
     pub(super) folder: OwnFolder,
     pub(super) build_cmd: &'a str,
@@ -25,31 +25,31 @@ pub(super) struct Workshop<'a> {
 }
 
 /// The result of building and judging one commit.
-pub(super) enum Probed {
+pub(super) enum CommitProbe {
     /// The trace of the log, or why there is none. The search compares it.
     Trace(Result<Trace, Untestable>),
     /// The answer of the judge's command.
-    Answer(Answer),
+    Answer(BuildAnswer),
 }
 
 impl Workshop<'_> {
     /// Builds a commit in the worktree of this number, and judges it.
-    pub(super) fn probe(&self, commit: &str, stop: &Stop, worktree: usize) -> Result<Probed, EngineError> {
+    pub(super) fn probe(&self, commit: &str, stop: &StopSignal, worktree: usize) -> Result<CommitProbe, EngineError> {
         let judge = self.judge.under(stop);
         if judge.compares() {
-            return Ok(Probed::Trace(self.trace(&judge, commit, worktree)?));
+            return Ok(CommitProbe::Trace(self.trace(&judge, commit, worktree)?));
         }
         let build = match self.build(&judge, commit, worktree)? {
             Ok(build) => build,
-            Err(untestable) => return Ok(Probed::Answer(Answer::Untestable(untestable))),
+            Err(untestable) => return Ok(CommitProbe::Answer(BuildAnswer::Untestable(untestable))),
         };
         let answer = judge.ask(build.path())?;
         // The trace shows what changed in the final result. A build without a trace can still be judged by the command.
         if let Ok(trace) = judge.trace(&build)? {
             self.keep_trace(commit, &trace)?;
         }
-        let nothing = || Answer::Untestable(Untestable::because("there is nothing to judge it by"));
-        Ok(Probed::Answer(answer.unwrap_or_else(nothing)))
+        let nothing = || BuildAnswer::Untestable(Untestable::because("there is nothing to judge it by"));
+        Ok(CommitProbe::Answer(answer.unwrap_or_else(nothing)))
     }
 
     /// The trace of a commit: the saved one, or a new one if no other build is running.
@@ -59,7 +59,7 @@ impl Workshop<'_> {
 
     fn trace(
         &self,
-        judge: &Judge<'_>,
+        judge: &BuildJudge<'_>,
         commit: &str,
         worktree: usize,
     ) -> Result<Result<Trace, Untestable>, EngineError> {
@@ -78,7 +78,7 @@ impl Workshop<'_> {
 
     fn build(
         &self,
-        judge: &Judge<'_>,
+        judge: &BuildJudge<'_>,
         commit: &str,
         worktree: usize,
     ) -> Result<Result<Build, Untestable>, EngineError> {

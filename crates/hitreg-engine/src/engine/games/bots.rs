@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::{MakeRules, MapFile, RulesError};
-use hitreg_live::{Joined, Joining, Limits, LiveError, LiveReport, LiveSink};
+use hitreg_live::{GrantLimits, JoinOptions, JoinResult, LiveError, LiveReport, LiveSink};
 use hitreg_log::record::{Header, Record, Session};
 use hitreg_log::units::Seed;
 use hitreg_netcode::game::{Bots, Game};
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_netcode::replay::{self, ReplayError, Replayed};
+use hitreg_netcode::replay::{self, ReplayError, ReplayOutput};
 use hitreg_netcode::session::scenario::Scenario;
-use hitreg_netcode::session::{RecordSink, Recorder, SynthError, record_synthetic_while};
+use hitreg_netcode::session::{RecordSink, SessionRecorder, SynthError, record_synthetic_while};
 use hitreg_netcode::settings::Settings;
 
 /// A synthetic session that is ready to run.
@@ -45,14 +45,14 @@ pub trait ReadySession {
     fn serve(
         &self,
         at: SocketAddr,
-        limits: Limits,
+        limits: GrantLimits,
         stop: &AtomicBool,
         sink: &mut dyn LiveSink,
     ) -> Result<LiveReport, LiveError>;
 }
 
 /// The operations of a game that has bots.
-pub trait PlaysItself: Send + Sync {
+pub trait SelfPlaying: Send + Sync {
     /// Returns a built-in map of the game.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ pub trait PlaysItself: Send + Sync {
     ///
     /// # Errors
     /// Fails if this build cannot replay the log closed loop.
-    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError>;
+    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<ReplayOutput, ReplayError>;
 
     /// Joins a server as a bot.
     ///
@@ -78,17 +78,17 @@ pub trait PlaysItself: Send + Sync {
     fn join(
         &self,
         map: Option<&MapFile<'_>>,
-        joining: &Joining<'_>,
+        joining: &JoinOptions<'_>,
         sink: &mut dyn LiveSink,
-    ) -> Result<Joined, JoinError>;
+    ) -> Result<JoinResult, JoinError>;
 }
 
 /// A game with bots, and the function that makes its rules.
-pub(super) struct WithBots<G: Game> {
+pub(super) struct BotGame<G: Game> {
     pub(super) rules: MakeRules<G>,
 }
 
-impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
+impl<G: Bots + Netcode> SelfPlaying for BotGame<G> {
     fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
         let found = G::MAPS.iter().find(|(known, _)| *known == name);
         let known = || G::MAPS.iter().map(|(known, _)| *known).collect();
@@ -106,19 +106,19 @@ impl<G: Bots + Netcode> PlaysItself for WithBots<G> {
         };
         let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(SetupError::Rules)?);
         let header = scenario.header::<G>(&rules)?;
-        Ok(Box::new(Ready::<G> { scenario: scenario.clone(), rules, header }))
+        Ok(Box::new(ReadyGame::<G> { scenario: scenario.clone(), rules, header }))
     }
 
-    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<Replayed, ReplayError> {
+    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<ReplayOutput, ReplayError> {
         replay::play_anew::<G>(session, settings, seed)
     }
 
     fn join(
         &self,
         map: Option<&MapFile<'_>>,
-        joining: &Joining<'_>,
+        joining: &JoinOptions<'_>,
         sink: &mut dyn LiveSink,
-    ) -> Result<Joined, JoinError> {
+    ) -> Result<JoinResult, JoinError> {
         let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
         Ok(hitreg_live::join::<G>(joining, &rules, sink)?)
     }
@@ -162,20 +162,20 @@ pub enum JoinError {
 }
 
 /// A session of one game that is ready to run.
-struct Ready<G: Game> {
+struct ReadyGame<G: Game> {
     scenario: Scenario,
     rules: Arc<G::Rules>,
     header: Header,
 }
 
-impl<G: Bots + Netcode> ReadySession for Ready<G> {
+impl<G: Bots + Netcode> ReadySession for ReadyGame<G> {
     fn header(&self) -> &Header {
         &self.header
     }
 
     fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError> {
-        let mut sink = Passed(sink);
-        record_synthetic_while::<G>(&self.scenario, &self.rules, &mut Recorder::new(&mut sink), goes_on)
+        let mut sink = SinkRef(sink);
+        record_synthetic_while::<G>(&self.scenario, &self.rules, &mut SessionRecorder::new(&mut sink), goes_on)
     }
 
     fn live_header(&self) -> Result<Header, LiveError> {
@@ -189,7 +189,7 @@ impl<G: Bots + Netcode> ReadySession for Ready<G> {
     fn serve(
         &self,
         at: SocketAddr,
-        limits: Limits,
+        limits: GrantLimits,
         stop: &AtomicBool,
         sink: &mut dyn LiveSink,
     ) -> Result<LiveReport, LiveError> {
@@ -198,9 +198,9 @@ impl<G: Bots + Netcode> ReadySession for Ready<G> {
 }
 
 /// Adapts a `dyn RecordSink` for functions that need a sized type.
-struct Passed<'a>(&'a mut dyn RecordSink);
+struct SinkRef<'a>(&'a mut dyn RecordSink);
 
-impl RecordSink for Passed<'_> {
+impl RecordSink for SinkRef<'_> {
     fn record(&mut self, record: Record) {
         self.0.record(record);
     }

@@ -18,7 +18,7 @@ pub struct UnknownGame {
 /// The game has no bots.
 #[derive(Debug, thiserror::Error)]
 #[error("no synthetic session of `{name}` can be recorded: this build has bots for {able}")]
-pub struct NotRecordable {
+pub struct NoBots {
     pub(super) name: String,
     pub(super) able: String,
 }
@@ -31,7 +31,7 @@ pub enum ScoreError {
     Rules(#[from] hitreg_log::serial::ReadError),
     /// A recorded body is invalid.
     #[error(transparent)]
-    State(#[from] score::ScoreError),
+    State(#[from] score::DrawingScoreError),
     /// The cells of a recorded body are invalid.
     #[error(transparent)]
     Cells(#[from] BadCells),

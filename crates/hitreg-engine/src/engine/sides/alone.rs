@@ -1,26 +1,26 @@
 //! Compares the contents of a log with this build's replay of it.
 
 use super::held::check_memory;
-use super::{Held, Kept, Source, Traces, Way};
-use crate::build::Runner;
+use super::{ComparisonInput, ComparisonSource, ReplaySpec, SideTrace, Traces};
+use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError};
-use hitreg_analysis::bisect::{Predicted, predicted};
-use hitreg_log::record::Holds;
+use hitreg_analysis::bisect::{PredictionTraces, predicted};
+use hitreg_log::record::LogContents;
 use hitreg_log::recorded::recorded;
 
 /// Compares a log with its replay. A server's log is compared by its states, a client's log by the server's acks.
 pub(super) fn against_itself(
     engine: &Engine<'_>,
-    runner: &Runner,
-    source: &Source<'_>,
-) -> Result<Traces<Held>, EngineError> {
-    let Kept::Log(log) = &source.holds else { return Err(EngineError::SingleTrace) };
-    let (path, plain) = (source.path, Way::default());
+    runner: &BuildRunner,
+    source: &ComparisonSource<'_>,
+) -> Result<Traces<SideTrace>, EngineError> {
+    let ComparisonInput::Log(log) = &source.holds else { return Err(EngineError::SingleTrace) };
+    let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
     // What the log says takes about as much as the log.
     let (session_bytes, replayed) = (log.session.bytes(), plain.trace_bytes_of(engine, &log.session)?);
     check_memory(path, session_bytes.saturating_mul(2).saturating_add(replayed))?;
-    if log.session.header.holds() == Holds::Clients {
+    if log.session.header.holds() == LogContents::Clients {
         let replayed = plain.trace(engine, runner, source, "b")?;
         let made = match replayed {
             Ok(replayed) => Ok(predicted(&*replayed.trace()?)),
@@ -30,7 +30,7 @@ pub(super) fn against_itself(
         let names = [format!("{}, what the server said", path.display()), of_build];
         return Ok(Traces {
             names,
-            made: made.map(|made| [made.said, made.predicted].map(Held::Memory)),
+            made: made.map(|made| [made.said, made.predicted].map(SideTrace::Memory)),
             overlap_only: true,
         });
     }
@@ -38,11 +38,11 @@ pub(super) fn against_itself(
     let says = recorded(&log.session).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
     let replayed = plain.trace(engine, runner, source, "b")?;
-    Ok(Traces { names, made: replayed.map(|replayed| [Held::Memory(says), replayed]), overlap_only: true })
+    Ok(Traces { names, made: replayed.map(|replayed| [SideTrace::Memory(says), replayed]), overlap_only: true })
 }
 
-fn tally(made: &Predicted) -> String {
-    let Predicted { checked, misses, .. } = made;
+fn tally(made: &PredictionTraces) -> String {
+    let PredictionTraces { checked, misses, .. } = made;
     match made.misses - made.explained {
         _ if made.misses == 0 => format!("none of {checked} predictions missed"),
         0 => format!("{misses} of {checked} predictions missed, each with a cause"),

@@ -1,13 +1,13 @@
 //! Checks from a build's trace whether the build applied the requested options.
 
-use super::{Held, Way};
+use super::{ReplaySpec, SideTrace};
 use crate::build::Untestable;
 use crate::engine::{Engine, EngineError};
 use hitreg_log::record::Header;
 use hitreg_netcode::replay::{WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
 
-impl Way {
+impl ReplaySpec {
     /// The options to pass to a build. Empty unless this side changes something.
     pub(super) fn options(&self) -> Vec<String> {
         let mut options = Vec::new();
@@ -29,8 +29,8 @@ impl Way {
         &self,
         engine: &Engine<'_>,
         log: &Header,
-        trace: Held,
-    ) -> Result<Result<Held, Untestable>, EngineError> {
+        trace: SideTrace,
+    ) -> Result<Result<SideTrace, Untestable>, EngineError> {
         let says = trace.source().header();
         let because = |asked: String, found: &str| {
             let reason = format!("it was asked for {asked}, and its trace says {found}: it passes that over");

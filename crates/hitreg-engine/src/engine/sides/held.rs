@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::source::{Kept, Source};
-use super::{Missing, Traces, Way, Ways};
+use super::source::{ComparisonInput, ComparisonSource};
+use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
 use crate::build::Untestable;
 use crate::engine::log_file::LogFile;
 use crate::engine::streamed::{StreamError, SurveyedLog};
@@ -13,34 +13,34 @@ use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::store::{self, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Table, Trace, TraceSource};
-use hitreg_netcode::replay::{Replayed, foreign_trace_memory};
+use hitreg_netcode::replay::{ReplayOutput, foreign_trace_memory};
 
 /// The memory that comparing two traces takes, as a multiple of their size.
 const COMPARED: usize = 2;
 
 /// The trace of one side.
 #[derive(Debug)]
-pub enum Held {
+pub enum SideTrace {
     /// A trace in memory.
     Memory(Trace),
     /// A trace in a file. Dropping the folder deletes the file.
     File(TraceFile, Option<TemporaryFolder>),
 }
 
-impl Held {
+impl SideTrace {
     /// The rows of the trace.
     pub fn source(&self) -> &dyn TraceSource {
         match self {
-            Held::Memory(trace) => trace,
-            Held::File(trace, _) => trace,
+            SideTrace::Memory(trace) => trace,
+            SideTrace::File(trace, _) => trace,
         }
     }
 
     /// The memory that the whole trace needs, in bytes.
     fn memory(&self) -> usize {
         match self {
-            Held::Memory(trace) => trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add),
-            Held::File(trace, _) => trace.memory(),
+            SideTrace::Memory(trace) => trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add),
+            SideTrace::File(trace, _) => trace.memory(),
         }
     }
 
@@ -50,20 +50,20 @@ impl Held {
     /// Fails if the file cannot be read.
     pub fn trace(&self) -> Result<Cow<'_, Trace>, EngineError> {
         Ok(match self {
-            Held::Memory(trace) => Cow::Borrowed(trace),
-            Held::File(trace, _) => Cow::Owned(store::read_trace(trace.path())?),
+            SideTrace::Memory(trace) => Cow::Borrowed(trace),
+            SideTrace::File(trace, _) => Cow::Owned(store::read_trace(trace.path())?),
         })
     }
 
     fn into_trace(self) -> Result<Trace, EngineError> {
         match self {
-            Held::Memory(trace) => Ok(trace),
-            Held::File(trace, _) => Ok(store::read_trace(trace.path())?),
+            SideTrace::Memory(trace) => Ok(trace),
+            SideTrace::File(trace, _) => Ok(store::read_trace(trace.path())?),
         }
     }
 }
 
-impl Traces<Held> {
+impl Traces<SideTrace> {
     /// The same with all of it in memory, beside so many bytes.
     ///
     /// # Errors
@@ -72,12 +72,12 @@ impl Traces<Held> {
     pub(super) fn in_memory(self, of: &Path, beside: usize) -> Result<Traces, EngineError> {
         let Traces { names, made, overlap_only } = self;
         if let Ok(traces) = &made {
-            let both = traces.iter().map(Held::memory).fold(0, usize::saturating_add);
+            let both = traces.iter().map(SideTrace::memory).fold(0, usize::saturating_add);
             check_memory(of, both.saturating_mul(COMPARED).saturating_add(beside))?;
         }
         let made = match made {
             Ok([a, b]) => Ok([a.into_trace()?, b.into_trace()?]),
-            Err(missing) => Err::<_, Missing>(missing),
+            Err(missing) => Err::<_, MissingSide>(missing),
         };
         Ok(Traces { names, made, overlap_only })
     }
@@ -98,7 +98,7 @@ pub(super) enum Goal {
     Memory,
 }
 
-impl Ways {
+impl ReplaySpecs {
     /// Checks an estimate by counts before either side is replayed.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Ways {
     pub(super) fn check_memory(
         &self,
         engine: &Engine<'_>,
-        [a, b]: [&Source<'_>; 2],
+        [a, b]: [&ComparisonSource<'_>; 2],
         goal: Goal,
     ) -> Result<(), EngineError> {
         let held = a.held_bytes().saturating_add(if std::ptr::eq(a, b) { 0 } else { b.held_bytes() });
@@ -129,15 +129,22 @@ impl Ways {
     }
 }
 
-impl Way {
+impl ReplaySpec {
     /// An estimate of what this side's trace takes in memory; 0 of one that goes into a file.
-    fn trace_bytes(&self, engine: &Engine<'_>, source: &Source<'_>, goal: Goal) -> Result<usize, EngineError> {
+    fn trace_bytes(
+        &self,
+        engine: &Engine<'_>,
+        source: &ComparisonSource<'_>,
+        goal: Goal,
+    ) -> Result<usize, EngineError> {
         Ok(match (&source.holds, goal) {
-            (Kept::Trace(trace), _) => trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add),
-            (Kept::Log(log), _) => self.trace_bytes_of(engine, &log.session)?,
-            (Kept::LongTrace(_) | Kept::LongLog(_), Goal::Files) => 0,
-            (Kept::LongTrace(trace), Goal::Memory) => trace.memory(),
-            (Kept::LongLog(log), Goal::Memory) => log.survey.trace_bytes(self.tables),
+            (ComparisonInput::Trace(trace), _) => {
+                trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add)
+            }
+            (ComparisonInput::Log(log), _) => self.trace_bytes_of(engine, &log.session)?,
+            (ComparisonInput::LongTrace(_) | ComparisonInput::LongLog(_), Goal::Files) => 0,
+            (ComparisonInput::LongTrace(trace), Goal::Memory) => trace.memory(),
+            (ComparisonInput::LongLog(log), Goal::Memory) => log.survey.trace_bytes(self.tables),
         })
     }
 
@@ -162,7 +169,7 @@ impl Way {
             let replayed = game.replay(&log.session, &options, &mut |_| {});
             replayed.map_err(|error| Untestable::not_replayed(&error))
         });
-        Ok(replayed.map(|Replayed { mut trace, .. }| {
+        Ok(replayed.map(|ReplayOutput { mut trace, .. }| {
             trace.header.log_digest = log.digest.to_string();
             trace
         }))
@@ -173,7 +180,7 @@ impl Way {
         &self,
         engine: &Engine<'_>,
         log: &SurveyedLog,
-    ) -> Result<Result<Held, Untestable>, EngineError> {
+    ) -> Result<Result<SideTrace, Untestable>, EngineError> {
         let options = self.replay_options(engine, &log.header)?;
         let game = match engine.games.of_header(&log.header) {
             Ok(game) => game,
@@ -187,6 +194,6 @@ impl Way {
             Err(StreamError::Replay(error)) => return Ok(Err(Untestable::not_replayed(&error))),
         }
         let trace = TraceFile::open(target.path())?;
-        Ok(Ok(Held::File(trace, Some(folder))))
+        Ok(Ok(SideTrace::File(trace, Some(folder))))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Way;
+use super::ReplaySpec;
 use super::unrelated::Recorded;
 use crate::engine::log_file::{LogFile, LogOrTrace};
 use crate::engine::streamed::SurveyedLog;
@@ -17,62 +17,74 @@ use hitreg_netcode::replay::Part;
 const SHORT_BYTES: usize = 8 << 20;
 
 /// The input file of one side.
-pub(super) struct Source<'a> {
+pub(super) struct ComparisonSource<'a> {
     pub(super) path: &'a Path,
-    pub(super) holds: Kept,
+    pub(super) holds: ComparisonInput,
 }
 
 /// The contents of an input file.
-pub(super) enum Kept {
+pub(super) enum ComparisonInput {
     Trace(Trace),
     Log(Box<LogFile>),
     LongTrace(Box<TraceFile>),
     LongLog(Box<SurveyedLog>),
 }
 
-impl<'a> Source<'a> {
+impl<'a> ComparisonSource<'a> {
     /// Looks through what is long, and reads the rest as a whole.
-    pub(super) fn of(engine: &Engine<'_>, path: &'a Path, ways: &[&Way]) -> Result<Source<'a>, EngineError> {
-        match Source::long(engine, path, ways)? {
+    pub(super) fn of(
+        engine: &Engine<'_>,
+        path: &'a Path,
+        ways: &[&ReplaySpec],
+    ) -> Result<ComparisonSource<'a>, EngineError> {
+        match ComparisonSource::long(engine, path, ways)? {
             Some(source) => Ok(source),
-            None => Source::read(engine, path, ways),
+            None => ComparisonSource::read(engine, path, ways),
         }
     }
 
     /// How many bytes of it are in memory beside the traces that are made of it.
     pub(super) fn held_bytes(&self) -> usize {
         match &self.holds {
-            Kept::Log(log) => log.session.bytes(),
-            Kept::Trace(_) | Kept::LongTrace(_) | Kept::LongLog(_) => 0,
+            ComparisonInput::Log(log) => log.session.bytes(),
+            ComparisonInput::Trace(_) | ComparisonInput::LongTrace(_) | ComparisonInput::LongLog(_) => 0,
         }
     }
 
     /// How many bytes its session takes in memory as a whole; 0 of a trace.
     pub(super) fn session_bytes(&self) -> usize {
         match &self.holds {
-            Kept::Log(log) => log.session.bytes(),
-            Kept::LongLog(log) => log.session_bytes(),
-            Kept::Trace(_) | Kept::LongTrace(_) => 0,
+            ComparisonInput::Log(log) => log.session.bytes(),
+            ComparisonInput::LongLog(log) => log.session_bytes(),
+            ComparisonInput::Trace(_) | ComparisonInput::LongTrace(_) => 0,
         }
     }
     /// Loads the whole file.
-    pub(super) fn read(engine: &Engine<'_>, path: &'a Path, _: &[&Way]) -> Result<Source<'a>, EngineError> {
+    pub(super) fn read(
+        engine: &Engine<'_>,
+        path: &'a Path,
+        _: &[&ReplaySpec],
+    ) -> Result<ComparisonSource<'a>, EngineError> {
         let holds = match engine.read_either(path)? {
-            LogOrTrace::Trace(trace) => Kept::Trace(trace),
-            LogOrTrace::Log(log) => Kept::Log(log),
+            LogOrTrace::Trace(trace) => ComparisonInput::Trace(trace),
+            LogOrTrace::Log(log) => ComparisonInput::Log(log),
         };
-        Ok(Source { path, holds })
+        Ok(ComparisonSource { path, holds })
     }
 
     /// Surveys a long file. Returns `None` for a short file, and for a log that cannot be streamed in one of `ways`.
-    pub(super) fn long(engine: &Engine<'_>, path: &'a Path, ways: &[&Way]) -> Result<Option<Source<'a>>, EngineError> {
+    pub(super) fn long(
+        engine: &Engine<'_>,
+        path: &'a Path,
+        ways: &[&ReplaySpec],
+    ) -> Result<Option<ComparisonSource<'a>>, EngineError> {
         let holds = match store::kind_of_regular(path) {
             Some(FileKind::Trace) => {
                 let trace = TraceFile::open(path)?;
                 if trace.memory() <= SHORT_BYTES {
                     return Ok(None);
                 }
-                Kept::LongTrace(Box::new(trace))
+                ComparisonInput::LongTrace(Box::new(trace))
             }
             Some(FileKind::Log) => {
                 let Some(log) = Engine::new(engine.games).survey(path)? else { return Ok(None) };
@@ -90,19 +102,19 @@ impl<'a> Source<'a> {
                     }
                 }
                 (engine.read)(path, &log.header);
-                Kept::LongLog(Box::new(log))
+                ComparisonInput::LongLog(Box::new(log))
             }
             Some(FileKind::Other) | None => return Ok(None),
         };
-        Ok(Some(Source { path, holds }))
+        Ok(Some(ComparisonSource { path, holds }))
     }
 
     /// The part of the session that a trace covers; `None` for a log or the trace of a whole session.
     pub(super) fn part(&self) -> Option<Part> {
         let header = match &self.holds {
-            Kept::Trace(trace) => &trace.header,
-            Kept::LongTrace(trace) => trace.header(),
-            Kept::Log(_) | Kept::LongLog(_) => return None,
+            ComparisonInput::Trace(trace) => &trace.header,
+            ComparisonInput::LongTrace(trace) => trace.header(),
+            ComparisonInput::Log(_) | ComparisonInput::LongLog(_) => return None,
         };
         header.part.map(|[from, to]| Part { from, to })
     }
@@ -115,23 +127,23 @@ impl<'a> Source<'a> {
             session: header.session.clone(),
         };
         match (&self.holds, self.log()) {
-            (Kept::Trace(trace), _) => of_trace(&trace.header),
-            (Kept::LongTrace(trace), _) => of_trace(trace.header()),
+            (ComparisonInput::Trace(trace), _) => of_trace(&trace.header),
+            (ComparisonInput::LongTrace(trace), _) => of_trace(trace.header()),
             (_, Some((header, digest))) => Recorded {
                 game: header.game.clone(),
                 log_digest: digest.to_string(),
                 session: Some(SessionSource::of(header)),
             },
-            (Kept::Log(_) | Kept::LongLog(_), None) => Recorded::default(),
+            (ComparisonInput::Log(_) | ComparisonInput::LongLog(_), None) => Recorded::default(),
         }
     }
     /// The header and the digest of a log; `None` for a trace.
     pub(super) fn log(&self) -> Option<(&Header, Digest)> {
         match &self.holds {
-            Kept::Trace(_) | Kept::LongTrace(_) => None,
-            Kept::Log(log) => Some((&log.session.header, log.digest)),
+            ComparisonInput::Trace(_) | ComparisonInput::LongTrace(_) => None,
+            ComparisonInput::Log(log) => Some((&log.session.header, log.digest)),
             // The survey started at the beginning of the file, so the digest exists.
-            Kept::LongLog(log) => log.digest.map(|digest| (&log.header, digest)),
+            ComparisonInput::LongLog(log) => log.digest.map(|digest| (&log.header, digest)),
         }
     }
 }

@@ -10,8 +10,8 @@ use std::collections::btree_set::BTreeSet;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use hitreg_analysis::diff::DiffError;
-use hitreg_log::trace::schema::{Role, frames};
-use hitreg_log::trace::{Data, SessionSource, Table, TraceSource, each_part};
+use hitreg_log::trace::schema::{ColumnRole, frames};
+use hitreg_log::trace::{ColumnData, SessionSource, Table, TraceSource, each_part};
 
 /// Number of consecutive usercmds of a player that are compared together. One usercmd of a game with few inputs occurs
 /// in every session.
@@ -79,8 +79,12 @@ pub(super) fn by_usercmds([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String
 
 /// Returns the hashes of the players' sequences of usercmds, the [`KEPT`] smallest.
 fn sequences(trace: &dyn TraceSource) -> Result<BTreeSet<u64>, DiffError> {
-    let input: Vec<&str> =
-        frames::SCHEMA.columns.iter().filter(|column| column.role == Role::Input).map(|column| column.name).collect();
+    let input: Vec<&str> = frames::SCHEMA
+        .columns
+        .iter()
+        .filter(|column| column.role == ColumnRole::Input)
+        .map(|column| column.name)
+        .collect();
     let columns: Vec<&str> = ["player"].into_iter().chain(input.iter().copied()).collect();
     let mut kept = BTreeSet::new();
     let mut latest: BTreeMap<u32, [u64; SEQUENCE]> = BTreeMap::new();
@@ -111,8 +115,8 @@ fn hash_of(rows: &Table, input: &[&str], row: usize) -> u64 {
     let mut hasher = Xxh3Default::new();
     for name in input {
         let cell = match rows.column(name).map(|column| &column.data) {
-            Some(Data::U32(values)) => values.get(row).copied(),
-            Some(Data::F32(values)) => values.get(row).map(|value| value.to_bits()),
+            Some(ColumnData::U32(values)) => values.get(row).copied(),
+            Some(ColumnData::F32(values)) => values.get(row).map(|value| value.to_bits()),
             _ => None,
         };
         hasher.update(&cell.unwrap_or(0).to_le_bytes());

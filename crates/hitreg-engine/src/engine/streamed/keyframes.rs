@@ -10,31 +10,31 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{StreamError, Stretches, SurveyedLog, can_be_read_twice};
 use crate::engine::{Engine, EngineError, Playable};
-use hitreg_log::log::{Found, LogReader, Sought, find_keyframe};
+use hitreg_log::log::{KeyframeQuery, LogReader, SeekResult, find_keyframe};
 use hitreg_log::record::{Keyframe, Stretch};
 use hitreg_log::store;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{Due, Options, Ran, Source, Start};
+use hitreg_netcode::replay::{KeyframeSchedule, ReplayOptions, ReplaySource, Start, StreamReport};
 
 /// The identity of a keyframe, from a log or from a replay.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StandsThere {
+pub(super) struct KeyframeRef {
     pub(super) tick: Tick,
     pub(super) at: Micros,
     pub(super) stretch: usize,
     content: u128,
 }
 
-impl StandsThere {
-    pub(super) fn of(keyframe: &Keyframe) -> StandsThere {
+impl KeyframeRef {
+    pub(super) fn of(keyframe: &Keyframe) -> KeyframeRef {
         let Keyframe { tick, at, stretch, content } = keyframe;
-        StandsThere { tick: *tick, at: *at, stretch: *stretch, content: xxh3_128(content) }
+        KeyframeRef { tick: *tick, at: *at, stretch: *stretch, content: xxh3_128(content) }
     }
 
     /// Whether this keyframe equals the replayed one, and skips no records that a replay from it needs.
-    fn is_like(&self, made: &StandsThere) -> bool {
+    fn is_like(&self, made: &KeyframeRef) -> bool {
         (self.tick, self.at, self.content) == (made.tick, made.at, made.content) && self.stretch <= made.stretch
     }
 }
@@ -49,11 +49,11 @@ impl Engine<'_> {
     /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
     pub fn survey_from(&self, path: &Path, at: Micros) -> Result<Option<SurveyedLog>, EngineError> {
         let find = |sought| find(path, sought);
-        let found = match find(Sought::At(at))? {
+        let found = match find(KeyframeQuery::At(at))? {
             Some(found) => Some((true, found)),
-            None => find(Sought::First)?.map(|found| (false, found)),
+            None => find(KeyframeQuery::First)?.map(|found| (false, found)),
         };
-        let Some((begins_there, Found { header, keyframe, .. })) = found else { return self.survey(path) };
+        let Some((begins_there, SeekResult { header, keyframe, .. })) = found else { return self.survey(path) };
         let start = Start::read(&keyframe, &header);
         let start = start.map_err(|source| EngineError::Keyframe { path: path.to_owned(), source })?;
         (self.read)(path, &header);
@@ -78,7 +78,7 @@ impl Engine<'_> {
             return Ok(None);
         }
         let fail = |source| EngineError::content(path, source);
-        let mut reader: Box<dyn Stretches> = match find(path, Sought::Before(tick))? {
+        let mut reader: Box<dyn Stretches> = match find(path, KeyframeQuery::Before(tick))? {
             Some(found) => Box::new(found.reader),
             None => Box::new(LogReader::new(store::open(path)?).map_err(fail)?),
         };
@@ -98,22 +98,22 @@ impl Engine<'_> {
     pub fn keyframes(
         &self,
         log: &SurveyedLog,
-        due: &Due,
+        due: &KeyframeSchedule,
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Vec<Keyframe>, StreamError> {
         let game = self.games.of_header(&log.header);
         let game = game.map_err(|source| EngineError::Game { path: log.path.clone(), source })?;
         let keyframes = RefCell::new(Vec::new());
         let take = |keyframe| keyframes.borrow_mut().push(keyframe);
-        let source = Source { keyframes: Some((due, &take)), ..log.source() };
-        let options = (&Options { tables: TableSet::NONE, ..Options::default() }, false);
+        let source = ReplaySource { keyframes: Some((due, &take)), ..log.source() };
+        let options = (&ReplayOptions { tables: TableSet::NONE, ..ReplayOptions::default() }, false);
         let ran = log.run(game, &source, options, &mut |_| {}, &mut |_, _| {}, progress)?;
         Ok(if ran.is_some() { keyframes.into_inner() } else { Vec::new() })
     }
 }
 
 /// Finds a keyframe in a log. Returns `None` if there is none or if the file cannot be read twice.
-pub(super) fn find(path: &Path, sought: Sought) -> Result<Option<Found<impl Read + Seek>>, EngineError> {
+pub(super) fn find(path: &Path, sought: KeyframeQuery) -> Result<Option<SeekResult<impl Read + Seek>>, EngineError> {
     if !can_be_read_twice(path) {
         return Ok(None);
     }
@@ -145,34 +145,34 @@ impl SurveyedLog {
     pub(in crate::engine) fn attempt_beside_keyframes(
         &self,
         game: &dyn Playable,
-        options: (&Options, bool),
+        options: (&ReplayOptions, bool),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(Ran, Option<Tick>)>, StreamError> {
+    ) -> Result<Option<(StreamReport, Option<Tick>)>, StreamError> {
         self.run_beside(&self.keyframes, game, &self.source(), options, &mut |_| {}, to)
     }
 
     /// Replays from a source, and returns the first tick whose keyframe in `said` differs from the replayed state.
     pub(super) fn run_beside(
         &self,
-        said: &[StandsThere],
+        said: &[KeyframeRef],
         game: &dyn Playable,
-        source: &Source<'_>,
-        options: (&Options, bool),
+        source: &ReplaySource<'_>,
+        options: (&ReplayOptions, bool),
         seen: &mut dyn FnMut(&Stretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(Ran, Option<Tick>)>, StreamError> {
+    ) -> Result<Option<(StreamReport, Option<Tick>)>, StreamError> {
         let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
         ticks.sort_unstable();
-        let due = Due::After(ticks);
+        let due = KeyframeSchedule::After(ticks);
         let made = RefCell::new(BTreeMap::new());
         let take = |keyframe| {
-            let made_there = StandsThere::of(&keyframe);
+            let made_there = KeyframeRef::of(&keyframe);
             made.borrow_mut().insert(made_there.tick, made_there);
         };
         let keyframes = (!said.is_empty()).then_some((&due, &take as &dyn Fn(Keyframe)));
-        let ran = self.run(game, &Source { keyframes, ..*source }, options, seen, to, &mut |_| {})?;
+        let ran = self.run(game, &ReplaySource { keyframes, ..*source }, options, seen, to, &mut |_| {})?;
         let made = made.into_inner();
-        let is_like = |said: &StandsThere| made.get(&said.tick).is_some_and(|made| said.is_like(made));
+        let is_like = |said: &KeyframeRef| made.get(&said.tick).is_some_and(|made| said.is_like(made));
         Ok(ran.map(|ran| (ran, said.iter().find(|said| !is_like(said)).map(|said| said.tick))))
     }
 }

@@ -4,15 +4,15 @@
 
 use std::ops::Range;
 
-use super::keyframes::{StandsThere, find};
+use super::keyframes::{KeyframeRef, find};
 use super::{StreamError, SurveyedLog};
 use crate::engine::Playable;
-use hitreg_log::log::Sought;
+use hitreg_log::log::KeyframeQuery;
 use hitreg_log::record::{Keyframe, Stretch};
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{Options, Part, Ran, ReplayError, Source, Start};
+use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, ReplaySource, Start, StreamReport};
 
 /// A part of a log from one keyframe to a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ const TABLES: [&str; 6] = [ticks::NAME, bodies::NAME, executed::NAME, frames::NA
 impl SurveyedLog {
     /// The legs of the log, in order. Empty if it has no keyframes or they are out of order.
     pub(in crate::engine) fn legs(&self) -> Vec<Leg> {
-        let in_order = |pair: &[StandsThere]| pair[0].tick < pair[1].tick && pair[0].at < pair[1].at;
+        let in_order = |pair: &[KeyframeRef]| pair[0].tick < pair[1].tick && pair[0].at < pair[1].at;
         if self.keyframes.is_empty() || !self.keyframes.windows(2).all(in_order) {
             return Vec::new();
         }
@@ -61,17 +61,18 @@ impl SurveyedLog {
         leg: &Leg,
         seen: &mut dyn FnMut(&Stretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(Ran, Option<Tick>)>, StreamError> {
+    ) -> Result<Option<(StreamReport, Option<Tick>)>, StreamError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
         let said = &self.keyframes[leg.to.clone()];
-        let source = Source { start: start.as_ref(), ..self.source() };
-        let options = Options { part: Some(leg.part), tables: TableSet::named(TABLES), ..Options::default() };
+        let source = ReplaySource { start: start.as_ref(), ..self.source() };
+        let options =
+            ReplayOptions { part: Some(leg.part), tables: TableSet::named(TABLES), ..ReplayOptions::default() };
         self.run_beside(said, game, &source, (&options, false), seen, to)
     }
 
     /// Reads a keyframe from the log to start a replay from it.
-    fn start_at(&self, there: &StandsThere) -> Result<Start, StreamError> {
-        let found = find(&self.path, Sought::At(there.at))?;
+    fn start_at(&self, there: &KeyframeRef) -> Result<Start, StreamError> {
+        let found = find(&self.path, KeyframeQuery::At(there.at))?;
         let found = found.filter(|found| (found.keyframe.tick, found.keyframe.at) == (there.tick, there.at));
         let keyframe = found.ok_or(ReplayError::NoKeyframe)?.keyframe;
         Ok(Start::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header)?)

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::engine::EngineError;
-use crate::verify::{Verdict, Verified, Why};
+use crate::verify::{LogVerdict, LogVerification, VerdictReason};
 use hitreg_analysis::golden;
 use hitreg_analysis::text_diff::TextDiff;
-use hitreg_log::log::Options as LogOptions;
+use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::record::Session;
-use hitreg_log::store::{self, Kind, Target, Targets};
+use hitreg_log::store::{self, FileType, Target, Targets};
 
 /// What to do if the outcome differs from the golden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
+pub enum GoldenUpdate {
     /// Only report it.
     #[default]
     Nothing,
@@ -49,16 +49,16 @@ pub enum Golden {
 /// The golden of a log, and where new files may go.
 pub(super) struct Goldens {
     path: PathBuf,
-    keep: Keep,
+    keep: GoldenUpdate,
     golden: Option<Target>,
     log: Option<Target>,
 }
 
 /// A log that was recorded again, and the result of verifying it.
-pub(super) struct Anew {
+pub(super) struct RerecordedLog {
     /// The new session; `None` if it could not be recorded.
     pub(super) session: Option<Session>,
-    pub(super) verified: Verified,
+    pub(super) verified: LogVerification,
 }
 
 /// A proposed golden that waits for review.
@@ -74,29 +74,29 @@ pub struct Proposal {
     pub difference: Option<TextDiff>,
 }
 
-impl Keep {
+impl GoldenUpdate {
     pub(super) fn writes(self) -> bool {
-        self != Keep::Nothing
+        self != GoldenUpdate::Nothing
     }
 
     pub(super) fn rerecords(self) -> bool {
-        matches!(self, Keep::Accept { rerecord: true } | Keep::Propose { rerecord: true })
+        matches!(self, GoldenUpdate::Accept { rerecord: true } | GoldenUpdate::Propose { rerecord: true })
     }
 }
 
 impl Goldens {
     /// Determines the files to write, and checks that they may be written.
-    pub(super) fn of(log: &Path, keep: Keep, targets: &Targets) -> Result<Goldens, EngineError> {
+    pub(super) fn of(log: &Path, keep: GoldenUpdate, targets: &Targets) -> Result<Goldens, EngineError> {
         let path = log.with_extension("golden");
         let (golden, recorded) = match keep {
-            Keep::Nothing => (None, None),
-            Keep::Accept { rerecord } => (
-                Some(targets.file(&path, Kind::Golden)?),
-                rerecord.then(|| targets.file_anew(log, Kind::Log)).transpose()?,
+            GoldenUpdate::Nothing => (None, None),
+            GoldenUpdate::Accept { rerecord } => (
+                Some(targets.file(&path, FileType::Golden)?),
+                rerecord.then(|| targets.file_anew(log, FileType::Log)).transpose()?,
             ),
-            Keep::Propose { rerecord } => (
-                Some(targets.file(&new(&path), Kind::Golden)?),
-                rerecord.then(|| targets.file_made_again(&new(log), Kind::Log)).transpose()?,
+            GoldenUpdate::Propose { rerecord } => (
+                Some(targets.file(&new(&path), FileType::Golden)?),
+                rerecord.then(|| targets.file_made_again(&new(log), FileType::Log)).transpose()?,
             ),
         };
         Ok(Goldens { path, keep, golden, log: recorded })
@@ -112,18 +112,22 @@ impl Goldens {
     }
 
     /// Writes the golden, proposal or log as `keep` asks, and returns what was done.
-    pub(super) fn settle(&self, verified: Verified, anew: Option<Anew>) -> Result<(Verified, Golden), EngineError> {
+    pub(super) fn settle(
+        &self,
+        verified: LogVerification,
+        anew: Option<RerecordedLog>,
+    ) -> Result<(LogVerification, Golden), EngineError> {
         let as_before = if verified.golden_compared { Golden::Compared } else { Golden::None };
         let Some(target) = &self.golden else { return Ok((verified, as_before)) };
         match (&verified.golden, verified.why) {
             // A replay that contradicts its own log or exercised nothing must not become a golden.
-            (Some(text), None | Some(Why::Golden | Why::NeedsGolden))
+            (Some(text), None | Some(VerdictReason::Golden | VerdictReason::NeedsGolden))
                 if verified.why.is_some() || !verified.golden_compared =>
             {
                 store::save_bytes(target, text.as_bytes())?;
                 Ok(self.settled(verified, Golden::Accepted))
             }
-            (_, Some(Why::RecordedState)) => self.settle_anew(target, verified, anew),
+            (_, Some(VerdictReason::RecordedState)) => self.settle_anew(target, verified, anew),
             _ => Ok((verified, as_before)),
         }
     }
@@ -131,9 +135,9 @@ impl Goldens {
     fn settle_anew(
         &self,
         target: &Target,
-        verified: Verified,
-        anew: Option<Anew>,
-    ) -> Result<(Verified, Golden), EngineError> {
+        verified: LogVerification,
+        anew: Option<RerecordedLog>,
+    ) -> Result<(LogVerification, Golden), EngineError> {
         let before = verified.detail.clone().unwrap_or_default();
         let as_before = if verified.golden_compared { Golden::Compared } else { Golden::None };
         let Some(anew) = anew else {
@@ -141,14 +145,14 @@ impl Goldens {
                 "{before}. The log holds what was recorded before the game changed; where that is meant, --rerecord runs its \
                  input and links anew and writes log and golden together"
             );
-            return Ok((verified.but(Verdict::Differs, Why::RecordedState, detail), as_before));
+            return Ok((verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail), as_before));
         };
-        let (Some(session), Some(text), Some(log), None | Some(Why::Golden | Why::NeedsGolden)) =
+        let (Some(session), Some(text), Some(log), None | Some(VerdictReason::Golden | VerdictReason::NeedsGolden)) =
             (&anew.session, &anew.verified.golden, &self.log, anew.verified.why)
         else {
             let why = anew.verified.detail.unwrap_or_default();
             let detail = format!("{before}. Recorded anew, it cannot be accepted: {why}");
-            return Ok((verified.but(Verdict::Differs, Why::RecordedState, detail), as_before));
+            return Ok((verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail), as_before));
         };
         // Both files are complete before either is renamed. After a crash between the renames, running the command
         // again completes it.
@@ -158,20 +162,20 @@ impl Goldens {
         log.put()?;
         golden.put()?;
         let (settled, done) = self.settled(anew.verified, Golden::Rerecorded);
-        Ok((Verified { detail: Some(format!("before: {before}")), ..settled }, done))
+        Ok((LogVerification { detail: Some(format!("before: {before}")), ..settled }, done))
     }
 
-    fn settled(&self, verified: Verified, done: Golden) -> (Verified, Golden) {
+    fn settled(&self, verified: LogVerification, done: Golden) -> (LogVerification, Golden) {
         match self.keep {
-            Keep::Propose { .. } => {
+            GoldenUpdate::Propose { .. } => {
                 let detail = format!("what comes out is in {}, for `review`", new(&self.path).display());
-                (verified.but(Verdict::Differs, Why::Golden, detail), Golden::Proposed)
+                (verified.but(LogVerdict::Differs, VerdictReason::Golden, detail), Golden::Proposed)
             }
-            Keep::Accept { .. } | Keep::Nothing => {
+            GoldenUpdate::Accept { .. } | GoldenUpdate::Nothing => {
                 // Only the missing golden was wrong.
-                let held = verified.why == Some(Why::NeedsGolden);
+                let held = verified.why == Some(VerdictReason::NeedsGolden);
                 let (why, detail) = if held { (None, None) } else { (verified.why, verified.detail) };
-                (Verified { verdict: Verdict::Accepted, why, detail, ..verified }, done)
+                (LogVerification { verdict: LogVerdict::Accepted, why, detail, ..verified }, done)
             }
         }
     }
@@ -208,9 +212,9 @@ impl Proposal {
     pub fn accept(&self) -> Result<(), EngineError> {
         let targets = Targets::default();
         if let Some(log) = &self.log {
-            store::move_to(&new(log), &targets.file_made_again(log, Kind::Log)?)?;
+            store::move_to(&new(log), &targets.file_made_again(log, FileType::Log)?)?;
         }
-        Ok(store::move_to(&new(&self.golden), &targets.file(&self.golden, Kind::Golden)?)?)
+        Ok(store::move_to(&new(&self.golden), &targets.file(&self.golden, FileType::Golden)?)?)
     }
 
     /// Deletes the proposal. The golden stays unchanged.
@@ -220,9 +224,9 @@ impl Proposal {
     pub fn reject(&self) -> Result<(), EngineError> {
         let targets = Targets::default();
         if let Some(log) = &self.log {
-            store::remove(&targets.file_made_again(&new(log), Kind::Log)?)?;
+            store::remove(&targets.file_made_again(&new(log), FileType::Log)?)?;
         }
-        Ok(store::remove(&targets.file(&new(&self.golden), Kind::Golden)?)?)
+        Ok(store::remove(&targets.file(&new(&self.golden), FileType::Golden)?)?)
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::played::{Contradicts, Unlike};
-use super::said::{self, Said};
+use super::played::{Contradiction, LogDifference};
+use super::said::{self, RecordedRows};
 use crate::engine::streamed::Leg;
 use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog};
-use crate::verify::{Against, Facts, PlayedLeg, Verdict, Verified, Why, judge_legs};
-use hitreg_analysis::golden::Gist;
+use crate::verify::{Facts, LogVerdict, LogVerification, PlayedLeg, VerdictReason, VerifyReference, judge_legs};
+use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::record::Stretch;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Tick;
@@ -20,14 +20,14 @@ const AT_ONCE: usize = 2;
 /// The replay of one leg.
 struct LegPlayed {
     played: PlayedLeg,
-    contradicts: Option<Contradicts>,
+    contradicts: Option<Contradiction>,
     /// The first tick whose keyframe differs from the replayed state.
     keyframe: Option<Tick>,
 }
 
 /// The number of legs and keyframes by which a log was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Legs {
+pub(super) struct LegCounts {
     pub(super) legs: usize,
     pub(super) keyframes: usize,
 }
@@ -37,14 +37,14 @@ pub(super) struct Legs {
 pub(super) fn verify(
     engine: &Engine<'_>,
     log: &SurveyedLog,
-    against: Against<'_>,
-) -> Result<Option<(Verified, Legs)>, EngineError> {
+    against: VerifyReference<'_>,
+) -> Result<Option<(LogVerification, LegCounts)>, EngineError> {
     let legs = log.legs();
     let Ok(game) = engine.games.of_header(&log.header) else { return Ok(None) };
     if legs.is_empty() {
         return Ok(None);
     }
-    let how_many = Legs { legs: legs.len(), keyframes: legs.iter().map(Leg::keyframes).sum() };
+    let how_many = LegCounts { legs: legs.len(), keyframes: legs.iter().map(Leg::keyframes).sum() };
     let mut played = Vec::with_capacity(legs.len());
     let mut unlike = None;
     for (_, leg) in all(game, log, &legs) {
@@ -61,7 +61,11 @@ pub(super) fn verify(
             Ok(None) => return Ok(None),
             Err(StreamError::Read(error)) => return Err(error),
             Err(StreamError::Replay(error)) => {
-                let why = Verified::without_replay(Verdict::Untestable, Why::NotReplayed, error.to_string());
+                let why = LogVerification::without_replay(
+                    LogVerdict::Untestable,
+                    VerdictReason::NotReplayed,
+                    error.to_string(),
+                );
                 return Ok(Some((why, how_many)));
             }
         }
@@ -71,19 +75,19 @@ pub(super) fn verify(
     let verified = judge_legs(&Facts::of_log(&log.header, &log.survey), &played, against);
     let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
     let keyframe = unlike.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
-    let is_same = verified.verdict == Verdict::Same && verified.hashes_compared > 0;
+    let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
     // After a keyframe that differs, every other finding follows from it or comes later.
     let contradicts = contradicts.filter(|_| is_same && keyframe.is_none());
-    Ok(Some((Unlike { contradicts, keyframe }.judge(verified), how_many)))
+    Ok(Some((LogDifference { contradicts, keyframe }.judge(verified), how_many)))
 }
 
-type Attempt = Result<Option<LegPlayed>, StreamError>;
+type LegAttempt = Result<Option<LegPlayed>, StreamError>;
 
 /// Replays all legs, two at a time if there are enough threads. Returns them in order.
-fn all(game: &dyn Playable, log: &SurveyedLog, legs: &[Leg]) -> Vec<(usize, Attempt)> {
+fn all(game: &dyn Playable, log: &SurveyedLog, legs: &[Leg]) -> Vec<(usize, LegAttempt)> {
     let at_once = AT_ONCE.min(rayon::current_num_threads());
     let next = AtomicUsize::new(0);
-    let some = |_| -> Vec<(usize, Attempt)> {
+    let some = |_| -> Vec<(usize, LegAttempt)> {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
         let numbers = numbers.take_while(|number| *number < legs.len());
         numbers.map(|number| (number, play(game, log, &legs[number]))).collect()
@@ -93,13 +97,13 @@ fn all(game: &dyn Playable, log: &SurveyedLog, legs: &[Leg]) -> Vec<(usize, Atte
     all
 }
 
-fn play(game: &dyn Playable, log: &SurveyedLog, leg: &Leg) -> Attempt {
-    let mut gist: Option<Gist> = None;
-    let said = Said::new(&log.header, &log.survey.hidden);
+fn play(game: &dyn Playable, log: &SurveyedLog, leg: &Leg) -> LegAttempt {
+    let mut gist: Option<ReplaySummary> = None;
+    let said = RecordedRows::new(&log.header, &log.survey.hidden);
     let (ran, contradicts) = said::meanwhile(said, |said| {
         let mut seen = |chunk: &Stretch| said.chunk(chunk);
         let mut rows = |header: &TraceHeader, rows: Table| {
-            gist.get_or_insert_with(|| Gist::new(header.clone(), false)).add(&rows);
+            gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), false)).add(&rows);
             said.rows(rows);
         };
         log.run_leg(game, leg, &mut seen, &mut rows)

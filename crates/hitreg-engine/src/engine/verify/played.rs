@@ -5,33 +5,33 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
-use super::said::{self, Said};
+use super::said::{self, RecordedRows};
 use super::thread_pool;
-use crate::build::{Build, Request, Runner, Untestable};
+use crate::build::{Build, BuildRequest, BuildRunner, Untestable};
 use crate::engine::{Engine, EngineError, LogFile, Playable, StreamError, SurveyedLog, check, until_whole};
-use crate::verify::{Played, THREADS, Verdict, Verified, Why};
+use crate::verify::{LogVerdict, LogVerification, THREADS, VerdictReason, VerifiedReplay};
 use hitreg_analysis::diff::{self, DiffOptions, diff};
-use hitreg_analysis::golden::Gist;
-use hitreg_log::log::Options as LogOptions;
+use hitreg_analysis::golden::ReplaySummary;
+use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, Stretch};
 use hitreg_log::recorded::recorded;
 use hitreg_log::store;
 use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
-use hitreg_netcode::replay::{Options, ReplayError, Replayed, held_against};
+use hitreg_netcode::replay::{ReplayError, ReplayOptions, ReplayOutput, held_against};
 
 /// The build that replays a log.
-pub enum Player<'a> {
+pub enum ReplayRunner<'a> {
     /// The games of this build.
     Own,
     /// Another executable that supports `replay LOG -o TRACE`.
-    Build(&'a Build, &'a Runner),
+    Build(&'a Build, &'a BuildRunner),
 }
 
-type Replays = Result<Vec<Replayed>, String>;
+type Replays = Result<Vec<ReplayOutput>, String>;
 
-impl Player<'_> {
+impl ReplayRunner<'_> {
     /// All replays of a log, or the reason why there are none.
     pub(super) fn replays(
         &self,
@@ -41,8 +41,8 @@ impl Player<'_> {
         rollback_every: Option<u32>,
     ) -> Result<Replays, EngineError> {
         match self {
-            Player::Own => own(engine, path, &log.session, rollback_every),
-            Player::Build(build, runner) => built(build, runner, path, log.digest, &log.session),
+            ReplayRunner::Own => own(engine, path, &log.session, rollback_every),
+            ReplayRunner::Build(build, runner) => built(build, runner, path, log.digest, &log.session),
         }
     }
 
@@ -54,7 +54,7 @@ impl Player<'_> {
         session: &Session,
         rollback_every: Option<u32>,
     ) -> Result<Replays, EngineError> {
-        let Player::Build(build, runner) = self else { return own(engine, path, session, rollback_every) };
+        let ReplayRunner::Build(build, runner) = self else { return own(engine, path, session, rollback_every) };
         let folder = store::temporary_folder()?;
         let target = folder.file("anew.hitlog");
         store::save_log(&target, session, LogOptions::whole())?;
@@ -69,7 +69,7 @@ impl Player<'_> {
         path: &Path,
         log: &LogFile,
     ) -> Result<Result<Session, String>, EngineError> {
-        let Player::Build(build, runner) = self else {
+        let ReplayRunner::Build(build, runner) = self else {
             let game = engine.games.of(&log.session).map_err(|error| error.to_string());
             return match game.map(|game| game.rerecord(&log.session, None)) {
                 Ok(Err(ReplayError::NeedsMemory(source))) => {
@@ -81,7 +81,7 @@ impl Player<'_> {
         };
         let folder = store::temporary_folder()?;
         let target = folder.file("anew.hitlog");
-        let request = Request { log: path, log_digest: log.digest, options: &[] };
+        let request = BuildRequest { log: path, log_digest: log.digest, options: &[] };
         let made = runner.rerecord(build, &request, target.path());
         check(&runner.stop)?;
         match made {
@@ -104,7 +104,7 @@ fn own(
         Ok(game) => game,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    let options = Options { rollback_every, ..Options::default() };
+    let options = ReplayOptions { rollback_every, ..ReplayOptions::default() };
     // All replays are in memory at the end. What is wrong with the log they say themselves.
     let each = game.trace_memory(session, &options).unwrap_or_default();
     check_memory(path, session.bytes().saturating_add(each.saturating_mul(THREADS.len())))?;
@@ -125,13 +125,13 @@ fn check_memory(path: &Path, needed: usize) -> Result<(), EngineError> {
 /// The traces of another build. It runs as often as this build replays, and without the cache.
 fn built(
     build: &Build,
-    runner: &Runner,
+    runner: &BuildRunner,
     path: &Path,
     digest: Digest,
     session: &Session,
 ) -> Result<Replays, EngineError> {
-    let runner = Runner { cache: None, ..runner.clone() };
-    let request = Request { log: path, log_digest: digest, options: &[] };
+    let runner = BuildRunner { cache: None, ..runner.clone() };
+    let request = BuildRequest { log: path, log_digest: digest, options: &[] };
     let mut replays = Vec::with_capacity(THREADS.len());
     for _ in THREADS {
         let made = runner.trace(build, &request);
@@ -159,7 +159,7 @@ fn in_words(untestable: &Untestable) -> String {
 }
 
 /// Finds where a log contradicts its replay although their state hashes agree.
-pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<Contradicts> {
+pub(super) fn contradiction(session: &Session, replayed: &ReplayOutput) -> Option<Contradiction> {
     if replayed.hashes_compared == 0 {
         return None;
     }
@@ -168,63 +168,63 @@ pub(super) fn contradiction(session: &Session, replayed: &Replayed) -> Option<Co
 
 /// The first difference between a log and its replay although their state hashes agree, as text such as
 /// `` in `ticks`, first in tick 5: at_us``.
-pub(super) struct Contradicts(String);
+pub(super) struct Contradiction(String);
 
-impl Contradicts {
+impl Contradiction {
     /// The verdict on a log with a contradiction. This program replays by the log's own rules, so the log is invalid.
     /// Another build writes its rows itself, so that build differs.
-    pub(super) fn judge(&self, player: &Player<'_>, verified: Verified) -> Verified {
-        let Contradicts(place) = self;
+    pub(super) fn judge(&self, player: &ReplayRunner<'_>, verified: LogVerification) -> LogVerification {
+        let Contradiction(place) = self;
         match player {
-            Player::Own => {
+            ReplayRunner::Own => {
                 let detail = format!(
                     "it contradicts itself: its state hashes are those of the replay, but not what it says {place}"
                 );
-                verified.but(Verdict::Broken, Why::Contradiction, detail)
+                verified.but(LogVerdict::Broken, VerdictReason::Contradiction, detail)
             }
-            Player::Build(build, _) => {
+            ReplayRunner::Build(build, _) => {
                 let detail = format!(
                     "the build {} differs from the log {place}; the state hashes agree",
                     build.path().display()
                 );
-                verified.but(Verdict::Differs, Why::RecordedState, detail)
+                verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
             }
         }
     }
 }
 
 /// The first difference between a log's records and the same rows of its replay.
-pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradicts> {
+pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradiction> {
     let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let found = diff(says, played, &options).ok()?;
-    let first = found.first.filter(|_| found.verdict == diff::Verdict::Differs)?;
+    let first = found.first.filter(|_| found.verdict == diff::TraceVerdict::Differs)?;
     let at = first.place.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
     let field = first.field.as_deref().unwrap_or("a row");
-    Some(Contradicts(format!("in `{}`, first{at}: {field}", first.table)))
+    Some(Contradiction(format!("in `{}`, first{at}: {field}", first.table)))
 }
 
 /// The replays and the records that differ from them, or the reason why there are no replays.
-type Streamed = Result<(Vec<Played>, Unlike), String>;
+type StreamedReplays = Result<(Vec<VerifiedReplay>, LogDifference), String>;
 
 /// Records of a log that differ from its replays.
 #[derive(Default)]
-pub(super) struct Unlike {
+pub(super) struct LogDifference {
     /// A record that differs from the first replay although the state hashes agree.
-    pub(super) contradicts: Option<Contradicts>,
+    pub(super) contradicts: Option<Contradiction>,
     /// The first tick whose keyframe differs from the state of the last replay.
     pub(super) keyframe: Option<Tick>,
 }
 
-impl Unlike {
+impl LogDifference {
     /// The verdict on a log whose other checks passed.
-    pub(super) fn judge(self, verified: Verified) -> Verified {
+    pub(super) fn judge(self, verified: LogVerification) -> LogVerification {
         match self {
-            Unlike { contradicts: Some(contradicts), .. } => contradicts.judge(&Player::Own, verified),
-            Unlike { keyframe: Some(tick), .. } => {
+            LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(&ReplayRunner::Own, verified),
+            LogDifference { keyframe: Some(tick), .. } => {
                 let detail = format!("the keyframe after tick {tick} is not the state that its replay has there");
-                verified.but(Verdict::Differs, Why::RecordedState, detail)
+                verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
             }
-            Unlike { contradicts: None, keyframe: None } => verified,
+            LogDifference { contradicts: None, keyframe: None } => verified,
         }
     }
 }
@@ -236,12 +236,12 @@ pub(super) fn streamed(
     rollback_every: Option<u32>,
     golden: bool,
     at_once: bool,
-) -> Result<Streamed, EngineError> {
+) -> Result<StreamedReplays, EngineError> {
     let game = match engine.games.of_header(&log.header) {
         Ok(game) => game,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    let options = Options { rollback_every, ..Options::default() };
+    let options = ReplayOptions { rollback_every, ..ReplayOptions::default() };
     // The replays share this flag: if one needs encoded datagrams, all do.
     let encoded = AtomicBool::new(false);
     // A log without a server has no records that the replay of its clients could contradict.
@@ -257,7 +257,7 @@ pub(super) fn streamed(
         true => THREADS.into_par_iter().enumerate().map(play).collect(),
         false => THREADS.into_iter().enumerate().map(play).collect(),
     };
-    let (mut all, mut unlike) = (Vec::new(), Unlike::default());
+    let (mut all, mut unlike) = (Vec::new(), LogDifference::default());
     for made in made {
         match made {
             Ok((played, found)) => {
@@ -273,29 +273,41 @@ pub(super) fn streamed(
     Ok(Ok((all, unlike)))
 }
 
-type Attempt = Result<Option<(Played, Unlike)>, StreamError>;
+type StreamedReplay = Result<Option<(VerifiedReplay, LogDifference)>, StreamError>;
 
 /// Replays a log and compares the rows with the log's records. `golden` collects the figures for the golden.
-fn beside_records(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
-    let mut gist: Option<Gist> = None;
-    let said = Said::new(&log.header, &log.survey.hidden);
+fn beside_records(
+    game: &dyn Playable,
+    log: &SurveyedLog,
+    options: (&ReplayOptions, bool),
+    golden: bool,
+) -> StreamedReplay {
+    let mut gist: Option<ReplaySummary> = None;
+    let said = RecordedRows::new(&log.header, &log.survey.hidden);
     let (ran, contradicts) = said::meanwhile(said, |said| {
         let mut seen = |chunk: &Stretch| said.chunk(chunk);
         let mut rows = |header: &TraceHeader, rows: Table| {
-            gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
+            gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(&rows);
             said.rows(rows);
         };
         log.attempt(game, options, &mut seen, &mut rows, &mut |_| {})
     })?;
-    Ok(ran.zip(gist).map(|(ran, gist)| (Played { gist, ran }, Unlike { contradicts, keyframe: None })))
+    Ok(ran.zip(gist).map(|(ran, gist)| (VerifiedReplay { gist, ran }, LogDifference { contradicts, keyframe: None })))
 }
 
 /// Replays a log and compares the states with the log's keyframes. `golden` collects the figures for the golden.
-fn beside_keyframes(game: &dyn Playable, log: &SurveyedLog, options: (&Options, bool), golden: bool) -> Attempt {
-    let mut gist: Option<Gist> = None;
+fn beside_keyframes(
+    game: &dyn Playable,
+    log: &SurveyedLog,
+    options: (&ReplayOptions, bool),
+    golden: bool,
+) -> StreamedReplay {
+    let mut gist: Option<ReplaySummary> = None;
     let mut rows = |header: &TraceHeader, rows: Table| {
-        gist.get_or_insert_with(|| Gist::new(header.clone(), golden)).add(&rows);
+        gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(&rows);
     };
     let ran = log.attempt_beside_keyframes(game, options, &mut rows)?;
-    Ok(ran.zip(gist).map(|((ran, keyframe), gist)| (Played { gist, ran }, Unlike { contradicts: None, keyframe })))
+    Ok(ran
+        .zip(gist)
+        .map(|((ran, keyframe), gist)| (VerifiedReplay { gist, ran }, LogDifference { contradicts: None, keyframe })))
 }

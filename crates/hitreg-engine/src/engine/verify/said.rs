@@ -4,16 +4,16 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use super::played::{Contradicts, contradicts};
+use super::played::{Contradiction, contradicts};
 use crate::engine::EngineError;
-use hitreg_log::record::{Header, Session, Stretch, When};
+use hitreg_log::record::{EventTime, Header, Session, Stretch};
 use hitreg_log::recorded::said_but;
 use hitreg_log::trace::schema::{bodies, executed, frames, ticks};
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{Micros, Tick};
 
 /// The chunks of a log that were not compared yet, and the replayed rows to compare them with.
-pub(super) struct Said<'a> {
+pub(super) struct RecordedRows<'a> {
     header: &'a Header,
     hidden: &'a BTreeSet<String>,
     chunks: VecDeque<Stretch>,
@@ -23,33 +23,33 @@ pub(super) struct Said<'a> {
     /// The last tick whose rows are complete.
     reached: Option<(Tick, Micros)>,
     /// The first contradiction.
-    found: Option<Contradicts>,
+    found: Option<Contradiction>,
 }
 
 /// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
-enum Heard {
+enum VerifyInput {
     Chunk(Box<Stretch>),
     Rows(Table),
 }
 
 /// The sending end of the channel to the comparing thread.
-pub(super) struct Telling(SyncSender<Heard>);
+pub(super) struct VerifySender(SyncSender<VerifyInput>);
 
-impl Telling {
+impl VerifySender {
     pub(super) fn chunk(&self, chunk: &Stretch) {
         // Chunks wait for the next tick. An empty chunk has nothing to compare.
         if !chunk.is_empty() {
-            self.tell(Heard::Chunk(Box::new(chunk.clone())));
+            self.tell(VerifyInput::Chunk(Box::new(chunk.clone())));
         }
     }
 
     pub(super) fn rows(&self, rows: Table) {
         if [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
-            self.tell(Heard::Rows(rows));
+            self.tell(VerifyInput::Rows(rows));
         }
     }
 
-    fn tell(&self, heard: Heard) {
+    fn tell(&self, heard: VerifyInput) {
         // Sending fails only if the comparing thread panicked. The join then resumes that panic.
         let _ = self.0.send(heard);
     }
@@ -60,9 +60,9 @@ const WAITING: usize = 16;
 
 /// Replays a log and compares its records on another thread. Returns the replay's result and the first contradiction.
 pub(super) fn meanwhile<T, E: From<EngineError>>(
-    mut said: Said<'_>,
-    replay: impl FnOnce(&Telling) -> Result<T, E>,
-) -> Result<(T, Option<Contradicts>), E> {
+    mut said: RecordedRows<'_>,
+    replay: impl FnOnce(&VerifySender) -> Result<T, E>,
+) -> Result<(T, Option<Contradiction>), E> {
     let (telling, waiting) = sync_channel(WAITING);
     std::thread::scope(|scope| {
         let listen = move || {
@@ -71,7 +71,7 @@ pub(super) fn meanwhile<T, E: From<EngineError>>(
         };
         let listener = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, listen);
         let listener = listener.map_err(EngineError::NoThread)?;
-        let telling = Telling(telling);
+        let telling = VerifySender(telling);
         let made = replay(&telling);
         drop(telling);
         match listener.join() {
@@ -81,19 +81,19 @@ pub(super) fn meanwhile<T, E: From<EngineError>>(
     })
 }
 
-impl<'a> Said<'a> {
-    pub(super) fn new(header: &'a Header, hidden: &'a BTreeSet<String>) -> Said<'a> {
+impl<'a> RecordedRows<'a> {
+    pub(super) fn new(header: &'a Header, hidden: &'a BTreeSet<String>) -> RecordedRows<'a> {
         let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
-        Said { header, hidden, chunks, before, rows, reached: None, found: None }
+        RecordedRows { header, hidden, chunks, before, rows, reached: None, found: None }
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn hear(&mut self, heard: VerifyInput) {
         if self.found.is_some() {
             return;
         }
         match heard {
-            Heard::Chunk(chunk) => self.chunks.push_back(*chunk),
-            Heard::Rows(rows) => self.rows(rows),
+            VerifyInput::Chunk(chunk) => self.chunks.push_back(*chunk),
+            VerifyInput::Rows(rows) => self.rows(rows),
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Said<'a> {
     }
 
     /// Compares the remaining chunks and returns the first contradiction.
-    fn end(mut self) -> Option<Contradicts> {
+    fn end(mut self) -> Option<Contradiction> {
         self.compare(self.chunks.len());
         self.found
     }
@@ -135,12 +135,12 @@ impl<'a> Said<'a> {
 
 /// Whether all records of a chunk belong to this tick and time or earlier ones.
 fn is_before(chunk: &Stretch, tick: Tick, at: Micros) -> bool {
-    let is_early = |when: Option<When>| match when {
-        Some(When::At(then)) => then <= at,
-        Some(When::In(then)) => then <= tick,
+    let is_early = |when: Option<EventTime>| match when {
+        Some(EventTime::At(then)) => then <= at,
+        Some(EventTime::In(then)) => then <= tick,
         None => true,
     };
-    let frames = chunk.players.iter().all(|player| is_early(player.frames.last().map(|frame| When::At(frame.at))));
+    let frames = chunk.players.iter().all(|player| is_early(player.frames.last().map(|frame| EventTime::At(frame.at))));
     let executed = chunk.players.iter().all(|player| player.executed.iter().all(|done| done.tick <= tick));
     let ticks = chunk.ticks.last().is_none_or(|last| last.tick <= tick);
     frames && executed && ticks && chunk.states.keys().iter().all(|key| key.tick <= tick)

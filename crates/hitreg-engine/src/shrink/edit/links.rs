@@ -2,31 +2,31 @@
 
 use std::collections::BTreeSet;
 
-use super::super::Kind;
-use super::{Direction, Thing};
+use super::super::CostKind;
+use super::{PacketDirection, Removable};
 use hitreg_log::record::{ArrivalRecord, Fates, PlayerRecords, Session};
 use hitreg_log::stats::percentile;
 use hitreg_log::units::Micros;
 use hitreg_netcode::link::Fate;
 
-const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
+const DIRECTIONS: [PacketDirection; 2] = [PacketDirection::Up, PacketDirection::Down];
 
 /// The things of a kind that concerns packets.
-pub(super) fn things(session: &Session, kind: Kind) -> Vec<Thing> {
+pub(super) fn things(session: &Session, kind: CostKind) -> Vec<Removable> {
     let mut things = Vec::new();
     for (player, records) in session.players.iter().enumerate() {
         for direction in DIRECTIONS {
-            let lane = Lane::of(records, direction, session.ticks.last().map(|t| t.at));
+            let lane = LinkDirection::of(records, direction, session.ticks.last().map(|t| t.at));
             let of_kind = lane.packets.iter().enumerate().filter(|(index, packet)| match kind {
-                Kind::Losses => packet.fate.first.is_none() && lane.delay_if_not_lost(*index).is_some(),
-                Kind::Duplicates => packet.fate.second.is_some(),
-                Kind::Delays => lane.is_uneven(packet),
+                CostKind::Losses => packet.fate.first.is_none() && lane.delay_if_not_lost(*index).is_some(),
+                CostKind::Duplicates => packet.fate.second.is_some(),
+                CostKind::Delays => lane.is_uneven(packet),
                 _ => false,
             });
             things.extend(of_kind.map(|(_, packet)| match kind {
-                Kind::Losses => Thing::Loss(player, direction, packet.number),
-                Kind::Duplicates => Thing::Duplicate(player, direction, packet.number),
-                _ => Thing::Delay(player, direction, packet.number),
+                CostKind::Losses => Removable::Loss(player, direction, packet.number),
+                CostKind::Duplicates => Removable::Duplicate(player, direction, packet.number),
+                _ => Removable::Delay(player, direction, packet.number),
             }));
         }
     }
@@ -34,16 +34,17 @@ pub(super) fn things(session: &Session, kind: Kind) -> Vec<Thing> {
 }
 
 /// Removes losses, duplicates and delays. Things of other kinds change nothing.
-pub(super) fn remove(session: &mut Session, things: &[Thing]) {
-    let link_things = things.iter().filter(|t| matches!(t, Thing::Loss(..) | Thing::Duplicate(..) | Thing::Delay(..)));
-    let removed: BTreeSet<Thing> = link_things.copied().collect();
+pub(super) fn remove(session: &mut Session, things: &[Removable]) {
+    let link_things =
+        things.iter().filter(|t| matches!(t, Removable::Loss(..) | Removable::Duplicate(..) | Removable::Delay(..)));
+    let removed: BTreeSet<Removable> = link_things.copied().collect();
     if removed.is_empty() {
         return;
     }
     let end = session.ticks.last().map(|t| t.at);
     for (player, records) in session.players.iter_mut().enumerate() {
         for direction in DIRECTIONS {
-            let lane = Lane::of(records, direction, end);
+            let lane = LinkDirection::of(records, direction, end);
             let mut arrivals = Vec::new();
             for (index, packet) in lane.packets.iter().enumerate() {
                 let fate = lane.fate_without(index, player, &removed);
@@ -51,51 +52,51 @@ pub(super) fn remove(session: &mut Session, things: &[Thing]) {
             }
             arrivals.sort_by_key(|a| (a.at, a.number));
             match direction {
-                Direction::Up => records.reached = arrivals,
-                Direction::Down => records.received = arrivals,
+                PacketDirection::Up => records.reached = arrivals,
+                PacketDirection::Down => records.received = arrivals,
             }
         }
     }
 }
 
 /// One direction of one player's connection.
-struct Lane {
-    direction: Direction,
-    packets: Vec<Packet>,
+struct LinkDirection {
+    direction: PacketDirection,
+    packets: Vec<LinkPacket>,
     /// The median delay; `None` if no packet arrives.
     median: Option<Micros>,
     /// The time of the session's end.
     end: Option<Micros>,
 }
 
-struct Packet {
+struct LinkPacket {
     number: u32,
     sent: Micros,
     fate: Fate,
 }
 
-impl Packet {
+impl LinkPacket {
     fn delay(&self) -> Option<Micros> {
         self.fate.first.map(|first| first - self.sent)
     }
 }
 
-impl Lane {
-    fn of(records: &PlayerRecords, direction: Direction, end: Option<Micros>) -> Lane {
+impl LinkDirection {
+    fn of(records: &PlayerRecords, direction: PacketDirection, end: Option<Micros>) -> LinkDirection {
         let (sent, arrivals): (Vec<(u32, Micros)>, _) = match direction {
-            Direction::Up => (records.sent.iter().map(|p| (p.number, p.at)).collect(), &records.reached),
-            Direction::Down => (records.snapshots.iter().map(|s| (s.seq.0, s.at)).collect(), &records.received),
+            PacketDirection::Up => (records.sent.iter().map(|p| (p.number, p.at)).collect(), &records.reached),
+            PacketDirection::Down => (records.snapshots.iter().map(|s| (s.seq.0, s.at)).collect(), &records.received),
         };
         let fates = Fates::new(arrivals);
         let packet = |(number, sent)| {
             let mut arrivals = fates.of(number);
-            Packet { number, sent, fate: Fate { first: arrivals.next(), second: arrivals.next() } }
+            LinkPacket { number, sent, fate: Fate { first: arrivals.next(), second: arrivals.next() } }
         };
-        let packets: Vec<Packet> = sent.into_iter().map(packet).collect();
-        let mut delays: Vec<Micros> = packets.iter().filter_map(Packet::delay).collect();
+        let packets: Vec<LinkPacket> = sent.into_iter().map(packet).collect();
+        let mut delays: Vec<Micros> = packets.iter().filter_map(LinkPacket::delay).collect();
         delays.sort_unstable();
         let median = percentile(&delays, 50.0);
-        Lane { direction, packets, median, end }
+        LinkDirection { direction, packets, median, end }
     }
 
     /// The delay that a lost packet would have had: the delay of the previous packet that arrived, else of the next. It
@@ -105,11 +106,11 @@ impl Lane {
         let (before, after) = self.packets.split_at(index);
         let (later, later_delay) = after.iter().find_map(|p| Some((p, p.delay()?)))?;
         let in_line = later.sent + later_delay - self.packets[index].sent;
-        Some(before.iter().rev().find_map(Packet::delay).unwrap_or(later_delay).min(in_line))
+        Some(before.iter().rev().find_map(LinkPacket::delay).unwrap_or(later_delay).min(in_line))
     }
 
     /// Whether a packet's delay differs from the median, and the packet would also arrive with the median.
-    fn is_uneven(&self, packet: &Packet) -> bool {
+    fn is_uneven(&self, packet: &LinkPacket) -> bool {
         match (packet.delay(), self.median) {
             (Some(delay), Some(median)) => delay != median && self.in_time(packet, median),
             _ => false,
@@ -117,24 +118,24 @@ impl Lane {
     }
 
     /// Whether a packet with this delay arrives before the session's end.
-    fn in_time(&self, packet: &Packet, delay: Micros) -> bool {
+    fn in_time(&self, packet: &LinkPacket, delay: Micros) -> bool {
         match self.direction {
-            Direction::Up => self.end.is_some_and(|end| packet.sent + delay <= end),
-            Direction::Down => self.end.is_some_and(|end| packet.sent + delay < end),
+            PacketDirection::Up => self.end.is_some_and(|end| packet.sent + delay <= end),
+            PacketDirection::Down => self.end.is_some_and(|end| packet.sent + delay < end),
         }
     }
 
-    fn fate_without(&self, index: usize, player: usize, removed: &BTreeSet<Thing>) -> Fate {
+    fn fate_without(&self, index: usize, player: usize, removed: &BTreeSet<Removable>) -> Fate {
         let packet = &self.packets[index];
         let mut fate = packet.fate;
-        if removed.contains(&Thing::Loss(player, self.direction, packet.number)) {
+        if removed.contains(&Removable::Loss(player, self.direction, packet.number)) {
             fate.first = self.delay_if_not_lost(index).map(|delay| packet.sent + delay);
         }
-        if removed.contains(&Thing::Duplicate(player, self.direction, packet.number)) {
+        if removed.contains(&Removable::Duplicate(player, self.direction, packet.number)) {
             fate.second = None;
         }
         if let (Some(median), Some(delay)) = (self.median, packet.delay())
-            && removed.contains(&Thing::Delay(player, self.direction, packet.number))
+            && removed.contains(&Removable::Delay(player, self.direction, packet.number))
         {
             fate.first = Some(packet.sent + median);
             fate.second = fate.second.map(|second| second - delay + median);
@@ -149,7 +150,7 @@ mod tests {
     use hitreg_log::record::PacketRecord;
     use hitreg_log::units::{CommandSeq, SnapshotSeq};
 
-    fn lane(delays_ms: &[Option<i64>], end_ms: i64) -> Lane {
+    fn lane(delays_ms: &[Option<i64>], end_ms: i64) -> LinkDirection {
         let mut records = PlayerRecords::default();
         for (index, delay) in delays_ms.iter().enumerate() {
             let (number, at) = (index as u32 + 1, Micros::from_ms(index as i64 * 10));
@@ -157,7 +158,7 @@ mod tests {
             records.sent.push(PacketRecord { number, at, newest, count: 1, ack, bytes: 58 });
             records.reached.extend(delay.map(|d| ArrivalRecord { number, at: at + Micros::from_ms(d) }));
         }
-        Lane::of(&records, Direction::Up, Some(Micros::from_ms(end_ms)))
+        LinkDirection::of(&records, PacketDirection::Up, Some(Micros::from_ms(end_ms)))
     }
 
     #[test]
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn an_uneven_delay_becomes_the_median() {
         let lane = lane(&[Some(40), Some(45), Some(40)], 1000);
-        let removed = BTreeSet::from([Thing::Delay(0, Direction::Up, 2)]);
+        let removed = BTreeSet::from([Removable::Delay(0, PacketDirection::Up, 2)]);
         assert_eq!(lane.fate_without(1, 0, &removed).first, Some(Micros::from_ms(50)));
         assert_eq!(lane.fate_without(1, 1, &removed).first, Some(Micros::from_ms(55)), "that is another player's");
         assert!(lane.is_uneven(&lane.packets[1]) && !lane.is_uneven(&lane.packets[0]));

@@ -11,7 +11,7 @@ pub(super) fn remove(session: &mut Session, removed: &BTreeSet<usize>) {
     if removed.is_empty() {
         return;
     }
-    let cut = Cut::new(session.ticks.iter().map(|t| t.at).collect(), removed);
+    let cut = TimeCut::new(session.ticks.iter().map(|t| t.at).collect(), removed);
     let gone: BTreeSet<_> =
         removed.iter().filter_map(|place| session.ticks.get(*place)).map(|tick| tick.tick).collect();
     for player in &mut session.players {
@@ -29,14 +29,14 @@ pub(super) fn remove(session: &mut Session, removed: &BTreeSet<usize>) {
 }
 
 /// The removed time spans. Span i ends with tick i; the last span is open and begins at the last tick.
-struct Cut {
+struct TimeCut {
     ticks: Vec<Micros>,
     /// How far each span moves to an earlier time; `None` for removed spans.
     sooner: Vec<Option<Micros>>,
 }
 
-impl Cut {
-    fn new(ticks: Vec<Micros>, removed: &BTreeSet<usize>) -> Cut {
+impl TimeCut {
+    fn new(ticks: Vec<Micros>, removed: &BTreeSet<usize>) -> TimeCut {
         // The span before the first tick is as long as the span after it, so that the next tick takes the first tick's
         // time.
         let width = |span: usize| match (ticks.get(span.max(1)), ticks.get(span.max(1) - 1)) {
@@ -52,7 +52,7 @@ impl Cut {
                 Some(gone)
             }
         });
-        Cut { sooner: sooner.collect(), ticks }
+        TimeCut { sooner: sooner.collect(), ticks }
     }
 
     /// How far an action of a client moves. At the time of a tick, clients act after it.
@@ -95,9 +95,9 @@ fn arrivals(
 mod tests {
     use super::*;
 
-    fn cut(removed: &[usize]) -> Cut {
+    fn cut(removed: &[usize]) -> TimeCut {
         let ticks = [10, 20, 30, 40].map(Micros).to_vec();
-        Cut::new(ticks, &removed.iter().copied().collect())
+        TimeCut::new(ticks, &removed.iter().copied().collect())
     }
 
     #[test]

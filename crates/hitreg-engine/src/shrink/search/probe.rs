@@ -6,19 +6,19 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Search;
-use crate::shrink::{Counts, Kind, Record, ShrinkError, Step, Still};
+use crate::shrink::{CostCounts, CostKind, RecordCandidate, ShrinkError, ShrinkStep, StillShows};
 use hitreg_log::record::{ArrivalRecord, Session, States};
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
 
 /// The result of testing a candidate.
-enum Probe {
+enum ProbeResult {
     /// The candidate is not smaller, or is known not to show the property.
     Skipped,
     /// The candidate does not show the property.
     Fails(Digest),
     /// The candidate shows the property.
-    Shows(Box<Session>, Counts),
+    Shows(Box<Session>, CostCounts),
 }
 
 impl<E: std::error::Error + Send + 'static> Search<'_, E> {
@@ -29,7 +29,7 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
     /// outcome does not depend on the number of threads.
     pub(super) fn take_first(
         &mut self,
-        kind: Kind,
+        kind: CostKind,
         count: usize,
         make: &(dyn Fn(&Session, usize) -> Session + Sync),
     ) -> Result<Option<usize>, ShrinkError<E>> {
@@ -45,15 +45,15 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
                 }
                 probe((record, still), failed, counts, &candidate)
             };
-            let tried: Vec<Result<Probe, ShrinkError<E>>> = batch.clone().into_par_iter().map(try_one).collect();
+            let tried: Vec<Result<ProbeResult, ShrinkError<E>>> = batch.clone().into_par_iter().map(try_one).collect();
             for (index, probe) in batch.zip(tried) {
                 match probe? {
-                    Probe::Skipped => {}
-                    Probe::Fails(inputs) => {
+                    ProbeResult::Skipped => {}
+                    ProbeResult::Fails(inputs) => {
                         self.probes += 1;
                         self.failed.insert(inputs);
                     }
-                    Probe::Shows(session, counts) => {
+                    ProbeResult::Shows(session, counts) => {
                         self.probes += 1;
                         (self.current, self.counts) = (*session, counts);
                         self.tell(kind, true);
@@ -66,36 +66,36 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
         Ok(None)
     }
 
-    fn tell(&mut self, kind: Kind, smaller: bool) {
-        (self.progress)(&Step { kind, smaller, left: self.counts, probes: self.probes });
+    fn tell(&mut self, kind: CostKind, smaller: bool) {
+        (self.progress)(&ShrinkStep { kind, smaller, left: self.counts, probes: self.probes });
     }
 }
 
 /// Tests one candidate's input against a session of `counts`.
 fn probe<E: std::error::Error + 'static>(
-    (record, still): (&Record<'_, E>, &Still<'_, E>),
+    (record, still): (&RecordCandidate<'_, E>, &StillShows<'_, E>),
     failed: &BTreeSet<Digest>,
-    smaller_than: Counts,
+    smaller_than: CostCounts,
     candidate: &Session,
-) -> Result<Probe, ShrinkError<E>> {
+) -> Result<ProbeResult, ShrinkError<E>> {
     // A session without a tick or a usercmd has nothing to replay.
     let is_empty = |session: &Session| session.ticks.is_empty() || session.players.iter().all(|p| p.frames.is_empty());
     if is_empty(candidate) {
-        return Ok(Probe::Skipped);
+        return Ok(ProbeResult::Skipped);
     }
     let inputs = inputs_digest(candidate);
     if failed.contains(&inputs) {
-        return Ok(Probe::Skipped);
+        return Ok(ProbeResult::Skipped);
     }
-    let Some(session) = record(candidate)? else { return Ok(Probe::Fails(inputs)) };
-    let counts = Counts::of(&session);
+    let Some(session) = record(candidate)? else { return Ok(ProbeResult::Fails(inputs)) };
+    let counts = CostCounts::of(&session);
     if counts >= smaller_than || is_empty(&session) {
-        return Ok(Probe::Skipped);
+        return Ok(ProbeResult::Skipped);
     }
     if still(&session).map_err(ShrinkError::Property)? {
-        Ok(Probe::Shows(Box::new(session), counts))
+        Ok(ProbeResult::Shows(Box::new(session), counts))
     } else {
-        Ok(Probe::Fails(inputs))
+        Ok(ProbeResult::Fails(inputs))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The chunk that a recording fills. It reuses the memory of earlier chunks: allocating memory, mainly for the lists
 //! of each snapshot, would cost the recorder more than all its other work.
 
-use crate::record::{Header, Misfit, OwnRow, Record, SnapshotRecord, Stretch};
+use crate::record::{Header, MisplacedRecord, OwnRow, Record, SnapshotRecord, Stretch};
 
 /// A chunk being filled, and empty snapshots for reuse.
 pub(crate) struct Bucket {
@@ -20,7 +20,7 @@ impl Bucket {
     }
 
     /// Adds a record, if it fits the header.
-    pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), Misfit> {
+    pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), MisplacedRecord> {
         if let Record::Snapshot(id, r) = record
             && let Some(player) = self.stretch.players.get_mut(usize::from(id.0))
         {

@@ -7,22 +7,22 @@ use crate::record::StateKey;
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// What a decoder of records can derive from the chunk's states.
-pub(in crate::log) struct Context {
+pub(in crate::log) struct ChunkContext {
     /// The tick and viewer of each state, ascending.
     of: Vec<(Tick, Option<PlayerId>)>,
     /// The entity of each state, ascending within a tick and viewer.
     entities: Vec<EntityId>,
 }
 
-impl Context {
-    pub(super) fn new(keys: &[StateKey]) -> Context {
+impl ChunkContext {
+    pub(super) fn new(keys: &[StateKey]) -> ChunkContext {
         let mut keys: Vec<_> = keys.iter().map(|key| (key.tick, key.viewer, key.entity)).collect();
         if !keys.is_sorted() {
             keys.sort_unstable();
         }
         keys.dedup();
         let (of, entities) = keys.into_iter().map(|(tick, viewer, entity)| ((tick, viewer), entity)).unzip();
-        Context { of, entities }
+        ChunkContext { of, entities }
     }
 
     /// Returns the entities whose states a viewer may have received for a tick.

@@ -3,24 +3,24 @@
 
 use std::collections::BTreeMap;
 
-use super::{Columns, Rows};
-use crate::log::kinds::Layout;
+use super::{ColumnReader, TableWriter};
+use crate::log::kinds::RecordLayout;
 use crate::log::limits::Budget;
 use crate::record::{FrameRecord, HEARD_COMMANDS_MAX, HeardRecord};
 use crate::units::CommandSeq;
 use crate::usercmd::Usercmd;
 
 /// The heard usercmds of one player so far.
-type Known = BTreeMap<CommandSeq, Usercmd>;
+type HeardUsercmds = BTreeMap<CommandSeq, Usercmd>;
 
 const NESTED: &str = "usercmd_";
 
-pub(in crate::log) fn put_lists(rows: &mut Rows<'_, HeardRecord>) {
+pub(in crate::log) fn put_lists(rows: &mut TableWriter<'_, HeardRecord>) {
     rows.whole(|r| r.newest().0.into());
     rows.whole(|r| r.commands.len() as i64);
     let mut masks = Vec::new();
     let mut fresh: Vec<(u32, Vec<FrameRecord>)> = Vec::new();
-    let mut known = Known::new();
+    let mut known = HeardUsercmds::new();
     for (id, record) in rows.with_ids() {
         if fresh.last().is_none_or(|(of, _)| *of != id) {
             known.clear();
@@ -53,7 +53,7 @@ fn is_same(a: &Usercmd, b: &Usercmd) -> bool {
 
 pub(in crate::log) fn take_lists(
     records: &mut [HeardRecord],
-    columns: &Columns<'_>,
+    columns: &ColumnReader<'_>,
     budget: &mut Budget,
 ) -> Result<(), String> {
     let newest: Vec<u32> = columns.narrow("newest")?;
@@ -75,7 +75,7 @@ pub(in crate::log) fn take_lists(
     let series = series.map(|count| count as usize).filter(|count| *count > 0).collect();
     let mut fresh = columns.nested::<FrameRecord>(NESTED, series)?.into_iter();
     let starts = row_counts.iter().flat_map(|&(_, count)| (0..count).map(|row| row == 0));
-    let mut known = Known::new();
+    let mut known = HeardUsercmds::new();
     for (row, (record, is_first)) in records.iter_mut().zip(starts).enumerate() {
         if is_first {
             known.clear();

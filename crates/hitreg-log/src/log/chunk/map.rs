@@ -8,14 +8,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
 
 use super::states;
-use super::table::Table;
+use super::table::PackedTable;
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
 use crate::log::schema::Schema;
 
 /// The entries that begin every chunk after the first, in logs and traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct ChunkPosition {
     /// The chunk's number; the header is chunk 0.
     pub(crate) index: u32,
     /// The digest of all chunks before it; foreign writers may leave it out.
@@ -28,7 +28,7 @@ pub(crate) struct Place {
 
 /// Encodes the last chunk.
 pub(crate) fn encode_end((index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
-    to_messagepack(&Place { index, before: Some(before.0), end: true })
+    to_messagepack(&ChunkPosition { index, before: Some(before.0), end: true })
 }
 
 pub(crate) fn to_messagepack(map: &impl Serialize) -> Result<Vec<u8>, WriteError> {
@@ -37,19 +37,19 @@ pub(crate) fn to_messagepack(map: &impl Serialize) -> Result<Vec<u8>, WriteError
 
 /// The tables of a chunk to write, without empty ones.
 #[derive(Default)]
-pub(super) struct Tables(Vec<(String, Table<ByteBuf>)>);
+pub(super) struct ChunkTables(Vec<(String, PackedTable<ByteBuf>)>);
 
-impl Tables {
-    pub(super) fn add(&mut self, name: impl Into<String>, table: Option<Table<ByteBuf>>) {
+impl ChunkTables {
+    pub(super) fn add(&mut self, name: impl Into<String>, table: Option<PackedTable<ByteBuf>>) {
         self.0.extend(table.map(|table| (name.into(), table)));
     }
 }
 
-struct Map<'a>(u32, Chain, &'a Tables);
+struct ChunkMap<'a>(u32, Chain, &'a ChunkTables);
 
-impl Serialize for Map<'_> {
+impl Serialize for ChunkMap<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Map(index, before, Tables(tables)) = self;
+        let ChunkMap(index, before, ChunkTables(tables)) = self;
         let mut map = serializer.serialize_map(Some(2 + tables.len()))?;
         map.serialize_entry("index", index)?;
         map.serialize_entry("before", &before.0)?;
@@ -60,21 +60,21 @@ impl Serialize for Map<'_> {
     }
 }
 
-pub(super) fn encode(tables: &Tables, (index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
-    to_messagepack(&Map(index, before, tables))
+pub(super) fn encode(tables: &ChunkTables, (index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
+    to_messagepack(&ChunkMap(index, before, tables))
 }
 
 /// The tables of a decoded chunk.
-pub(super) struct Read<'a>(BTreeMap<&'a str, Table<&'a Bytes>>);
+pub(super) struct DecodedTables<'a>(BTreeMap<&'a str, PackedTable<&'a Bytes>>);
 
-impl<'a> Read<'a> {
-    pub(super) fn of(&self, name: &str) -> Option<&Table<&'a Bytes>> {
+impl<'a> DecodedTables<'a> {
+    pub(super) fn of(&self, name: &str) -> Option<&PackedTable<&'a Bytes>> {
         self.0.get(name)
     }
 
     /// Returns the number of rows of each table.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&'a str, usize)> + '_ {
-        let sum = |Table(_, rows, _): &Table<&Bytes>| {
+        let sum = |PackedTable(_, rows, _): &PackedTable<&Bytes>| {
             rows.iter().fold(0usize, |sum, rows| sum.saturating_add(*rows as usize))
         };
         self.0.iter().map(move |(name, table)| (*name, sum(table)))
@@ -85,12 +85,12 @@ impl<'a> Read<'a> {
 const MOST_VALUES: u64 = 1 << 20;
 
 /// Decodes a chunk's map. It ignores tables that the log does not declare.
-pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> Result<Read<'a>, String> {
+pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> Result<DecodedTables<'a>, String> {
     crate::serial::count_values(MOST_VALUES, content).map_err(|error| format!("it is too large ({error})"))?;
     let mut from = rmp_serde::Deserializer::from_read_ref(content);
     let read = Seed { schema, classes }.deserialize(&mut from);
     let read = read.map_err(|error| format!("it is not a chunk's map ({error})"))?;
-    for (name, Table(ids, rows, _)) in &read.0 {
+    for (name, PackedTable(ids, rows, _)) in &read.0 {
         if ids.len() != rows.len() {
             return Err(format!("table {name} has {} series but rows for {}", ids.len(), rows.len()));
         }
@@ -107,30 +107,30 @@ struct Seed<'s> {
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
-    type Value = Read<'de>;
+    type Value = DecodedTables<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Read<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<DecodedTables<'de>, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for Seed<'_> {
-    type Value = Read<'de>;
+    type Value = DecodedTables<'de>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a map of tables")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Read<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DecodedTables<'de>, A::Error> {
         let mut tables = BTreeMap::new();
         while let Some(name) = map.next_key::<&str>()? {
             let is_states = states::class_of_table(name).is_some_and(|class| class < self.classes);
             if !is_states && self.schema.columns(name).is_none() {
                 map.next_value::<IgnoredAny>()?;
-            } else if tables.insert(name, map.next_value::<Table<&Bytes>>()?).is_some() {
+            } else if tables.insert(name, map.next_value::<PackedTable<&Bytes>>()?).is_some() {
                 return Err(A::Error::custom(format_args!("table {name} stands there twice")));
             }
         }
-        Ok(Read(tables))
+        Ok(DecodedTables(tables))
     }
 }

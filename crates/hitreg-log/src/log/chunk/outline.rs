@@ -1,7 +1,7 @@
 //! The outline of a chunk: the columns about connections, and the row counts of all tables.
 
-use super::table::LookUp;
-use super::{Columns, Context, decode_kind, map, states};
+use super::table::RecordLookup;
+use super::{ChunkContext, ColumnReader, decode_kind, map, states};
 use crate::log::column;
 use crate::log::limits::{Budget, MAX_CHUNK_MEMORY};
 use crate::log::schema::Schema;
@@ -15,9 +15,9 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
     let mut budget = Budget::new(MAX_CHUNK_MEMORY);
     let mut outline = Outline { players: vec![OutlineOfPlayer::default(); header.players.len()], ..Outline::default() };
     tables.rows().for_each(|(name, rows)| outline.count(kind_of(name), rows));
-    let mut columns = |name: &'static str| -> Result<Option<Columns<'_>>, String> {
+    let mut columns = |name: &'static str| -> Result<Option<ColumnReader<'_>>, String> {
         let table = tables.of(name);
-        let columns = table.map(|table| Columns::new(name, schema.columns(name).unwrap_or_default(), table));
+        let columns = table.map(|table| ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table));
         // Budget for a few columns of numbers and their results.
         columns.as_ref().map_or(Ok(()), |columns| budget.take(columns.rows, size_of::<[i64; 8]>()))?;
         Ok(columns)
@@ -56,7 +56,7 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
         let mut sent = Vec::with_capacity(number.len());
         for (player, rows) in each(&received, &mut outline.players)? {
             let named = player.snapshots.iter().map(|(seq, at, _)| (i64::from(*seq), at.0));
-            let mut named = LookUp::among(named.collect());
+            let mut named = RecordLookup::among(named.collect());
             sent.extend(number[rows].iter().map(|number| named.next(i64::from(*number))));
         }
         let at = column::decode(received.raw("at_us"), &received.series, Some(&sent));
@@ -70,13 +70,13 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
         outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
     }
     // Few logs have gaps or heard packets, and no log has many.
-    let (context, nothing) = (Context::new(&[]), Stretch::of(header));
+    let (context, nothing) = (ChunkContext::new(&[]), Stretch::of(header));
     if let Some(mut gaps) = columns("gaps")? {
         outline.gaps = decode_kind::<GapRecord>(&mut gaps, &context, &mut budget, &nothing)?;
     }
     let heard = tables.of("heard");
     if let Some(mut heard) =
-        heard.map(|table| Columns::new("heard", schema.columns("heard").unwrap_or_default(), table))
+        heard.map(|table| ColumnReader::new("heard", schema.columns("heard").unwrap_or_default(), table))
     {
         let records = decode_kind::<HeardRecord>(&mut heard, &context, &mut budget, &nothing)?;
         for (player, rows) in each(&heard, &mut outline.players)? {
@@ -94,13 +94,13 @@ fn kind_of(table: &str) -> &str {
     if states::class_of_table(table).is_some() { "states" } else { table }
 }
 
-fn whole(columns: &Columns<'_>, name: &str) -> Result<Vec<i64>, String> {
+fn whole(columns: &ColumnReader<'_>, name: &str) -> Result<Vec<i64>, String> {
     column::decode(columns.raw(name), &columns.series, None).map_err(|what| columns.bad(name, what))
 }
 
 /// Returns each player with rows, and the range of these rows.
 fn each<'p>(
-    columns: &Columns<'_>,
+    columns: &ColumnReader<'_>,
     players: &'p mut [OutlineOfPlayer],
 ) -> Result<Vec<(&'p mut OutlineOfPlayer, std::ops::Range<usize>)>, String> {
     let all = players.len();

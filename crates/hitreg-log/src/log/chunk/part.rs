@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::Parts;
+use super::RecordSeries;
 use crate::record::{OF_PLAYERS, OF_SESSION, PlayerRecords, Session, StateKey};
 
 /// The ranges of a session's records in a chunk.
-pub(crate) struct Part<'a, H> {
+pub(crate) struct SessionSlice<'a, H> {
     pub(super) session: &'a Session<H>,
     /// For each player, by kind.
     pub(crate) players: Vec<[Range<usize>; OF_PLAYERS.len()]>,
@@ -17,11 +17,11 @@ pub(crate) struct Part<'a, H> {
     pub(crate) unknown: Vec<Range<usize>>,
 }
 
-impl<'a, H> Part<'a, H> {
+impl<'a, H> SessionSlice<'a, H> {
     /// Returns the part with all records of a session.
-    pub(crate) fn whole(session: &'a Session<H>) -> Part<'a, H> {
+    pub(crate) fn whole(session: &'a Session<H>) -> SessionSlice<'a, H> {
         let all = |player: &PlayerRecords| player.streams().map(|stream| 0..stream.len());
-        Part {
+        SessionSlice {
             session,
             players: session.players.iter().map(all).collect(),
             own: session.streams().map(|stream| 0..stream.len()),
@@ -31,8 +31,8 @@ impl<'a, H> Part<'a, H> {
     }
 
     /// Returns the part without records.
-    pub(crate) fn none(session: &'a Session<H>) -> Part<'a, H> {
-        Part {
+    pub(crate) fn none(session: &'a Session<H>) -> SessionSlice<'a, H> {
+        SessionSlice {
             session,
             players: session.players.iter().map(|_| std::array::from_fn(|_| 0..0)).collect(),
             own: std::array::from_fn(|_| 0..0),
@@ -57,7 +57,11 @@ impl<'a, H> Part<'a, H> {
         }
     }
 
-    pub(super) fn of_players<T>(&self, kind: usize, of: impl Fn(&'a PlayerRecords) -> &'a Vec<T>) -> Parts<'a, T> {
+    pub(super) fn of_players<T>(
+        &self,
+        kind: usize,
+        of: impl Fn(&'a PlayerRecords) -> &'a Vec<T>,
+    ) -> RecordSeries<'a, T> {
         (0..self.players.len()).map(|player| (player as u32, self.of_player(player, kind, &of))).collect()
     }
 }

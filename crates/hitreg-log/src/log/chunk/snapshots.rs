@@ -4,7 +4,7 @@ use std::vec::IntoIter;
 
 use glam::Vec3;
 
-use super::{Columns, Context, Rows};
+use super::{ChunkContext, ColumnReader, TableWriter};
 use crate::log::column;
 use crate::log::limits::Budget;
 use crate::record::{Effect, OutOfSequence, SnapshotRecord, Timing};
@@ -13,7 +13,7 @@ use crate::units::{CommandSeq, EntityId, PlayerId};
 /// The offset of a known helper value, which makes every value of `i16` positive.
 const HELPER_KNOWN: i64 = 32_769;
 
-pub(in crate::log) fn put_lists(rows: &mut Rows<'_, SnapshotRecord>, context: &Context) {
+pub(in crate::log) fn put_lists(rows: &mut TableWriter<'_, SnapshotRecord>, context: &ChunkContext) {
     let is_shown = |(id, r): (u32, &SnapshotRecord)| *context.shown(r.tick, PlayerId(id as u16)) == r.entities[..];
     let shown: Vec<bool> = rows.with_ids().map(is_shown).collect();
     let counts = rows.iter().zip(&shown).map(|(r, shown)| if *shown { 0 } else { r.entities.len() as i64 + 1 });
@@ -53,8 +53,8 @@ fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
 
 pub(in crate::log) fn take_lists(
     records: &mut [SnapshotRecord],
-    columns: &Columns<'_>,
-    context: &Context,
+    columns: &ColumnReader<'_>,
+    context: &ChunkContext,
     budget: &mut Budget,
 ) -> Result<(), String> {
     let listed: Vec<u32> = columns.narrow("entities")?;
@@ -92,13 +92,13 @@ fn total(counts: impl Iterator<Item = u32>) -> usize {
     counts.fold(0usize, |sum, n| sum.saturating_add(n as usize))
 }
 
-fn entities(columns: &Columns<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<EntityId>, String> {
+fn entities(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<EntityId>, String> {
     budget.take(count, 3 * size_of::<i64>())?;
     let entities: Vec<u16> = columns.narrow_list("entity", &[count])?;
     Ok(entities.into_iter().map(EntityId).collect::<Vec<_>>().into_iter())
 }
 
-fn warnings(columns: &Columns<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<OutOfSequence>, String> {
+fn warnings(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<OutOfSequence>, String> {
     budget.take(count, 3 * size_of::<OutOfSequence>())?;
     let command: Vec<u32> = columns.narrow_list("warning_command", &[count])?;
     let difference: Vec<i16> = columns.narrow_list("warning_difference", &[count])?;
@@ -106,7 +106,7 @@ fn warnings(columns: &Columns<'_>, count: usize, budget: &mut Budget) -> Result<
     Ok(command.into_iter().zip(difference).map(warning).collect::<Vec<_>>().into_iter())
 }
 
-fn effects(columns: &Columns<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<Effect>, String> {
+fn effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<Effect>, String> {
     budget.take(count, 4 * size_of::<Effect>())?;
     let kind: Vec<u8> = columns.narrow_list("effect_kind", &[count])?;
     let entity: Vec<u16> = columns.narrow_list("effect_entity", &[count])?;

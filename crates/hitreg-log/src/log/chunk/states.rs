@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_bytes::{ByteBuf, Bytes};
 
-use super::map::{Read, Tables};
-use super::table::Table;
-use super::{Columns, Part};
+use super::map::{ChunkTables, DecodedTables};
+use super::table::PackedTable;
+use super::{ColumnReader, SessionSlice};
 use crate::log::column;
 use crate::log::limits::Budget;
 use crate::log::schema::Schema;
@@ -33,7 +33,7 @@ fn series_id(key: &StateKey) -> u32 {
 }
 
 /// Encodes states by entity, so that each entity's cells are predicted from its own.
-pub(super) fn encode<H>(part: &Part<'_, H>, header: &Header, tables: &mut Tables) {
+pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &Header, tables: &mut ChunkTables) {
     let mut by_class: BTreeMap<ClassId, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
     for (row, key) in part.states.clone().zip(part.state_keys()) {
         by_class.entry(key.class).or_default().entry(series_id(key)).or_default().push(row);
@@ -46,7 +46,11 @@ pub(super) fn encode<H>(part: &Part<'_, H>, header: &Header, tables: &mut Tables
     }
 }
 
-fn encode_class<H>(part: &Part<'_, H>, class: &Class, by_series: &BTreeMap<u32, Vec<usize>>) -> Table<ByteBuf> {
+fn encode_class<H>(
+    part: &SessionSlice<'_, H>,
+    class: &Class,
+    by_series: &BTreeMap<u32, Vec<usize>>,
+) -> PackedTable<ByteBuf> {
     let states = &part.session.states;
     let order: Vec<usize> = by_series.values().flatten().copied().collect();
     let series: Vec<usize> = by_series.values().map(Vec::len).collect();
@@ -63,11 +67,11 @@ fn encode_class<H>(part: &Part<'_, H>, class: &Class, by_series: &BTreeMap<u32, 
         });
     }
     let ids = by_series.keys().copied().collect();
-    Table::trimmed(ids, &series, columns.into_iter().map(ByteBuf::from).collect())
+    PackedTable::trimmed(ids, &series, columns.into_iter().map(ByteBuf::from).collect())
 }
 
 pub(super) fn decode(
-    tables: &Read<'_>,
+    tables: &DecodedTables<'_>,
     schema: &Schema,
     header: &Header,
     stretch: &mut Stretch,
@@ -83,14 +87,14 @@ pub(super) fn decode(
 }
 
 fn decode_class(
-    table: &Table<&Bytes>,
+    table: &PackedTable<&Bytes>,
     class: ClassId,
     Class { fields, .. }: &Class,
     has_order: bool,
     stretch: &mut Stretch,
     budget: &mut Budget,
 ) -> Result<(), String> {
-    let columns = Columns::new("states", &[], table);
+    let columns = ColumnReader::new("states", &[], table);
     // Budget for the rows in columns, then one after the other, then in order.
     budget.take(columns.rows, 8 * fields.len() + 64)?;
     let ticks = column::decode(columns.at(0), &columns.series, None).map_err(|what| columns.bad("tick", what))?;

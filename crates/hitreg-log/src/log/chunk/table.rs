@@ -3,39 +3,39 @@
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
-use super::Parts;
+use super::RecordSeries;
 use crate::log::column;
-use crate::log::kinds::{How, Layout};
-use crate::record::{PlayerRecords, When};
+use crate::log::kinds::{NumberPacking, RecordLayout};
+use crate::record::{EventTime, PlayerRecords};
 
 /// `[ids, rows, columns]`: the ids of the series (players or entities), their row counts, and the columns in the order
 /// of the header. Trailing columns of zeros may be left out.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Table<C>(pub(super) Vec<u32>, pub(super) Vec<u32>, pub(super) Vec<C>);
+pub(super) struct PackedTable<C>(pub(super) Vec<u32>, pub(super) Vec<u32>, pub(super) Vec<C>);
 
-impl Table<ByteBuf> {
+impl PackedTable<ByteBuf> {
     /// Returns the table without empty columns at the end.
-    pub(super) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> Table<ByteBuf> {
+    pub(super) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> PackedTable<ByteBuf> {
         while columns.last().is_some_and(|last| last.is_empty()) {
             columns.pop();
         }
-        Table(ids, series.iter().map(|&rows| rows as u32).collect(), columns)
+        PackedTable(ids, series.iter().map(|&rows| rows as u32).collect(), columns)
     }
 }
 
 /// A table being encoded from records, one series after the other.
-pub(in crate::log) struct Rows<'a, T> {
-    parts: Parts<'a, T>,
+pub(in crate::log) struct TableWriter<'a, T> {
+    parts: RecordSeries<'a, T>,
     series: Vec<usize>,
     columns: Vec<ByteBuf>,
 }
 
-impl<'a, T> Rows<'a, T> {
+impl<'a, T> TableWriter<'a, T> {
     /// Leaves out series without rows.
-    pub(super) fn new(mut parts: Parts<'a, T>) -> Rows<'a, T> {
+    pub(super) fn new(mut parts: RecordSeries<'a, T>) -> TableWriter<'a, T> {
         parts.retain(|(_, rows)| !rows.is_empty());
         let series = parts.iter().map(|(_, rows)| rows.len()).collect();
-        Rows { parts, series, columns: Vec::new() }
+        TableWriter { parts, series, columns: Vec::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -75,18 +75,18 @@ impl<'a, T> Rows<'a, T> {
     }
 
     /// Appends the columns of records in lists of these rows, in series of their own.
-    pub(super) fn nest<N: Layout>(&mut self, parts: Parts<'_, N>) {
-        let mut nested = Rows::new(parts);
+    pub(super) fn nest<N: RecordLayout>(&mut self, parts: RecordSeries<'_, N>) {
+        let mut nested = TableWriter::new(parts);
         nested.put(|_, _| Vec::new());
         self.columns.extend(nested.columns);
     }
 
-    pub(super) fn finish(self) -> Table<ByteBuf> {
-        Table::trimmed(self.parts.iter().map(|(id, _)| *id).collect(), &self.series, self.columns)
+    pub(super) fn finish(self) -> PackedTable<ByteBuf> {
+        PackedTable::trimmed(self.parts.iter().map(|(id, _)| *id).collect(), &self.series, self.columns)
     }
 }
 
-impl<T: Layout> Rows<'_, T> {
+impl<T: RecordLayout> TableWriter<'_, T> {
     /// Encodes the columns with one number for each record. `named` returns the times of the records that these keys
     /// name, series by series.
     pub(super) fn put<F: Fn(&[i64], &[(u32, usize)]) -> Vec<i64>>(&mut self, named: F) {
@@ -94,11 +94,11 @@ impl<T: Layout> Rows<'_, T> {
         for column in T::COLUMNS {
             let values = self.gather(column.get);
             match column.how {
-                How::Whole => self.numbers(&values),
-                How::Float => self.floats(&values.into_iter().map(|bits| bits as u32).collect::<Vec<_>>()),
-                How::To(other) | How::ToNamed(other) => {
+                NumberPacking::Whole => self.numbers(&values),
+                NumberPacking::Float => self.floats(&values.into_iter().map(|bits| bits as u32).collect::<Vec<_>>()),
+                NumberPacking::To(other) | NumberPacking::ToNamed(other) => {
                     let mut references = of(other).map_or_else(Vec::new, |get| self.gather(get));
-                    if matches!(column.how, How::ToNamed(_)) {
+                    if matches!(column.how, NumberPacking::ToNamed(_)) {
                         references = named(&references, &self.row_counts());
                     }
                     self.raw(column::encode_relative(&values, &references, &self.series));
@@ -113,7 +113,7 @@ impl<T: Layout> Rows<'_, T> {
 }
 
 /// A table being decoded, column by column.
-pub(in crate::log) struct Columns<'a> {
+pub(in crate::log) struct ColumnReader<'a> {
     pub(super) name: &'a str,
     pub(super) declared: &'a [String],
     pub(super) ids: &'a [u32],
@@ -122,16 +122,16 @@ pub(in crate::log) struct Columns<'a> {
     columns: &'a [&'a Bytes],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> ColumnReader<'a> {
     pub(super) fn new(
         name: &'a str,
         declared: &'a [String],
-        Table(ids, rows, columns): &'a Table<&'a Bytes>,
-    ) -> Columns<'a> {
+        PackedTable(ids, rows, columns): &'a PackedTable<&'a Bytes>,
+    ) -> ColumnReader<'a> {
         // A series without a count gets no rows.
         let series: Vec<usize> = rows.iter().take(ids.len()).map(|&rows| rows as usize).collect();
         let rows = series.iter().fold(0usize, |sum, &rows| sum.saturating_add(rows));
-        Columns { name, declared, ids, series, rows, columns }
+        ColumnReader { name, declared, ids, series, rows, columns }
     }
 
     /// Returns a column's bytes; empty if the table leaves it out.
@@ -152,7 +152,7 @@ impl<'a> Columns<'a> {
 
     /// Decodes the records, except their lists. `named` returns the times of the records that these keys name, series
     /// by series.
-    pub(super) fn take<T: Layout>(
+    pub(super) fn take<T: RecordLayout>(
         &self,
         named: impl Fn(&[i64], &[(u32, usize)]) -> Vec<i64>,
     ) -> Result<Vec<T>, String> {
@@ -161,14 +161,14 @@ impl<'a> Columns<'a> {
         for column in T::COLUMNS {
             let packed = self.raw(column.name);
             let values = match column.how {
-                How::Whole => column::decode(packed, &self.series, None),
-                How::Float => {
+                NumberPacking::Whole => column::decode(packed, &self.series, None),
+                NumberPacking::Float => {
                     column::decode_f32(packed, &self.series).map(|bits| bits.into_iter().map(i64::from).collect())
                 }
-                How::To(other) | How::ToNamed(other) => {
+                NumberPacking::To(other) | NumberPacking::ToNamed(other) => {
                     let mut references: Vec<i64> =
                         of(other).map_or_else(Vec::new, |get| records.iter().map(get).collect());
-                    if matches!(column.how, How::ToNamed(_)) {
+                    if matches!(column.how, NumberPacking::ToNamed(_)) {
                         references = named(&references, &self.row_counts());
                     }
                     column::decode(packed, &self.series, Some(&references))
@@ -185,12 +185,12 @@ impl<'a> Columns<'a> {
     }
 
     /// Decodes records in lists of these rows, in series of their own. Their column names begin with `prefix`.
-    pub(super) fn nested<T: Layout>(&self, prefix: &str, series: Vec<usize>) -> Result<Vec<T>, String> {
+    pub(super) fn nested<T: RecordLayout>(&self, prefix: &str, series: Vec<usize>) -> Result<Vec<T>, String> {
         let names: Vec<String> = T::COLUMNS.iter().map(|column| format!("{prefix}{}", column.name)).collect();
         let bytes: Vec<&Bytes> = names.iter().map(|name| Bytes::new(self.raw(name))).collect();
         let declared: Vec<String> = T::COLUMNS.iter().map(|column| column.name.to_owned()).collect();
         let rows = series.iter().fold(0usize, |sum, &rows| sum.saturating_add(rows));
-        let nested = Columns { name: self.name, declared: &declared, ids: &[], series, rows, columns: &bytes };
+        let nested = ColumnReader { name: self.name, declared: &declared, ids: &[], series, rows, columns: &bytes };
         nested.take::<T>(|_, _| Vec::new())
     }
 
@@ -235,27 +235,27 @@ impl<'a> Columns<'a> {
 
 /// Finds the time of the record that another record names. If the chunk does not hold it, the result is that of the
 /// previous row; initially 0.
-pub(super) struct LookUp {
+pub(super) struct RecordLookup {
     by_key: Vec<(i64, i64)>,
     last: i64,
 }
 
-impl LookUp {
+impl RecordLookup {
     /// Searches one player's records of a kind.
-    pub(super) fn of<T: Layout>(records: &[T]) -> LookUp {
+    pub(super) fn of<T: RecordLayout>(records: &[T]) -> RecordLookup {
         let key = T::COLUMNS.first().map(|first| first.get);
         let at = |record: &T| match record.when() {
-            When::At(at) => Some((key?(record), at.0)),
-            When::In(_) => None,
+            EventTime::At(at) => Some((key?(record), at.0)),
+            EventTime::In(_) => None,
         };
-        LookUp::among(records.iter().filter_map(at).collect())
+        RecordLookup::among(records.iter().filter_map(at).collect())
     }
 
     /// Searches these keys and times.
-    pub(super) fn among(mut by_key: Vec<(i64, i64)>) -> LookUp {
+    pub(super) fn among(mut by_key: Vec<(i64, i64)>) -> RecordLookup {
         // The sort is stable, so the first of equal keys stays first.
         by_key.sort_by_key(|pair| pair.0);
-        LookUp { by_key, last: 0 }
+        RecordLookup { by_key, last: 0 }
     }
 
     pub(super) fn next(&mut self, key: i64) -> i64 {

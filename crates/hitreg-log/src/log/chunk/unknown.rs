@@ -5,17 +5,22 @@ use std::collections::BTreeMap;
 
 use serde_bytes::ByteBuf;
 
-use super::map::{Read, Tables};
-use super::table::Table;
-use super::{Columns, Part, Rows};
+use super::map::{ChunkTables, DecodedTables};
+use super::table::PackedTable;
+use super::{ColumnReader, SessionSlice, TableWriter};
 use crate::log::column;
-use crate::log::kinds::Layout;
+use crate::log::kinds::RecordLayout;
 use crate::log::limits::Budget;
 use crate::log::schema::Schema;
 use crate::record::{Header, UnknownColumn, UnknownKind, UnknownRecords};
 
 /// Encodes the unknown columns of a known kind, for the records that still exist.
-pub(super) fn encode_columns<T: Layout, H>(name: &str, rows: &mut Rows<'_, T>, part: &Part<'_, H>, header: &Header) {
+pub(super) fn encode_columns<T: RecordLayout, H>(
+    name: &str,
+    rows: &mut TableWriter<'_, T>,
+    part: &SessionSlice<'_, H>,
+    header: &Header,
+) {
     let Some(kind) = header.unknown.iter().find(|kind| kind.name == name) else { return };
     let records = part.session.unknown.iter().find(|records| records.kind == name);
     let by_key: BTreeMap<(u32, i64), usize> =
@@ -36,8 +41,8 @@ pub(super) fn encode_columns<T: Layout, H>(name: &str, rows: &mut Rows<'_, T>, p
 }
 
 /// Decodes the unknown columns of a known kind.
-pub(super) fn decode_columns<T: Layout>(
-    columns: &Columns<'_>,
+pub(super) fn decode_columns<T: RecordLayout>(
+    columns: &ColumnReader<'_>,
     records: &[T],
     header: &Header,
     unknown: &mut Vec<UnknownRecords>,
@@ -53,7 +58,7 @@ pub(super) fn decode_columns<T: Layout>(
 }
 
 /// Encodes the tables of unknown kinds.
-pub(super) fn encode<H>(part: &Part<'_, H>, header: &Header, tables: &mut Tables) {
+pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &Header, tables: &mut ChunkTables) {
     for (records, range) in part.session.unknown.iter().zip(&part.unknown) {
         let kind = header.unknown.iter().find(|kind| kind.name == records.kind);
         if kind.is_none_or(UnknownKind::is_known_kind) || range.is_empty() {
@@ -71,13 +76,13 @@ pub(super) fn encode<H>(part: &Part<'_, H>, header: &Header, tables: &mut Tables
             })
         };
         let columns = records.columns.iter().map(encode).collect();
-        tables.add(&*records.kind, Some(Table::trimmed(by_series.keys().copied().collect(), &series, columns)));
+        tables.add(&*records.kind, Some(PackedTable::trimmed(by_series.keys().copied().collect(), &series, columns)));
     }
 }
 
 /// Decodes the tables of unknown kinds.
 pub(super) fn decode_kinds(
-    tables: &Read<'_>,
+    tables: &DecodedTables<'_>,
     schema: &Schema,
     header: &Header,
     unknown: &mut Vec<UnknownRecords>,
@@ -85,14 +90,14 @@ pub(super) fn decode_kinds(
 ) -> Result<(), String> {
     for kind in header.unknown.iter().filter(|kind| !kind.is_known_kind()) {
         if let Some(table) = tables.of(&kind.name) {
-            let columns = Columns::new(&kind.name, schema.columns(&kind.name).unwrap_or_default(), table);
+            let columns = ColumnReader::new(&kind.name, schema.columns(&kind.name).unwrap_or_default(), table);
             unknown.push(decode_all(&columns, kind, budget)?);
         }
     }
     Ok(())
 }
 
-fn decode_all(columns: &Columns<'_>, kind: &UnknownKind, budget: &mut Budget) -> Result<UnknownRecords, String> {
+fn decode_all(columns: &ColumnReader<'_>, kind: &UnknownKind, budget: &mut Budget) -> Result<UnknownRecords, String> {
     budget.take(columns.rows, size_of::<i64>() * (4 + kind.columns.len()))?;
     let decode = |name: &String| match column::decode_any(columns.raw(name), &columns.series) {
         Ok((is_float, values)) => Ok(UnknownColumn { is_float, values }),

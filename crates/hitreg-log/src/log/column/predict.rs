@@ -4,7 +4,7 @@ use crate::varint::{Cursor, put_varint, unzigzag, zigzag};
 
 /// The prediction of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum Predictor {
     /// Always 0.
     Zero = 0,
     /// The previous value.
@@ -13,24 +13,24 @@ pub(crate) enum Order {
     DeltaOfDelta = 2,
 }
 
-impl Order {
-    pub(crate) const ALL: [Order; 3] = [Order::Zero, Order::Delta, Order::DeltaOfDelta];
+impl Predictor {
+    pub(crate) const ALL: [Predictor; 3] = [Predictor::Zero, Predictor::Delta, Predictor::DeltaOfDelta];
 
     /// Weighs a column's cost. The same motion often appears in several columns, such as a turn in the usercmd and in
     /// the states that others see. If both columns use the same order, zstd finds the repetition. So the rarer order
     /// must be clearly better: a surcharge of a quarter made real demos 7 % smaller.
     pub(crate) fn weigh(self, cost: u64) -> u64 {
-        if self == Order::DeltaOfDelta { cost + cost / 4 } else { cost }
+        if self == Predictor::DeltaOfDelta { cost + cost / 4 } else { cost }
     }
 
-    pub(crate) fn from_code(code: u8) -> Result<Order, String> {
-        Order::ALL.get(usize::from(code)).copied().ok_or_else(|| format!("its order of prediction is {code}"))
+    pub(crate) fn from_code(code: u8) -> Result<Predictor, String> {
+        Predictor::ALL.get(usize::from(code)).copied().ok_or_else(|| format!("its order of prediction is {code}"))
     }
 }
 
 /// A column after prediction. All arithmetic wraps at 64 bits.
 pub(crate) struct Residuals {
-    pub(crate) order: Order,
+    pub(crate) order: Predictor,
     /// The divisor of all values in `rest`.
     pub(crate) unit: u64,
     /// The first value of each non-empty series, as the distance from the first value of the previous series. Empty
@@ -41,9 +41,9 @@ pub(crate) struct Residuals {
 }
 
 impl Residuals {
-    pub(crate) fn new(values: &[i64], series: &[usize], order: Order) -> Residuals {
+    pub(crate) fn new(values: &[i64], series: &[usize], order: Predictor) -> Residuals {
         let mut residuals = Residuals { order, unit: 1, firsts: Vec::new(), rest: Vec::with_capacity(values.len()) };
-        if order == Order::Zero {
+        if order == Predictor::Zero {
             residuals.rest.extend_from_slice(values);
         } else {
             residuals.predict(values, series);
@@ -61,7 +61,7 @@ impl Residuals {
             self.firsts.push(first.wrapping_sub(last_first));
             last_first = first;
             let steps = run.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
-            if self.order == Order::Delta {
+            if self.order == Predictor::Delta {
                 self.rest.extend(steps);
             } else {
                 let mut before = 0i64;
@@ -102,8 +102,8 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Reads the first value of each non-empty series.
-pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Order, series: &[usize]) -> Result<Vec<i64>, String> {
-    if order == Order::Zero {
+pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Predictor, series: &[usize]) -> Result<Vec<i64>, String> {
+    if order == Predictor::Zero {
         return Ok(Vec::new());
     }
     let mut last = 0i64;
@@ -117,11 +117,11 @@ pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Order, series: &[usize])
 }
 
 /// Restores the values from their residuals.
-pub(crate) fn undo(order: Order, unit: u64, firsts: &[i64], mut rest: Vec<i64>, series: &[usize]) -> Vec<i64> {
+pub(crate) fn undo(order: Predictor, unit: u64, firsts: &[i64], mut rest: Vec<i64>, series: &[usize]) -> Vec<i64> {
     if unit != 1 {
         rest.iter_mut().for_each(|value| *value = value.wrapping_mul(unit as i64));
     }
-    if order == Order::Zero {
+    if order == Predictor::Zero {
         return rest;
     }
     let mut values = vec![0; rest.len() + firsts.len()];
@@ -133,7 +133,7 @@ pub(crate) fn undo(order: Order, unit: u64, firsts: &[i64], mut rest: Vec<i64>, 
         let (mut value, mut step) = (first, 0i64);
         own[0] = first;
         for (cell, residual) in own[1..].iter_mut().zip(residuals) {
-            step = if order == Order::Delta { *residual } else { step.wrapping_add(*residual) };
+            step = if order == Predictor::Delta { *residual } else { step.wrapping_add(*residual) };
             value = value.wrapping_add(step);
             *cell = value;
         }

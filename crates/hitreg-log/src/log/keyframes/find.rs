@@ -3,19 +3,19 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use super::super::chunk::Place;
+use super::super::chunk::ChunkPosition;
 use super::super::chunks::{Chunks, place};
 use super::super::container::{Chain, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekTable};
 use super::super::error::LogError;
-use super::super::frames::{Frame, FrameKind, Frames, unpack};
+use super::super::frames::{FileFrame, FileFrames, FrameKind, unpack};
 use super::super::reader::LogReader;
 use super::super::version::Version;
-use super::{End, corrupt, keyframe_in};
+use super::{KeyframeIndex, corrupt, keyframe_in};
 use crate::record::{Header, Keyframe};
 use crate::units::{Micros, Tick};
 
 /// A log that is read from a keyframe on.
-pub struct Found<R> {
+pub struct SeekResult<R> {
     /// The log's header.
     pub header: Header,
     /// The version of its format.
@@ -30,7 +30,7 @@ pub struct Found<R> {
 
 /// Which keyframe to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sought {
+pub enum KeyframeQuery {
     /// The first keyframe.
     First,
     /// The last keyframe at or before a time.
@@ -39,12 +39,12 @@ pub enum Sought {
     Before(Tick),
 }
 
-impl Sought {
+impl KeyframeQuery {
     fn may_be(self, tick: Tick, at: Micros) -> bool {
         match self {
-            Sought::First => true,
-            Sought::At(sought) => at <= sought,
-            Sought::Before(sought) => tick < sought,
+            KeyframeQuery::First => true,
+            KeyframeQuery::At(sought) => at <= sought,
+            KeyframeQuery::Before(sought) => tick < sought,
         }
     }
 }
@@ -57,7 +57,7 @@ const TABLE_BYTES_MOST: u64 = 16 << 20;
 ///
 /// # Errors
 /// When the log cannot be read, or the way to the keyframe is damaged.
-pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Option<Found<R>>, LogError> {
+pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: KeyframeQuery) -> Result<Option<SeekResult<R>>, LogError> {
     let (header, schema, sealed) = {
         let reader = LogReader::new(&mut from)?;
         reader.opened()
@@ -70,7 +70,7 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Opti
     let frame = frame_at(&mut from, offset_of(last), entries[last])?;
     let content = unpack(&frame).map_err(|what| corrupt(frame.offset, "the last chunk", what))?;
     let wrong = |error| corrupt(frame.offset, "the last chunk", format!("it is not a chunk's map ({error})"));
-    let End { index, before, end, keyframes } = crate::serial::from_msgpack(&content).map_err(wrong)?;
+    let KeyframeIndex { index, before, end, keyframes } = crate::serial::from_msgpack(&content).map_err(wrong)?;
     if !end || index as usize != last {
         return Err(corrupt(frame.offset, "the last chunk", "another one stands in its place"));
     }
@@ -86,7 +86,7 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Opti
         return Err(corrupt(frame.offset, "the end", "the last chunk, the seal and the seek table do not agree"));
     }
     let mut those = keyframes.iter().filter(|(at, tick, _)| sought.may_be(Tick(*tick), Micros(*at)));
-    let wanted = if sought == Sought::First { those.next() } else { those.next_back() };
+    let wanted = if sought == KeyframeQuery::First { those.next() } else { those.next_back() };
     let Some((_, _, chunk)) = wanted else { return Ok(None) };
     let chunk = *chunk as usize;
     if chunk == 0 || chunk >= last {
@@ -95,7 +95,7 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Opti
     let frame = frame_at(&mut from, offset_of(chunk), entries[chunk])?;
     let part = format!("chunk {chunk}");
     let content = unpack(&frame).map_err(|what| corrupt(frame.offset, &part, what))?;
-    let Place { index, before, .. } = place(&content).map_err(|what| corrupt(frame.offset, &part, what))?;
+    let ChunkPosition { index, before, .. } = place(&content).map_err(|what| corrupt(frame.offset, &part, what))?;
     let keyframe = keyframe_in(&content, 0).filter(|_| index as usize == chunk);
     let Some(keyframe) = keyframe.filter(|keyframe| sought.may_be(keyframe.tick, keyframe.at)) else {
         return Err(corrupt(frame.offset, &part, "it is not the keyframe that the last chunk names"));
@@ -108,7 +108,7 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: Sought) -> Result<Opti
     from.seek(SeekFrom::Start(next))?;
     let format = schema.version();
     let reader = LogReader::within(Chunks::within(from, next, frame.offset, (table, chain)), header.clone(), schema);
-    Ok(Some(Found { header, format, keyframe, reader, bytes }))
+    Ok(Some(SeekResult { header, format, keyframe, reader, bytes }))
 }
 
 /// Returns the sizes of all frames but the seek table; `None` if the file has no valid seek table at its end.
@@ -135,10 +135,10 @@ fn seek_table(from: &mut (impl Read + Seek), bytes: u64) -> Result<Option<Vec<(u
     Ok(Some(table[8..8 + frames as usize * 8].chunks_exact(8).map(|entry| (word(entry), word(&entry[4..]))).collect()))
 }
 
-fn frame_at(from: &mut (impl Read + Seek), offset: u64, (packed, content): (u32, u32)) -> Result<Frame, LogError> {
+fn frame_at(from: &mut (impl Read + Seek), offset: u64, (packed, content): (u32, u32)) -> Result<FileFrame, LogError> {
     let wrong = || corrupt(offset, "a chunk", "the seek table has it otherwise");
     from.seek(SeekFrom::Start(offset))?;
-    let frame = Frames::new(from, offset).next().map_err(|_| wrong())?.ok_or_else(wrong)?;
+    let frame = FileFrames::new(from, offset).next().map_err(|_| wrong())?.ok_or_else(wrong)?;
     let is_it =
         frame.kind == FrameKind::Chunk { content_bytes: content as usize } && frame.bytes.len() == packed as usize;
     if is_it { Ok(frame) } else { Err(wrong()) }

@@ -8,8 +8,8 @@ use super::super::container::{Chain, ChunkSink};
 use super::super::error::{LogError, WriteError};
 use super::super::header;
 use super::super::version::{KEYFRAMES_SINCE, Version};
-use super::super::writer::Options;
-use super::{End, encode, keyframe_in};
+use super::super::writer::WriterOptions;
+use super::{KeyframeIndex, encode, keyframe_in};
 use crate::record::Keyframe;
 
 /// Why a log was not copied.
@@ -34,7 +34,7 @@ pub fn write_keyframes<W: Write>(
     from: impl Read,
     out: W,
     keyframes: &[Keyframe],
-    options: Options,
+    options: WriterOptions,
 ) -> Result<W, RewriteError> {
     let mut sink = ChunkSink::new(out, options.level)?;
     let mut first = Vec::new();
@@ -61,7 +61,7 @@ pub fn write_keyframes<W: Write>(
         stretch += 1;
     }
     let (index, before) = sink.next();
-    let end = End { index, before: Some(before.0), end: true, keyframes: list };
+    let end = KeyframeIndex { index, before: Some(before.0), end: true, keyframes: list };
     sink.chunk("the end", &to_messagepack(&end)?)?;
     Ok(sink.finish()?)
 }

@@ -10,7 +10,7 @@ use crate::units::Seed;
 
 /// A chunk that this library's writers would not make.
 #[derive(Serialize)]
-struct Crafted {
+struct CraftedChunk {
     index: u32,
     before: u64,
     states: (Vec<u32>, Vec<u32>, Vec<ByteBuf>),
@@ -41,7 +41,7 @@ fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
     for _ in 0..chunks {
         let (index, before) = sink.next();
         let states = (vec![0], vec![rows], vec![ByteBuf::new(); 14]);
-        sink.chunk("states", &to_messagepack(&Crafted { index, before: before.0, states }).unwrap()).unwrap();
+        sink.chunk("states", &to_messagepack(&CraftedChunk { index, before: before.0, states }).unwrap()).unwrap();
     }
     sink.chunk("the end", &encode_end(sink.next()).unwrap()).unwrap();
     sink.finish().unwrap()
@@ -79,7 +79,7 @@ fn many_small_chunks_cannot_become_a_giant_session() {
 #[test]
 fn recovering_looks_at_each_byte_a_few_times_only() {
     let session = Session::new(header());
-    let mut file = crate::log::write_session(Vec::new(), &session, crate::log::Options::whole()).unwrap();
+    let mut file = crate::log::write_session(Vec::new(), &session, crate::log::WriterOptions::whole()).unwrap();
     file.truncate(file.len() - 100);
     // A frame of 12 bytes that announces a block of 16 KiB; the block contains more such frames.
     let bait = [0x28, 0xB5, 0x2F, 0xFD, 0xA4, 0, 0, 0x10, 0, 0, 0, 2];

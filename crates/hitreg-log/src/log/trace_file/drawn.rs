@@ -7,8 +7,8 @@ mod unpack;
 
 use serde::{Deserialize, Serialize};
 
-use super::past::Seen;
-use crate::trace::Data;
+use super::past::DrawnColumns;
+use crate::trace::ColumnData;
 
 pub(super) use pack::encode;
 pub(super) use unpack::decode;
@@ -42,7 +42,7 @@ pub(super) struct DrawnMap<B> {
 
 /// All columns that are packed this way, row by row.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct DrawnRows {
     player: Vec<u32>,
     command: Vec<u32>,
     drawn_at_us: Vec<i64>,
@@ -51,10 +51,10 @@ pub(super) struct Rows {
     how: Vec<u32>,
 }
 
-impl Rows {
-    fn with_room(rows: usize) -> Rows {
+impl DrawnRows {
+    fn with_room(rows: usize) -> DrawnRows {
         let (room, seen) = (|| Vec::with_capacity(rows), [(); 5].map(|()| Vec::with_capacity(rows)));
-        Rows {
+        DrawnRows {
             player: room(),
             command: room(),
             drawn_at_us: Vec::with_capacity(rows),
@@ -64,7 +64,7 @@ impl Rows {
         }
     }
 
-    fn push(&mut self, (player, command, at): (u32, u32, i64), entity: u32, seen: Seen, how: u32) {
+    fn push(&mut self, (player, command, at): (u32, u32, i64), entity: u32, seen: DrawnColumns, how: u32) {
         self.player.push(player);
         self.command.push(command);
         self.drawn_at_us.push(at);
@@ -74,15 +74,15 @@ impl Rows {
     }
 
     /// Takes a column by name; `None` if the type does not match. Works once for each column.
-    pub(super) fn take(&mut self, name: &str, kind: &str, names: &[String]) -> Option<Data> {
+    pub(super) fn take(&mut self, name: &str, kind: &str, names: &[String]) -> Option<ColumnData> {
         let take = std::mem::take::<Vec<u32>>;
         match (COLUMNS.iter().position(|column| *column == name)?, kind) {
-            (0, "u32") => Some(Data::U32(take(&mut self.player))),
-            (1, "u32") => Some(Data::U32(take(&mut self.command))),
-            (2, "i64") => Some(Data::I64(std::mem::take(&mut self.drawn_at_us))),
-            (3, "u32") => Some(Data::U32(take(&mut self.entity))),
-            (part @ 4..=8, "f32") => Some(Data::F32(std::mem::take(&mut self.seen[part - 4]))),
-            (9, "name") => Some(Data::Name { names: names.to_vec(), codes: take(&mut self.how) }),
+            (0, "u32") => Some(ColumnData::U32(take(&mut self.player))),
+            (1, "u32") => Some(ColumnData::U32(take(&mut self.command))),
+            (2, "i64") => Some(ColumnData::I64(std::mem::take(&mut self.drawn_at_us))),
+            (3, "u32") => Some(ColumnData::U32(take(&mut self.entity))),
+            (part @ 4..=8, "f32") => Some(ColumnData::F32(std::mem::take(&mut self.seen[part - 4]))),
+            (9, "name") => Some(ColumnData::Name { names: names.to_vec(), codes: take(&mut self.how) }),
             _ => None,
         }
     }

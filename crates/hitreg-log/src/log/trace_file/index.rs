@@ -4,9 +4,9 @@ use std::io::Read;
 
 use super::{LogError, MISSES_NAMED_ANEW, TraceReader, layout, name_misses_anew};
 use crate::log::chunks::place;
-use crate::log::frames::{FrameError, Frames, Unpacker};
+use crate::log::frames::{FileFrames, FrameError, Unpacker};
 use crate::log::version::Version;
-use crate::trace::{Data, Table, TraceHeader};
+use crate::trace::{ColumnData, Table, TraceHeader};
 
 /// The index of a trace that was read once and is undamaged.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl TraceIndex {
     pub fn part(&self, from: impl Read, offset: u64, only: &[&str]) -> Result<Table, LogError> {
         let known = self.chunks.iter().find(|chunk| chunk.offset == offset).map_or(0, |chunk| chunk.index);
         let corrupt = |what| LogError::Corrupt { offset, part: format!("chunk {known}"), what };
-        let frame = match Frames::new(from, offset).next() {
+        let frame = match FileFrames::new(from, offset).next() {
             Ok(Some(frame)) => frame,
             Ok(None) => return Err(corrupt("the file has become shorter".to_owned())),
             Err(FrameError::Io(error)) => return Err(error.into()),
@@ -117,19 +117,19 @@ fn goes_on(known: &Table, more: &Table) -> Result<(), String> {
     let another = |name: &str| format!("column {name:?} has another type or other names here than where it began");
     for column in &more.columns {
         match (known.column(&column.name).map(|known| &known.data), &column.data) {
-            (Some(Data::Name { names, .. }), Data::Name { names: more, .. }) => {
+            (Some(ColumnData::Name { names, .. }), ColumnData::Name { names: more, .. }) => {
                 let common = names.len().min(more.len());
                 if names[..common] != more[..common] {
                     return Err(another(&column.name));
                 }
             }
             (Some(known), data) if known.type_name() == data.type_name() => {}
-            (None, Data::Name { .. }) => {}
+            (None, ColumnData::Name { .. }) => {}
             _ => return Err(another(&column.name)),
         }
     }
     let is_lacking = |known: &&crate::trace::Column| more.column(&known.name).is_none();
-    match known.columns.iter().filter(is_lacking).find(|known| !matches!(known.data, Data::Name { .. })) {
+    match known.columns.iter().filter(is_lacking).find(|known| !matches!(known.data, ColumnData::Name { .. })) {
         Some(_) => Err(format!("table {:?} has other columns here than where it began", more.name)),
         None => Ok(()),
     }

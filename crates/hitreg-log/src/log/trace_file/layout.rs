@@ -13,10 +13,10 @@ use crate::log::container::Chain;
 use crate::log::error::WriteError;
 use crate::log::limits::{MAX_CHUNK_MEMORY, MAX_COLUMNS};
 use crate::trace::schema::views;
-use crate::trace::{Column, Data, Table};
+use crate::trace::{Column, ColumnData, Table};
 
 use super::drawn::{self, DrawnMap};
-use super::past::Past;
+use super::past::RecentTicks;
 
 /// Columns of type u32 with these names identify the series of a row. Packed columns are predicted within each series.
 const SERIES: [&str; 2] = ["player", "entity"];
@@ -92,8 +92,8 @@ pub(super) fn check(table: &Table) -> Result<(), WriteError> {
     Ok(())
 }
 
-fn check_codes(data: &Data) -> Result<(), String> {
-    let Data::Name { names, codes } = data else { return Ok(()) };
+fn check_codes(data: &ColumnData) -> Result<(), String> {
+    let ColumnData::Name { names, codes } = data else { return Ok(()) };
     match codes.iter().position(|&code| code as usize >= names.len()) {
         Some(row) => Err(format!("row {row} has code {}, but there are {} names", codes[row], names.len())),
         None => Ok(()),
@@ -112,8 +112,8 @@ pub(super) fn rows_per_chunk(table: &Table, bytes: usize) -> usize {
 
 /// Returns how many bytes of memory a table needs.
 pub(super) fn memory(table: &Table) -> usize {
-    let names = |data: &Data| match data {
-        Data::Name { names, .. } => names.iter().map(|name| name.len() + size_of::<String>()).sum(),
+    let names = |data: &ColumnData| match data {
+        ColumnData::Name { names, .. } => names.iter().map(|name| name.len() + size_of::<String>()).sum(),
         _ => 0,
     };
     let column = |c: &Column| size_of::<Column>() + c.name.len() + c.unit.len() + c.data.len() * c.data.width();
@@ -135,7 +135,7 @@ pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
 pub(super) fn encode(
     table: &Table,
     rows: Range<usize>,
-    past: &Past,
+    past: &RecentTicks,
     (index, before): (u32, Chain),
 ) -> Result<Vec<u8>, WriteError> {
     let drawn = drawn::encode(table, rows.clone(), past);
@@ -153,7 +153,7 @@ pub(super) fn encode(
             }
             None => grouping.pack(&column.data, rows.start),
         };
-        let names = if let Data::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
+        let names = if let ColumnData::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
         let (name, kind) = (Cow::from(&column.name), Cow::from(kind(&column.data)));
         ColumnMap {
             name,
@@ -178,9 +178,9 @@ pub(super) fn encode(
 }
 
 /// Returns the name of a column's type in files. Readers of format 1.1 see codes of more than 256 names as numbers.
-fn kind(data: &Data) -> &'static str {
+fn kind(data: &ColumnData) -> &'static str {
     match data {
-        Data::Name { names, .. } if names.len() > MOST_SMALL_CODES => "u32",
+        ColumnData::Name { names, .. } if names.len() > MOST_SMALL_CODES => "u32",
         other => other.type_name(),
     }
 }
@@ -188,7 +188,7 @@ fn kind(data: &Data) -> &'static str {
 /// Returns the rows of a column that identifies series; `None` for any other column.
 fn key<'a>(column: &'a Column, rows: &Range<usize>) -> Option<(&'a str, &'a [u32])> {
     match &column.data {
-        Data::U32(values) if SERIES.contains(&&column.name[..]) => Some((&column.name, &values[rows.clone()])),
+        ColumnData::U32(values) if SERIES.contains(&&column.name[..]) => Some((&column.name, &values[rows.clone()])),
         _ => None,
     }
 }
@@ -210,17 +210,17 @@ impl Grouping {
         Grouping { order, series }
     }
 
-    fn pack(&self, data: &Data, start: usize) -> Vec<u8> {
+    fn pack(&self, data: &ColumnData, start: usize) -> Vec<u8> {
         let whole = |value: &dyn Fn(usize) -> i64| {
             let values: Vec<i64> = self.order.iter().map(|&row| value(start + row)).collect();
             column::encode_quickly(&values, &self.series)
         };
         match data {
-            Data::U32(v) => whole(&|row| v[row].into()),
-            Data::U64(v) => whole(&|row| v[row] as i64),
-            Data::I64(v) => whole(&|row| v[row]),
-            Data::Name { codes, .. } => whole(&|row| codes[row].into()),
-            Data::F32(v) => {
+            ColumnData::U32(v) => whole(&|row| v[row].into()),
+            ColumnData::U64(v) => whole(&|row| v[row] as i64),
+            ColumnData::I64(v) => whole(&|row| v[row]),
+            ColumnData::Name { codes, .. } => whole(&|row| codes[row].into()),
+            ColumnData::F32(v) => {
                 let bits: Vec<u32> = self.order.iter().map(|&row| v[start + row].to_bits()).collect();
                 column::encode_f32_quickly(&bits, &self.series)
             }
@@ -243,12 +243,12 @@ pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
     let column = |column: &ColumnMap<'_, &Bytes>| {
         let names = column.names.clone();
         let data = match &*column.kind {
-            "u64" => Data::U64(Vec::new()),
-            "i64" => Data::I64(Vec::new()),
-            "f32" => Data::F32(Vec::new()),
-            "name" => Data::Name { names, codes: Vec::new() },
-            _ if !names.is_empty() => Data::Name { names, codes: Vec::new() },
-            _ => Data::U32(Vec::new()),
+            "u64" => ColumnData::U64(Vec::new()),
+            "i64" => ColumnData::I64(Vec::new()),
+            "f32" => ColumnData::F32(Vec::new()),
+            "name" => ColumnData::Name { names, codes: Vec::new() },
+            _ if !names.is_empty() => ColumnData::Name { names, codes: Vec::new() },
+            _ => ColumnData::U32(Vec::new()),
         };
         Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref())
     };
@@ -316,17 +316,17 @@ fn map_of(content: &[u8]) -> Result<RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, 
     }
 }
 
-fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Data, String> {
+fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<ColumnData, String> {
     let data = match &*column.kind {
-        "u32" if column.names.is_empty() => Data::U32(u32s(column, grouping)?),
-        "u32" => Data::Name { names: column.names.clone(), codes: u32s(column, grouping)? },
-        "u64" => Data::U64(values(column, grouping, u64::from_le_bytes, |v| Some(v as u64))?),
-        "i64" => Data::I64(values(column, grouping, i64::from_le_bytes, Some)?),
+        "u32" if column.names.is_empty() => ColumnData::U32(u32s(column, grouping)?),
+        "u32" => ColumnData::Name { names: column.names.clone(), codes: u32s(column, grouping)? },
+        "u64" => ColumnData::U64(values(column, grouping, u64::from_le_bytes, |v| Some(v as u64))?),
+        "i64" => ColumnData::I64(values(column, grouping, i64::from_le_bytes, Some)?),
         "name" => {
             let codes = values(column, grouping, |[code]: [u8; 1]| code.into(), |v| v.try_into().ok())?;
-            Data::Name { names: column.names.clone(), codes }
+            ColumnData::Name { names: column.names.clone(), codes }
         }
-        "f32" => Data::F32(f32s(column, grouping)?),
+        "f32" => ColumnData::F32(f32s(column, grouping)?),
         other => return Err(format!("its type is {other:?}, which is none of u32, u64, i64, f32, name")),
     };
     check_codes(&data)?;

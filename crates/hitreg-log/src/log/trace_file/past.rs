@@ -6,9 +6,9 @@ use crate::trace::Table;
 use crate::trace::schema::{bodies, ticks};
 
 /// Origin, pitch and yaw.
-pub(super) type Seen = [f32; 5];
+pub(super) type DrawnColumns = [f32; 5];
 
-/// The columns of `bodies` with the values of [`Seen`].
+/// The columns of `bodies` with the values of [`DrawnColumns`].
 const SEEN: [&str; 5] = ["origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y"];
 
 /// How long states are kept, in µs. A replay passes tables on more often, so no view refers to older states.
@@ -16,15 +16,15 @@ const KEPT_US: i64 = 40_000_000;
 
 /// The states after the last ticks.
 #[derive(Default)]
-pub(super) struct Past {
+pub(super) struct RecentTicks {
     times: BTreeMap<u32, i64>,
-    ticks: VecDeque<(u32, States)>,
+    ticks: VecDeque<(u32, TickStates)>,
 }
 
 /// The entities after a tick, in ascending order.
-pub(super) type States = Vec<(u32, Seen)>;
+pub(super) type TickStates = Vec<(u32, DrawnColumns)>;
 
-impl Past {
+impl RecentTicks {
     /// Adds the ticks or bodies in these rows.
     pub(super) fn add(&mut self, rows: &Table) {
         match &*rows.name {
@@ -45,7 +45,7 @@ impl Past {
         }
         for (row, (tick, entity)) in bodies.tick.iter().zip(bodies.entity).enumerate() {
             if self.ticks.back().is_none_or(|(last, _)| last != tick) {
-                self.ticks.push_back((*tick, States::new()));
+                self.ticks.push_back((*tick, TickStates::new()));
             }
             if let Some((_, states)) = self.ticks.back_mut() {
                 states.push((*entity, seen.map(|column| column[row])));
@@ -55,8 +55,8 @@ impl Past {
 
     /// Returns the times and states of complete ticks, in order of time. Ticks whose entities are not in order are
     /// left out.
-    pub(super) fn moments(&self) -> Vec<(i64, &States)> {
-        let in_order = |states: &States| states.is_sorted_by(|a, b| a.0 < b.0);
+    pub(super) fn moments(&self) -> Vec<(i64, &TickStates)> {
+        let in_order = |states: &TickStates| states.is_sorted_by(|a, b| a.0 < b.0);
         let known = self.ticks.iter().filter(|(_, states)| in_order(states));
         let mut moments: Vec<_> = known.filter_map(|(tick, states)| Some((*self.times.get(tick)?, states))).collect();
         moments.sort_by_key(|(at, _)| *at);
@@ -78,7 +78,7 @@ impl Past {
 }
 
 /// Finds one entity in the states of a moment.
-pub(super) fn of(states: &States, entity: u32) -> Option<(usize, Seen)> {
+pub(super) fn of(states: &TickStates, entity: u32) -> Option<(usize, DrawnColumns)> {
     // Players have the lowest ids, from 0, so the index of an entity is nearly always its id.
     let place = match states.get(entity as usize) {
         Some((at, _)) if *at == entity => entity as usize,
@@ -89,7 +89,7 @@ pub(super) fn of(states: &States, entity: u32) -> Option<(usize, Seen)> {
 
 /// Interpolates between two states: positions linearly, angles the short way round. All arithmetic is in single
 /// precision, in exactly this order.
-pub(super) fn between(from: &Seen, to: &Seen, share: f32) -> Seen {
+pub(super) fn between(from: &DrawnColumns, to: &DrawnColumns, share: f32) -> DrawnColumns {
     if share >= 1.0 {
         return *to;
     }

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use super::{Options, write_end, write_part};
-use crate::log::chunk::{Bucket, Part};
+use super::{WriterOptions, write_end, write_part};
+use crate::log::chunk::{Bucket, SessionSlice};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header;
-use crate::log::timeline::Filling;
-use crate::record::{GapCause, GapRecord, Header, OwnRow, Record, Stretch, When};
+use crate::log::timeline::ChunkFill;
+use crate::record::{EventTime, GapCause, GapRecord, Header, OwnRow, Record, Stretch};
 use crate::units::Micros;
 
 /// The most full chunks that may wait for a slow disk.
@@ -37,9 +37,9 @@ enum Job {
 pub struct BackgroundLogWriter<W> {
     header: Header,
     bucket: Bucket,
-    filling: Filling,
+    filling: ChunkFill,
     when_full: WhenFull,
-    dropped: Dropped,
+    dropped: DroppedChunks,
     jobs: SyncSender<Job>,
     /// Written chunks, to be refilled.
     used: Receiver<Stretch>,
@@ -48,7 +48,7 @@ pub struct BackgroundLogWriter<W> {
 
 /// The chunks dropped because the disk was too slow.
 #[derive(Clone, Copy, Debug, Default)]
-struct Dropped {
+struct DroppedChunks {
     chunks: u64,
     /// The newest time in any chunk that was queued.
     kept_until: Option<Micros>,
@@ -58,9 +58,9 @@ struct Dropped {
     gap: Option<(Micros, Micros)>,
 }
 
-impl Dropped {
-    fn saw(&mut self, when: When) {
-        if let When::At(at) = when {
+impl DroppedChunks {
+    fn saw(&mut self, when: EventTime) {
+        if let EventTime::At(at) = when {
             let (first, newest) = self.filling.unwrap_or((at, at));
             self.filling = Some((first.min(at), newest.max(at)));
         }
@@ -92,7 +92,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     ///
     /// # Errors
     /// When writing fails, or no thread can be started.
-    pub fn new(out: W, header: &Header, options: Options) -> Result<BackgroundLogWriter<W>, WriteError> {
+    pub fn new(out: W, header: &Header, options: WriterOptions) -> Result<BackgroundLogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
@@ -100,7 +100,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let fields = header.clone();
         let work = move || write_all(sink, &fields, &waiting, &give_back);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work)?;
-        let (bucket, filling, dropped) = (Bucket::new(header), Filling::new(options), Dropped::default());
+        let (bucket, filling, dropped) = (Bucket::new(header), ChunkFill::new(options), DroppedChunks::default());
         let when_full = WhenFull::default();
         Ok(BackgroundLogWriter { header: header.clone(), bucket, filling, when_full, dropped, jobs, used, thread })
     }
@@ -129,14 +129,14 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// chunk.
     pub(crate) fn push_row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), WriteError> {
         let bytes = size_of_val(&row.values[..]) + of.map_or(0, Record::bytes);
-        if self.filling.add(When::At(at), bytes)? {
+        if self.filling.add(EventTime::At(at), bytes)? {
             self.hand_over(self.when_full)?;
         }
         if let Some(record) = of {
             self.bucket.push(record, &self.header)?;
         }
         self.bucket.push_row(row, &self.header);
-        self.dropped.saw(When::At(at));
+        self.dropped.saw(EventTime::At(at));
         Ok(())
     }
 
@@ -208,7 +208,7 @@ fn write_all<W: Write>(
     loop {
         match jobs.recv() {
             Ok(Job::Write(stretch)) => {
-                write_part(&mut sink, &Part::whole(&stretch), header)?;
+                write_part(&mut sink, &SessionSlice::whole(&stretch), header)?;
                 // After the end, no receiver takes the chunk back, and it is dropped.
                 let _ = give_back.send(stretch);
             }

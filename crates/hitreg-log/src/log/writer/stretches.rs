@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use super::{Options, check, write_end, write_part};
+use super::{WriterOptions, check, write_end, write_part};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header;
@@ -33,7 +33,7 @@ impl<W: Write> StretchWriter<W> {
         out: W,
         header: &Header,
         unknown: Vec<UnknownRecords>,
-        options: Options,
+        options: WriterOptions,
     ) -> Result<StretchWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;

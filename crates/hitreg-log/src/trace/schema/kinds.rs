@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use glam::Vec3;
 
-use crate::trace::{Column, Data, Names, Table};
+use crate::trace::{Column, ColumnData, NameColumn, Table};
 
 /// A column type.
 pub trait Kind {
@@ -54,7 +54,7 @@ macro_rules! plain {
             }
 
             fn take(cells: &mut Vec<$kind>, name: &str, to: &mut Vec<Column>) {
-                to.push(Column::new(name, Data::$variant(std::mem::take(cells))));
+                to.push(Column::new(name, ColumnData::$variant(std::mem::take(cells))));
             }
 
             fn view<'t>(table: &'t Table, name: &str) -> &'t [$kind] {
@@ -92,7 +92,7 @@ impl Kind for OptionalNumber {
 
     fn take(cells: &mut Vec<Option<u32>>, name: &str, to: &mut Vec<Column>) {
         let all: Option<Vec<u32>> = cells.drain(..).collect();
-        to.extend(all.map(|cells| Column::new(name, Data::U32(cells))));
+        to.extend(all.map(|cells| Column::new(name, ColumnData::U32(cells))));
     }
 
     fn view<'t>(table: &'t Table, name: &str) -> &'t [u32] {
@@ -122,7 +122,7 @@ impl Kind for OptionalMeasure {
     fn take(cells: &mut Vec<f32>, name: &str, to: &mut Vec<Column>) {
         let cells = std::mem::take(cells);
         let is_known = cells.iter().any(|cell| !cell.is_nan());
-        to.extend(is_known.then(|| Column::new(name, Data::F32(cells))));
+        to.extend(is_known.then(|| Column::new(name, ColumnData::F32(cells))));
     }
 
     fn view<'t>(table: &'t Table, name: &str) -> &'t [f32] {
@@ -171,7 +171,7 @@ impl Kind for OptionalBits {
         let Some(all) = all else { return };
         for (place, part) in Self::PARTS.iter().enumerate() {
             let bits = all.iter().map(|parts| parts[place]).collect();
-            to.push(Column::new(format!("{name}{part}"), Data::U32(bits)));
+            to.push(Column::new(format!("{name}{part}"), ColumnData::U32(bits)));
         }
     }
 
@@ -205,7 +205,7 @@ impl Kind for Vec3 {
 
     fn take(cells: &mut [Vec<f32>; 3], name: &str, to: &mut Vec<Column>) {
         for (part, cells) in Vec3::PARTS.iter().zip(cells) {
-            to.push(Column::new(format!("{name}{part}"), Data::F32(std::mem::take(cells))));
+            to.push(Column::new(format!("{name}{part}"), ColumnData::F32(std::mem::take(cells))));
         }
     }
 
@@ -236,7 +236,7 @@ pub struct OptionalBits;
 
 /// Any name; the declared names have the first codes.
 #[derive(Debug)]
-pub struct Text;
+pub struct TextColumn;
 
 /// Any name. The table omits the column if every row has the first declared name.
 #[derive(Debug)]
@@ -282,11 +282,11 @@ impl NameCells {
     }
 
     /// Returns the rows so far. Names keep their codes in later stretches.
-    fn take(&mut self) -> Data {
-        Data::Name { names: self.names.clone(), codes: std::mem::take(&mut self.codes) }
+    fn take(&mut self) -> ColumnData {
+        ColumnData::Name { names: self.names.clone(), codes: std::mem::take(&mut self.codes) }
     }
 
-    fn take_optional(&mut self) -> Option<Data> {
+    fn take_optional(&mut self) -> Option<ColumnData> {
         let (mut names, codes) = (self.names.clone(), std::mem::take(&mut self.codes));
         let none = names.len() as u32;
         if codes.iter().all(|code| *code == none) {
@@ -295,7 +295,7 @@ impl NameCells {
         if codes.contains(&none) {
             names.push(NONE.to_owned());
         }
-        Some(Data::Name { names, codes })
+        Some(ColumnData::Name { names, codes })
     }
 }
 
@@ -304,7 +304,7 @@ macro_rules! names {
         impl Kind for $kind {
             type Row<'r> = $row;
             type Cells = NameCells;
-            type View<'t> = Names<'t>;
+            type View<'t> = NameColumn<'t>;
             const TYPE: &'static str = "name";
 
             fn cells(known: &[&str]) -> NameCells {
@@ -324,7 +324,7 @@ macro_rules! names {
                 to.extend($data.map(|data| Column::new(name, data)));
             }
 
-            fn view<'t>(table: &'t Table, name: &str) -> Names<'t> {
+            fn view<'t>(table: &'t Table, name: &str) -> NameColumn<'t> {
                 table.names(name)
             }
         }
@@ -332,7 +332,7 @@ macro_rules! names {
 }
 
 names!(Code, u8, |cells, code| cells.codes.push(code.into()), |cells| Some(cells.take()));
-names!(Text, &'r str, |cells, name| cells.push(name), |cells| Some(cells.take()));
+names!(TextColumn, &'r str, |cells, name| cells.push(name), |cells| Some(cells.take()));
 names!(OptionalText, &'r str, |cells, name| cells.push(name), |cells| {
     let is_known = cells.codes.iter().any(|code| *code != 0);
     let data = cells.take();

@@ -4,8 +4,8 @@ use glam::Vec3;
 
 use super::declare::table;
 use super::{
-    About, Code, ColumnSchema, Joined, Kind, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText,
-    Role, TableSchema, Text, Unit,
+    Code, ColumnRole, ColumnSchema, JoinRule, Kind, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber,
+    OptionalText, TableSchema, TableSubject, TextColumn, Unit,
 };
 use crate::trace::{Column, Table, Trace};
 
@@ -56,7 +56,7 @@ const CATEGORIES: [&str; 8] = [
 
 table! {
     /// One tick of the server.
-    ticks { key: &["tick"], joined: Joined::AtSameTime, about: About::State, rank: 3 }
+    ticks { key: &["tick"], joined: JoinRule::AtSameTime, about: TableSubject::State, rank: 3 }
     /// Number of the tick, from 1.
     tick: u32;
     /// Time of the tick.
@@ -67,7 +67,7 @@ table! {
 
 table! {
     /// State of one entity after a tick.
-    bodies { key: &["tick", "entity"], series: &["entity"], about: About::State, rank: 1, fields: Some("") }
+    bodies { key: &["tick", "entity"], series: &["entity"], about: TableSubject::State, rank: 1, fields: Some("") }
     /// The tick.
     tick: u32;
     /// The entity; players come first, in their order.
@@ -76,7 +76,7 @@ table! {
 
 table! {
     /// One usercmd that was due on the server.
-    executed { key: &["player", "command"], series: &["player"], joined: Joined::Always, about: About::Input, rank: 0 }
+    executed { key: &["player", "command"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Input, rank: 0 }
     /// The player.
     player: u32;
     /// Number of the usercmd.
@@ -90,7 +90,7 @@ table! {
 table! {
     /// One client frame: its usercmd and the player's own predicted body.
     frames {
-        key: &["player", "command"], series: &["player"], joined: Joined::AtSameTime, about: About::Input, rank: 9,
+        key: &["player", "command"], series: &["player"], joined: JoinRule::AtSameTime, about: TableSubject::Input, rank: 9,
         fields: Some("own."),
     }
     /// The player.
@@ -102,27 +102,27 @@ table! {
     /// How far behind `server_time_us` the client drew other players.
     lerp_msec: u32, unit = Unit::Millis, since = WIDER;
     /// Duration that the usercmd covers.
-    msec: u32, unit = Unit::Millis, role = Role::Input;
+    msec: u32, unit = Unit::Millis, role = ColumnRole::Input;
     /// Server time on the client's clock.
     server_time_us: i64, unit = Unit::Micros;
     /// View pitch; down is positive.
-    pitch: f32, unit = Unit::Degrees, role = Role::Input;
+    pitch: f32, unit = Unit::Degrees, role = ColumnRole::Input;
     /// View yaw, counter-clockwise from +x.
-    yaw: f32, unit = Unit::Degrees, role = Role::Input;
+    yaw: f32, unit = Unit::Degrees, role = ColumnRole::Input;
     /// View roll.
-    roll: f32, unit = Unit::Degrees, since = WIDER, role = Role::Input;
+    roll: f32, unit = Unit::Degrees, since = WIDER, role = ColumnRole::Input;
     /// Intended forward speed.
-    forwardmove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
+    forwardmove: f32, unit = Unit::UnitsPerSecond, role = ColumnRole::Input;
     /// Intended speed to the right.
-    sidemove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
+    sidemove: f32, unit = Unit::UnitsPerSecond, role = ColumnRole::Input;
     /// Intended upward speed.
-    upmove: f32, unit = Unit::UnitsPerSecond, role = Role::Input;
+    upmove: f32, unit = Unit::UnitsPerSecond, role = ColumnRole::Input;
     /// Pressed buttons, one bit each.
-    buttons: u32, role = Role::Input;
+    buttons: u32, role = ColumnRole::Input;
     /// One-shot request, such as a weapon change; 0 for none.
-    impulse: u32, since = WIDER, role = Role::Input;
+    impulse: u32, since = WIDER, role = ColumnRole::Input;
     /// Game-defined input.
-    extra: u32, since = WIDER, role = Role::Input;
+    extra: u32, since = WIDER, role = ColumnRole::Input;
     /// Number of usercmds that the client ran for the frame.
     ran: u32;
     /// Number of predicted effects that it played for the first time.
@@ -136,7 +136,7 @@ table! {
 table! {
     /// One ack, compared with its prediction.
     corrections {
-        key: &["player", "command"], series: &["player"], joined: Joined::Always, about: About::Corrections, rank: 4
+        key: &["player", "command"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Corrections, rank: 4
     }
     /// The player.
     player: u32;
@@ -164,7 +164,7 @@ table! {
         "water_edge", "quantisation", "unknown",
     ];
     /// Evidence for the cause.
-    evidence: Text, names = &["none"];
+    evidence: TextColumn, names = &["none"];
     /// Agreement with the usercmds as their player ran them, if the prediction ran them as the server did.
     as_played: OptionalCode, optional = true, names = &GRADES, since = WIDER;
 }
@@ -172,7 +172,7 @@ table! {
 table! {
     /// One corrected field.
     errors {
-        key: &["player", "command", "field"], series: &["player"], joined: Joined::Always, about: About::Corrections,
+        key: &["player", "command", "field"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Corrections,
         rank: 5,
     }
     /// The player.
@@ -180,7 +180,7 @@ table! {
     /// The acked usercmd.
     command: u32;
     /// Name of the field.
-    field: Text;
+    field: TextColumn;
     /// Predicted value.
     predicted: f32;
     /// Authoritative value.
@@ -194,7 +194,7 @@ table! {
 table! {
     /// One entity as a client drew it.
     views {
-        key: &["player", "command", "entity"], series: &["player", "entity"], about: About::Views, rank: 7
+        key: &["player", "command", "entity"], series: &["player", "entity"], about: TableSubject::Views, rank: 7
     }
     /// The player who saw it.
     player: u32;
@@ -219,7 +219,7 @@ table! {
 table! {
     /// One shot or projectile impact; judged shots come first, in the server's order.
     shots {
-        key: &["shooter", "command", "index"], series: &["shooter"], joined: Joined::Always, about: About::Hits, rank: 2
+        key: &["shooter", "command", "index"], series: &["shooter"], joined: JoinRule::Always, about: TableSubject::Hits, rank: 2
     }
     /// The player who fired.
     shooter: u32;
@@ -230,49 +230,49 @@ table! {
     /// Whether it is an impact.
     impact: u32, unit = Unit::Flag;
     /// Time of the server's judgement.
-    at_us: i64, unit = Unit::Micros, role = Role::Judged;
+    at_us: i64, unit = Unit::Micros, role = ColumnRole::Judged;
     /// Tick of the server's judgement.
-    tick: u32, role = Role::Judged;
+    tick: u32, role = ColumnRole::Judged;
     /// The weapon.
-    weapon: Text;
+    weapon: TextColumn;
     /// How far the server rewound the targets.
-    rewind_us: i64, unit = Unit::Micros, role = Role::Judged;
+    rewind_us: i64, unit = Unit::Micros, role = ColumnRole::Judged;
     /// The limit on the rewind.
-    limit: Code, names = &["none", "off", "max_unlag", "claim", "oldest"], role = Role::Judged;
+    limit: Code, names = &["none", "off", "max_unlag", "claim", "oldest"], role = ColumnRole::Judged;
     /// The target: the player who was hit; for a miss the one that `aimed_by` chose.
-    aimed_at: Text, names = &["none"], role = Role::Judged;
+    aimed_at: TextColumn, names = &["none"], role = ColumnRole::Judged;
     /// How the target was chosen: hit on the server, hit on the shooter's screen alone, or drawn nearest to the line.
-    aimed_by: Code, names = &["none", "hit", "predicted_hit", "nearest"], role = Role::Judged;
+    aimed_by: Code, names = &["none", "hit", "predicted_hit", "nearest"], role = ColumnRole::Judged;
     /// Angle between the line of the shot and the drawn target.
-    aim_off_degrees: f32, unit = Unit::Degrees, role = Role::Judged;
+    aim_off_degrees: f32, unit = Unit::Degrees, role = ColumnRole::Judged;
     /// Distance between where the target was drawn and where the server judged it; none for projectiles.
-    view_error_units: f32, unit = Unit::Units, role = Role::Judged;
+    view_error_units: f32, unit = Unit::Units, role = ColumnRole::Judged;
     /// Result on the shooter's screen.
-    predicted_reason: Code, names = &ON_SCREEN, role = Role::Predicted;
+    predicted_reason: Code, names = &ON_SCREEN, role = ColumnRole::Predicted;
     /// Target that was hit there.
-    predicted_target: Text, names = &["none"], role = Role::Predicted;
+    predicted_target: TextColumn, names = &["none"], role = ColumnRole::Predicted;
     /// Part of the body that was hit there.
-    predicted_hitgroup: Text, names = &["none"], role = Role::Predicted;
+    predicted_hitgroup: TextColumn, names = &["none"], role = ColumnRole::Predicted;
     /// Damage there, in health points.
-    predicted_damage: i64, role = Role::Predicted;
+    predicted_damage: i64, role = ColumnRole::Predicted;
     /// Number of pellets that hit there.
-    predicted_pellets: u32, role = Role::Predicted;
+    predicted_pellets: u32, role = ColumnRole::Predicted;
     /// Result on the server.
-    reason: Code, names = &ON_SERVER, role = Role::Outcome;
+    reason: Code, names = &ON_SERVER, role = ColumnRole::Outcome;
     /// Target that was hit.
-    target: Text, names = &["none"], role = Role::Outcome;
+    target: TextColumn, names = &["none"], role = ColumnRole::Outcome;
     /// Part of the body that was hit.
-    hitgroup: Text, names = &["none"], role = Role::Outcome;
+    hitgroup: TextColumn, names = &["none"], role = ColumnRole::Outcome;
     /// Damage, in health points.
-    damage: i64, role = Role::Outcome;
+    damage: i64, role = ColumnRole::Outcome;
     /// Number of pellets that hit.
-    pellets: u32, role = Role::Outcome;
+    pellets: u32, role = ColumnRole::Outcome;
     /// Whether the target's present server position was visible from the muzzle.
-    visible_at_present: Code, names = &["unknown", "yes", "no"], role = Role::Judged;
+    visible_at_present: Code, names = &["unknown", "yes", "no"], role = ColumnRole::Judged;
     /// How long the target had been in cover on its own screen.
-    in_cover_ms: f32, unit = Unit::Millis, role = Role::Judged;
+    in_cover_ms: f32, unit = Unit::Millis, role = ColumnRole::Judged;
     /// How far it had moved since it went into cover.
-    in_cover_units: f32, unit = Unit::Units, role = Role::Judged;
+    in_cover_units: f32, unit = Unit::Units, role = ColumnRole::Judged;
     /// Target according to another server that judged the shot; `?` if the recording does not name it.
     given_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
     /// Damage according to that server, if the recording has it.
@@ -288,7 +288,7 @@ table! {
 table! {
     /// One sound or visual effect that a client played.
     effects {
-        key: &["player", "at_us", "kind", "entity"], series: &["player"], joined: Joined::Always, about: About::Effects,
+        key: &["player", "at_us", "kind", "entity"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Effects,
         rank: 6,
     }
     /// The player.
@@ -296,7 +296,7 @@ table! {
     /// Time of the effect.
     at_us: i64, unit = Unit::Micros;
     /// Kind of effect.
-    kind: Text;
+    kind: TextColumn;
     /// The entity that caused it.
     entity: u32;
     /// Position of the effect.
@@ -309,7 +309,7 @@ table! {
     /// One body variable of another category than its body's position, when its drawn value has changed or it reappears
     /// after over 4 s. Only if drawing depends on the category.
     variables {
-        key: &["player", "command", "entity", "variable"], series: &["player", "entity"], about: About::Views, rank: 8
+        key: &["player", "command", "entity", "variable"], series: &["player", "entity"], about: TableSubject::Views, rank: 8
     }
     /// The player who saw it.
     player: u32;
@@ -318,7 +318,7 @@ table! {
     /// The entity.
     entity: u32;
     /// Name of the body's field.
-    variable: Text;
+    variable: TextColumn;
     /// Category of the variable.
     category: Code, names = &CATEGORIES;
     /// Value of the variable.
@@ -328,7 +328,7 @@ table! {
 table! {
     /// One packet from a client to the server.
     packets {
-        key: &["player", "packet"], series: &["player"], about: About::Network, rank: 10, since: NETWORK
+        key: &["player", "packet"], series: &["player"], about: TableSubject::Network, rank: 10, since: NETWORK
     }
     /// The player.
     player: u32;
@@ -353,7 +353,7 @@ table! {
 table! {
     /// One snapshot from the server to a client.
     snapshots {
-        key: &["player", "snapshot"], series: &["player"], about: About::Network, rank: 11, since: NETWORK
+        key: &["player", "snapshot"], series: &["player"], about: TableSubject::Network, rank: 11, since: NETWORK
     }
     /// The player.
     player: u32;

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Entry, REMEMBERED, Window};
+use super::{PredictedUsercmd, REMEMBERED, Window};
 use crate::game::Game;
-use crate::state::{BadState, Restorer, Saver, Value};
+use crate::state::{BadState, Restorer, Saver, StateValue};
 use hitreg_log::units::{CommandSeq, Micros};
 use hitreg_log::usercmd::Usercmd;
 
@@ -44,7 +44,7 @@ impl<G: Game> Window<G> {
         (*valid, *first_runs, *ran_for_correction).put(to);
         cut.put(to);
         to.number(entries.len() as u64);
-        for Entry { command, after, touches, effects } in entries {
+        for PredictedUsercmd { command, after, touches, effects } in entries {
             command.put(to);
             after.put(to);
             touches.put(to);
@@ -54,7 +54,7 @@ impl<G: Game> Window<G> {
 
     pub(in crate::client) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
         let forgotten = from.number()?;
-        let mut recent: VecDeque<(Usercmd, Micros)> = Value::<G::Body>::get(from)?;
+        let mut recent: VecDeque<(Usercmd, Micros)> = StateValue::<G::Body>::get(from)?;
         let one_by_one = recent.iter().zip(recent.iter().skip(1)).all(|(a, b)| a.0.seq.next() == b.0.seq);
         if !one_by_one || forgotten > (REMEMBERED - recent.len().min(REMEMBERED)) as u64 {
             return Err(BadState::Value { what: "how many usercmds are remembered", found: forgotten });
@@ -65,20 +65,20 @@ impl<G: Game> Window<G> {
             recent.push_front((Usercmd { seq: CommandSeq(command.seq.0.saturating_sub(1)), ..command }, at));
         }
         self.recent = recent;
-        self.base_frame = Value::<G::Body>::get(from)?;
+        self.base_frame = StateValue::<G::Body>::get(from)?;
         if let Some(known) = self.base_frame.as_ref().and_then(|frame| frame.get(from.player().entity())) {
             from.near(known);
         }
-        self.base = Value::<G::Body>::get(from)?;
+        self.base = StateValue::<G::Body>::get(from)?;
         self.looked.restore(from)?;
-        (self.base_command, self.last_seq) = Value::<G::Body>::get(from)?;
-        (self.valid, self.first_runs, self.ran_for_correction) = Value::<G::Body>::get(from)?;
-        self.cut = Value::<G::Body>::get(from)?;
-        let count = from.count(size_of::<Entry<G::Body>>())?;
-        let entry = |_| -> Result<Entry<G::Body>, BadState> {
-            let (command, after) = Value::<G::Body>::get(from)?;
-            let (touches, effects) = Value::<G::Body>::get(from)?;
-            Ok(Entry { command, after, touches, effects })
+        (self.base_command, self.last_seq) = StateValue::<G::Body>::get(from)?;
+        (self.valid, self.first_runs, self.ran_for_correction) = StateValue::<G::Body>::get(from)?;
+        self.cut = StateValue::<G::Body>::get(from)?;
+        let count = from.count(size_of::<PredictedUsercmd<G::Body>>())?;
+        let entry = |_| -> Result<PredictedUsercmd<G::Body>, BadState> {
+            let (command, after) = StateValue::<G::Body>::get(from)?;
+            let (touches, effects) = StateValue::<G::Body>::get(from)?;
+            Ok(PredictedUsercmd { command, after, touches, effects })
         };
         self.entries = (0..count).map(entry).collect::<Result<_, _>>()?;
         if self.valid > self.entries.len() || self.entries.len() > REMEMBERED {

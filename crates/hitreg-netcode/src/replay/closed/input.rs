@@ -1,9 +1,9 @@
 //! The recorded usercmds and heard packets as input of a closed loop.
 
-use super::super::feed::Shared;
+use super::super::feed::SharedFeed;
 use crate::game::Game;
 use crate::packet::HeardPacket;
-use crate::session::{InputSource, Screen};
+use crate::session::{InputSource, PlayerScreen};
 use hitreg_log::record::Session;
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Input;
@@ -27,7 +27,7 @@ impl<G: Game> InputSource<G> for RecordedInput<'_> {
         self.session.players[index].frames.get(self.next[index]).map(|frame| frame.at)
     }
 
-    fn input(&mut self, _at: Micros, screen: &Screen<'_, G>) -> Input {
+    fn input(&mut self, _at: Micros, screen: &PlayerScreen<'_, G>) -> Input {
         let index = usize::from(screen.player.0);
         let frame = &self.session.players[index].frames[self.next[index]];
         self.next[index] += 1;
@@ -48,14 +48,14 @@ impl<G: Game> InputSource<G> for RecordedInput<'_> {
 }
 
 /// The recorded input of a log that is read during the replay.
-pub(super) struct FedInput<'a>(pub(super) Shared<'a>);
+pub(super) struct FedInput<'a>(pub(super) SharedFeed<'a>);
 
 impl<G: Game> InputSource<G> for FedInput<'_> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         self.0.borrow_mut().next_frame(player)
     }
 
-    fn input(&mut self, _at: Micros, screen: &Screen<'_, G>) -> Input {
+    fn input(&mut self, _at: Micros, screen: &PlayerScreen<'_, G>) -> Input {
         self.0.borrow_mut().take_frame(screen.player).map_or_else(Input::default, |frame| frame.command.input)
     }
 

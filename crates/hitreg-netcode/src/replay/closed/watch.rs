@@ -1,34 +1,34 @@
 //! Watches a closed loop: fills the tables, and compares each tick's hash with the recorded one.
 
-use super::super::feed::Shared;
-use super::super::streamed::Ran;
+use super::super::feed::SharedFeed;
+use super::super::streamed::StreamReport;
 use super::super::tables::TOGETHER;
-use super::super::{HashDifference, Part, Tables, Traffic};
-use super::Recorded;
-use crate::game::{Game, Verdict};
+use super::super::{HashDifference, Part, TraceTables, TrafficBytes};
+use super::RecordedLinkSource;
+use crate::game::{Game, ShotVerdict};
 use crate::packet::Snapshot;
-use crate::pipeline::{Commanded, Judged, Netcode, Reconciled, ServerPipeline, Ticked};
-use crate::session::{Machine, Observer, Packed, Shown};
+use crate::pipeline::{ClientFrameOutput, JudgedShot, Netcode, ReconcileOutcome, ServerPipeline, TickOutcome};
+use crate::session::{Machine, Observer, ScreenView, SnapshotSize};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Session};
 use hitreg_log::trace::Table;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The recorded tick hashes, in memory or in a feed.
-pub(super) enum Hashes<'a> {
+pub(super) enum HashSource<'a> {
     Of(&'a Session),
-    Fed(Shared<'a>),
+    Fed(SharedFeed<'a>),
 }
 
-impl Hashes<'_> {
+impl HashSource<'_> {
     fn of(&self, tick: Tick) -> Option<u64> {
         match self {
-            Hashes::Of(session) => session.ticks.get(tick.0 as usize - 1).filter(|r| r.tick == tick)?.hash,
-            Hashes::Fed(feed) => feed.borrow_mut().hash_of(tick),
+            HashSource::Of(session) => session.ticks.get(tick.0 as usize - 1).filter(|r| r.tick == tick)?.hash,
+            HashSource::Fed(feed) => feed.borrow_mut().hash_of(tick),
         }
     }
 
     fn reached(&self, at: Micros) {
-        if let Hashes::Fed(feed) = self {
+        if let HashSource::Fed(feed) = self {
             feed.borrow_mut().reached(at);
         }
     }
@@ -36,7 +36,7 @@ impl Hashes<'_> {
 
 /// The position of the replay relative to the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ReplayPhase {
     /// So long before the part that none of its rows depends on it.
     Away,
     /// Before the part: rows are made for later lookups, then discarded.
@@ -47,14 +47,14 @@ enum Place {
 }
 
 /// An observer that fills the tables and compares each tick's hash with the recorded one.
-pub(super) struct Watch<'a, 'f> {
-    pub(super) tables: Tables,
-    hashes: Hashes<'f>,
+pub(super) struct HashChecker<'a, 'f> {
+    pub(super) tables: TraceTables,
+    hashes: HashSource<'f>,
     /// Receives the rows of full tables.
     pub(super) to: Option<&'a mut dyn FnMut(Table)>,
     /// The replayed part of the session.
     part: Part,
-    place: Place,
+    place: ReplayPhase,
     /// Until this time, only tick hashes are compared.
     away_until: Micros,
     /// When all tables were last passed on.
@@ -62,21 +62,21 @@ pub(super) struct Watch<'a, 'f> {
     pub(super) first_difference: Option<HashDifference>,
     pub(super) compared: u64,
     compared_before: u64,
-    pub(super) traffic: Traffic,
+    pub(super) traffic: TrafficBytes,
     progress: &'a mut dyn FnMut(Micros),
 }
 
-impl<'a, 'f> Watch<'a, 'f> {
+impl<'a, 'f> HashChecker<'a, 'f> {
     pub(super) fn new(
-        tables: Tables,
-        hashes: Hashes<'f>,
+        tables: TraceTables,
+        hashes: HashSource<'f>,
         (part, to): (Part, Option<&'a mut dyn FnMut(Table)>),
         progress: &'a mut dyn FnMut(Micros),
-    ) -> Watch<'a, 'f> {
-        let place = if part == Part::WHOLE { Place::Within } else { Place::Before };
-        let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, Traffic::default());
+    ) -> HashChecker<'a, 'f> {
+        let place = if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Before };
+        let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, TrafficBytes::default());
         let compared_before = 0;
-        Watch {
+        HashChecker {
             tables,
             hashes,
             to,
@@ -94,15 +94,15 @@ impl<'a, 'f> Watch<'a, 'f> {
 
     /// Ignores everything but tick hashes until `at`.
     pub(super) fn look_away_until(&mut self, at: Micros) {
-        if self.place == Place::Before {
-            (self.place, self.away_until) = (Place::Away, at);
+        if self.place == ReplayPhase::Before {
+            (self.place, self.away_until) = (ReplayPhase::Away, at);
         }
     }
 
     /// Returns the result, besides the tables.
-    pub(super) fn ran<G: Netcode>(&self, machine: &mut Machine<G, Recorded<'_>>) -> Ran {
+    pub(super) fn ran<G: Netcode>(&self, machine: &mut Machine<G, RecordedLinkSource<'_>>) -> StreamReport {
         let rollbacks = machine.server().rollbacks().unwrap_or_default();
-        Ran {
+        StreamReport {
             first_difference: self.first_difference,
             hashes_compared: self.compared,
             hashes_before: self.compared_before,
@@ -115,26 +115,26 @@ impl<'a, 'f> Watch<'a, 'f> {
 
     /// Advances the place to `at`. Returns whether to record what happens then.
     fn goes_on(&mut self, at: Micros) -> bool {
-        if self.place == Place::Away && at >= self.away_until {
-            self.place = Place::Before;
+        if self.place == ReplayPhase::Away && at >= self.away_until {
+            self.place = ReplayPhase::Before;
         }
-        if self.place == Place::Before && at >= self.part.from {
+        if self.place == ReplayPhase::Before && at >= self.part.from {
             self.tables.begin_part();
-            (self.place, self.passed_on) = (Place::Within, at);
+            (self.place, self.passed_on) = (ReplayPhase::Within, at);
         }
-        if self.place == Place::Within && at >= self.part.to {
-            self.place = Place::After;
+        if self.place == ReplayPhase::Within && at >= self.part.to {
+            self.place = ReplayPhase::After;
         }
         self.is_looking()
     }
 
     fn is_looking(&self) -> bool {
-        matches!(self.place, Place::Before | Place::Within)
+        matches!(self.place, ReplayPhase::Before | ReplayPhase::Within)
     }
 
     fn pass_on(&mut self) {
         match &mut self.to {
-            Some(_) if self.place == Place::Before => self.tables.take_full(&mut |_| {}),
+            Some(_) if self.place == ReplayPhase::Before => self.tables.take_full(&mut |_| {}),
             Some(to) => self.tables.take_full(to),
             None => {}
         }
@@ -143,7 +143,7 @@ impl<'a, 'f> Watch<'a, 'f> {
     /// Passes all rows on from time to time, so that no table lags far behind the others.
     fn pass_all_on(&mut self, at: Micros) {
         if let Some(to) = &mut self.to
-            && self.place == Place::Within
+            && self.place == ReplayPhase::Within
             && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
         {
             self.passed_on = at;
@@ -152,7 +152,7 @@ impl<'a, 'f> Watch<'a, 'f> {
     }
 }
 
-impl<G: Game> Observer<G> for Watch<'_, '_> {
+impl<G: Game> Observer<G> for HashChecker<'_, '_> {
     fn tick_begins(&mut self, at: Micros) {
         self.goes_on(at);
     }
@@ -161,7 +161,13 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
         self.goes_on(at) && Observer::<G>::looks(&mut self.tables, at)
     }
 
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &Commanded<G>, shown: &Shown<'_, G::Body>) {
+    fn frame(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        commanded: &ClientFrameOutput<G>,
+        shown: &ScreenView<'_, G::Body>,
+    ) {
         if self.goes_on(at) {
             self.tables.frame(player, at, commanded, shown);
             self.pass_on();
@@ -175,7 +181,7 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
         }
     }
 
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: Packed) {
+    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {
         self.traffic.down_bytes += u64::from(packed.bytes);
         if self.goes_on(at) {
             Observer::<G>::snapshot_sent(&mut self.tables, player, at, snapshot, packed);
@@ -193,29 +199,37 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
         }
     }
 
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &Judged<G>) {
+    fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<G>) {
         match self.goes_on(at) {
             true => self.tables.judged(at, tick, judged),
             false => self.tables.judged_later(judged),
         }
     }
 
-    fn impact(&mut self, at: Micros, tick: Tick, by: PlayerId, with: CommandSeq, weapon: &'static str, v: &Verdict) {
+    fn impact(
+        &mut self,
+        at: Micros,
+        tick: Tick,
+        by: PlayerId,
+        with: CommandSeq,
+        weapon: &'static str,
+        v: &ShotVerdict,
+    ) {
         if self.goes_on(at) {
             Observer::<G>::impact(&mut self.tables, at, tick, by, with, weapon, v);
         }
     }
 
-    fn ticked(&mut self, at: Micros, ticked: Ticked, world: &G::World) {
+    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {
         self.hashes.reached(at);
         (self.progress)(at);
         let hash = self.hashes.of(ticked.tick);
         if self.goes_on(at) {
             Observer::<G>::ticked(&mut self.tables, at, ticked, world);
         }
-        if let Some(hash) = hash.filter(|_| self.place != Place::After) {
+        if let Some(hash) = hash.filter(|_| self.place != ReplayPhase::After) {
             self.compared += 1;
-            self.compared_before += u64::from(self.place != Place::Within);
+            self.compared_before += u64::from(self.place != ReplayPhase::Within);
             if hash != ticked.hash && self.first_difference.is_none() {
                 let replayed = Some(ticked.hash);
                 self.first_difference = Some(HashDifference { tick: ticked.tick, recorded: hash, replayed });
@@ -229,7 +243,7 @@ impl<G: Game> Observer<G> for Watch<'_, '_> {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<G::Body>,
-        reconciled: Option<&Reconciled>,
+        reconciled: Option<&ReconcileOutcome>,
     ) {
         match self.goes_on(at) {
             true => Observer::<G>::snapshot_received(&mut self.tables, player, at, snapshot, reconciled),

@@ -2,26 +2,26 @@
 
 use std::rc::Rc;
 
-use super::{Direction, Shared};
+use super::{FeedDirection, SharedFeed};
 use crate::link::{Fate, Link};
 use hitreg_log::units::Micros;
 
 /// A recorded link that looks packets up in a feed.
 pub(in crate::replay) struct FedLink<'a> {
-    feed: Shared<'a>,
+    feed: SharedFeed<'a>,
     player: usize,
-    direction: Direction,
+    direction: FeedDirection,
 }
 
 impl<'a> FedLink<'a> {
     /// The direction from a client to the server.
-    pub(in crate::replay) fn up(feed: &Shared<'a>, player: usize) -> FedLink<'a> {
-        FedLink { feed: Rc::clone(feed), player, direction: Direction::Up }
+    pub(in crate::replay) fn up(feed: &SharedFeed<'a>, player: usize) -> FedLink<'a> {
+        FedLink { feed: Rc::clone(feed), player, direction: FeedDirection::Up }
     }
 
     /// The direction from the server to a client.
-    pub(in crate::replay) fn down(feed: &Shared<'a>, player: usize) -> FedLink<'a> {
-        FedLink { feed: Rc::clone(feed), player, direction: Direction::Down }
+    pub(in crate::replay) fn down(feed: &SharedFeed<'a>, player: usize) -> FedLink<'a> {
+        FedLink { feed: Rc::clone(feed), player, direction: FeedDirection::Down }
     }
 }
 

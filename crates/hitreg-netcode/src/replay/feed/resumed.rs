@@ -5,20 +5,20 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Feed, OfPlayer, Way};
+use super::{Feed, PacketFates, PlayerFeed};
 use crate::link::Fate;
 use hitreg_log::record::Stretch;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 
 /// The recent chunks, each with its number and its newest time.
-pub(super) struct Near {
+pub(super) struct NearbyChunks {
     next: usize,
     stretches: VecDeque<(usize, Micros, Rc<Stretch>)>,
     /// Keyframes before this time are done, so chunks that end earlier are not needed.
     since: Micros,
 }
 
-impl Near {
+impl NearbyChunks {
     /// Adds the next chunk as read.
     pub(super) fn add(&mut self, stretch: &Stretch, newest: Option<Micros>) {
         let newest = newest.unwrap_or(Micros(i64::MIN));
@@ -36,14 +36,14 @@ impl Near {
 }
 
 /// The keyframe's tick, and the last usercmd that each player had used before it.
-pub(super) struct Before {
+pub(super) struct ResumePoint {
     pub(super) tick: Tick,
     pub(super) taken: Vec<CommandSeq>,
 }
 
 /// The state of a feed that the log near the keyframe does not hold.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::replay) struct Fed {
+pub(in crate::replay) struct FeedCheckpoint {
     players: Vec<FedPlayer>,
 }
 
@@ -52,13 +52,13 @@ struct FedPlayer {
     frames_left: u64,
     taken: CommandSeq,
     /// In each direction.
-    passed: [Option<Passed>; 2],
+    passed: [Option<LastPassed>; 2],
 }
 
 /// The last used packet: number, send time, and first and second arrival.
-type Passed = (u32, Micros, Option<Micros>, Option<Micros>);
+type LastPassed = (u32, Micros, Option<Micros>, Option<Micros>);
 
-impl Fed {
+impl FeedCheckpoint {
     pub(in crate::replay) fn players(&self) -> usize {
         self.players.len()
     }
@@ -67,7 +67,7 @@ impl Fed {
 impl Feed<'_> {
     /// Starts to keep recent chunks; the next chunk has the number `next`.
     pub(in crate::replay) fn keep_near(&mut self, next: usize) {
-        self.near = Some(Near { next, stretches: VecDeque::new(), since: Micros(i64::MIN) });
+        self.near = Some(NearbyChunks { next, stretches: VecDeque::new(), since: Micros(i64::MIN) });
     }
 
     /// Drops the chunks that end before `at`; no later keyframe needs them.
@@ -79,7 +79,7 @@ impl Feed<'_> {
     }
 
     /// Resumes after a tick, from the state that another feed saved. The chunk numbered `next` comes next.
-    pub(in crate::replay) fn resume(&mut self, (tick, at): (Tick, Micros), next: usize, fed: &Fed) {
+    pub(in crate::replay) fn resume(&mut self, (tick, at): (Tick, Micros), next: usize, fed: &FeedCheckpoint) {
         for (of, fed) in self.players.iter_mut().zip(&fed.players) {
             of.frames_left = fed.frames_left;
             for (way, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
@@ -88,7 +88,7 @@ impl Feed<'_> {
             }
         }
         let taken = fed.players.iter().map(|player| player.taken).collect();
-        self.before = Some(Before { tick, taken });
+        self.before = Some(ResumePoint { tick, taken });
         (self.compared, self.now) = (tick.0 as usize, at);
         self.keep_near(next);
     }
@@ -109,22 +109,22 @@ impl Feed<'_> {
 
     /// Returns the feed's state for a keyframe. Returns `None` if a player is known only by heard packets, or if a
     /// packet older than `reach` is still unused.
-    pub(in crate::replay) fn fed(&self, at: Micros, reach: Micros) -> Option<Fed> {
+    pub(in crate::replay) fn fed(&self, at: Micros, reach: Micros) -> Option<FeedCheckpoint> {
         let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
-        let is_lost = |way: &Way| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);
+        let is_lost = |way: &PacketFates| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);
         if heard_only || self.players.iter().any(|of| is_lost(&of.up) || is_lost(&of.down)) {
             return None;
         }
-        let passed = |way: &Way| {
+        let passed = |way: &PacketFates| {
             let front = way.sent.front().filter(|_| way.begun).copied();
             front.map(|(number, sent, Fate { first, second })| (number, sent, first, second))
         };
-        let of = |of: &OfPlayer| FedPlayer {
+        let of = |of: &PlayerFeed| FedPlayer {
             frames_left: of.frames_left,
             taken: of.taken,
             passed: [passed(&of.up), passed(&of.down)],
         };
-        Some(Fed { players: self.players.iter().map(of).collect() })
+        Some(FeedCheckpoint { players: self.players.iter().map(of).collect() })
     }
 }
 
@@ -133,16 +133,16 @@ mod tests {
     use super::*;
     use hitreg_log::record::ArrivalRecord;
 
-    fn passed() -> Way {
+    fn passed() -> PacketFates {
         let fate = Fate { first: Some(Micros::from_ms(30)), second: None };
-        Way { sent: [(5, Micros::from_ms(10), fate)].into(), begun: true, passed: true }
+        PacketFates { sent: [(5, Micros::from_ms(10), fate)].into(), begun: true, passed: true }
     }
 
     fn arrives(number: u32, ms: i64) -> ArrivalRecord {
         ArrivalRecord { number, at: Micros::from_ms(ms) }
     }
 
-    fn fates(way: &Way) -> Vec<(u32, Option<i64>, Option<i64>)> {
+    fn fates(way: &PacketFates) -> Vec<(u32, Option<i64>, Option<i64>)> {
         let ms = |at: Option<Micros>| at.map(|at| at.0 / 1_000);
         way.sent.iter().map(|(number, _, fate)| (*number, ms(fate.first), ms(fate.second))).collect()
     }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::{Counted, Jump, ReplayError, Tables};
+use super::{Counted, Jump, ReplayError, TraceTables};
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
-use crate::session::{Observer, Shown};
+use crate::session::{Observer, ScreenView};
 use hitreg_log::record::FrameRecord;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
-pub(super) struct Client<G: Game, C> {
+pub(super) struct OpenLoopClient<G: Game, C> {
     pub(super) player: PlayerId,
     client: C,
     drawn_behind: Micros,
@@ -23,17 +23,17 @@ pub(super) struct Client<G: Game, C> {
     last: CommandSeq,
 }
 
-impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
+impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
     /// Returns a client that makes the usercmds from `first` to `last`.
     pub(super) fn new(
         setup: &Setup<G>,
         player: PlayerId,
         [first, last]: [CommandSeq; 2],
         drawn_behind: Micros,
-    ) -> Client<G, C> {
+    ) -> OpenLoopClient<G, C> {
         let mut client = C::new(setup.of_player(player), player);
         client.number_from(first);
-        Client { player, client, drawn_behind, last_shown: None, made: CommandSeq(0), last }
+        OpenLoopClient { player, client, drawn_behind, last_shown: None, made: CommandSeq(0), last }
     }
 
     /// Whether a snapshot acks a usercmd that the client has yet to make. The snapshot then waits, even if the
@@ -47,7 +47,7 @@ impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
         &mut self,
         at: Micros,
         snapshot: &Snapshot<G::Body>,
-        tables: &mut Counted<'_, Tables>,
+        tables: &mut Counted<'_, TraceTables>,
     ) -> Option<Jump> {
         let before = self.client.predicted().cloned();
         let reconciled = self.client.handle_snapshot(at, snapshot);
@@ -63,7 +63,7 @@ impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
     pub(super) fn frame(
         &mut self,
         recorded: &FrameRecord,
-        tables: &mut Counted<'_, Tables>,
+        tables: &mut Counted<'_, TraceTables>,
     ) -> Result<(), ReplayError> {
         let client = &mut self.client;
         if G::DRAWN_AT_ITS_TIME {
@@ -72,7 +72,7 @@ impl<G: Game, C: ClientPipeline<G>> Client<G, C> {
         client.look(recorded.at);
         let commanded = client.command(recorded.at, &recorded.command.input);
         self.made = commanded.command.seq;
-        let shown = Shown { drawn: client.drawn(), drawn_at: client.drawn_at() };
+        let shown = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
         tables.frame(self.player, recorded.at, &commanded, &shown);
         tables.budget.check()
     }

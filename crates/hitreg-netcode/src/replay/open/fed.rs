@@ -4,32 +4,32 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::client::Client;
+use super::client::OpenLoopClient;
 use super::snapshot::snapshot;
-use super::{Counted, Jump, ReplayBudget, ReplayError, Tables, own_settings};
+use super::{Counted, Jump, ReplayBudget, ReplayError, TraceTables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
 use crate::replay::part::Part;
-use crate::replay::survey::Near;
+use crate::replay::survey::ReorderWindow;
 use crate::replay::tables::TOGETHER;
-use crate::replay::{Jumped, Options, Pass, Ran, Source};
+use crate::replay::{LogPass, PlayerJumps, ReplayOptions, ReplaySource, StreamReport};
 use hitreg_log::record::{ArrivalRecord, FrameRecord, KeptStates, SnapshotRecord, Stretch};
 use hitreg_log::stats;
 use hitreg_log::trace::Table;
 use hitreg_log::units::{Micros, PlayerId};
 
 pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
-    source: &Source<'_>,
+    source: &ReplaySource<'_>,
     setup: &Setup<G>,
-    (options, near): (&Options, Near),
-    pass: Pass<'_>,
+    (options, near): (&ReplayOptions, ReorderWindow),
+    pass: LogPass<'_>,
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
-) -> Result<Ran, ReplayError> {
+) -> Result<StreamReport, ReplayError> {
     let rows = StateRows::new::<G>(&source.header.classes)?;
     let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
     let players = source.header.players.len();
-    let mut tables = Tables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
+    let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
     // Empty tables first, so that the order of tables does not depend on which one is full first.
     tables.take(0, to);
     let mut jumps = Vec::new();
@@ -37,8 +37,8 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     let playing: Vec<_> = all.filter_map(|(player, records)| Some((player, records.made?))).collect();
     let (first, last) = source.survey.played().unwrap_or_default();
     for (index, (player, makes)) in (0..).zip(&playing) {
-        let client = Client::<G, C>::new(setup, *player, *makes, drawn_behind);
-        let mut fed = Fed::new(client, &rows, near, source.survey.back);
+        let client = OpenLoopClient::<G, C>::new(setup, *player, *makes, drawn_behind);
+        let mut fed = ClientFeed::new(client, &rows, near, source.survey.back);
         let budget = ReplayBudget::streaming();
         let mut counted = Counted::new(&budget, &mut tables);
         let mut passed_on = first;
@@ -56,12 +56,12 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
             Ok(())
         })?;
         fed.end(&mut counted)?;
-        jumps.extend((!fed.jumps_units.is_empty()).then_some(Jumped { player: *player, units: fed.jumps_units }));
+        jumps.extend((!fed.jumps_units.is_empty()).then_some(PlayerJumps { player: *player, units: fed.jumps_units }));
         tables.end_of_part::<G>(Part::WHOLE);
         tables.end_of_player(*player);
         tables.take(1, to);
     }
-    Ok(Ran { jumps, ..Ran::default() })
+    Ok(StreamReport { jumps, ..StreamReport::default() })
 }
 
 /// Returns the progress of all passes as a session time, when pass `index` (of `of`) has reached `at`.
@@ -72,10 +72,10 @@ fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usiz
 }
 
 /// A client, and the records of its log that are read and still needed.
-struct Fed<'a, G: Game, C> {
-    client: Client<G, C>,
+struct ClientFeed<'a, G: Game, C> {
+    client: OpenLoopClient<G, C>,
     rows: &'a StateRows,
-    near: Near,
+    near: ReorderWindow,
     /// The most time by which a chunk begins before the newest time of the chunks before it.
     back: Micros,
     /// The number of chunks read.
@@ -91,12 +91,17 @@ struct Fed<'a, G: Game, C> {
     snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
     states: KeptStates,
     /// How far snapshots moved the player's own prediction, in units.
-    jumps_units: stats::Counted,
+    jumps_units: stats::CountedValues,
 }
 
-impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
-    fn new(client: Client<G, C>, rows: &'a StateRows, near: Near, back: Micros) -> Fed<'a, G, C> {
-        Fed {
+impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C> {
+    fn new(
+        client: OpenLoopClient<G, C>,
+        rows: &'a StateRows,
+        near: ReorderWindow,
+        back: Micros,
+    ) -> ClientFeed<'a, G, C> {
+        ClientFeed {
             client,
             rows,
             near,
@@ -108,12 +113,12 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
             arrivals: VecDeque::new(),
             snapshots: BTreeMap::new(),
             states: KeptStates::default(),
-            jumps_units: stats::Counted::default(),
+            jumps_units: stats::CountedValues::default(),
         }
     }
 
     /// Adds the next chunk, and runs as far as all related records are known.
-    fn add(&mut self, mut chunk: Stretch, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
+    fn add(&mut self, mut chunk: Stretch, tables: &mut Counted<'_, TraceTables>) -> Result<(), ReplayError> {
         let newest = chunk.times().max().max(self.newest.back().copied());
         self.newest.extend(newest.or(Some(Micros(i64::MIN))));
         self.states.add(std::mem::take(&mut chunk.states));
@@ -134,12 +139,12 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
     }
 
     /// Runs the remaining frames.
-    fn end(&mut self, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
+    fn end(&mut self, tables: &mut Counted<'_, TraceTables>) -> Result<(), ReplayError> {
         self.run_to(Micros(i64::MAX), tables)
     }
 
     /// Runs everything up to `last`.
-    fn run_to(&mut self, last: Micros, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
+    fn run_to(&mut self, last: Micros, tables: &mut Counted<'_, TraceTables>) -> Result<(), ReplayError> {
         while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
             self.receive(frame.at, tables)?;
             self.client.frame(&frame, tables)?;
@@ -149,7 +154,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> Fed<'a, G, C> {
         self.receive(last, tables)
     }
 
-    fn receive(&mut self, until: Micros, tables: &mut Counted<'_, Tables>) -> Result<(), ReplayError> {
+    fn receive(&mut self, until: Micros, tables: &mut Counted<'_, TraceTables>) -> Result<(), ReplayError> {
         while let Some((_, arrival)) = self.arrivals.front().filter(|(_, arrival)| arrival.at <= until) {
             if let Some((_, record)) = self.snapshots.get(&arrival.number) {
                 if self.client.is_yet_to_make(record.ack) {

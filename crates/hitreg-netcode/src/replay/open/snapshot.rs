@@ -6,11 +6,11 @@ use super::ReplayError;
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
 use crate::packet::Snapshot;
-use hitreg_log::record::{KnowsStates, SnapshotRecord};
+use hitreg_log::record::{SnapshotRecord, StateSource};
 use hitreg_log::units::{EntityId, PlayerId};
 
 pub(in crate::replay) fn snapshot<G: Game>(
-    states: &impl KnowsStates,
+    states: &impl StateSource,
     rows: &StateRows,
     viewer: PlayerId,
     record: &SnapshotRecord,

@@ -2,8 +2,8 @@
 
 use glam::Vec3;
 
-use super::OnScreen;
-use crate::game::{Reason, Verdict};
+use super::DrawnOrigins;
+use crate::game::{Reason, ShotVerdict};
 use crate::geometry::angle_off;
 use hitreg_log::units::EntityId;
 
@@ -32,12 +32,12 @@ pub(super) enum AimedBy {
 /// The target of a shot: the entity that was hit, or the one that was drawn nearest to the line of a miss.
 pub(super) fn aimed_at(
     (from, direction): (Vec3, Vec3),
-    mut on_screen: OnScreen<'_>,
-    server: &Verdict,
-    screen: Option<&Verdict>,
+    mut on_screen: DrawnOrigins<'_>,
+    server: &ShotVerdict,
+    screen: Option<&ShotVerdict>,
 ) -> Option<Aimed> {
     let off = |drawn| angle_off(from, direction, drawn);
-    let hit = |verdict: &Verdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
+    let hit = |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
     let by_server = hit(server).map(|target| (target, AimedBy::Hit));
     let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
     if let Some((entity, by)) = hit {
@@ -54,15 +54,15 @@ mod tests {
     use super::*;
     use crate::game::Wound;
 
-    fn hit(target: u16) -> Verdict {
+    fn hit(target: u16) -> ShotVerdict {
         let wound = Wound { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
-        Verdict { reason: Reason::Hit, wounds: vec![wound] }
+        ShotVerdict { reason: Reason::Hit, wounds: vec![wound] }
     }
 
     #[test]
     fn target_is_who_was_hit_then_who_was_hit_on_screen_then_the_nearest() {
-        let miss = Verdict::miss(Reason::Missed);
-        let target = |server: &Verdict, screen: Option<&Verdict>| {
+        let miss = ShotVerdict::miss(Reason::Missed);
+        let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
             let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::new(9.0, 1.0, 0.0))].into_iter();
             let aimed = aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen).expect("a target");
             (aimed.entity.0, aimed.by, aimed.drawn.is_some())

@@ -15,30 +15,30 @@ const EARLY: usize = 1 << 16;
 
 /// The most chunks between a snapshot and its arrival at the client, or between a snapshot and its states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Near {
+pub(crate) struct ReorderWindow {
     pub(crate) back: u32,
     pub(crate) ahead: u32,
 }
 
 /// The distances measured so far.
 #[derive(Clone, Debug)]
-pub(super) struct Bounds {
+pub(super) struct ReorderBounds {
     /// The longest flight time of any packet or snapshot.
     pub(super) longest: Micros,
     /// Whether every arrival follows the record of its packet.
     pub(super) all_is_known: bool,
     /// `None` if the distances are unknown.
-    pub(super) near: Option<Near>,
+    pub(super) near: Option<ReorderWindow>,
     as_they_arrived: bool,
     /// The number of the current chunk.
     chunk: u32,
-    states: Ticks,
-    snapshots: Ticks,
+    states: TickChunks,
+    snapshots: TickChunks,
 }
 
 /// The first chunk of each of the last ticks.
 #[derive(Clone, Debug, Default)]
-struct Ticks {
+struct TickChunks {
     first: BTreeMap<u32, u32>,
     /// The newest forgotten tick.
     forgotten: Option<u32>,
@@ -46,11 +46,11 @@ struct Ticks {
 
 /// Both directions of a player's connection: up, then down.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ways([Way; 2]);
+pub(super) struct ConnectionNumbers([DirectionNumbers; 2]);
 
 /// One direction of a player's connection.
 #[derive(Clone, Debug, Default)]
-struct Way {
+struct DirectionNumbers {
     newest: Option<u32>,
     /// Packets that may still arrive: send time and chunk.
     sent: BTreeMap<u32, (Micros, u32)>,
@@ -60,33 +60,33 @@ struct Way {
     early: BTreeMap<u32, u32>,
 }
 
-impl Default for Bounds {
-    fn default() -> Bounds {
-        Bounds {
+impl Default for ReorderBounds {
+    fn default() -> ReorderBounds {
+        ReorderBounds {
             longest: Micros::ZERO,
             all_is_known: true,
-            near: Some(Near::default()),
+            near: Some(ReorderWindow::default()),
             as_they_arrived: false,
             chunk: 0,
-            states: Ticks::default(),
-            snapshots: Ticks::default(),
+            states: TickChunks::default(),
+            snapshots: TickChunks::default(),
         }
     }
 }
 
-impl Bounds {
+impl ReorderBounds {
     /// Returns the bounds of a log before its first chunk. `as_they_arrived`: the log lists snapshots in the order of
     /// arrival, as a client's own log does.
-    pub(super) fn new(as_they_arrived: bool) -> Bounds {
-        Bounds { as_they_arrived, ..Bounds::default() }
+    pub(super) fn new(as_they_arrived: bool) -> ReorderBounds {
+        ReorderBounds { as_they_arrived, ..ReorderBounds::default() }
     }
 
     /// Returns the bounds of a partly surveyed log.
-    pub(super) fn of_part(longest: Micros) -> Bounds {
-        Bounds { longest, near: None, ..Bounds::default() }
+    pub(super) fn of_part(longest: Micros) -> ReorderBounds {
+        ReorderBounds { longest, near: None, ..ReorderBounds::default() }
     }
 
-    /// Measures the distances between states and snapshots of a chunk. Call it after [`Ways::add`] for each player.
+    /// Measures the distances between states and snapshots of a chunk. Call it after [`ConnectionNumbers::add`] for each player.
     pub(super) fn end_of_chunk(&mut self, states: &States, players: &[PlayerRecords]) {
         let mut last = None;
         for tick in states.keys().iter().map(|key| key.tick.0) {
@@ -127,15 +127,15 @@ impl Bounds {
     }
 
     fn back(&mut self, chunks: u32) {
-        self.near = self.near.map(|near| Near { back: near.back.max(chunks), ..near });
+        self.near = self.near.map(|near| ReorderWindow { back: near.back.max(chunks), ..near });
     }
 
     fn ahead(&mut self, chunks: u32) {
-        self.near = self.near.map(|near| Near { ahead: near.ahead.max(chunks), ..near });
+        self.near = self.near.map(|near| ReorderWindow { ahead: near.ahead.max(chunks), ..near });
     }
 }
 
-impl Ticks {
+impl TickChunks {
     /// Adds a tick, and returns whether its first chunk is known.
     fn add(&mut self, tick: u32, chunk: u32) -> bool {
         let known = self.may_know(tick);
@@ -155,9 +155,11 @@ impl Ticks {
     }
 }
 
-impl Ways {
-    pub(super) fn that_send(sends: [bool; 2]) -> Ways {
-        Ways(sends.map(|sends| Way { newest: sends.then_some(0), ..Way::default() }))
+impl ConnectionNumbers {
+    pub(super) fn that_send(sends: [bool; 2]) -> ConnectionNumbers {
+        ConnectionNumbers(
+            sends.map(|sends| DirectionNumbers { newest: sends.then_some(0), ..DirectionNumbers::default() }),
+        )
     }
 
     /// Whether anything was sent up, and down.
@@ -165,7 +167,7 @@ impl Ways {
         self.0.each_ref().map(|way| way.newest.is_some())
     }
 
-    pub(super) fn add(&mut self, records: &PlayerRecords, bounds: &mut Bounds) {
+    pub(super) fn add(&mut self, records: &PlayerRecords, bounds: &mut ReorderBounds) {
         let [up, down] = &mut self.0;
         let sent = records.sent.iter().map(|packet| (packet.number, packet.at));
         let told = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
@@ -177,9 +179,9 @@ impl Ways {
     }
 }
 
-impl Way {
+impl DirectionNumbers {
     /// Handles a number that follows a greater one, or repeats.
-    fn out_of_order(&self, number: u32, bounds: &mut Bounds) {
+    fn out_of_order(&self, number: u32, bounds: &mut ReorderBounds) {
         bounds.all_is_known = false;
         let is_known = self.sent.contains_key(&number) || self.forgotten.is_some_and(|forgotten| number <= forgotten);
         match self.sent.range(number..).map(|(_, (_, chunk))| *chunk).min() {
@@ -188,7 +190,12 @@ impl Way {
         }
     }
 
-    fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord], bounds: &mut Bounds) {
+    fn add(
+        &mut self,
+        sent: impl Iterator<Item = (u32, Micros)>,
+        arrivals: &[ArrivalRecord],
+        bounds: &mut ReorderBounds,
+    ) {
         let mut last = None;
         for (number, at) in sent {
             if self.newest.is_some_and(|newest| newest >= number) {

@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 
-use super::requests::{Asking, TooManyRequests};
+use super::requests::{RequestQueue, TooManyRequests};
 use crate::game::Body;
 use crate::packet::ClientPacket;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
-    Accepted, ClientMessage, CommandsError, ConnectOptions, Connecting, DecodeError, Decoded, Leaving, MessageType,
-    Notice, Outcome, Perceived, Reassembled, Reassembly, Received, Receiver, Refusal, Waiting, What, Wrapping16,
-    decode_disconnect, decode_waiting, encode_commands, encode_disconnect, encode_request, encode_waiting,
+    AcceptedConnection, ClientMessage, CommandsError, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError,
+    Decoded, LeaveReason, MessageType, Notice, PerceivedAvatar, ReadyCount, ReassembledMessage, Reassembly, Receiver,
+    Refusal, RequestKind, ServerDatagram, Wrapping16, decode_disconnect, decode_waiting, encode_commands,
+    encode_disconnect, encode_request, encode_waiting,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
@@ -24,25 +25,25 @@ const SAY_WAITING_EVERY: Micros = Micros::from_ms(500);
 /// times a second.
 #[derive(Clone, Debug)]
 pub struct ClientConnection<B> {
-    state: State,
+    state: ConnectionState,
     receiver: Receiver<B>,
     reassembly: Reassembly,
     newest_command: CommandSeq,
-    asking: Asking,
+    asking: RequestQueue,
     heard_at: Micros,
     outgoing: VecDeque<Vec<u8>>,
 }
 
 #[derive(Clone, Debug)]
-enum State {
-    Connecting(Connecting),
+enum ConnectionState {
+    Connecting(ConnectMachine),
     /// The client has a slot, but the session has not begun.
     Waiting {
-        accepted: Accepted,
+        accepted: AcceptedConnection,
         is_ready: bool,
         say_so_at: Micros,
     },
-    Running(Accepted),
+    Running(AcceptedConnection),
     Over,
 }
 
@@ -50,15 +51,15 @@ enum State {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientEvent<B> {
     /// The server gave the client a slot.
-    Connected(Accepted),
+    Connected(AcceptedConnection),
     /// The server refused the client.
     Refused(Refusal),
     /// The session waits for other players.
-    Waiting(Waiting),
+    Waiting(ReadyCount),
     /// A new snapshot.
     Snapshot {
         /// The decoded snapshot.
-        received: Box<Received<B>>,
+        received: Box<ServerDatagram<B>>,
         /// The total size of its datagrams in bytes, including headers and seals.
         bytes: usize,
         /// The number of datagrams that carried it.
@@ -67,14 +68,14 @@ pub enum ClientEvent<B> {
     /// A snapshot that already arrived.
     Duplicate,
     /// The session has ended.
-    Left(Leaving),
+    Left(LeaveReason),
     /// A fragment of a message that is still incomplete.
     Part,
 }
 
 /// The reasons for having no connection to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum DisconnectReason {
     /// The server never answered.
     NeverAnswered,
     /// The server has been silent for 5 seconds.
@@ -87,11 +88,11 @@ impl<B: Body> ClientConnection<B> {
     /// Requests a slot from `now` on. `salt` must be unpredictable and new for each attempt.
     pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> ClientConnection<B> {
         ClientConnection {
-            state: State::Connecting(Connecting::new(options, salt, now)),
+            state: ConnectionState::Connecting(ConnectMachine::new(options, salt, now)),
             receiver: Receiver::new(),
             reassembly: Reassembly::new(),
             newest_command: CommandSeq(0),
-            asking: Asking::default(),
+            asking: RequestQueue::default(),
             heard_at: now,
             outgoing: VecDeque::new(),
         }
@@ -104,7 +105,7 @@ impl<B: Body> ClientConnection<B> {
 
     /// Sets whether the client is ready for the session to begin. The initial value is false.
     pub fn set_ready(&mut self, now: Micros, ready: bool) {
-        if let State::Waiting { is_ready, say_so_at, .. } = &mut self.state {
+        if let ConnectionState::Waiting { is_ready, say_so_at, .. } = &mut self.state {
             *is_ready = ready;
             *say_so_at = now;
         }
@@ -116,19 +117,19 @@ impl<B: Body> ClientConnection<B> {
     /// When the datagram is not authentic or not valid. The connection is then unchanged.
     pub fn handle_datagram(&mut self, now: Micros, datagram: &[u8]) -> Result<Option<ClientEvent<B>>, DecodeError> {
         let kind = message_type(datagram)?;
-        if let State::Connecting(connecting) = &mut self.state {
+        if let ConnectionState::Connecting(connecting) = &mut self.state {
             connecting.handle_datagram(now, datagram);
             let event = match connecting.outcome() {
-                Some(Outcome::Accepted(accepted)) => ClientEvent::Connected(accepted.clone()),
-                Some(Outcome::Refused(why)) => ClientEvent::Refused(why.clone()),
-                Some(Outcome::Silent) | None => return Ok(None),
+                Some(ConnectOutcome::Accepted(accepted)) => ClientEvent::Connected(accepted.clone()),
+                Some(ConnectOutcome::Refused(why)) => ClientEvent::Refused(why.clone()),
+                Some(ConnectOutcome::Silent) | None => return Ok(None),
             };
             self.heard_at = now;
             self.state = match &event {
                 ClientEvent::Connected(accepted) => {
-                    State::Waiting { accepted: accepted.clone(), is_ready: false, say_so_at: now }
+                    ConnectionState::Waiting { accepted: accepted.clone(), is_ready: false, say_so_at: now }
                 }
-                _ => State::Over,
+                _ => ConnectionState::Over,
             };
             return Ok(Some(event));
         }
@@ -137,7 +138,9 @@ impl<B: Body> ClientConnection<B> {
         let event = match kind {
             MessageType::LiveFromServer => self.handle_message(opened, datagram.len(), 1)?,
             MessageType::FragmentFromServer => match self.reassembly.handle_fragment(opened)? {
-                Some(Reassembled { message, fragments, bytes }) => self.handle_message(&message, bytes, fragments)?,
+                Some(ReassembledMessage { message, fragments, bytes }) => {
+                    self.handle_message(&message, bytes, fragments)?
+                }
                 None => Some(ClientEvent::Part),
             },
             MessageType::Waiting => Some(ClientEvent::Waiting(decode_waiting(opened)?)),
@@ -153,39 +156,41 @@ impl<B: Body> ClientConnection<B> {
     ///
     /// # Errors
     /// When too many requests are unanswered.
-    pub fn ask(&mut self, what: What) -> Result<Wrapping16, TooManyRequests> {
+    pub fn ask(&mut self, what: RequestKind) -> Result<Wrapping16, TooManyRequests> {
         self.asking.ask(what)
     }
 
     /// Runs the timers at `now`: reports that the client waits, repeats requests, and detects a silent server.
-    pub fn handle_timeout(&mut self, now: Micros) -> Option<Lost> {
+    pub fn handle_timeout(&mut self, now: Micros) -> Option<DisconnectReason> {
         let is_silent = now - self.heard_at > SILENCE_MAX;
         let lost = match &mut self.state {
-            State::Connecting(connecting) => {
+            ConnectionState::Connecting(connecting) => {
                 self.outgoing.extend(connecting.poll_datagram(now));
                 match connecting.outcome() {
-                    Some(Outcome::Silent) => Some(Lost::NeverAnswered),
+                    Some(ConnectOutcome::Silent) => Some(DisconnectReason::NeverAnswered),
                     // The server stayed full until the client gave up.
-                    Some(Outcome::Refused(why)) => Some(Lost::Refused(why.clone())),
-                    Some(Outcome::Accepted(_)) | None => None,
+                    Some(ConnectOutcome::Refused(why)) => Some(DisconnectReason::Refused(why.clone())),
+                    Some(ConnectOutcome::Accepted(_)) | None => None,
                 }
             }
-            State::Waiting { .. } | State::Running(_) if is_silent => Some(Lost::Silent),
-            State::Waiting { accepted, is_ready, say_so_at } if now >= *say_so_at => {
+            ConnectionState::Waiting { .. } | ConnectionState::Running(_) if is_silent => {
+                Some(DisconnectReason::Silent)
+            }
+            ConnectionState::Waiting { accepted, is_ready, say_so_at } if now >= *say_so_at => {
                 *say_so_at = now + SAY_WAITING_EVERY;
-                let waiting = encode_waiting(Waiting { ready: u16::from(*is_ready), places: 1 });
+                let waiting = encode_waiting(ReadyCount { ready: u16::from(*is_ready), places: 1 });
                 self.outgoing.push_back(seal(accepted.key, waiting));
                 None
             }
-            State::Running(accepted) => {
+            ConnectionState::Running(accepted) => {
                 let due = self.asking.poll(now).map(|request| seal(accepted.key, encode_request(request)));
                 self.outgoing.extend(due);
                 None
             }
-            State::Waiting { .. } | State::Over => None,
+            ConnectionState::Waiting { .. } | ConnectionState::Over => None,
         };
         if lost.is_some() {
-            self.state = State::Over;
+            self.state = ConnectionState::Over;
         }
         lost
     }
@@ -198,7 +203,7 @@ impl<B: Body> ClientConnection<B> {
     pub fn send_packet(
         &mut self,
         packet: &mut ClientPacket,
-        perceived: Option<Perceived>,
+        perceived: Option<PerceivedAvatar>,
     ) -> Result<Option<usize>, CommandsError> {
         packet.ack = self.receiver.received().newest;
         self.send_packet_as_is(packet, perceived)
@@ -212,7 +217,7 @@ impl<B: Body> ClientConnection<B> {
     pub fn send_packet_as_is(
         &mut self,
         packet: &ClientPacket,
-        perceived: Option<Perceived>,
+        perceived: Option<PerceivedAvatar>,
     ) -> Result<Option<usize>, CommandsError> {
         let Some(key) = self.accepted().map(|accepted| accepted.key) else { return Ok(None) };
         let received_before = self.receiver.received().before;
@@ -227,12 +232,12 @@ impl<B: Body> ClientConnection<B> {
     }
 
     /// Queues a farewell if the client has a slot.
-    pub fn send_disconnect(&mut self, why: Leaving) {
+    pub fn send_disconnect(&mut self, why: LeaveReason) {
         if let Some(accepted) = self.accepted() {
             let farewell = seal(accepted.key, encode_disconnect(why));
             self.outgoing.push_back(farewell);
         }
-        self.state = State::Over;
+        self.state = ConnectionState::Over;
     }
 
     /// Returns the next datagram to send.
@@ -240,10 +245,10 @@ impl<B: Body> ClientConnection<B> {
         self.outgoing.pop_front()
     }
 
-    fn accepted(&self) -> Option<&Accepted> {
+    fn accepted(&self) -> Option<&AcceptedConnection> {
         match &self.state {
-            State::Waiting { accepted, .. } | State::Running(accepted) => Some(accepted),
-            State::Connecting(_) | State::Over => None,
+            ConnectionState::Waiting { accepted, .. } | ConnectionState::Running(accepted) => Some(accepted),
+            ConnectionState::Connecting(_) | ConnectionState::Over => None,
         }
     }
 
@@ -267,8 +272,8 @@ impl<B: Body> ClientConnection<B> {
             Decoded::TooOld => None,
         };
         // The first snapshot implies that the session has begun.
-        if let State::Waiting { accepted, .. } = &self.state {
-            self.state = State::Running(accepted.clone());
+        if let ConnectionState::Waiting { accepted, .. } = &self.state {
+            self.state = ConnectionState::Running(accepted.clone());
         }
         Ok(event)
     }

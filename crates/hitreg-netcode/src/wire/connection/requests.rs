@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::{Request, What, Wrapping16};
+use crate::wire::{ClientRequest, RequestKind, Wrapping16};
 use hitreg_log::units::Micros;
 
 /// The client repeats an unanswered request after this time.
@@ -18,26 +18,26 @@ pub struct TooManyRequests;
 
 /// The client side: the unanswered requests. Only the first of them is sent at a time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Asking {
+pub(super) struct RequestQueue {
     next: Wrapping16,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<ClientRequest>,
     /// When the first request was last sent.
     sent_at: Option<Micros>,
 }
 
-impl Asking {
-    pub(super) fn ask(&mut self, what: What) -> Result<Wrapping16, TooManyRequests> {
+impl RequestQueue {
+    pub(super) fn ask(&mut self, what: RequestKind) -> Result<Wrapping16, TooManyRequests> {
         if self.waiting.len() >= REQUESTS_MAX {
             return Err(TooManyRequests);
         }
         let number = self.next;
         self.next = number.later(1);
-        self.waiting.push_back(Request { number, what });
+        self.waiting.push_back(ClientRequest { number, what });
         Ok(number)
     }
 
     /// Returns the request to send now.
-    pub(super) fn poll(&mut self, now: Micros) -> Option<&Request> {
+    pub(super) fn poll(&mut self, now: Micros) -> Option<&ClientRequest> {
         let first = self.waiting.front()?;
         if self.sent_at.is_some_and(|sent| now - sent < AGAIN_AFTER) {
             return None;
@@ -56,11 +56,11 @@ impl Asking {
 /// The server side: the number of the client's next request. A client sends one request at a time, so any other number
 /// is a repeat.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Answering {
+pub(super) struct RequestReceiver {
     next: Wrapping16,
 }
 
-impl Answering {
+impl RequestReceiver {
     pub(super) fn is_new(&mut self, number: Wrapping16) -> bool {
         let is_new = number == self.next;
         if is_new {

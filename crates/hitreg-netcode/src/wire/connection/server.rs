@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 
 use super::arrivals::Arrivals;
-use super::requests::Answering;
+use super::requests::RequestReceiver;
 use crate::game::{Body, Category, Field};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::wire::ReceivedSet;
 use crate::wire::fragment::FRAGMENT_HEADER_BYTES;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
-    ClientReference, DecodeError, EncodeError, Key, Leaving, MESSAGE_BYTES_MAX, MessageType, Notice, NoticeError,
-    OutOfSeqWarning, Perceived, Request, Sender, Told, Waiting, Wrapping16, decode_commands, decode_disconnect,
-    decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
+    ClientReference, ClientRequest, DecodeError, EncodeError, Key, LeaveReason, MESSAGE_BYTES_MAX, MessageType, Notice,
+    NoticeError, OutOfSeqWarning, PerceivedAvatar, ReadyCount, Sender, SnapshotBitCounts, Wrapping16, decode_commands,
+    decode_disconnect, decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
@@ -28,9 +28,9 @@ pub struct ServerConnection<B> {
     sender: Sender<B>,
     reference: ClientReference,
     arrivals: Arrivals,
-    answering: Answering,
+    answering: RequestReceiver,
     /// The client's predicted avatar after each of its last usercmds.
-    perceived: VecDeque<(CommandSeq, Perceived)>,
+    perceived: VecDeque<(CommandSeq, PerceivedAvatar)>,
     message_bytes_max: usize,
     heard_at: Micros,
     outgoing: VecDeque<Vec<u8>>,
@@ -42,18 +42,18 @@ pub enum ServerEvent {
     /// Usercmds, for the server's pipeline.
     Packet(HeardPacket),
     /// A new request. Answer it with [`ServerConnection::tell`] and a [`Notice::RequestAck`].
-    Request(Request),
+    Request(ClientRequest),
     /// A repeat of a request whose answer is still on its way.
     AskedAgain,
     /// The client waits for the session to begin.
-    Waiting(Waiting),
+    Waiting(ReadyCount),
     /// The client has left.
-    Left(Leaving),
+    Left(LeaveReason),
 }
 
 /// The reasons for ignoring a datagram. The sender gets no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum UnusableDatagram {
     /// The datagram is not authentic or not valid.
     #[error(transparent)]
     NotOurs(#[from] DecodeError),
@@ -67,7 +67,7 @@ pub enum Unusable {
 
 /// A snapshot that is ready to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SendReport {
     /// The total size of its datagrams in bytes, including headers and seals.
     pub bytes: usize,
     /// The number of datagrams.
@@ -78,7 +78,7 @@ pub struct Sent {
     /// `None` when the client did not report a prediction.
     pub saw_avatar_right: Option<bool>,
     /// The bits of its datagrams by purpose.
-    pub told: Told,
+    pub told: SnapshotBitCounts,
 }
 
 impl<B: Body> ServerConnection<B> {
@@ -89,7 +89,7 @@ impl<B: Body> ServerConnection<B> {
             sender: Sender::new(player, players),
             reference: ClientReference::default(),
             arrivals: Arrivals::default(),
-            answering: Answering::default(),
+            answering: RequestReceiver::default(),
             perceived: VecDeque::new(),
             message_bytes_max: MESSAGE_BYTES_MAX,
             heard_at: now,
@@ -112,7 +112,7 @@ impl<B: Body> ServerConnection<B> {
     ///
     /// # Errors
     /// When the datagram is not authentic, not valid, or a repeat. The connection is then unchanged.
-    pub fn handle_datagram(&mut self, now: Micros, datagram: &[u8]) -> Result<ServerEvent, Unusable> {
+    pub fn handle_datagram(&mut self, now: Micros, datagram: &[u8]) -> Result<ServerEvent, UnusableDatagram> {
         let kind = message_type(datagram)?;
         let datagram = unseal(self.key, datagram)?;
         let event = match kind {
@@ -144,7 +144,7 @@ impl<B: Body> ServerConnection<B> {
     /// # Errors
     /// When the client's own body does not fit, or the snapshot is not newer than the last. The snapshot is then not
     /// sent, and counts as lost for the client.
-    pub fn send_snapshot(&mut self, snapshot: &Snapshot<B>) -> Result<Sent, EncodeError> {
+    pub fn send_snapshot(&mut self, snapshot: &Snapshot<B>) -> Result<SendReport, EncodeError> {
         for warning in &snapshot.warnings {
             let index = Wrapping16::of(warning.command.0);
             self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
@@ -159,7 +159,7 @@ impl<B: Body> ServerConnection<B> {
         let fragments = if datagrams.len() > 1 { datagrams.len() * FRAGMENT_HEADER_BYTES } else { 0 };
         let mut told = encoded.told;
         told.headers += 8 * (fragments + datagrams.len() * SEAL_BYTES) as u32;
-        let sent = Sent {
+        let sent = SendReport {
             bytes: datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum(),
             datagrams: datagrams.len(),
             is_whole,
@@ -180,12 +180,12 @@ impl<B: Body> ServerConnection<B> {
     }
 
     /// Reports to a waiting client how many players are ready.
-    pub fn send_waiting(&mut self, waiting: Waiting) {
+    pub fn send_waiting(&mut self, waiting: ReadyCount) {
         self.outgoing.push_back(seal(self.key, encode_waiting(waiting)));
     }
 
     /// Queues a farewell.
-    pub fn send_disconnect(&mut self, why: Leaving) {
+    pub fn send_disconnect(&mut self, why: LeaveReason) {
         self.outgoing.push_back(seal(self.key, encode_disconnect(why)));
     }
 
@@ -194,12 +194,12 @@ impl<B: Body> ServerConnection<B> {
         self.outgoing.pop_front()
     }
 
-    fn handle_commands(&mut self, datagram: &[u8]) -> Result<HeardPacket, Unusable> {
+    fn handle_commands(&mut self, datagram: &[u8]) -> Result<HeardPacket, UnusableDatagram> {
         let message = decode_commands(datagram, &self.reference)?;
         let (received, packet) = (message.received(), message.packet);
         let received_before = received.before;
         if !self.arrivals.count(packet.number) {
-            return Err(Unusable::Repeat { number: packet.number });
+            return Err(UnusableDatagram::Repeat { number: packet.number });
         }
         self.reference.number = self.arrivals.newest();
         if let Some(newest) = packet.commands.last() {
@@ -212,7 +212,7 @@ impl<B: Body> ServerConnection<B> {
         Ok(HeardPacket { packet, received_before })
     }
 
-    fn remember(&mut self, seq: CommandSeq, perceived: Perceived) {
+    fn remember(&mut self, seq: CommandSeq, perceived: PerceivedAvatar) {
         if self.perceived.len() == PERCEIVED_REMEMBERED {
             self.perceived.pop_front();
         }
@@ -224,8 +224,8 @@ impl<B: Body> ServerConnection<B> {
         let place = self.perceived.iter().rposition(|(seq, _)| *seq == ack)?;
         let (_, perceived) = self.perceived.remove(place)?;
         Some(match perceived {
-            Perceived::OriginEighths(_) => perceived == Perceived::origin(avatar.origin()),
-            Perceived::Hash(_) => perceived == Perceived::hash(avatar),
+            PerceivedAvatar::OriginEighths(_) => perceived == PerceivedAvatar::origin(avatar.origin()),
+            PerceivedAvatar::Hash(_) => perceived == PerceivedAvatar::hash(avatar),
         })
     }
 }

@@ -10,8 +10,8 @@ use crate::game::{Category, Effect};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::wire::{
-    ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, Incoming, Key, MESSAGE_BYTES_MAX, MessageType,
-    Notice, Perceived, Request, Told, What, Wrapping16, message_type,
+    ClientRequest, ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, IncomingMessage, Key,
+    MESSAGE_BYTES_MAX, MessageType, Notice, PerceivedAvatar, RequestKind, SnapshotBitCounts, Wrapping16, message_type,
 };
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
@@ -32,8 +32,8 @@ fn pair() -> (ServerConnection<ArenaBody>, ClientConnection<ArenaBody>) {
         assert_eq!(client.handle_timeout(Micros::ZERO), None);
         let datagram = client.poll_transmit().expect("it asks until it has a place");
         match endpoint.handle_datagram(Micros::ZERO, ([10, 0, 0, 1], 1).into(), &datagram) {
-            Incoming::Reply(reply) => assert_eq!(client.handle_datagram(Micros::ZERO, &reply), Ok(None)),
-            Incoming::Joined { player, key, reply, .. } => {
+            IncomingMessage::Reply(reply) => assert_eq!(client.handle_datagram(Micros::ZERO, &reply), Ok(None)),
+            IncomingMessage::Joined { player, key, reply, .. } => {
                 let event = client.handle_datagram(Micros::ZERO, &reply);
                 assert!(matches!(event, Ok(Some(ClientEvent::Connected(_)))), "{event:?}");
                 return (ServerConnection::new(key, player, 1, Micros::ZERO), client);
@@ -68,7 +68,7 @@ fn packet(number: u32) -> ClientPacket {
     ClientPacket { number, ack: SnapshotSeq(0), commands: vec![command] }
 }
 
-fn send(server: &mut ServerConnection<ArenaBody>, snapshot: &Snapshot<ArenaBody>) -> (Sent, Vec<Vec<u8>>) {
+fn send(server: &mut ServerConnection<ArenaBody>, snapshot: &Snapshot<ArenaBody>) -> (SendReport, Vec<Vec<u8>>) {
     let sent = server.send_snapshot(snapshot).expect("the own body has room");
     (sent, std::iter::from_fn(|| server.poll_transmit()).collect())
 }
@@ -143,7 +143,7 @@ fn what_has_no_room_waits_and_the_client_has_what_there_was_room_for() {
 fn an_avatar_is_compared_once_and_only_where_its_client_said() {
     let (mut server, mut client) = pair();
     for number in [1, 2] {
-        let perceived = Some(Perceived::origin(body(1, 0).origin));
+        let perceived = Some(PerceivedAvatar::origin(body(1, 0).origin));
         client.send_packet(&mut packet(number), perceived).expect("one usercmd");
         let datagram = client.poll_transmit().expect("it was just made");
         assert!(server.handle_datagram(Micros::ZERO, &datagram).is_ok());
@@ -160,7 +160,7 @@ fn an_avatar_is_compared_once_and_only_where_its_client_said() {
 fn what_is_asked_for_is_done_once_and_answered_for_certain() {
     let (mut server, mut client) = pair();
     let (_, first) = send(&mut server, &snapshot(1, 1));
-    let chat = |text: &str| What::ChatOoc { channel: 3, text: text.to_owned() };
+    let chat = |text: &str| RequestKind::ChatOoc { channel: 3, text: text.to_owned() };
     assert_eq!(client.ask(chat("hello")), Ok(Wrapping16(0)));
     assert_eq!(client.ask(chat("again")), Ok(Wrapping16(1)));
     assert_eq!(client.handle_timeout(Micros::ZERO), None);
@@ -176,8 +176,8 @@ fn what_is_asked_for_is_done_once_and_answered_for_certain() {
             sent += 1;
             asked.push(now);
             match (sent % 3 != 1).then(|| server.handle_datagram(now, &datagram)) {
-                Some(Ok(ServerEvent::Request(Request { number, what }))) => {
-                    let What::ChatOoc { channel, text } = what.clone() else { panic!("{what:?}") };
+                Some(Ok(ServerEvent::Request(ClientRequest { number, what }))) => {
+                    let RequestKind::ChatOoc { channel, text } = what.clone() else { panic!("{what:?}") };
                     done.push(what);
                     server.tell(Notice::ChatOoc { sender: 1, channel, text }).expect("room");
                     server.tell(Notice::RequestAck { request: number, answer: Vec::new() }).expect("room");
@@ -211,7 +211,7 @@ fn what_is_asked_for_is_done_once_and_answered_for_certain() {
 #[test]
 fn a_client_may_not_ask_for_ever() {
     let (_, mut client) = pair();
-    let what = || What::Game { bytes: Vec::new() };
+    let what = || RequestKind::Game { bytes: Vec::new() };
     let taken = (0..100).map_while(|_| client.ask(what()).ok()).count();
     assert_eq!((taken, client.ask(what())), (REQUESTS_MAX, Err(TooManyRequests)));
 }
@@ -227,7 +227,7 @@ fn what_bits_are_for_is_all_of_the_datagrams() {
         (false, "origin.y") => Category::Constant,
         (false, _) => Category::Authoritative,
     });
-    let (mut all, mut constant_later) = (Told::default(), 0);
+    let (mut all, mut constant_later) = (SnapshotBitCounts::default(), 0);
     for seq in 1..200u32 {
         let mut sent = snapshot(seq, [3, 120, 40][(seq / 50) as usize % 3]);
         sent.choked = (seq % 7 == 0).into();
@@ -253,7 +253,7 @@ fn what_bits_are_for_is_all_of_the_datagrams() {
         }
         ack(&mut client, &mut server, seq);
     }
-    let Told { values, naming, events, headers } = all;
+    let SnapshotBitCounts { values, naming, events, headers } = all;
     assert!([naming, events, headers].iter().all(|bits| *bits > 1_000), "{all:?}");
     for category in Category::ALL {
         use Category::{Authoritative, Constant, Controlled, Simulated};

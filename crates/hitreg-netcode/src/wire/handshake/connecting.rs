@@ -1,7 +1,7 @@
 //! The client side of the handshake.
 
 use super::super::{Key, VERSION};
-use super::message::{Answer, Hello, Refusal};
+use super::message::{Hello, Refusal, ServerAnswer};
 use hitreg_log::units::{Micros, PlayerId};
 
 /// The parameters of a client's connection attempt.
@@ -32,7 +32,7 @@ impl ConnectOptions {
 
 /// A client that requests a slot. It is a state machine: times come in as arguments.
 #[derive(Clone, Debug)]
-pub struct Connecting {
+pub struct ConnectMachine {
     options: ConnectOptions,
     salt: u64,
     began_at: Micros,
@@ -40,14 +40,14 @@ pub struct Connecting {
     challenge: Option<u64>,
     /// The last refusal that said that all slots are taken.
     full: Option<Refusal>,
-    outcome: Option<Outcome>,
+    outcome: Option<ConnectOutcome>,
 }
 
 /// The result of a connection attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ConnectOutcome {
     /// The server gave the client a slot.
-    Accepted(Accepted),
+    Accepted(AcceptedConnection),
     /// The server refused the client.
     Refused(Refusal),
     /// The server did not answer in time.
@@ -56,7 +56,7 @@ pub enum Outcome {
 
 /// A slot on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedConnection {
     /// The key that seals all further datagrams.
     pub key: Key,
     /// The client's connection number, from 1. Definitions of entities that the client controls carry this number.
@@ -67,16 +67,16 @@ pub struct Accepted {
     pub welcome: Vec<u8>,
 }
 
-impl Connecting {
+impl ConnectMachine {
     /// Starts an attempt at `now`. `salt` must be unpredictable and new for each attempt.
-    pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> Connecting {
-        Connecting { options, salt, began_at: now, send_at: now, challenge: None, full: None, outcome: None }
+    pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> ConnectMachine {
+        ConnectMachine { options, salt, began_at: now, send_at: now, challenge: None, full: None, outcome: None }
     }
 
     /// Returns the datagram to send at `now`, if any.
     pub fn poll_datagram(&mut self, now: Micros) -> Option<Vec<u8>> {
         if self.outcome.is_none() && now - self.began_at >= self.options.give_up_after {
-            self.outcome = Some(self.full.take().map_or(Outcome::Silent, Outcome::Refused));
+            self.outcome = Some(self.full.take().map_or(ConnectOutcome::Silent, ConnectOutcome::Refused));
         }
         if self.outcome.is_some() || now < self.send_at {
             return None;
@@ -88,38 +88,42 @@ impl Connecting {
 
     /// Takes a datagram that arrived at `now`. Ignores datagrams that do not answer this attempt.
     pub fn handle_datagram(&mut self, now: Micros, datagram: &[u8]) {
-        let Ok(answer) = Answer::decode(datagram) else { return };
+        let Ok(answer) = ServerAnswer::decode(datagram) else { return };
         if self.outcome.is_some() {
             return;
         }
         match answer {
-            Answer::Challenge { salt, challenge } if salt == self.salt => {
+            ServerAnswer::Challenge { salt, challenge } if salt == self.salt => {
                 if self.challenge != Some(challenge) {
                     self.send_at = now;
                 }
                 self.challenge = Some(challenge);
             }
-            Answer::Accepted { salt, key, connection, welcome } if salt == self.salt && self.challenge.is_some() => {
+            ServerAnswer::Accepted { salt, key, connection, welcome }
+                if salt == self.salt && self.challenge.is_some() =>
+            {
                 // Connection 0 is the server itself.
                 let Some(player) = connection.checked_sub(1).map(PlayerId) else { return };
-                self.outcome = Some(Outcome::Accepted(Accepted { key, connection, player, welcome }));
+                self.outcome = Some(ConnectOutcome::Accepted(AcceptedConnection { key, connection, player, welcome }));
             }
-            Answer::Refused { salt, why: Refusal::Expired } if salt == self.salt => {
+            ServerAnswer::Refused { salt, why: Refusal::Expired } if salt == self.salt => {
                 self.challenge = None;
             }
             // A full server can free a slot later: when a player leaves, or when an admitted client never confirms that
             // it is ready.
-            Answer::Refused { salt, why: why @ Refusal::Full { .. } } if salt == self.salt => {
+            ServerAnswer::Refused { salt, why: why @ Refusal::Full { .. } } if salt == self.salt => {
                 self.full = Some(why);
                 self.send_at = self.send_at.max(now + self.options.resend_after);
             }
-            Answer::Refused { salt, why } if salt == self.salt => self.outcome = Some(Outcome::Refused(why)),
+            ServerAnswer::Refused { salt, why } if salt == self.salt => {
+                self.outcome = Some(ConnectOutcome::Refused(why))
+            }
             _ => {}
         }
     }
 
     /// Returns the result; `None` while the attempt is running.
-    pub fn outcome(&self) -> Option<&Outcome> {
+    pub fn outcome(&self) -> Option<&ConnectOutcome> {
         self.outcome.as_ref()
     }
 }

@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 
 use super::super::{DecodeError, Key, MessageType, VERSION, message_type};
-use super::message::{Answer, GAME_NAME_BYTES_MAX, Hello, Refusal};
+use super::message::{GAME_NAME_BYTES_MAX, Hello, Refusal, ServerAnswer};
 use hitreg_log::units::{Micros, PlayerId};
 
 /// A challenge is valid for one to two of these intervals.
@@ -42,16 +42,16 @@ pub struct EndpointOptions {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     options: EndpointOptions,
-    places: Vec<Option<Place>>,
+    places: Vec<Option<Slot>>,
     by_address: BTreeMap<SocketAddr, PlayerId>,
-    ended: VecDeque<Ended>,
+    ended: VecDeque<EndedConnection>,
     /// Hosts that lost a slot because they did not confirm in time, and the time at which each entry expires.
     tardy: VecDeque<(IpAddr, Micros)>,
     closed: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct Slot {
     address: SocketAddr,
     salt: u64,
     key: Key,
@@ -63,7 +63,7 @@ struct Place {
 }
 
 #[derive(Clone, Debug)]
-struct Ended {
+struct EndedConnection {
     address: SocketAddr,
     salt: u64,
     until: Micros,
@@ -71,7 +71,7 @@ struct Ended {
 
 /// The meaning of a datagram for the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Incoming {
+pub enum IncomingMessage {
     /// A handshake message. Send the answer back to its sender.
     Reply(Vec<u8>),
     /// A client got a slot. Send the answer back to its sender.
@@ -90,12 +90,12 @@ pub enum Incoming {
     /// The datagram came from this player's address. The player's connection checks whether it is authentic.
     Connection(PlayerId),
     /// The datagram needs no action.
-    Ignored(Ignored),
+    Ignored(IgnoredReason),
 }
 
 /// The reason for ignoring a datagram. The sender gets no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ignored {
+pub enum IgnoredReason {
     /// No client would send this datagram.
     #[error(transparent)]
     NotOurs(#[from] DecodeError),
@@ -128,10 +128,10 @@ impl Endpoint {
     }
 
     /// Takes a datagram that arrived from `from` at `now`.
-    pub fn handle_datagram(&mut self, now: Micros, from: SocketAddr, datagram: &[u8]) -> Incoming {
+    pub fn handle_datagram(&mut self, now: Micros, from: SocketAddr, datagram: &[u8]) -> IncomingMessage {
         match self.route(now, from, datagram) {
             Ok(incoming) => incoming,
-            Err(ignored) => Incoming::Ignored(ignored),
+            Err(ignored) => IncomingMessage::Ignored(ignored),
         }
     }
 
@@ -166,23 +166,23 @@ impl Endpoint {
         let Some(place) = self.places.get_mut(usize::from(player.0)).and_then(Option::take) else { return };
         self.by_address.remove(&place.address);
         let until = now + BUCKET + BUCKET;
-        self.ended.push_back(Ended { address: place.address, salt: place.salt, until });
+        self.ended.push_back(EndedConnection { address: place.address, salt: place.salt, until });
         if self.ended.len() > ENDED_MAX {
             self.ended.pop_front();
         }
     }
 
-    fn route(&mut self, now: Micros, from: SocketAddr, datagram: &[u8]) -> Result<Incoming, Ignored> {
+    fn route(&mut self, now: Micros, from: SocketAddr, datagram: &[u8]) -> Result<IncomingMessage, IgnoredReason> {
         match message_type(datagram)? {
             message @ MessageType::ConnectRequest => {
                 let hello = Hello::decode(datagram, message)?;
                 let challenge = self.challenge(from, hello.salt, bucket(now));
                 let salt = hello.salt;
                 let answer = match self.refuse_kind(&hello) {
-                    Some(why) => Answer::Refused { salt, why },
-                    None => Answer::Challenge { salt, challenge },
+                    Some(why) => ServerAnswer::Refused { salt, why },
+                    None => ServerAnswer::Challenge { salt, challenge },
                 };
-                Ok(Incoming::Reply(answer.encode()))
+                Ok(IncomingMessage::Reply(answer.encode()))
             }
             message @ MessageType::ConnectConfirm => {
                 let hello = Hello::decode(datagram, message)?;
@@ -191,9 +191,11 @@ impl Endpoint {
             MessageType::LiveFromClient
             | MessageType::RequestFromClient
             | MessageType::Waiting
-            | MessageType::Disconnect => {
-                self.by_address.get(&from).map(|player| Incoming::Connection(*player)).ok_or(Ignored::Stranger)
-            }
+            | MessageType::Disconnect => self
+                .by_address
+                .get(&from)
+                .map(|player| IncomingMessage::Connection(*player))
+                .ok_or(IgnoredReason::Stranger),
             found => Err(DecodeError::WrongType { expected: MessageType::LiveFromClient, found }.into()),
         }
     }
@@ -209,9 +211,9 @@ impl Endpoint {
         }
     }
 
-    fn admit(&mut self, now: Micros, from: SocketAddr, hello: Hello) -> Result<Incoming, Ignored> {
+    fn admit(&mut self, now: Micros, from: SocketAddr, hello: Hello) -> Result<IncomingMessage, IgnoredReason> {
         let salt = hello.salt;
-        let refuse = |why| Ok(Incoming::Reply(Answer::Refused { salt, why }.encode()));
+        let refuse = |why| Ok(IncomingMessage::Reply(ServerAnswer::Refused { salt, why }.encode()));
         let this_bucket = bucket(now);
         let is_good = |bucket| hello.challenge == Some(self.challenge(from, salt, bucket));
         if !is_good(this_bucket) && !is_good(this_bucket - 1) {
@@ -224,14 +226,15 @@ impl Endpoint {
             self.ended.pop_front();
         }
         if self.ended.iter().any(|ended| ended.address == from && ended.salt == salt) {
-            return Err(Ignored::Over);
+            return Err(IgnoredReason::Over);
         }
         let before = self.by_address.get(&from).copied();
         if let Some(player) = before {
-            let place = self.places.get(usize::from(player.0)).and_then(Option::as_ref).ok_or(Ignored::Stranger)?;
+            let place =
+                self.places.get(usize::from(player.0)).and_then(Option::as_ref).ok_or(IgnoredReason::Stranger)?;
             if place.salt == salt {
                 // The client asks again because it did not receive its acceptance.
-                return Ok(Incoming::Reply(self.accept(salt, player, place.key)));
+                return Ok(IncomingMessage::Reply(self.accept(salt, player, place.key)));
             }
         }
         let Some(player) = before.or_else(|| self.place_for(now, from)) else {
@@ -249,7 +252,7 @@ impl Endpoint {
         self.free(now, player);
         let key = self.give_place(now, from, salt, player);
         let reply = self.accept(salt, player, key);
-        Ok(Incoming::Joined { player, key, again: before.is_some(), asked: hello.asked, reply })
+        Ok(IncomingMessage::Joined { player, key, again: before.is_some(), asked: hello.asked, reply })
     }
 
     /// Returns a free slot. If there is none, returns the slot of the client that has been unready for longest, after
@@ -259,10 +262,10 @@ impl Endpoint {
         let unready = || places().filter_map(|(player, place)| Some((player, place.as_ref().filter(|p| !p.kept)?)));
         let free = places().find(|(_, place)| place.is_none()).map(|(player, _)| player);
         let of_host = || unready().filter(|(_, place)| place.address.ip() == from.ip());
-        let late = |(_, place): &(PlayerId, &Place)| now - place.since >= GRACE;
+        let late = |(_, place): &(PlayerId, &Slot)| now - place.since >= GRACE;
         let has_room = of_host().count() < usize::from(self.options.unready_per_host);
         let is_tardy = self.tardy.iter().any(|(host, until)| *host == from.ip() && now < *until);
-        let longest = |(_, place): &(PlayerId, &Place)| place.since;
+        let longest = |(_, place): &(PlayerId, &Slot)| place.since;
         match has_room {
             true if self.closed || is_tardy => free,
             true => free.or_else(|| unready().filter(late).min_by_key(longest).map(|(player, _)| player)),
@@ -274,13 +277,13 @@ impl Endpoint {
     fn accept(&self, salt: u64, player: PlayerId, key: Key) -> Vec<u8> {
         let own = self.places.get(usize::from(player.0)).and_then(|place| place.as_ref()?.welcome.as_ref());
         let welcome = own.unwrap_or(&self.options.welcome).clone();
-        Answer::Accepted { salt, key, connection: player.0 + 1, welcome }.encode()
+        ServerAnswer::Accepted { salt, key, connection: player.0 + 1, welcome }.encode()
     }
 
     fn give_place(&mut self, now: Micros, address: SocketAddr, salt: u64, player: PlayerId) -> Key {
         let half = |tag| self.options.secret.hash(&words_of(tag, address, salt, now.0));
         let key = Key(half(1), half(2));
-        self.places[usize::from(player.0)] = Some(Place { address, salt, key, since: now, welcome: None, kept: false });
+        self.places[usize::from(player.0)] = Some(Slot { address, salt, key, since: now, welcome: None, kept: false });
         self.by_address.insert(address, player);
         key
     }

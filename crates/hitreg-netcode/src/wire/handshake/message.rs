@@ -29,7 +29,7 @@ pub(crate) struct Hello {
 
 /// The server's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ServerAnswer {
     Challenge { salt: u64, challenge: u64 },
     Accepted { salt: u64, key: Key, connection: u16, welcome: Vec<u8> },
     Refused { salt: u64, why: Refusal },
@@ -106,16 +106,16 @@ impl Hello {
     }
 }
 
-impl Answer {
+impl ServerAnswer {
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
-            Answer::Challenge { salt, challenge } => {
+            ServerAnswer::Challenge { salt, challenge } => {
                 let mut out = begin(MessageType::Challenge);
                 out.put(*salt, 64);
                 out.put(*challenge, 64);
                 out.into_bytes()
             }
-            Answer::Accepted { salt, key, connection, welcome } => {
+            ServerAnswer::Accepted { salt, key, connection, welcome } => {
                 let mut out = begin(MessageType::Accepted);
                 out.put(*salt, 64);
                 out.put(key.0, 64);
@@ -124,7 +124,7 @@ impl Answer {
                 put_blob(&mut out, welcome, WELCOME_BYTES_MAX);
                 out.into_bytes()
             }
-            Answer::Refused { salt, why } => {
+            ServerAnswer::Refused { salt, why } => {
                 let mut out = begin(MessageType::Refused);
                 out.put(*salt, 64);
                 put_refusal(&mut out, why);
@@ -133,18 +133,18 @@ impl Answer {
         }
     }
 
-    pub(crate) fn decode(datagram: &[u8]) -> Result<Answer, DecodeError> {
+    pub(crate) fn decode(datagram: &[u8]) -> Result<ServerAnswer, DecodeError> {
         let message = super::super::message_type(datagram)?;
         let mut from = expect(datagram, message)?;
         let answer = match message {
-            MessageType::Challenge => Answer::Challenge { salt: from.get(64)?, challenge: from.get(64)? },
+            MessageType::Challenge => ServerAnswer::Challenge { salt: from.get(64)?, challenge: from.get(64)? },
             MessageType::Accepted => {
                 let salt = from.get(64)?;
                 let key = Key(from.get(64)?, from.get(64)?);
                 let connection = from.get_u16()?;
-                Answer::Accepted { salt, key, connection, welcome: get_blob(&mut from)? }
+                ServerAnswer::Accepted { salt, key, connection, welcome: get_blob(&mut from)? }
             }
-            MessageType::Refused => Answer::Refused { salt: from.get(64)?, why: get_refusal(&mut from)? },
+            MessageType::Refused => ServerAnswer::Refused { salt: from.get(64)?, why: get_refusal(&mut from)? },
             found => return Err(DecodeError::WrongType { expected: MessageType::Challenge, found }),
         };
         from.finish()?;

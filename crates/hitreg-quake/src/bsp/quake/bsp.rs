@@ -1,9 +1,9 @@
-//! Reads a `.bsp` of version 29 (Quake) into a [`Map`]. It reads only what player movement needs, and checks it so that
+//! Reads a `.bsp` of version 29 (Quake) into a [`QuakeMap`]. It reads only what player movement needs, and checks it so that
 //! every trace terminates.
 
-use super::entities::{Entities, read_entities};
-use super::level::{ClipNode, Map, Plane, Submodel, UncheckedMap};
-use crate::bsp::lumps::{LumpError, Lumps, Record};
+use super::entities::{EntityLump, read_entities};
+use super::level::{AxisPlane, ClipNode, QuakeMap, Submodel, UncheckedMap};
+use crate::bsp::lumps::{LumpError, LumpRecord, Lumps};
 
 const VERSION: i32 = 29;
 const LUMPS: usize = 15;
@@ -66,14 +66,14 @@ pub enum BspError {
     },
 }
 
-impl Map {
+impl QuakeMap {
     /// Reads a map file.
     ///
     /// # Errors
     ///
     /// When the version is another, the file is truncated, an index is out of bounds or a tree has a loop; see
     /// [`BspError`].
-    pub fn parse(data: &[u8]) -> Result<Map, BspError> {
+    pub fn parse(data: &[u8]) -> Result<QuakeMap, BspError> {
         let version = data.first_chunk().map_or(0, |version| i32::from_le_bytes(*version));
         if version != VERSION {
             return Err(BspError::OtherVersion { version });
@@ -84,8 +84,8 @@ impl Map {
         let point_nodes = entries(lumps, NODES, "nodes", 24, |record, by| read_node(record, by, &leaves))?;
         let clip_nodes = entries(lumps, CLIP_NODES, "clip nodes", 8, read_clip_node)?;
         let models = entries(lumps, MODELS, "models", 64, |record, _| Ok(read_model(record)))?;
-        let Entities { triggers, moving, spawns } = read_entities(lumps.bytes(ENTITIES, "entities")?, &models);
-        let mut map = Map::try_from(UncheckedMap {
+        let EntityLump { triggers, moving, spawns } = read_entities(lumps.bytes(ENTITIES, "entities")?, &models);
+        let mut map = QuakeMap::try_from(UncheckedMap {
             planes,
             clip_nodes,
             point_nodes,
@@ -107,7 +107,7 @@ fn entries<T>(
     lump: usize,
     name: &'static str,
     entry: usize,
-    read: impl Fn(Record<'_>, usize) -> Result<T, BspError>,
+    read: impl Fn(LumpRecord<'_>, usize) -> Result<T, BspError>,
 ) -> Result<Vec<T>, BspError> {
     let records = lumps.records(lump, name, entry)?;
     let count = records.len();
@@ -117,18 +117,18 @@ fn entries<T>(
     records.enumerate().map(|(index, record)| read(record, index)).collect()
 }
 
-fn read_plane(record: Record<'_>) -> Plane {
+fn read_plane(record: LumpRecord<'_>) -> AxisPlane {
     let axis = u8::try_from(record.i32(16)).ok().filter(|&axis| axis < 3);
-    Plane { normal: record.vec3(0), dist: record.f32(12), axis }
+    AxisPlane { normal: record.vec3(0), dist: record.f32(12), axis }
 }
 
-fn read_plane_index(record: Record<'_>, by: usize) -> Result<u16, BspError> {
+fn read_plane_index(record: LumpRecord<'_>, by: usize) -> Result<u16, BspError> {
     let index = record.i32(0);
     let out = BspError::Index { what: "plane", index: i64::from(index), count: MOST_NODES, by };
     u16::try_from(index).map_err(|_| out)
 }
 
-fn read_clip_node(record: Record<'_>, by: usize) -> Result<ClipNode, BspError> {
+fn read_clip_node(record: LumpRecord<'_>, by: usize) -> Result<ClipNode, BspError> {
     let plane = read_plane_index(record, by)?;
     // Children have 16 bits. Values from -15 are contents; all others are unsigned node numbers, as later compilers
     // need.
@@ -136,7 +136,7 @@ fn read_clip_node(record: Record<'_>, by: usize) -> Result<ClipNode, BspError> {
     Ok(ClipNode { plane, children: [child(record.u16(4)), child(record.u16(6))] })
 }
 
-fn read_node(record: Record<'_>, by: usize, leaves: &[i32]) -> Result<ClipNode, BspError> {
+fn read_node(record: LumpRecord<'_>, by: usize, leaves: &[i32]) -> Result<ClipNode, BspError> {
     let plane = read_plane_index(record, by)?;
     let child = |raw: i16| {
         if raw >= 0 {
@@ -151,14 +151,14 @@ fn read_node(record: Record<'_>, by: usize, leaves: &[i32]) -> Result<ClipNode, 
 }
 
 /// Reads a submodel. The origin at offset 24 is ignored: movement does not use it.
-fn read_model(record: Record<'_>) -> Submodel {
+fn read_model(record: LumpRecord<'_>) -> Submodel {
     Submodel { mins: record.vec3(0), maxs: record.vec3(12), point_root: record.i32(36), clip_root: record.i32(40) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::level::{EMPTY, MovingKind, WATER};
-    use super::super::trace::Hull;
+    use super::super::trace::HullTree;
     use super::*;
     use crate::bsp::testing::quake_bytes;
     use glam::Vec3;
@@ -174,12 +174,12 @@ mod tests {
 
     #[test]
     fn a_small_map_is_read() {
-        let map = Map::parse(&quake_bytes()).expect("good");
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
         assert_eq!(map.model_count(), 3);
         assert_eq!(map.moving().len(), 1);
         assert_eq!(map.moving()[0].kind, MovingKind::Plat);
         assert_eq!(map.triggers().len(), 1);
-        let points = Hull::points(&map, 0);
+        let points = HullTree::points(&map, 0);
         assert_eq!(points.contents(Vec3::new(0.0, 0.0, 1.0)), EMPTY);
         assert_eq!(points.contents(Vec3::new(-300.0, 0.0, -10.0)), WATER);
     }
@@ -188,30 +188,30 @@ mod tests {
     fn other_versions_and_loops_are_errors() {
         let mut other = quake_bytes();
         other[0] = 30;
-        assert_eq!(Map::parse(&other), Err(BspError::OtherVersion { version: 30 }));
+        assert_eq!(QuakeMap::parse(&other), Err(BspError::OtherVersion { version: 30 }));
 
         let mut looping = quake_bytes();
         let node = lump_start(&looping, CLIP_NODES);
         looping[node + 4..node + 6].copy_from_slice(&0i16.to_le_bytes());
-        assert!(matches!(Map::parse(&looping), Err(BspError::Depth { tree: "clip nodes", .. })));
+        assert!(matches!(QuakeMap::parse(&looping), Err(BspError::Depth { tree: "clip nodes", .. })));
 
         let mut wild = quake_bytes();
         wild[node..node + 4].copy_from_slice(&99i32.to_le_bytes());
-        assert!(matches!(Map::parse(&wild), Err(BspError::Index { what: "plane", index: 99, .. })));
+        assert!(matches!(QuakeMap::parse(&wild), Err(BspError::Index { what: "plane", index: 99, .. })));
     }
 
     #[test]
     fn a_cut_or_damaged_map_never_panics() {
         let good = quake_bytes();
         for len in 0..good.len() {
-            let _ = Map::parse(&good[..len]);
+            let _ = QuakeMap::parse(&good[..len]);
         }
         for at in 0..good.len() {
             for bit in [0, 3, 7] {
                 let mut bad = good.clone();
                 bad[at] ^= 1 << bit;
-                if let Ok(map) = Map::parse(&bad) {
-                    let hull = Hull::clip(&map, map.models[0].clip_root);
+                if let Ok(map) = QuakeMap::parse(&bad) {
+                    let hull = HullTree::clip(&map, map.models[0].clip_root);
                     hull.contents(Vec3::new(1.0, 2.0, 3.0));
                 }
             }

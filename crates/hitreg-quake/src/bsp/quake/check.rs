@@ -99,20 +99,20 @@ fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), BspError> {
 mod tests {
     use glam::Vec3;
 
-    use super::super::level::{EMPTY, Map, Plane, SOLID, Submodel};
-    use super::super::trace::{Hull, SweepRule};
+    use super::super::level::{AxisPlane, EMPTY, QuakeMap, SOLID, Submodel};
+    use super::super::trace::{HullTree, SweepRule};
     use super::*;
 
     /// Returns a map of consecutive planes along x, each a node; the last one leads into solid.
-    fn chain(nodes: u16) -> Result<Map, BspError> {
-        let planes = (0..nodes).map(|n| Plane { normal: [1.0, 0.0, 0.0], dist: f32::from(n), axis: Some(0) });
+    fn chain(nodes: u16) -> Result<QuakeMap, BspError> {
+        let planes = (0..nodes).map(|n| AxisPlane { normal: [1.0, 0.0, 0.0], dist: f32::from(n), axis: Some(0) });
         let node = |n: u16| {
             let front = if n + 1 < nodes { i32::from(n) + 1 } else { SOLID };
             ClipNode { plane: n, children: [front, EMPTY] }
         };
         let clip_nodes: Vec<ClipNode> = (0..nodes).map(node).collect();
         let world = Submodel { mins: [-9e3; 3], maxs: [9e3; 3], point_root: 0, clip_root: 0 };
-        Map::try_from(UncheckedMap {
+        QuakeMap::try_from(UncheckedMap {
             planes: planes.collect(),
             point_nodes: clip_nodes.clone(),
             clip_nodes,
@@ -129,7 +129,7 @@ mod tests {
         let map = chain(DEEPEST).expect("just deep enough");
         for rule in [SweepRule::Classic, SweepRule::Reworked] {
             for (start, end) in [(-10.0, 2_000.0), (900.5, -10.0)] {
-                let sweep = Hull::clip(&map, 0).sweep(rule, Vec3::X * start, Vec3::X * end);
+                let sweep = HullTree::clip(&map, 0).sweep(rule, Vec3::X * start, Vec3::X * end);
                 assert!(sweep.fraction == 1.0 || (sweep.end.x - f32::from(DEEPEST - 1)).abs() < 0.1, "{sweep:?}");
             }
         }

@@ -12,7 +12,7 @@ const LINK_MARGIN: f32 = 2.0;
 
 /// The content of the entities lump.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Entities {
+pub(crate) struct EntityLump {
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
     /// Origins of the spawn points.
@@ -20,10 +20,10 @@ pub(crate) struct Entities {
 }
 
 /// Reads triggers, moving models and spawn points from the entities lump.
-pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> Entities {
+pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> EntityLump {
     let text = String::from_utf8_lossy(lump);
     let entities = split(&text);
-    let Entities { mut triggers, mut moving, mut spawns } = Entities::default();
+    let EntityLump { mut triggers, mut moving, mut spawns } = EntityLump::default();
     for entity in entities.iter().filter(|entity| !is_left_out(entity)) {
         if get(entity, "classname").is_some_and(|class| class.starts_with("info_player_")) {
             spawns.extend(get(entity, "origin").and_then(vector).map(|[x, y, z]| [x, y, z + SPAWN_RAISE]));
@@ -51,10 +51,10 @@ pub(crate) fn read_entities(lump: &[u8], models: &[Submodel]) -> Entities {
         };
         moving.push(MovingModel { model: number, kind, rests: rests(entity, kind, model), sunk: None });
     }
-    Entities { triggers, moving, spawns }
+    EntityLump { triggers, moving, spawns }
 }
 
-type Entity<'a> = Vec<(&'a str, &'a str)>;
+type EntityPairs<'a> = Vec<(&'a str, &'a str)>;
 
 fn trigger(model: &Submodel, effect: TriggerEffect) -> Trigger {
     let (mins, maxs) = (model.mins.map(|v| v - LINK_MARGIN), model.maxs.map(|v| v + LINK_MARGIN));
@@ -62,7 +62,7 @@ fn trigger(model: &Submodel, effect: TriggerEffect) -> Trigger {
 }
 
 /// Returns the effect of a teleporter; `None` if it has a target name, because it then waits to be triggered.
-fn teleport(entity: &Entity<'_>, entities: &[Entity<'_>]) -> Option<TriggerEffect> {
+fn teleport(entity: &EntityPairs<'_>, entities: &[EntityPairs<'_>]) -> Option<TriggerEffect> {
     if get(entity, "targetname").is_some() {
         return None;
     }
@@ -74,24 +74,24 @@ fn teleport(entity: &Entity<'_>, entities: &[Entity<'_>]) -> Option<TriggerEffec
     Some(TriggerEffect::Teleport { to, angles })
 }
 
-fn push(entity: &Entity<'_>) -> TriggerEffect {
+fn push(entity: &EntityPairs<'_>) -> TriggerEffect {
     let speed = number(entity, "speed").filter(|speed| *speed != 0.0).unwrap_or(1000.0);
     TriggerEffect::Push { velocity: direction(entity).map(|d| d * speed * 10.0) }
 }
 
 /// Returns whether the game removes the entity in deathmatch.
-fn is_left_out(entity: &Entity<'_>) -> bool {
+fn is_left_out(entity: &EntityPairs<'_>) -> bool {
     const NOT_IN_DEATHMATCH: u32 = 2048;
     flags(entity) & NOT_IN_DEATHMATCH != 0
 }
 
-fn flags(entity: &Entity<'_>) -> u32 {
+fn flags(entity: &EntityPairs<'_>) -> u32 {
     number(entity, "spawnflags").unwrap_or(0.0) as u32
 }
 
 /// Returns the rest positions of a moving model by the game's public rules. One is the position in the map. The other
 /// is displaced by the model's length along its direction, less a lip.
-fn rests(entity: &Entity<'_>, kind: MovingKind, model: &Submodel) -> [[f32; 3]; 2] {
+fn rests(entity: &EntityPairs<'_>, kind: MovingKind, model: &Submodel) -> [[f32; 3]; 2] {
     let size = [0, 1, 2].map(|axis| model.maxs[axis] - model.mins[axis] + LINK_MARGIN);
     let along = |lip: f32| {
         let direction = direction(entity);
@@ -110,11 +110,11 @@ fn rests(entity: &Entity<'_>, kind: MovingKind, model: &Submodel) -> [[f32; 3]; 
     [[0.0; 3], far]
 }
 
-fn number(entity: &Entity<'_>, key: &str) -> Option<f32> {
+fn number(entity: &EntityPairs<'_>, key: &str) -> Option<f32> {
     get(entity, key)?.trim().parse::<f32>().ok().filter(|value| value.is_finite())
 }
 
-fn direction(entity: &Entity<'_>) -> [f32; 3] {
+fn direction(entity: &EntityPairs<'_>) -> [f32; 3] {
     match angle(entity) {
         -1.0 => [0.0, 0.0, 1.0],
         -2.0 => [0.0, 0.0, -1.0],
@@ -125,7 +125,7 @@ fn direction(entity: &Entity<'_>) -> [f32; 3] {
     }
 }
 
-fn angle(entity: &Entity<'_>) -> f32 {
+fn angle(entity: &EntityPairs<'_>) -> f32 {
     number(entity, "angle").unwrap_or(0.0)
 }
 
@@ -134,12 +134,12 @@ fn vector(text: &str) -> Option<[f32; 3]> {
     Some([parts.next()??, parts.next()??, parts.next()??])
 }
 
-fn get<'a>(entity: &Entity<'a>, key: &str) -> Option<&'a str> {
+fn get<'a>(entity: &EntityPairs<'a>, key: &str) -> Option<&'a str> {
     entity.iter().find(|(k, _)| *k == key).map(|(_, value)| *value)
 }
 
 /// Returns the key-value pairs of each `{ "key" "value" ... }`.
-fn split(text: &str) -> Vec<Entity<'_>> {
+fn split(text: &str) -> Vec<EntityPairs<'_>> {
     let mut entities = Vec::new();
     let mut current = Vec::new();
     let mut key = None;
@@ -173,7 +173,7 @@ mod tests {
             { "classname" "info_player_coop" "origin" "7 7 7" "spawnflags" "2048" }
             { "classname" "trigger_teleport" "model" "*99" "target" "t1" }
             { "classname" "info_teleport_destination" "targetname" "t1" "origin" "10 20 30" "angle" "90" }"#;
-        let Entities { triggers, moving, spawns } = read_entities(text, &[model; 3]);
+        let EntityLump { triggers, moving, spawns } = read_entities(text, &[model; 3]);
         assert_eq!(spawns, [[1.0, 2.0, 4.0]]);
         assert_eq!(
             moving,
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn damaged_text_is_read_as_far_as_it_goes() {
-        assert_eq!(read_entities(b"{ \"model\" \"*1", &[]), Entities::default());
-        assert_eq!(read_entities(b"}}}\"\"\"{", &[]), Entities::default());
+        assert_eq!(read_entities(b"{ \"model\" \"*1", &[]), EntityLump::default());
+        assert_eq!(read_entities(b"}}}\"\"\"{", &[]), EntityLump::default());
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bsp::BspError;
 use super::check::check;
 use super::missing::MissingWall;
-use super::trace::{Hull, TraceNode};
+use super::trace::{HullTree, TraceNode};
 
 /// Contents of empty space.
 pub(crate) const EMPTY: i32 = -1;
@@ -24,8 +24,8 @@ const SAMPLES: usize = 10;
 /// The movement data of a map. Reading it, from a file or a log, checks all indices and that all trees are finite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "UncheckedMap")]
-pub struct Map {
-    pub(crate) planes: Vec<Plane>,
+pub struct QuakeMap {
+    pub(crate) planes: Vec<AxisPlane>,
     pub(crate) clip_nodes: Vec<ClipNode>,
     pub(crate) point_nodes: Vec<ClipNode>,
     pub(crate) models: Vec<Submodel>,
@@ -44,7 +44,7 @@ pub struct Map {
 /// A map from a file or a log before the checks.
 #[derive(Deserialize)]
 pub(crate) struct UncheckedMap {
-    pub(crate) planes: Vec<Plane>,
+    pub(crate) planes: Vec<AxisPlane>,
     pub(crate) clip_nodes: Vec<ClipNode>,
     pub(crate) point_nodes: Vec<ClipNode>,
     pub(crate) models: Vec<Submodel>,
@@ -56,21 +56,21 @@ pub(crate) struct UncheckedMap {
     pub(crate) spawns: Vec<[f32; 3]>,
 }
 
-impl TryFrom<UncheckedMap> for Map {
+impl TryFrom<UncheckedMap> for QuakeMap {
     type Error = BspError;
 
-    fn try_from(map: UncheckedMap) -> Result<Map, BspError> {
+    fn try_from(map: UncheckedMap) -> Result<QuakeMap, BspError> {
         check(&map)?;
         let UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving, walls, spawns } = map;
         let clip_tree = TraceNode::tree(&clip_nodes, &planes);
         let point_tree = TraceNode::tree(&point_nodes, &planes);
-        Ok(Map { planes, clip_nodes, point_nodes, models, triggers, moving, walls, spawns, clip_tree, point_tree })
+        Ok(QuakeMap { planes, clip_nodes, point_nodes, models, triggers, moving, walls, spawns, clip_tree, point_tree })
     }
 }
 
 /// A plane. Points in front have `normal . p >= dist`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Plane {
+pub(crate) struct AxisPlane {
     pub(crate) normal: [f32; 3],
     pub(crate) dist: f32,
     /// The axis that the normal points along, if any.
@@ -151,7 +151,7 @@ pub enum MovingKind {
     Wall,
 }
 
-impl Map {
+impl QuakeMap {
     /// Returns the brush models that block players and may move.
     pub fn moving(&self) -> &[MovingModel] {
         &self.moving
@@ -182,7 +182,7 @@ impl Map {
 
     /// Returns how many evenly spread points of a model, displaced by `by`, lie inside the world's walls.
     fn samples_in_walls(&self, model: &Submodel, by: [f32; 3]) -> usize {
-        let points = Hull::points(self, self.models[0].point_root);
+        let points = HullTree::points(self, self.models[0].point_root);
         let along = |axis: usize, step: usize| {
             let share = (step as f32 + 0.5) / SAMPLES as f32;
             model.mins[axis] + by[axis] + share * (model.maxs[axis] - model.mins[axis])
@@ -215,25 +215,25 @@ mod tests {
 
     #[test]
     fn a_map_survives_a_log_and_a_damaged_one_does_not() {
-        let map = Map::parse(&quake_bytes()).expect("good");
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
         let bytes = rmp_serde::to_vec(&map).expect("plain data");
-        assert_eq!(hitreg_log::serial::from_msgpack::<Map>(&bytes).expect("same"), map);
+        assert_eq!(hitreg_log::serial::from_msgpack::<QuakeMap>(&bytes).expect("same"), map);
 
         let mut looping = map;
         looping.clip_nodes[1].children[1] = 0;
         let bytes = rmp_serde::to_vec(&looping).expect("plain data");
-        assert!(hitreg_log::serial::from_msgpack::<Map>(&bytes).is_err());
+        assert!(hitreg_log::serial::from_msgpack::<QuakeMap>(&bytes).is_err());
     }
 
     #[test]
     fn what_lies_in_walls_at_one_place_of_rest_is_sunk_there() {
-        let map = Map::parse(&quake_bytes()).expect("good");
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
         let lift = |rests| MovingModel { rests, ..map.moving[0] };
         assert_eq!(map.sunk(&lift([[0.0, 0.0, 60.0], [0.0; 3]])), Some([0.0; 3]));
         assert_eq!(map.sunk(&lift([[0.0; 3], [0.0, 0.0, 60.0]])), Some([0.0; 3]));
         assert_eq!(map.sunk(&lift([[0.0; 3], [0.0, 0.0, -2.0]])), None, "at both");
         let near = |x| {
-            Map { moving: vec![MovingModel { sunk: Some([0.0; 3]), ..map.moving[0] }], ..map.clone() }
+            QuakeMap { moving: vec![MovingModel { sunk: Some([0.0; 3]), ..map.moving[0] }], ..map.clone() }
                 .sunk_near([x, 0.0, 24.0], 100.0)
                 .count()
         };

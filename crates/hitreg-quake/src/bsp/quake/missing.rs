@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::level::Map;
-use super::trace::{Hull, TraceNode, box_tree};
+use super::level::QuakeMap;
+use super::trace::{HullTree, TraceNode, box_tree};
 
 /// A wall that the given map lacks: a box that no player's origin can enter. With a leaning face, only the part of the
 /// box behind the face is solid.
@@ -49,8 +49,8 @@ impl MissingWall {
 }
 
 impl WallTree {
-    pub(crate) fn hull(&self) -> Hull<'_> {
-        Hull::of_wall(&self.0)
+    pub(crate) fn hull(&self) -> HullTree<'_> {
+        HullTree::of_wall(&self.0)
     }
 }
 
@@ -66,7 +66,7 @@ impl LeaningFace {
     }
 }
 
-impl Map {
+impl QuakeMap {
     /// Returns every face that is not axis-aligned, moved to where it stops the origin of a player with this box. Some
     /// faces may be out of reach.
     pub(crate) fn leaning_faces(&self, mins: [f32; 3], maxs: [f32; 3]) -> Vec<LeaningFace> {

@@ -3,7 +3,7 @@
 
 use glam::DVec3;
 
-use super::level::{Map, SOLID};
+use super::level::{QuakeMap, SOLID};
 use hitreg_log::units::EntityId;
 use hitreg_netcode::game::Wall;
 use hitreg_netcode::geometry::Polygon;
@@ -15,9 +15,9 @@ const STEEP: f32 = 0.7;
 const REACH_UNITS: f64 = 16_384.0;
 
 /// A plane, and whether the region is in front of it.
-type Half = (DVec3, f64, bool);
+type HalfSpace = (DVec3, f64, bool);
 
-impl Map {
+impl QuakeMap {
     /// Returns the walls of the world, and of each moving model with its entity.
     pub(crate) fn walls(&self, entity_of: impl Fn(u16) -> Option<EntityId>) -> Vec<Wall> {
         let moving = self.moving.iter().filter_map(|moving| Some((moving.model, entity_of(moving.model)?)));
@@ -32,10 +32,10 @@ impl Map {
     }
 
     /// Adds the walls below a node. The map reader limits the depth of the recursion.
-    fn walls_below(&self, node: i32, within: &mut Vec<Half>, of: Option<EntityId>, walls: &mut Vec<Wall>) {
+    fn walls_below(&self, node: i32, within: &mut Vec<HalfSpace>, of: Option<EntityId>, walls: &mut Vec<Wall>) {
         let Some((normal, distance, children)) = self.plane_of(node) else { return };
         if normal.z.abs() < f64::from(STEEP) {
-            let cut = |side: Option<Polygon>, (normal, distance, in_front): &Half| {
+            let cut = |side: Option<Polygon>, (normal, distance, in_front): &HalfSpace| {
                 let [front, behind] = side?.cut(*normal, *distance);
                 if *in_front { front } else { behind }
             };
@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn walls_stand_where_solid_meets_open() {
-        let map = Map::parse(&quake_bytes()).expect("good");
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
         let walls = map.walls(|model| Some(EntityId(32 + model)));
         for wall in &walls {
             let along = glam::Vec2::from(wall.to) - glam::Vec2::from(wall.from);
             let beside = along.perp().normalize() * 0.5;
             let middle = (glam::Vec2::from(wall.from) + along * 0.5, (wall.bottom + wall.top) / 2.0);
             let root = wall.of.map_or(0, |of| map.models[usize::from(of.0 - 32)].point_root);
-            let hull = crate::bsp::quake::trace::Hull::points(&map, root);
+            let hull = crate::bsp::quake::trace::HullTree::points(&map, root);
             let solid = [beside, -beside].map(|off| hull.contents((middle.0 + off).extend(middle.1)) == SOLID);
             assert_ne!(solid[0], solid[1], "{wall:?}");
         }

@@ -4,14 +4,14 @@
 
 use glam::Vec3;
 
-use super::level::{ClipNode, EMPTY, Map, Plane, SOLID};
+use super::level::{AxisPlane, ClipNode, EMPTY, QuakeMap, SOLID};
 
 /// Distance at which a sweep stops before a plane, in units.
 const STOP_DISTANCE: f32 = 0.031_25;
 
 /// The result of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sweep {
+pub(crate) struct HullSweep {
     /// Covered fraction of the way, 0 to 1.
     pub(crate) fraction: f32,
     pub(crate) end: Vec3,
@@ -30,7 +30,7 @@ pub(crate) enum SweepRule {
 
 /// What part of a reworked sweep passed through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stretch {
+enum SweepSpan {
     Empty,
     Solid,
     Blocked,
@@ -38,30 +38,30 @@ enum Stretch {
 
 /// A tree of planes with its root.
 #[derive(Clone, Copy)]
-pub(crate) struct Hull<'a> {
+pub(crate) struct HullTree<'a> {
     nodes: &'a [TraceNode],
     root: i32,
 }
 
-impl<'a> Hull<'a> {
+impl<'a> HullTree<'a> {
     /// Returns the tree for sweeps of a standing player's origin.
-    pub(crate) fn clip(map: &'a Map, root: i32) -> Hull<'a> {
-        Hull { nodes: &map.clip_tree, root }
+    pub(crate) fn clip(map: &'a QuakeMap, root: i32) -> HullTree<'a> {
+        HullTree { nodes: &map.clip_tree, root }
     }
 
     /// Returns the tree for contents at points.
-    pub(crate) fn points(map: &'a Map, root: i32) -> Hull<'a> {
-        Hull { nodes: &map.point_tree, root }
+    pub(crate) fn points(map: &'a QuakeMap, root: i32) -> HullTree<'a> {
+        HullTree { nodes: &map.point_tree, root }
     }
 
     /// Returns the tree of a box; see [`box_tree`].
-    pub(crate) fn of_box(nodes: &'a [TraceNode; 6]) -> Hull<'a> {
-        Hull { nodes, root: 0 }
+    pub(crate) fn of_box(nodes: &'a [TraceNode; 6]) -> HullTree<'a> {
+        HullTree { nodes, root: 0 }
     }
 
     /// Returns the tree of a box with a leaning face as the last node; see [`TraceNode::in_front_of_box`].
-    pub(crate) fn of_wall(nodes: &'a [TraceNode; 7]) -> Hull<'a> {
-        Hull { nodes, root: 6 }
+    pub(crate) fn of_wall(nodes: &'a [TraceNode; 7]) -> HullTree<'a> {
+        HullTree { nodes, root: 6 }
     }
 
     /// Returns the contents at the point `p`.
@@ -78,17 +78,17 @@ impl<'a> Hull<'a> {
     }
 
     /// Sweeps a point from `start` to `end`.
-    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> Sweep {
+    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> HullSweep {
         let all_solid = rule == SweepRule::Classic;
-        let mut sweep = Sweep { fraction: 1.0, end, normal: Vec3::ZERO, start_solid: false, all_solid };
+        let mut sweep = HullSweep { fraction: 1.0, end, normal: Vec3::ZERO, start_solid: false, all_solid };
         match rule {
             SweepRule::Classic => {
                 self.descend(self.root, [0.0, 1.0], start, end, &mut sweep);
             }
             SweepRule::Reworked => {
                 let mut leaves = Leaves::default();
-                sweep.all_solid =
-                    self.descend_reworked(self.root, [0.0, 1.0], start, end, &mut leaves, &mut sweep) == Stretch::Solid;
+                sweep.all_solid = self.descend_reworked(self.root, [0.0, 1.0], start, end, &mut leaves, &mut sweep)
+                    == SweepSpan::Solid;
                 sweep.start_solid = leaves.first_solid;
             }
         }
@@ -104,7 +104,7 @@ impl<'a> Hull<'a> {
     /// Sweeps by id's rule, which stops short of a plane before it looks beyond. Returns whether it reached the end of
     /// the way. Only a plane crossing recurses, so the recursion is at most as deep as the tree, which the map reader
     /// limits.
-    fn descend(&self, mut node: i32, f: [f32; 2], mut p1: Vec3, p2: Vec3, sweep: &mut Sweep) -> bool {
+    fn descend(&self, mut node: i32, f: [f32; 2], mut p1: Vec3, p2: Vec3, sweep: &mut HullSweep) -> bool {
         let [mut f1, f2] = f;
         loop {
             if node < 0 {
@@ -165,8 +165,8 @@ impl<'a> Hull<'a> {
         p1: Vec3,
         p2: Vec3,
         leaves: &mut Leaves,
-        sweep: &mut Sweep,
-    ) -> Stretch {
+        sweep: &mut HullSweep,
+    ) -> SweepSpan {
         let (clip, t1, t2) = loop {
             if node < 0 {
                 return leaves.enter(node);
@@ -188,16 +188,16 @@ impl<'a> Hull<'a> {
         let (f_mid, mid) = split(t1);
         let near = usize::from(t1 < t2);
         let before = self.descend_reworked(clip.children[near], [f1, f_mid], p1, mid, leaves, sweep);
-        if before == Stretch::Blocked || (before == Stretch::Solid && leaves.any_open) {
+        if before == SweepSpan::Blocked || (before == SweepSpan::Solid && leaves.any_open) {
             return before;
         }
         let beyond = self.descend_reworked(clip.children[1 - near], [f_mid, f2], mid, p2, leaves, sweep);
-        if beyond != Stretch::Solid || before != Stretch::Empty {
+        if beyond != SweepSpan::Solid || before != SweepSpan::Empty {
             return beyond;
         }
         sweep.normal = facing(clip, near);
         (sweep.fraction, sweep.end) = split(if near == 1 { t1 + STOP_DISTANCE } else { t1 - STOP_DISTANCE });
-        Stretch::Blocked
+        SweepSpan::Blocked
     }
 }
 
@@ -210,12 +210,12 @@ struct Leaves {
 }
 
 impl Leaves {
-    fn enter(&mut self, contents: i32) -> Stretch {
+    fn enter(&mut self, contents: i32) -> SweepSpan {
         let solid = contents == SOLID;
         self.first_solid |= solid && !self.seen;
         self.any_open |= !solid;
         self.seen = true;
-        if solid { Stretch::Solid } else { Stretch::Empty }
+        if solid { SweepSpan::Solid } else { SweepSpan::Empty }
     }
 }
 
@@ -244,9 +244,9 @@ pub(crate) struct TraceNode {
 
 impl TraceNode {
     /// Returns the tree of `nodes`. The plane indices must be valid.
-    pub(crate) fn tree(nodes: &[ClipNode], planes: &[Plane]) -> Vec<TraceNode> {
+    pub(crate) fn tree(nodes: &[ClipNode], planes: &[AxisPlane]) -> Vec<TraceNode> {
         let with_plane = |node: &ClipNode| {
-            let Plane { normal, dist, axis } = planes[usize::from(node.plane)];
+            let AxisPlane { normal, dist, axis } = planes[usize::from(node.plane)];
             let normal = axis.map_or(normal, |axis| [0, 1, 2].map(|n| f32::from(u8::from(n == axis))));
             TraceNode { normal, dist, children: node.children }
         };
@@ -286,21 +286,21 @@ mod tests {
 
     #[test]
     fn a_fall_stops_short_of_the_floor() {
-        let map = Map::parse(&quake_bytes()).expect("good");
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
         for rule in RULES {
-            let sweep = Hull::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(0.0, 0.0, 0.0));
+            let sweep = HullTree::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(0.0, 0.0, 0.0));
             assert_eq!((sweep.end.z, sweep.normal), (24.0 + STOP_DISTANCE, Vec3::Z));
             assert!(!sweep.start_solid && !sweep.all_solid);
-            let free = Hull::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(50.0, 0.0, 100.0));
+            let free = HullTree::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(50.0, 0.0, 100.0));
             assert_eq!((free.fraction, free.normal), (1.0, Vec3::ZERO));
         }
     }
 
     #[test]
     fn a_start_in_solid_is_told() {
-        let map = Map::parse(&quake_bytes()).expect("good");
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
         for rule in RULES {
-            let sweep = Hull::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 0.0), Vec3::new(0.0, 0.0, -8.0));
+            let sweep = HullTree::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 0.0), Vec3::new(0.0, 0.0, -8.0));
             assert!(sweep.start_solid && sweep.all_solid);
             assert_eq!(sweep.fraction, 0.0);
         }
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn a_box_stops_from_every_side() {
         let tree = box_tree([-32.0, -32.0, -56.0], [32.0, 32.0, 56.0]);
-        let hull = Hull::of_box(&tree);
+        let hull = HullTree::of_box(&tree);
         for rule in RULES {
             for axis in 0..3 {
                 for side in [-1.0, 1.0] {

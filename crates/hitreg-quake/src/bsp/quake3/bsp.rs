@@ -1,6 +1,6 @@
 //! Reads a `.bsp` of version 46: a table of lumps, each a list of records of equal size.
 
-use super::level::{Brush, Leaf, Node, Parts, Patch, Plane, Side};
+use super::level::{BrushSide, Leaf, LevelBrush, LevelLumps, LevelPlane, Node, Patch};
 use crate::bsp::lumps::{LumpError, Lumps};
 
 const MAGIC: &[u8; 4] = b"IBSP";
@@ -13,7 +13,7 @@ const WIDEST_PATCH: u32 = 129;
 
 /// Why a map cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MapError {
+pub enum Quake3MapError {
     /// The file is not a map of this format.
     #[error("it is no map of Quake III's engine: it does not begin with `IBSP` and version 46")]
     Magic,
@@ -43,17 +43,17 @@ pub enum MapError {
 }
 
 /// Reads the parts of a map that movement needs.
-pub(super) fn parse(bytes: &[u8]) -> Result<Parts, MapError> {
+pub(super) fn parse(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
     if bytes.get(..4) != Some(MAGIC) || bytes.get(4..8) != Some(&VERSION.to_le_bytes()) {
-        return Err(MapError::Magic);
+        return Err(Quake3MapError::Magic);
     }
     let lumps = Lumps::new(bytes, 8, LUMPS)?;
     let shaders = lumps.records(1, "shaders", 72)?;
     let shaders: Vec<(u32, u32)> = shaders.map(|record| (record.u32(64), record.u32(68))).collect();
     let shader = |lump, index: u32| {
-        shaders.get(index as usize).copied().ok_or(MapError::Unfit { lump, why: "a shader that there is not" })
+        shaders.get(index as usize).copied().ok_or(Quake3MapError::Unfit { lump, why: "a shader that there is not" })
     };
-    let planes = lumps.records(2, "planes", 16)?.map(|r| Plane { normal: r.vec3(0), dist: r.f32(12) });
+    let planes = lumps.records(2, "planes", 16)?.map(|r| LevelPlane { normal: r.vec3(0), dist: r.f32(12) });
     let nodes = lumps.records(3, "nodes", 36)?.map(|r| Node { plane: r.u32(0), children: [r.i32(4), r.i32(8)] });
     let mut patches: Vec<Patch> = Vec::new();
     let mut patch_of = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parts, MapError> {
         let is_patch = surface.u32(8) == PATCH;
         patch_of.push(is_patch.then_some(patches.len() as u32));
         if is_patch {
-            let bad = |why| MapError::Unfit { lump: "surfaces", why };
+            let bad = |why| Quake3MapError::Unfit { lump: "surfaces", why };
             let (width, height) = (surface.u32(96), surface.u32(100));
             let is_grid = |side: u32| (3..=WIDEST_PATCH).contains(&side) && side % 2 == 1;
             if !is_grid(width) || !is_grid(height) {
@@ -80,29 +80,29 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parts, MapError> {
     for leaf in lumps.records(4, "leaves", 48)? {
         let first = leaf.u32(32) as usize;
         let surfaces = first.checked_add(leaf.u32(36) as usize).and_then(|end| leaf_surfaces.get(first..end));
-        let surfaces = surfaces.ok_or(MapError::Unfit { lump: "leaves", why: "surfaces that there are not" })?;
+        let surfaces = surfaces.ok_or(Quake3MapError::Unfit { lump: "leaves", why: "surfaces that there are not" })?;
         let patches = surfaces.iter().filter_map(|surface| patch_of.get(*surface as usize).copied().flatten());
         leaves.push(Leaf { patches: patches.collect(), first_brush: leaf.u32(40), brushes: leaf.u32(44) });
     }
     let mut sides = Vec::new();
     for side in lumps.records(9, "brush sides", 8)? {
-        sides.push(Side { plane: side.u32(0), flags: shader("brush sides", side.u32(4))?.0 });
+        sides.push(BrushSide { plane: side.u32(0), flags: shader("brush sides", side.u32(4))?.0 });
     }
     let mut brushes = Vec::new();
     for brush in lumps.records(8, "brushes", 12)? {
         let contents = shader("brushes", brush.u32(8))?.1;
-        brushes.push(Brush { first_side: brush.u32(0), sides: brush.u32(4), contents });
+        brushes.push(LevelBrush { first_side: brush.u32(0), sides: brush.u32(4), contents });
     }
     let mut models = Vec::new();
     for model in lumps.records(7, "models", 40)? {
         let (first, count) = (model.u32(24) as usize, model.u32(28) as usize);
         let surfaces = first.checked_add(count).and_then(|end| patch_of.get(first..end));
-        let surfaces = surfaces.ok_or(MapError::Unfit { lump: "models", why: "surfaces that there are not" })?;
+        let surfaces = surfaces.ok_or(Quake3MapError::Unfit { lump: "models", why: "surfaces that there are not" })?;
         let patches = surfaces.iter().copied().flatten().collect();
         models.push(Leaf { patches, first_brush: model.u32(32), brushes: model.u32(36) });
     }
     let leaf_brushes = lumps.records(6, "leaf brushes", 4)?.map(|record| record.u32(0)).collect();
-    Ok(Parts {
+    Ok(LevelLumps {
         planes: planes.collect(),
         nodes: nodes.collect(),
         leaves,

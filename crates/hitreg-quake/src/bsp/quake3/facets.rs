@@ -5,7 +5,7 @@
 use glam::Vec3;
 
 use super::grid::Grid;
-use super::level::{Patch, Plane};
+use super::level::{LevelPlane, Patch};
 use super::winding::Winding;
 
 /// Distance within which points count as in a plane, in units.
@@ -32,7 +32,7 @@ pub(super) struct Piece {
 /// All pieces of a patch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PatchPieces {
-    pub(super) planes: Vec<Plane>,
+    pub(super) planes: Vec<LevelPlane>,
     pub(super) pieces: Vec<Piece>,
     pub(super) mins: Vec3,
     pub(super) maxs: Vec3,
@@ -50,7 +50,7 @@ pub(super) fn pieces_of(patch: &Patch, work: &mut u64) -> Option<PatchPieces> {
     let grid = Grid::of(patch);
     let far = Vec3::splat(f32::INFINITY);
     let points = || grid.columns.iter().flatten();
-    let mut cutter = Cutter { planes: Vec::new(), pieces: Vec::new(), of: Vec::new(), grid: &grid, work };
+    let mut cutter = FacetCutter { planes: Vec::new(), pieces: Vec::new(), of: Vec::new(), grid: &grid, work };
     cutter.cut();
     let fits = !cutter.is_full();
     fits.then_some(PatchPieces {
@@ -73,16 +73,16 @@ enum Edge {
     OutOfSecond,
 }
 
-struct Cutter<'a> {
+struct FacetCutter<'a> {
     grid: &'a Grid,
-    planes: Vec<Plane>,
+    planes: Vec<LevelPlane>,
     pieces: Vec<Piece>,
     /// Planes of each square's two triangles, by column, then row.
     of: Vec<Vec<[Option<usize>; 2]>>,
     work: &'a mut u64,
 }
 
-impl Cutter<'_> {
+impl FacetCutter<'_> {
     /// Returns whether a limit is exceeded. Nothing is added from then on.
     fn is_full(&self) -> bool {
         self.planes.len() > MOST_PLANES || self.pieces.len() > MOST_PIECES || *self.work == 0
@@ -180,12 +180,12 @@ impl Cutter<'_> {
         }
         self.look();
         let normal = normal / length;
-        let has = |plane: &Plane| {
+        let has = |plane: &LevelPlane| {
             let of = Vec3::from(plane.normal);
             normal.dot(of) >= 0.0 && [a, b, c].iter().all(|point| (point.dot(of) - plane.dist).abs() <= ON_PLANE)
         };
         Some(self.planes.iter().position(has).unwrap_or_else(|| {
-            self.planes.push(Plane { normal: normal.to_array(), dist: a.dot(normal) });
+            self.planes.push(LevelPlane { normal: normal.to_array(), dist: a.dot(normal) });
             self.planes.len() - 1
         }))
     }
@@ -205,7 +205,7 @@ impl Cutter<'_> {
 
     /// Returns on which side of a border the corners are; `None` if all lie in it.
     fn inward(&self, border: usize, corners: &[Vec3]) -> Option<(usize, bool)> {
-        let Plane { normal, dist } = self.planes[border];
+        let LevelPlane { normal, dist } = self.planes[border];
         let distances = corners.iter().map(|point| point.dot(Vec3::from(normal)) - dist);
         let (front, back) =
             distances.fold((false, false), |(front, back), d| (front || d > ON_PLANE, back || d < -ON_PLANE));
@@ -214,14 +214,14 @@ impl Cutter<'_> {
 
     /// Returns the outline of the piece; `None` if it is empty.
     fn winding(&self, piece: &Piece) -> Option<Winding> {
-        let Plane { normal, dist } = self.planes[piece.surface];
+        let LevelPlane { normal, dist } = self.planes[piece.surface];
         let whole = Winding::of_plane(Vec3::from(normal), dist);
         let mut borders = piece.borders.iter().filter(|(border, _)| *border != piece.surface);
         borders.try_fold(whole, |winding, border| self.chopped(&winding, *border))
     }
 
     fn chopped(&self, winding: &Winding, (border, inward): (usize, bool)) -> Option<Winding> {
-        let Plane { normal, dist } = self.planes[border];
+        let LevelPlane { normal, dist } = self.planes[border];
         let side = if inward { 1.0 } else { -1.0 };
         winding.cut(Vec3::from(normal) * side, dist * side, ON_PLANE)
     }
@@ -273,7 +273,7 @@ impl Cutter<'_> {
         self.look();
         let known = self.planes.iter().enumerate().find_map(|(index, plane)| Some((index, same(plane, normal, dist)?)));
         let border = known.unwrap_or_else(|| {
-            self.planes.push(Plane { normal: normal.to_array(), dist });
+            self.planes.push(LevelPlane { normal: normal.to_array(), dist });
             (self.planes.len() - 1, false)
         });
         if winding.is_none_or(|winding| self.chopped(winding, border).is_some()) {
@@ -283,7 +283,7 @@ impl Cutter<'_> {
 }
 
 /// Returns whether two planes are equal, and if so, whether they face opposite ways.
-fn same(plane: &Plane, normal: Vec3, dist: f32) -> Option<bool> {
+fn same(plane: &LevelPlane, normal: Vec3, dist: f32) -> Option<bool> {
     let of = Vec3::from(plane.normal);
     let is = |normal: Vec3, dist: f32| {
         (of - normal).abs().max_element() < SAME_NORMAL && (plane.dist - dist).abs() < SAME_DIST

@@ -3,7 +3,7 @@
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::bsp::{self, MapError};
+use super::bsp::{self, Quake3MapError};
 use super::facets::{PatchPieces, pieces_of};
 
 /// Limits of pieces and plane comparisons for all patches of a map, far above any real map.
@@ -25,7 +25,7 @@ pub(crate) mod surface {
 
 /// A plane: the points whose dot product with the normal equals the distance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Plane {
+pub(crate) struct LevelPlane {
     pub(crate) normal: [f32; 3],
     pub(crate) dist: f32,
 }
@@ -47,7 +47,7 @@ pub(super) struct Leaf {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Brush {
+pub(super) struct LevelBrush {
     pub(super) first_side: u32,
     /// Number of sides; the first six are axis-aligned.
     pub(super) sides: u32,
@@ -55,7 +55,7 @@ pub(super) struct Brush {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Side {
+pub(super) struct BrushSide {
     pub(super) plane: u32,
     pub(super) flags: u32,
 }
@@ -72,37 +72,37 @@ pub(super) struct Patch {
 
 /// The content of a map file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Parts {
-    pub(super) planes: Vec<Plane>,
+pub(super) struct LevelLumps {
+    pub(super) planes: Vec<LevelPlane>,
     pub(super) nodes: Vec<Node>,
     pub(super) leaves: Vec<Leaf>,
     pub(super) leaf_brushes: Vec<u32>,
-    pub(super) brushes: Vec<Brush>,
-    pub(super) sides: Vec<Side>,
+    pub(super) brushes: Vec<LevelBrush>,
+    pub(super) sides: Vec<BrushSide>,
     pub(super) patches: Vec<Patch>,
     pub(super) models: Vec<Leaf>,
 }
 
 /// A map for collision tests, checked when it is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Parts", into = "Parts")]
-pub struct Map {
-    pub(super) parts: Parts,
+#[serde(try_from = "LevelLumps", into = "LevelLumps")]
+pub struct Quake3Map {
+    pub(super) parts: LevelLumps,
     /// The pieces of each patch.
     pub(super) pieces: Vec<PatchPieces>,
 }
 
 /// Number of a movable model of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Model(pub(crate) usize);
+pub(crate) struct SubmodelIndex(pub(crate) usize);
 
-impl Map {
+impl Quake3Map {
     /// Reads a `.bsp`.
     ///
     /// # Errors
     /// When the data is not a map of version 46 or contains invalid references.
-    pub fn parse(bytes: &[u8]) -> Result<Map, MapError> {
-        Map::try_from(bsp::parse(bytes)?)
+    pub fn parse(bytes: &[u8]) -> Result<Quake3Map, Quake3MapError> {
+        Quake3Map::try_from(bsp::parse(bytes)?)
     }
 
     /// Returns the number of models, including the world (0).
@@ -111,7 +111,7 @@ impl Map {
     }
 
     /// Returns the bounds of a brush, from its first six sides.
-    pub(super) fn bounds(&self, brush: &Brush) -> (Vec3, Vec3) {
+    pub(super) fn bounds(&self, brush: &LevelBrush) -> (Vec3, Vec3) {
         let dist =
             |side: u32| self.parts.planes[self.parts.sides[(brush.first_side + side) as usize].plane as usize].dist;
         (-Vec3::new(dist(0), dist(2), dist(4)), Vec3::new(dist(1), dist(3), dist(5)))
@@ -130,33 +130,33 @@ impl Map {
         brushes.fold(0, |contents, brush| contents | brush.contents)
     }
 
-    pub(super) fn leaf_brushes<'a>(&'a self, leaf: &Leaf) -> impl Iterator<Item = &'a Brush> + use<'a> {
+    pub(super) fn leaf_brushes<'a>(&'a self, leaf: &Leaf) -> impl Iterator<Item = &'a LevelBrush> + use<'a> {
         let range = leaf.first_brush as usize..(leaf.first_brush + leaf.brushes) as usize;
         self.parts.leaf_brushes[range].iter().map(|brush| &self.parts.brushes[*brush as usize])
     }
 
-    pub(super) fn sides(&self, brush: &Brush) -> impl Iterator<Item = (&Plane, u32)> {
+    pub(super) fn sides(&self, brush: &LevelBrush) -> impl Iterator<Item = (&LevelPlane, u32)> {
         let range = brush.first_side as usize..(brush.first_side + brush.sides) as usize;
         self.parts.sides[range].iter().map(|side| (&self.parts.planes[side.plane as usize], side.flags))
     }
 
-    fn has_point(&self, brush: &Brush, point: Vec3) -> bool {
+    fn has_point(&self, brush: &LevelBrush, point: Vec3) -> bool {
         self.sides(brush).all(|(plane, _)| Vec3::from(plane.normal).dot(point) <= plane.dist)
     }
 }
 
-impl From<Map> for Parts {
-    fn from(map: Map) -> Parts {
+impl From<Quake3Map> for LevelLumps {
+    fn from(map: Quake3Map) -> LevelLumps {
         map.parts
     }
 }
 
-impl TryFrom<Parts> for Map {
-    type Error = MapError;
+impl TryFrom<LevelLumps> for Quake3Map {
+    type Error = Quake3MapError;
 
     /// Checks that every reference is valid and that the nodes form a tree.
-    fn try_from(parts: Parts) -> Result<Map, MapError> {
-        let bad = |lump, why| Err(MapError::Unfit { lump, why });
+    fn try_from(parts: LevelLumps) -> Result<Quake3Map, Quake3MapError> {
+        let bad = |lump, why| Err(Quake3MapError::Unfit { lump, why });
         let within =
             |first: u32, count: u32, length: usize| first.checked_add(count).is_some_and(|end| end as usize <= length);
         let is_finite = |point: &[f32; 3]| point.iter().all(|axis| axis.is_finite());
@@ -217,14 +217,14 @@ impl TryFrom<Parts> for Map {
             {
                 return bad("surfaces", "a patch that is no grid");
             }
-            let cut = pieces_of(patch, &mut work).ok_or(MapError::Curves)?;
+            let cut = pieces_of(patch, &mut work).ok_or(Quake3MapError::Curves)?;
             count += cut.len();
             if count > MOST_PIECES {
-                return Err(MapError::Curves);
+                return Err(Quake3MapError::Curves);
             }
             pieces.push(cut);
         }
-        Ok(Map { parts, pieces })
+        Ok(Quake3Map { parts, pieces })
     }
 }
 

@@ -4,7 +4,7 @@
 use glam::Vec3;
 
 use super::facets::{PatchPieces, Piece};
-use super::level::{Brush, Leaf, Map, Model, Plane};
+use super::level::{Leaf, LevelBrush, LevelPlane, Quake3Map, SubmodelIndex};
 
 /// Distance at which a sweep stops before a surface, in units.
 const EPSILON: f32 = 0.125;
@@ -13,7 +13,7 @@ const ANY_BOX: f32 = 2048.0;
 
 /// The sweep of a box from `start` to `end`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sweep {
+pub(crate) struct SweepResult {
     pub(crate) start: Vec3,
     pub(crate) end: Vec3,
     pub(crate) mins: Vec3,
@@ -24,7 +24,7 @@ pub(crate) struct Sweep {
 
 /// The result of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Trace {
+pub(crate) struct SweepTrace {
     /// Covered fraction of the way, 0 to 1.
     pub(crate) fraction: f32,
     pub(crate) end: Vec3,
@@ -36,10 +36,10 @@ pub(crate) struct Trace {
     pub(crate) all_solid: bool,
 }
 
-impl Sweep {
+impl SweepResult {
     /// Sweeps through the world.
-    pub(crate) fn through(&self, map: &Map) -> Trace {
-        let mut work = Work::new(self, map);
+    pub(crate) fn through(&self, map: &Quake3Map) -> SweepTrace {
+        let mut work = SweepWork::new(self, map);
         if work.is_still {
             work.test_tree();
         } else {
@@ -49,9 +49,9 @@ impl Sweep {
     }
 
     /// Sweeps through a model of the map that is displaced to `origin`.
-    pub(crate) fn through_model(&self, map: &Map, model: Model, origin: Vec3) -> Trace {
-        let moved = Sweep { start: self.start - origin, end: self.end - origin, ..*self };
-        let mut work = Work::new(&moved, map);
+    pub(crate) fn through_model(&self, map: &Quake3Map, model: SubmodelIndex, origin: Vec3) -> SweepTrace {
+        let moved = SweepResult { start: self.start - origin, end: self.end - origin, ..*self };
+        let mut work = SweepWork::new(&moved, map);
         if let Some(model) = map.parts.models.get(model.0) {
             let brushes = &map.parts.brushes[model.first_brush as usize..(model.first_brush + model.brushes) as usize];
             work.meet(brushes.iter(), model);
@@ -60,20 +60,20 @@ impl Sweep {
     }
 
     /// Sweeps past another box, such as a player's body.
-    pub(crate) fn past_box(&self, map: &Map, mins: Vec3, maxs: Vec3) -> Trace {
-        let mut work = Work::new(self, map);
+    pub(crate) fn past_box(&self, map: &Quake3Map, mins: Vec3, maxs: Vec3) -> SweepTrace {
+        let mut work = SweepWork::new(self, map);
         let planes = [Vec3::X, Vec3::Y, Vec3::Z].into_iter().enumerate().flat_map(|(axis, unit)| {
-            let plane = |normal: Vec3, dist| Plane { normal: normal.to_array(), dist };
+            let plane = |normal: Vec3, dist| LevelPlane { normal: normal.to_array(), dist };
             [plane(unit, maxs[axis]), plane(-unit, -mins[axis])]
         });
-        let planes: Vec<(Plane, u32)> = planes.map(|plane| (plane, 0)).collect();
+        let planes: Vec<(LevelPlane, u32)> = planes.map(|plane| (plane, 0)).collect();
         work.brush(planes.iter().map(|(plane, flags)| (plane, *flags)), mins, maxs);
         work.finish(self)
     }
 }
 
-struct Work<'a> {
-    map: &'a Map,
+struct SweepWork<'a> {
+    map: &'a Quake3Map,
     start: Vec3,
     end: Vec3,
     /// Vector from the centre of the box to its corner.
@@ -82,16 +82,16 @@ struct Work<'a> {
     maxs: Vec3,
     mask: u32,
     is_still: bool,
-    trace: Trace,
+    trace: SweepTrace,
 }
 
-impl<'a> Work<'a> {
-    fn new(sweep: &Sweep, map: &'a Map) -> Work<'a> {
+impl<'a> SweepWork<'a> {
+    fn new(sweep: &SweepResult, map: &'a Quake3Map) -> SweepWork<'a> {
         // Shift the way so that the box is symmetric about it.
         let middle = (sweep.mins + sweep.maxs) * 0.5;
         let half = sweep.maxs - middle;
         let (start, end) = (sweep.start + middle, sweep.end + middle);
-        let trace = Trace {
+        let trace = SweepTrace {
             fraction: 1.0,
             end: sweep.end,
             normal: Vec3::ZERO,
@@ -101,15 +101,15 @@ impl<'a> Work<'a> {
         };
         let (mins, maxs) = (start.min(end) - half, start.max(end) + half);
         let is_still = sweep.start == sweep.end;
-        Work { map, start, end, half, mins, maxs, mask: sweep.mask, is_still, trace }
+        SweepWork { map, start, end, half, mins, maxs, mask: sweep.mask, is_still, trace }
     }
 
-    fn finish(self, sweep: &Sweep) -> Trace {
+    fn finish(self, sweep: &SweepResult) -> SweepTrace {
         let end = match self.trace.fraction == 1.0 {
             true => sweep.end,
             false => sweep.start + (sweep.end - sweep.start) * self.trace.fraction,
         };
-        Trace { end, ..self.trace }
+        SweepTrace { end, ..self.trace }
     }
 
     /// Tests everything in the leaves that a resting box touches.
@@ -181,7 +181,7 @@ impl<'a> Work<'a> {
         self.meet(map.leaf_brushes(leaf), leaf);
     }
 
-    fn meet<'m>(&mut self, brushes: impl Iterator<Item = &'m Brush>, leaf: &Leaf) {
+    fn meet<'m>(&mut self, brushes: impl Iterator<Item = &'m LevelBrush>, leaf: &Leaf) {
         let (map, mask) = (self.map, self.mask);
         for brush in brushes.filter(|brush| brush.contents & mask != 0) {
             let (mins, maxs) = map.bounds(brush);
@@ -218,7 +218,7 @@ impl<'a> Work<'a> {
         (self.start.dot(normal) - dist, self.end.dot(normal) - dist)
     }
 
-    fn brush<'p>(&mut self, planes: impl Iterator<Item = (&'p Plane, u32)>, mins: Vec3, maxs: Vec3) {
+    fn brush<'p>(&mut self, planes: impl Iterator<Item = (&'p LevelPlane, u32)>, mins: Vec3, maxs: Vec3) {
         // A moving box stops before a brush; a resting one is only tested for being inside.
         let margin = Vec3::splat(if self.is_still { 0.0 } else { EPSILON });
         if self.mins.cmpgt(maxs + margin).any() || self.maxs.cmplt(mins - margin).any() {
@@ -233,9 +233,9 @@ impl<'a> Work<'a> {
             starts_out |= near > 0.0;
             gets_out |= far > 0.0;
             match crossing(near, far) {
-                Crossing::Outside => return,
-                Crossing::Enters(fraction) if fraction > enter => (enter, met) = (fraction, Some((normal, flags))),
-                Crossing::Leaves(fraction) if fraction < leave => leave = fraction,
+                PlaneCrossing::Outside => return,
+                PlaneCrossing::Enters(fraction) if fraction > enter => (enter, met) = (fraction, Some((normal, flags))),
+                PlaneCrossing::Leaves(fraction) if fraction < leave => leave = fraction,
                 _ => {}
             }
         }
@@ -276,7 +276,7 @@ impl<'a> Work<'a> {
     fn planes<'p>(&self, patch: &'p PatchPieces, piece: &'p Piece) -> impl Iterator<Item = (Vec3, f32)> + use<'p> {
         let half = self.half;
         let moved = move |plane: usize, inward: bool| {
-            let Plane { normal, dist } = patch.planes[plane];
+            let LevelPlane { normal, dist } = patch.planes[plane];
             let side = if inward { -1.0 } else { 1.0 };
             let normal = Vec3::from(normal);
             (normal * side, dist * side + normal.abs().dot(half))
@@ -294,9 +294,9 @@ impl<'a> Work<'a> {
         for (index, (normal, dist)) in self.planes(patch, piece).enumerate().take(count) {
             let (near, far) = self.distances(normal, dist);
             match crossing(near, far) {
-                Crossing::Outside => return,
-                Crossing::Enters(fraction) if fraction > enter => (enter, met) = (fraction, Some((index, normal))),
-                Crossing::Leaves(fraction) if fraction < leave => leave = fraction,
+                PlaneCrossing::Outside => return,
+                PlaneCrossing::Enters(fraction) if fraction > enter => (enter, met) = (fraction, Some((index, normal))),
+                PlaneCrossing::Leaves(fraction) if fraction < leave => leave = fraction,
                 _ => {}
             }
         }
@@ -317,7 +317,7 @@ impl<'a> Work<'a> {
 }
 
 /// How a way crosses a plane, from the distances of its ends.
-enum Crossing {
+enum PlaneCrossing {
     /// The whole way is in front of the plane.
     Outside,
     /// The whole way is behind the plane.
@@ -326,14 +326,14 @@ enum Crossing {
     Leaves(f32),
 }
 
-fn crossing(near: f32, far: f32) -> Crossing {
+fn crossing(near: f32, far: f32) -> PlaneCrossing {
     if near > 0.0 && (far >= EPSILON || far >= near) {
-        Crossing::Outside
+        PlaneCrossing::Outside
     } else if near <= 0.0 && far <= 0.0 {
-        Crossing::Inside
+        PlaneCrossing::Inside
     } else if near > far {
-        Crossing::Enters(((near - EPSILON) / (near - far)).max(0.0))
+        PlaneCrossing::Enters(((near - EPSILON) / (near - far)).max(0.0))
     } else {
-        Crossing::Leaves(((near + EPSILON) / (near - far)).min(1.0))
+        PlaneCrossing::Leaves(((near + EPSILON) / (near - far)).min(1.0))
     }
 }

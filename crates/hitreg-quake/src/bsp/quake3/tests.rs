@@ -4,17 +4,17 @@ use glam::Vec3;
 
 use super::facets::pieces_of;
 use super::level::Patch;
-use super::{Map, Sweep, contents};
+use super::{Quake3Map, SweepResult, contents};
 use crate::bsp::testing::quake3_bytes;
 
-fn sweep(start: [f32; 3], end: [f32; 3]) -> Sweep {
+fn sweep(start: [f32; 3], end: [f32; 3]) -> SweepResult {
     let (mins, maxs) = (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, 32.0));
-    Sweep { start: start.into(), end: end.into(), mins, maxs, mask: contents::SOLID }
+    SweepResult { start: start.into(), end: end.into(), mins, maxs, mask: contents::SOLID }
 }
 
 #[test]
 fn brushes_stop_a_box_an_eighth_before_them() {
-    let map = Map::parse(&quake3_bytes()).expect("a map");
+    let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
     let down = sweep([0.0, 0.0, 100.0], [0.0, 0.0, -100.0]).through(&map);
     assert_eq!((down.end.z, down.normal, down.starts_solid), (24.125, Vec3::Z, false));
     let aside = sweep([0.0, 0.0, 24.125], [500.0, 0.0, 24.125]).through(&map);
@@ -30,7 +30,7 @@ fn brushes_stop_a_box_an_eighth_before_them() {
 
 #[test]
 fn curves_stop_a_box_from_their_front() {
-    let map = Map::parse(&quake3_bytes()).expect("a map");
+    let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
     // A flat patch at z = 64, with x from -200 to -100.
     let down = sweep([-150.0, 0.0, 200.0], [-150.0, 0.0, 30.0]).through(&map);
     assert!((down.end.z - (64.0 + 24.125)).abs() < 1e-3 && down.normal.z > 0.99, "{down:?}");
@@ -38,7 +38,7 @@ fn curves_stop_a_box_from_their_front() {
     assert_eq!(up.fraction, 1.0, "from behind it passes");
     let beside = sweep([-50.0, 0.0, 200.0], [-50.0, 0.0, 30.0]).through(&map);
     assert_eq!(beside.fraction, 1.0);
-    let ray = Sweep { mins: Vec3::ZERO, maxs: Vec3::ZERO, ..sweep([-150.0, 0.0, 200.0], [-150.0, 0.0, 30.0]) };
+    let ray = SweepResult { mins: Vec3::ZERO, maxs: Vec3::ZERO, ..sweep([-150.0, 0.0, 200.0], [-150.0, 0.0, 30.0]) };
     assert!((ray.through(&map).end.z - 64.125).abs() < 1e-3, "a point, too");
 }
 
@@ -65,16 +65,16 @@ fn curves_that_no_engine_takes_are_refused() {
 #[test]
 fn a_map_comes_back_from_a_log_and_damage_is_refused() {
     let bytes = quake3_bytes();
-    let map = Map::parse(&bytes).expect("a map");
+    let map = Quake3Map::parse(&bytes).expect("a map");
     let packed = rmp_serde::to_vec(&map).expect("packed");
-    assert_eq!(hitreg_log::serial::from_msgpack::<Map>(&packed).expect("a map"), map);
-    assert!(Map::parse(&bytes[..100]).is_err() && Map::parse(b"IBSP").is_err());
+    assert_eq!(hitreg_log::serial::from_msgpack::<Quake3Map>(&packed).expect("a map"), map);
+    assert!(Quake3Map::parse(&bytes[..100]).is_err() && Quake3Map::parse(b"IBSP").is_err());
     // Any changed byte must give a valid map or an error.
     for at in 0..bytes.len() {
         for to in [0, 1, 0x7f, 0xff] {
             let mut bytes = bytes.clone();
             bytes[at] = to;
-            if let Ok(map) = Map::parse(&bytes) {
+            if let Ok(map) = Quake3Map::parse(&bytes) {
                 sweep([0.0, 0.0, 100.0], [300.0, 40.0, -100.0]).through(&map);
                 map.contents_at(Vec3::ZERO);
             }

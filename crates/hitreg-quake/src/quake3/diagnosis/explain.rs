@@ -3,15 +3,15 @@
 
 use glam::Vec3;
 
-use crate::quake3::body::BodyRow;
+use crate::quake3::body::Quake3Body;
 use crate::quake3::game::{Quake3, moved};
-use crate::quake3::movement::{PlayerState, Shape, flag};
+use crate::quake3::movement::{Quake3PlayerState, SolidShape, flag};
 use crate::quake3::protocol::{player, player_list};
-use crate::quake3::rules::Rules;
+use crate::quake3::rules::Quake3Rules;
 use crate::quake3::surroundings::around;
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Acked, Body as _, Cause, Evidence, Grade, Reconcile as _, Touch};
+use hitreg_netcode::game::{AckedPrediction, Body as _, Cause, Evidence, Grade, Reconcile as _, Touch};
 
 /// Persistent player data: the number of spawns.
 const SPAWNS: usize = player_list(1) + 4;
@@ -19,10 +19,10 @@ const SPAWNS: usize = player_list(1) + 4;
 /// before the usercmd runs.
 const BESIDE: f32 = 32.0;
 
-type Found = Option<(Cause, Evidence)>;
+type Explanation = Option<(Cause, Evidence)>;
 
 /// Returns the cause with its evidence.
-pub(crate) fn explain(rules: &Rules, miss: &Acked<'_, BodyRow>) -> (Cause, Evidence) {
+pub(crate) fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> (Cause, Evidence) {
     let Some(from) = miss.from else { return (Cause::SpawnOrDeath, "told") };
     told(from, miss.authoritative)
         .or_else(|| bodies_before(rules, miss, from))
@@ -33,10 +33,10 @@ pub(crate) fn explain(rules: &Rules, miss: &Acked<'_, BodyRow>) -> (Cause, Evide
 }
 
 /// Finds causes that the player's two states show directly.
-fn told(from: &BodyRow, to: &BodyRow) -> Found {
+fn told(from: &Quake3Body, to: &Quake3Body) -> Explanation {
     let changed = |cell: usize| from.player(cell) != to.player(cell);
     let (was, is) = (from.player_state(), to.player_state());
-    let pushed = |state: &PlayerState| state.flags & flag::TIME_KNOCKBACK != 0;
+    let pushed = |state: &Quake3PlayerState| state.flags & flag::TIME_KNOCKBACK != 0;
     if from.is_alive() != to.is_alive() || changed(SPAWNS) {
         return Some((Cause::SpawnOrDeath, "told"));
     }
@@ -53,7 +53,7 @@ fn told(from: &BodyRow, to: &BodyRow) -> Found {
 }
 
 /// Tests whether the prediction is right with the bodies of the previous snapshot.
-fn bodies_before(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
+fn bodies_before(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Explanation {
     let own = miss.scene.player.entity();
     let is_right = reproduces(rules, miss.before, own, from, miss.commands, miss.authoritative);
     let cause = match miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) {
@@ -65,7 +65,7 @@ fn bodies_before(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Fo
 
 /// Tests whether the prediction is right without some consecutive usercmds. The server never received them, and the
 /// next usercmd covers their time.
-fn lost_input(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
+fn lost_input(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Explanation {
     let own = miss.scene.player.entity();
     let last = miss.commands.len().checked_sub(1)?;
     let spans = (0..last).flat_map(|first| (first + 1..=last).map(move |end| (first, end)));
@@ -80,19 +80,20 @@ fn lost_input(rules: &Rules, miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found
 const MOST_TRIES: usize = 60;
 
 fn reproduces(
-    rules: &Rules,
-    entities: &[(EntityId, BodyRow)],
+    rules: &Quake3Rules,
+    entities: &[(EntityId, Quake3Body)],
     own: EntityId,
-    from: &BodyRow,
+    from: &Quake3Body,
     commands: &[Usercmd],
-    to: &BodyRow,
+    to: &Quake3Body,
 ) -> bool {
-    let step = |body: BodyRow, command: &Usercmd| moved(rules, entities, own, &body, &command.input, &mut Vec::new());
+    let step =
+        |body: Quake3Body, command: &Usercmd| moved(rules, entities, own, &body, &command.input, &mut Vec::new());
     let predicted = commands.iter().fold(*from, step);
     Quake3::grade(&predicted, to).is_some_and(|grade| grade != Grade::Miss)
 }
 
-fn met(miss: &Acked<'_, BodyRow>) -> Found {
+fn met(miss: &AckedPrediction<'_, Quake3Body>) -> Explanation {
     let touched = |is: fn(&Touch) -> bool| miss.touches.iter().any(is);
     if touched(|touch| matches!(touch, Touch::Teleporter)) {
         Some((Cause::Teleport, "touched"))
@@ -106,7 +107,7 @@ fn met(miss: &Acked<'_, BodyRow>) -> Found {
 }
 
 /// Tests whether another body was close enough to block the player, in the prediction or on the server.
-fn beside(miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
+fn beside(miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Explanation {
     let own = miss.scene.player.entity();
     let (start, end) = (from.origin(), miss.authoritative.origin());
     let (low, high) = (start.min(end) + Vec3::new(-15.0, -15.0, -24.0), start.max(end) + Vec3::new(15.0, 15.0, 32.0));
@@ -116,8 +117,8 @@ fn beside(miss: &Acked<'_, BodyRow>, from: &BodyRow) -> Found {
             && (origin + maxs + Vec3::splat(BESIDE)).cmpge(low).all()
     };
     let near = now.iter().chain(&before).find(|solid| match solid.shape {
-        Shape::Body { mins, maxs } => is_near(solid.origin, mins, maxs),
-        Shape::Model(_) => false,
+        SolidShape::Body { mins, maxs } => is_near(solid.origin, mins, maxs),
+        SolidShape::Model(_) => false,
     });
     near.map(|_| (Cause::OtherPlayer, "beside another"))
 }

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use glam::Vec3;
 
-use super::ticks::Ticks;
-use super::told::Events;
-use crate::quake3::protocol::{Snapshot, UserCmd, player};
+use super::ticks::RecentTicks;
+use super::told::SeenEvents;
+use crate::quake3::protocol::{Quake3Snapshot, Quake3Usercmd, player};
 use hitreg_log::record::{ArrivalRecord, FrameRecord, PacketRecord, Record};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd, buttons};
@@ -15,7 +15,7 @@ use hitreg_log::usercmd::{Input, Usercmd, buttons};
 const REMEMBERED: usize = 1024;
 
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct HeardClient {
     pub(super) player: PlayerId,
     /// Times of the newest usercmds in ms of server time, with their numbers and whether they fire.
     recent: VecDeque<(i32, CommandSeq, bool)>,
@@ -28,14 +28,14 @@ pub(super) struct Client {
     pub(super) acks_tell: bool,
     /// Number of hits in the newest snapshot, and its server time.
     pub(super) hits: Option<(u32, i32)>,
-    pub(super) events: Events,
+    pub(super) events: SeenEvents,
     /// The newest usercmd with hits, and the number of its hits.
     hitting: (CommandSeq, u8),
 }
 
-impl Client {
-    pub(super) fn new(player: PlayerId) -> Client {
-        Client {
+impl HeardClient {
+    pub(super) fn new(player: PlayerId) -> HeardClient {
+        HeardClient {
             player,
             recent: VecDeque::new(),
             fired: CommandSeq(0),
@@ -43,7 +43,7 @@ impl Client {
             newest_ack: 0,
             acks_tell: true,
             hits: None,
-            events: Events::default(),
+            events: SeenEvents::default(),
             hitting: (CommandSeq(0), 0),
         }
     }
@@ -53,8 +53,8 @@ impl Client {
         &mut self,
         at: Micros,
         (number, message_ack): (u32, u32),
-        commands: &[UserCmd],
-        ticks: &Ticks,
+        commands: &[Quake3Usercmd],
+        ticks: &RecentTicks,
         bytes: usize,
         out: &mut dyn FnMut(Record),
     ) -> u64 {
@@ -95,7 +95,7 @@ impl Client {
 
     /// Returns the newest usercmd that had run before the snapshot, and whether its time equals the player's
     /// `commandTime`. The server sets `commandTime` itself when it spawns a player.
-    pub(super) fn ack(&mut self, snapshot: &Snapshot) -> (CommandSeq, bool) {
+    pub(super) fn ack(&mut self, snapshot: &Quake3Snapshot) -> (CommandSeq, bool) {
         if self.sent.len() == REMEMBERED {
             self.sent.pop_front();
         }
@@ -119,7 +119,7 @@ impl Client {
 
 /// Converts a usercmd. Angles are 65,536ths of a turn, which degrees represent exactly. `extra` is the usercmd's sent
 /// time.
-fn input_of(cmd: &UserCmd, msec: i64) -> Input {
+fn input_of(cmd: &Quake3Usercmd, msec: i64) -> Input {
     Input {
         msec: msec.clamp(0, 255) as u8,
         viewangles: Vec3::from_array(cmd.angles.map(|angle| f32::from(angle as i16) * (360.0 / 65_536.0))),

@@ -2,10 +2,10 @@
 //! hit. The server log has victims and their damage. Together they give shooter, victim and damage. Without a log,
 //! event entities that all clients see identify some victims.
 
-use super::client::Client;
-use super::ticks::Ticks;
-use crate::quake3::protocol::{Snapshot, player_list};
-use crate::quake3::server_log::{Hurt, ServerLog};
+use super::client::HeardClient;
+use super::ticks::RecentTicks;
+use crate::quake3::protocol::{Quake3Snapshot, player_list};
+use crate::quake3::server_log::{DamageLine, ServerLog};
 use hitreg_log::record::{DamageRecord, Reason, ShotRecord};
 use hitreg_log::units::{EntityId, PlayerId};
 
@@ -17,7 +17,7 @@ const VICTIMS_HEALTH: usize = player_list(PERSISTANT) + 7;
 
 /// The server log, matched with hits reported to shooters.
 #[derive(Debug, Default)]
-pub(super) struct Hits {
+pub(super) struct HitLog {
     log: ServerLog,
     /// The shooter of each log line, if known.
     attackers: Vec<Option<PlayerId>>,
@@ -25,9 +25,9 @@ pub(super) struct Hits {
     told: usize,
 }
 
-impl Hits {
-    pub(super) fn new(log: ServerLog) -> Hits {
-        Hits { attackers: vec![None; log.hurt.len()], log, told: 0 }
+impl HitLog {
+    pub(super) fn new(log: ServerLog) -> HitLog {
+        HitLog { attackers: vec![None; log.hurt.len()], log, told: 0 }
     }
 
     /// Returns the number of log lines, and how many of them have a known shooter.
@@ -37,7 +37,7 @@ impl Hits {
 
     /// Returns the hits that a snapshot reports for the first time. `since` is the server time of the previous
     /// snapshot.
-    pub(super) fn of(&mut self, client: &mut Client, snapshot: &Snapshot) -> Vec<ShotRecord> {
+    pub(super) fn of(&mut self, client: &mut HeardClient, snapshot: &Quake3Snapshot) -> Vec<ShotRecord> {
         let (before, since) = client.hits.unwrap_or((snapshot.player[HITS], snapshot.server_time));
         client.hits = Some((snapshot.player[HITS], snapshot.server_time));
         // Hits on team mates decrease the counter. A returning player starts with the previous value.
@@ -65,9 +65,9 @@ impl Hits {
 
     /// Returns the log lines of a shooter's newest hits, at most `count`: the last one with that victim's health, and
     /// those leading to it.
-    fn lines(&mut self, shooter: PlayerId, (from, to): (i32, i32), health: u8, count: usize) -> Vec<Hurt> {
+    fn lines(&mut self, shooter: PlayerId, (from, to): (i32, i32), health: u8, count: usize) -> Vec<DamageLine> {
         let mut places = self.log.between(from, to);
-        let mut found: Vec<Hurt> = Vec::new();
+        let mut found: Vec<DamageLine> = Vec::new();
         while found.len() < count {
             let is_mine = |at: &usize| {
                 let (line, is_free) = (&self.log.hurt[*at], self.attackers[*at].is_none());
@@ -89,7 +89,7 @@ impl Hits {
 
     /// Returns the log's damage up to a server time for which all shooters have been told, each line once. Its tick is
     /// the first whose snapshots show it.
-    pub(super) fn until(&mut self, server_time: i32, ticks: &Ticks) -> Vec<DamageRecord> {
+    pub(super) fn until(&mut self, server_time: i32, ticks: &RecentTicks) -> Vec<DamageRecord> {
         let mut records = Vec::new();
         while let Some(line) = self.log.hurt.get(self.told).filter(|line| line.server_time < server_time) {
             if let Some((tick, at)) = ticks.after(line.server_time) {

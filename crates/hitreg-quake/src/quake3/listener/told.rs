@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::quake3::protocol::{EntityCells, Snapshot, entity};
+use crate::quake3::protocol::{EntityCells, Quake3Snapshot, entity};
 use hitreg_log::units::{EntityId, PlayerId};
 
 /// The `kind` of an entity with event 0; further events follow.
@@ -13,14 +13,14 @@ const OBITUARY: u32 = EVENTS + 60;
 
 /// The event entities of the newest snapshot. Servers send each for several snapshots.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct SeenEvents {
     shown: Vec<(u16, Arc<EntityCells>)>,
 }
 
-impl Events {
+impl SeenEvents {
     /// Returns the victims of a shooter that a snapshot reports for the first time, one for each bullet; deaths come
     /// last.
-    pub(super) fn victims(&mut self, shooter: PlayerId, snapshot: &Snapshot) -> Vec<EntityId> {
+    pub(super) fn victims(&mut self, shooter: PlayerId, snapshot: &Quake3Snapshot) -> Vec<EntityId> {
         let is_event = |(_, cells): &&(u16, Arc<EntityCells>)| cells[entity("kind")] >= EVENTS;
         let now: Vec<(u16, Arc<EntityCells>)> = snapshot.entities.iter().filter(is_event).cloned().collect();
         let before = std::mem::replace(&mut self.shown, now);

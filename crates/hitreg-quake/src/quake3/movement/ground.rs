@@ -2,10 +2,10 @@
 
 use glam::Vec3;
 
-use super::pmove::{BOX_BELOW, Step};
+use super::pmove::{BOX_BELOW, MoveStep};
 use super::state::flag;
 use super::world::NO_ENTITY;
-use crate::bsp::quake3::{Trace, contents};
+use crate::bsp::quake3::{SweepTrace, contents};
 
 /// Largest distance to the ground, in units.
 const REACH: f32 = 0.25;
@@ -17,7 +17,7 @@ const THROWN_OFF: f32 = 10.0;
 const HARD_LANDING: f32 = -200.0;
 const LANDING_MS: i32 = 250;
 
-impl Step<'_> {
+impl MoveStep<'_> {
     pub(super) fn look_for_ground(&mut self) {
         let below = self.state.origin - Vec3::new(0.0, 0.0, REACH);
         let (mut trace, mut entity) = self.sweep(self.state.origin, below);
@@ -58,7 +58,7 @@ impl Step<'_> {
     }
 
     /// Finds the ground for a player stuck in something solid, if there is free space within one unit.
-    fn free(&self, below: Vec3) -> Option<(Trace, u32)> {
+    fn free(&self, below: Vec3) -> Option<(SweepTrace, u32)> {
         let near = [-1.0, 0.0, 1.0];
         let mut places =
             near.iter().flat_map(|x| near.iter().flat_map(move |y| near.map(move |z| Vec3::new(*x, *y, z))));

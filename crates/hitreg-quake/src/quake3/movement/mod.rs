@@ -10,6 +10,6 @@ mod tests;
 mod walk;
 mod world;
 
-pub(crate) use pmove::{Settings, run};
-pub(crate) use state::{Command, PlayerState, flag, kind};
-pub(crate) use world::{NO_ENTITY, Shape, Solid, Trigger, WORLD, World};
+pub(crate) use pmove::{PmoveSettings, run};
+pub(crate) use state::{MoveCommand, Quake3PlayerState, flag, kind};
+pub(crate) use world::{EntitySolid, MoveWorld, NO_ENTITY, PushTrigger, SolidShape, WORLD};

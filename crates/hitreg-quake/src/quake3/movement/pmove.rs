@@ -3,9 +3,9 @@
 
 use glam::Vec3;
 
-use super::state::{BUTTON_ATTACK, BUTTON_TALK, BUTTON_USE, Command, PlayerState, flag, kind};
-use super::world::{NO_ENTITY, World};
-use crate::bsp::quake3::{Sweep, Trace, contents, surface};
+use super::state::{BUTTON_ATTACK, BUTTON_TALK, BUTTON_USE, MoveCommand, Quake3PlayerState, flag, kind};
+use super::world::{MoveWorld, NO_ENTITY};
+use crate::bsp::quake3::{SweepResult, SweepTrace, contents, surface};
 
 /// The longest step, in ms.
 const LONGEST_STEP_MS: i32 = 66;
@@ -25,7 +25,7 @@ const INVULNERABLE: f32 = 42.0;
 
 /// Server settings of player movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct PmoveSettings {
     /// Whether velocities keep their fractions; otherwise each step rounds them.
     pub(crate) float: bool,
     /// Fixed step length in ms; 0 for variable steps.
@@ -37,11 +37,11 @@ pub(crate) struct Settings {
 }
 
 /// A player during a step.
-pub(super) struct Step<'a> {
-    pub(super) world: &'a World<'a>,
-    pub(super) settings: Settings,
-    pub(super) state: PlayerState,
-    pub(super) command: Command,
+pub(super) struct MoveStep<'a> {
+    pub(super) world: &'a MoveWorld<'a>,
+    pub(super) settings: PmoveSettings,
+    pub(super) state: Quake3PlayerState,
+    pub(super) command: MoveCommand,
     pub(super) seconds: f32,
     pub(super) mins: Vec3,
     pub(super) maxs: Vec3,
@@ -49,7 +49,7 @@ pub(super) struct Step<'a> {
     pub(super) forward: Vec3,
     pub(super) right: Vec3,
     /// The surface below, and whether it is walkable.
-    pub(super) ground: Option<Trace>,
+    pub(super) ground: Option<SweepTrace>,
     pub(super) walks: bool,
     pub(super) ground_surface: u32,
     pub(super) falls_at: f32,
@@ -61,12 +61,12 @@ pub(super) struct Step<'a> {
 
 /// Runs a usercmd. `met` receives the entities that the player touched.
 pub(crate) fn run(
-    world: &World<'_>,
-    settings: Settings,
-    from: &PlayerState,
-    command: &Command,
+    world: &MoveWorld<'_>,
+    settings: PmoveSettings,
+    from: &Quake3PlayerState,
+    command: &MoveCommand,
     met: &mut Vec<u32>,
-) -> PlayerState {
+) -> Quake3PlayerState {
     let mut state = *from;
     let mut command = *command;
     if settings.fixed_ms > 0 {
@@ -85,7 +85,7 @@ pub(crate) fn run(
     while state.command_time != end {
         let ms = (end - state.command_time).min(longest);
         state.command_time += ms;
-        let mut step = Step::new(world, settings, state, command, ms, met);
+        let mut step = MoveStep::new(world, settings, state, command, ms, met);
         step.run(ms);
         (state, command) = (step.state, step.command);
         if state.flags & flag::JUMP_HELD != 0 {
@@ -97,7 +97,7 @@ pub(crate) fn run(
 }
 
 /// Applies jump pads, as the server does after a usercmd (g_active.c: `G_TouchTriggers`; bg_misc.c: `BG_TouchJumpPad`).
-fn touch_triggers(world: &World<'_>, state: &mut PlayerState, met: &mut Vec<u32>) {
+fn touch_triggers(world: &MoveWorld<'_>, state: &mut Quake3PlayerState, met: &mut Vec<u32>) {
     if state.kind != 0 || state.health <= 0 {
         return;
     }
@@ -111,18 +111,18 @@ fn touch_triggers(world: &World<'_>, state: &mut PlayerState, met: &mut Vec<u32>
     }
 }
 
-impl<'a> Step<'a> {
+impl<'a> MoveStep<'a> {
     fn new(
-        world: &'a World<'a>,
-        settings: Settings,
-        state: PlayerState,
-        command: Command,
+        world: &'a MoveWorld<'a>,
+        settings: PmoveSettings,
+        state: Quake3PlayerState,
+        command: MoveCommand,
         ms: i32,
         met: &'a mut Vec<u32>,
-    ) -> Step<'a> {
+    ) -> MoveStep<'a> {
         // Dead players pass through others.
         let body = if state.health > 0 && state.kind != kind::DEAD { contents::BODY } else { 0 };
-        Step {
+        MoveStep {
             world,
             settings,
             state,
@@ -196,7 +196,7 @@ impl<'a> Step<'a> {
             state.flags &= !flag::RESPAWNED;
         }
         if command.buttons & BUTTON_TALK != 0 {
-            *command = Command { buttons: BUTTON_TALK, forward: 0, right: 0, up: 0, ..*command };
+            *command = MoveCommand { buttons: BUTTON_TALK, forward: 0, right: 0, up: 0, ..*command };
         }
         if state.kind < kind::FREEZE && (state.kind == kind::SPECTATOR || state.health > 0) {
             for axis in 0..3 {
@@ -259,8 +259,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    pub(super) fn sweep(&self, start: Vec3, end: Vec3) -> (Trace, u32) {
-        self.world.sweep(&Sweep { start, end, mins: self.mins, maxs: self.maxs, mask: self.mask })
+    pub(super) fn sweep(&self, start: Vec3, end: Vec3) -> (SweepTrace, u32) {
+        self.world.sweep(&SweepResult { start, end, mins: self.mins, maxs: self.maxs, mask: self.mask })
     }
 
     pub(super) fn meet(&mut self, entity: u32) {

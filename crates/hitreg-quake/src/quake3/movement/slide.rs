@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::pmove::Step;
+use super::pmove::MoveStep;
 
 const STEP: f32 = 18.0;
 /// Factor by which planes reflect slightly more than the velocity into them.
@@ -20,7 +20,7 @@ pub(super) fn clip(velocity: Vec3, normal: Vec3) -> Vec3 {
     velocity - normal * if into < 0.0 { into * OVERCLIP } else { into / OVERCLIP }
 }
 
-impl Step<'_> {
+impl MoveStep<'_> {
     /// Slides, and climbs steps if necessary.
     pub(super) fn step_slide(&mut self, falls: bool) {
         let (origin, velocity) = (self.state.origin, self.state.velocity);

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-/// Bits of [`PlayerState::flags`] (bg_public.h).
+/// Bits of [`Quake3PlayerState::flags`] (bg_public.h).
 pub(crate) mod flag {
     pub(crate) const DUCKED: u32 = 1;
     pub(crate) const JUMP_HELD: u32 = 2;
@@ -12,11 +12,11 @@ pub(crate) mod flag {
     pub(crate) const RESPAWNED: u32 = 512;
     pub(crate) const GRAPPLE_PULL: u32 = 2048;
     pub(crate) const INVULNERABLE_WIDE: u32 = 16_384;
-    /// The flags that end with [`PlayerState::time_ms`](super::PlayerState::time_ms).
+    /// The flags that end with [`Quake3PlayerState::time_ms`](super::PlayerState::time_ms).
     pub(crate) const ALL_TIMES: u32 = TIME_LAND | TIME_KNOCKBACK | TIME_WATERJUMP;
 }
 
-/// Values of [`PlayerState::kind`].
+/// Values of [`Quake3PlayerState::kind`].
 pub(crate) mod kind {
     pub(crate) const NOCLIP: u32 = 1;
     pub(crate) const SPECTATOR: u32 = 2;
@@ -32,7 +32,7 @@ pub(crate) const BUTTON_ATTACK: u16 = 1;
 
 /// The part of a player's state that movement uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PlayerState {
+pub(crate) struct Quake3PlayerState {
     /// Time of the last executed usercmd, in ms.
     pub(crate) command_time: i32,
     pub(crate) origin: Vec3,
@@ -61,7 +61,7 @@ pub(crate) struct PlayerState {
 
 /// A usercmd in the form that movement uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Command {
+pub(crate) struct MoveCommand {
     /// Server time, in ms.
     pub(crate) server_time: i32,
     pub(crate) angles: [u16; 3],

@@ -2,14 +2,16 @@
 
 use glam::Vec3;
 
-use super::{Command, NO_ENTITY, PlayerState, Settings, Shape, Solid, WORLD, World, flag, run};
-use crate::bsp::quake3::Map;
+use super::{
+    EntitySolid, MoveCommand, MoveWorld, NO_ENTITY, PmoveSettings, Quake3PlayerState, SolidShape, WORLD, flag, run,
+};
+use crate::bsp::quake3::Quake3Map;
 use crate::bsp::testing::quake3_bytes;
 
-const SETTINGS: Settings = Settings { float: true, fixed_ms: 0, no_bunny: false, fast_water: false };
+const SETTINGS: PmoveSettings = PmoveSettings { float: true, fixed_ms: 0, no_bunny: false, fast_water: false };
 
-fn standing() -> PlayerState {
-    PlayerState {
+fn standing() -> Quake3PlayerState {
+    Quake3PlayerState {
         command_time: 1000,
         origin: Vec3::new(0.0, 0.0, 24.125),
         velocity: Vec3::ZERO,
@@ -30,40 +32,46 @@ fn standing() -> PlayerState {
 }
 
 /// Runs the same input for several steps of 10 ms.
-fn go(map: &Map, solids: &[Solid], from: PlayerState, keys: Command, steps: i32) -> (PlayerState, Vec<u32>) {
+fn go(
+    map: &Quake3Map,
+    solids: &[EntitySolid],
+    from: Quake3PlayerState,
+    keys: MoveCommand,
+    steps: i32,
+) -> (Quake3PlayerState, Vec<u32>) {
     let (mut state, mut met) = (from, Vec::new());
     for _ in 0..steps {
-        let command = Command { server_time: state.command_time + 10, ..keys };
-        state = run(&World { map, solids, triggers: &[] }, SETTINGS, &state, &command, &mut met);
+        let command = MoveCommand { server_time: state.command_time + 10, ..keys };
+        state = run(&MoveWorld { map, solids, triggers: &[] }, SETTINGS, &state, &command, &mut met);
     }
     (state, met)
 }
 
 #[test]
 fn a_player_runs_stops_and_jumps() {
-    let map = Map::parse(&quake3_bytes()).expect("a map");
-    let ahead = Command { forward: 127, ..Command::default() };
+    let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
+    let ahead = MoveCommand { forward: 127, ..MoveCommand::default() };
     let (running, _) = go(&map, &[], standing(), ahead, 50);
     assert!((running.velocity.x - 320.0).abs() < 1.0 && running.ground == WORLD, "{running:?}");
-    let (stopped, _) = go(&map, &[], running, Command::default(), 100);
+    let (stopped, _) = go(&map, &[], running, MoveCommand::default(), 100);
     assert_eq!((stopped.velocity, stopped.ground), (Vec3::ZERO, WORLD));
-    let jump = Command { up: 127, ..Command::default() };
+    let jump = MoveCommand { up: 127, ..MoveCommand::default() };
     let (jumped, _) = go(&map, &[], standing(), jump, 1);
     // 270 units/s less the gravity of 10 ms, and half of that on the way.
     assert_eq!((jumped.velocity.z, jumped.ground), (262.0, NO_ENTITY));
     assert!((jumped.origin.z - (24.125 + 2.66)).abs() < 1e-4 && jumped.flags & flag::JUMP_HELD != 0);
     let (landed, _) = go(&map, &[], jumped, jump, 100);
     assert!(landed.ground == WORLD && landed.velocity.z < 1.0, "held, it jumps once: {landed:?}");
-    let (ducked, _) = go(&map, &[], standing(), Command { up: -127, forward: 127, ..Command::default() }, 60);
+    let (ducked, _) = go(&map, &[], standing(), MoveCommand { up: -127, forward: 127, ..MoveCommand::default() }, 60);
     assert!((ducked.velocity.x - 80.0).abs() < 1.0 && ducked.viewheight == 12, "{ducked:?}");
 }
 
 #[test]
 fn long_usercmds_are_cut_into_steps_and_old_ones_do_nothing() {
-    let map = Map::parse(&quake3_bytes()).expect("a map");
-    let world = World { map: &map, solids: &[], triggers: &[] };
-    let at = |server_time| Command { server_time, forward: 127, ..Command::default() };
-    let run = |command: &Command, from: &PlayerState| run(&world, SETTINGS, from, command, &mut Vec::new());
+    let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
+    let world = MoveWorld { map: &map, solids: &[], triggers: &[] };
+    let at = |server_time| MoveCommand { server_time, forward: 127, ..MoveCommand::default() };
+    let run = |command: &MoveCommand, from: &Quake3PlayerState| run(&world, SETTINGS, from, command, &mut Vec::new());
     let in_one = run(&at(1100), &standing());
     let in_two = run(&at(1100), &run(&at(1066), &standing()));
     assert_eq!(in_one, in_two, "66 ms at most");
@@ -73,19 +81,19 @@ fn long_usercmds_are_cut_into_steps_and_old_ones_do_nothing() {
 
 #[test]
 fn steps_are_climbed_and_walls_and_others_are_met() {
-    let map = Map::parse(&quake3_bytes()).expect("a map");
-    let aside = Command { right: -127, ..Command::default() };
+    let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
+    let aside = MoveCommand { right: -127, ..MoveCommand::default() };
     let (climbed, _) = go(&map, &[], standing(), aside, 60);
     assert!(climbed.origin.y > 100.0 && (climbed.origin.z - 40.125).abs() < 0.01, "a step of 16: {climbed:?}");
-    let ahead = Command { forward: 127, ..Command::default() };
+    let ahead = MoveCommand { forward: 127, ..MoveCommand::default() };
     let (stopped, met) = go(&map, &[], standing(), ahead, 200);
     assert!((stopped.origin.x - (256.0 - 15.125)).abs() < 0.01 && stopped.velocity.x.abs() < 1.0, "{stopped:?}");
     assert!(met.contains(&WORLD));
     let (mins, maxs) = (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, 32.0));
-    let other = Solid { entity: 3, origin: Vec3::new(100.0, 0.0, 24.0), shape: Shape::Body { mins, maxs } };
+    let other = EntitySolid { entity: 3, origin: Vec3::new(100.0, 0.0, 24.0), shape: SolidShape::Body { mins, maxs } };
     let (beside, met) = go(&map, &[other], standing(), ahead, 200);
     assert!((beside.origin.x - (100.0 - 30.125)).abs() < 0.01 && met.contains(&3), "{beside:?}");
-    let corpse = PlayerState { health: 0, kind: 3, velocity: Vec3::new(300.0, 0.0, 0.0), ..standing() };
+    let corpse = Quake3PlayerState { health: 0, kind: 3, velocity: Vec3::new(300.0, 0.0, 0.0), ..standing() };
     let (slid, met) = go(&map, &[other], corpse, ahead, 200);
     assert!(slid.velocity == Vec3::ZERO && !met.contains(&3));
 }

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::pmove::Step;
+use super::pmove::MoveStep;
 use super::slide::clip;
 use super::state::flag;
 use super::world::NO_ENTITY;
@@ -25,7 +25,7 @@ const JUMP: f32 = 270.0;
 const SINKS: f32 = -60.0;
 const WATER_JUMP_MS: i32 = 2000;
 
-impl Step<'_> {
+impl MoveStep<'_> {
     pub(super) fn walk(&mut self) {
         let Some(ground) = self.ground else { return self.fall() };
         if self.water > 2 && self.forward.dot(ground.normal) > 0.0 {

@@ -5,7 +5,7 @@ use super::huffman;
 
 /// Why a message cannot be read further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
+pub enum BitReadError {
     /// The message has ended.
     #[error("it ends in the middle of a value")]
     Ended,
@@ -18,18 +18,18 @@ pub enum ReadError {
 const LONGEST_STRING: usize = 8192;
 
 #[derive(Clone, Debug)]
-pub(crate) struct BitReader<'a> {
+pub(crate) struct HuffmanReader<'a> {
     bytes: &'a [u8],
     bit: usize,
 }
 
-impl<'a> BitReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> BitReader<'a> {
-        BitReader { bytes, bit: 0 }
+impl<'a> HuffmanReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> HuffmanReader<'a> {
+        HuffmanReader { bytes, bit: 0 }
     }
 
     /// Reads an unsigned number of up to 32 bits.
-    pub(crate) fn bits(&mut self, width: u32) -> Result<u32, ReadError> {
+    pub(crate) fn bits(&mut self, width: u32) -> Result<u32, BitReadError> {
         let raw = width & 7;
         let mut value = self.peek() & ((1 << raw) - 1);
         self.skip(raw as usize)?;
@@ -41,29 +41,29 @@ impl<'a> BitReader<'a> {
         Ok(value)
     }
 
-    pub(crate) fn flag(&mut self) -> Result<bool, ReadError> {
+    pub(crate) fn flag(&mut self) -> Result<bool, BitReadError> {
         Ok(self.bits(1)? != 0)
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8, ReadError> {
+    pub(crate) fn byte(&mut self) -> Result<u8, BitReadError> {
         Ok(self.bits(8)? as u8)
     }
 
-    pub(crate) fn short(&mut self) -> Result<i16, ReadError> {
+    pub(crate) fn short(&mut self) -> Result<i16, BitReadError> {
         Ok(self.bits(16)? as u16 as i16)
     }
 
-    pub(crate) fn long(&mut self) -> Result<i32, ReadError> {
+    pub(crate) fn long(&mut self) -> Result<i32, BitReadError> {
         Ok(self.bits(32)? as i32)
     }
 
     /// Reads bytes up to a zero byte.
-    pub(crate) fn string(&mut self) -> Result<Vec<u8>, ReadError> {
+    pub(crate) fn string(&mut self) -> Result<Vec<u8>, BitReadError> {
         let mut string = Vec::new();
         loop {
             match self.byte()? {
                 0 => return Ok(string),
-                _ if string.len() == LONGEST_STRING => return Err(ReadError::Ended),
+                _ if string.len() == LONGEST_STRING => return Err(BitReadError::Ended),
                 byte => string.push(byte),
             }
         }
@@ -76,8 +76,8 @@ impl<'a> BitReader<'a> {
         (byte(0) | byte(1) | byte(2)) >> (self.bit % 8)
     }
 
-    fn skip(&mut self, bits: usize) -> Result<(), ReadError> {
+    fn skip(&mut self, bits: usize) -> Result<(), BitReadError> {
         self.bit += bits;
-        if self.bit <= self.bytes.len() * 8 { Ok(()) } else { Err(ReadError::Ended) }
+        if self.bit <= self.bytes.len() * 8 { Ok(()) } else { Err(BitReadError::Ended) }
     }
 }

@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::bits::BitReader;
-use super::delta::UserCmd;
+use super::bits::HuffmanReader;
+use super::delta::Quake3Usercmd;
 use super::message::{Gamestate, MessageError, from_server, read_client_message, read_gamestate};
-use super::netchan::{Channel, Datagram, DatagramError};
-use super::snapshot::{Snapshot, Snapshots};
+use super::netchan::{Channel, DatagramError, NetchanDatagram};
+use super::snapshot::{Quake3Snapshot, SnapshotHistory};
 use hitreg_netcode::protocol::Direction;
 
 /// Number of server commands to keep until they are acked.
@@ -16,7 +16,7 @@ const KEPT_COMMANDS: usize = 64;
 
 /// Why a datagram cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Undecoded {
+pub enum UndecodedReason {
     /// Its header or fragment is invalid.
     #[error("{0}")]
     Datagram(#[from] DatagramError),
@@ -32,7 +32,7 @@ pub enum Undecoded {
 
 /// The content of a datagram.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum DecodedDatagram {
     /// A datagram outside of any connection.
     OutOfBand,
     /// A fragment of an incomplete message.
@@ -40,14 +40,14 @@ pub(crate) enum Told {
     /// An overtaken or duplicated message.
     Stale,
     /// Usercmds, oldest first, with the newest message that the client had received.
-    Input { sequence: u32, message_ack: u32, commands: Vec<UserCmd> },
+    Input { sequence: u32, message_ack: u32, commands: Vec<Quake3Usercmd> },
     /// A message from the server.
-    Said { gamestate: Option<Arc<Gamestate>>, snapshot: Option<Arc<Snapshot>> },
+    Said { gamestate: Option<Arc<Gamestate>>, snapshot: Option<Arc<Quake3Snapshot>> },
 }
 
 /// The state of a connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Connection {
+pub(crate) struct Quake3Connection {
     up: Channel,
     down: Channel,
     challenge: u32,
@@ -55,12 +55,12 @@ pub(crate) struct Connection {
     /// Number of the newest server command, and the newest commands.
     last_command: i32,
     commands: VecDeque<Vec<u8>>,
-    snapshots: Snapshots,
+    snapshots: SnapshotHistory,
 }
 
-impl Default for Connection {
-    fn default() -> Connection {
-        Connection {
+impl Default for Quake3Connection {
+    fn default() -> Quake3Connection {
+        Quake3Connection {
             up: Channel::new(Direction::Up),
             down: Channel::new(Direction::Down),
             challenge: 0,
@@ -68,38 +68,38 @@ impl Default for Connection {
             last_command: 0,
             // Command 0 is empty.
             commands: VecDeque::from([Vec::new()]),
-            snapshots: Snapshots::default(),
+            snapshots: SnapshotHistory::default(),
         }
     }
 }
 
-impl Connection {
+impl Quake3Connection {
     /// Decodes a datagram.
-    pub(crate) fn take(&mut self, direction: Direction, datagram: &[u8]) -> Result<Told, Undecoded> {
+    pub(crate) fn take(&mut self, direction: Direction, datagram: &[u8]) -> Result<DecodedDatagram, UndecodedReason> {
         let channel = match direction {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
         };
         match channel.take(datagram, self.challenge)? {
-            Datagram::OutOfBand(text) => {
+            NetchanDatagram::OutOfBand(text) => {
                 self.hear(direction, text);
-                Ok(Told::OutOfBand)
+                Ok(DecodedDatagram::OutOfBand)
             }
-            Datagram::Incomplete => Ok(Told::Part),
-            Datagram::Stale => Ok(Told::Stale),
-            Datagram::Message { sequence, bytes } => {
+            NetchanDatagram::Incomplete => Ok(DecodedDatagram::Part),
+            NetchanDatagram::Stale => Ok(DecodedDatagram::Stale),
+            NetchanDatagram::Message { sequence, bytes } => {
                 let told = match direction {
                     Direction::Up => self.client_said(sequence, &bytes),
                     Direction::Down => self.server_said(sequence, &bytes),
                 };
-                told.map_err(|source| Undecoded::Message { sequence, source })
+                told.map_err(|source| UndecodedReason::Message { sequence, source })
             }
         }
     }
 
     /// Decodes a server message without its datagram, as in a demo.
-    pub(crate) fn take_message(&mut self, sequence: u32, bytes: &[u8]) -> Result<Told, Undecoded> {
-        self.server_said(sequence, bytes).map_err(|source| Undecoded::Message { sequence, source })
+    pub(crate) fn take_message(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, UndecodedReason> {
+        self.server_said(sequence, bytes).map_err(|source| UndecodedReason::Message { sequence, source })
     }
 
     /// Processes text outside of a connection. A new challenge starts a new connection.
@@ -109,11 +109,11 @@ impl Connection {
         if let Some(challenge) = number.map(|number: i32| number as u32)
             && challenge != self.challenge
         {
-            *self = Connection { challenge, ..Connection::default() };
+            *self = Quake3Connection { challenge, ..Quake3Connection::default() };
         }
     }
 
-    fn client_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<Told, MessageError> {
+    fn client_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, MessageError> {
         let command = |number: i32| {
             let back = usize::try_from(self.last_command.checked_sub(number)?).ok()?;
             self.commands.get(self.commands.len().checked_sub(back + 1)?).map(Vec::as_slice)
@@ -122,17 +122,17 @@ impl Connection {
         let message = read_client_message(bytes, feed, command)?;
         let message_ack = u32::try_from(message.message_ack)
             .map_err(|_| MessageError::Bounds { what: "an acked message,", found: i64::from(message.message_ack) })?;
-        Ok(Told::Input { sequence, message_ack, commands: message.commands })
+        Ok(DecodedDatagram::Input { sequence, message_ack, commands: message.commands })
     }
 
-    fn server_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<Told, MessageError> {
-        let bits = &mut BitReader::new(bytes);
+    fn server_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, MessageError> {
+        let bits = &mut HuffmanReader::new(bytes);
         let _reliable_ack = bits.long()?;
         let (mut gamestate, mut snapshot) = (None, None);
         loop {
             match bits.byte()? {
                 from_server::NOTHING => {}
-                from_server::END => return Ok(Told::Said { gamestate, snapshot }),
+                from_server::END => return Ok(DecodedDatagram::Said { gamestate, snapshot }),
                 from_server::COMMAND => {
                     let number = bits.long()?;
                     let command = bits.string()?;

@@ -1,9 +1,10 @@
 //! Delta-encoded states, relative to states that both sides have: usercmds, playerStates and entityStates (ioquake3's
 //! msg.c).
 
-use super::bits::{BitReader, ReadError};
+use super::bits::{BitReadError, HuffmanReader};
 use super::fields::{
-    ENTITY, ENTITY_CELLS, EntityCells, LIST_LENGTH, NetField, PLAYER, PLAYER_LISTS, PlayerCells, Wire, player_list,
+    ENTITY, ENTITY_CELLS, EntityCells, FieldEncoding, LIST_LENGTH, NetField, PLAYER, PLAYER_LISTS, PlayerCells,
+    player_list,
 };
 
 /// Bits of a float that is sent as a small integer.
@@ -15,7 +16,7 @@ const SMALL_FLOAT_BIAS: i32 = 1 << (SMALL_FLOAT_BITS - 1);
 pub enum DeltaError {
     /// The message cannot be read further.
     #[error("{0}")]
-    Read(#[from] ReadError),
+    Read(#[from] BitReadError),
     /// The number of fields is too large.
     #[error("a state has {0} fields, more than protocol 71 knows")]
     Fields(u8),
@@ -23,7 +24,7 @@ pub enum DeltaError {
 
 /// A usercmd in the protocol's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UserCmd {
+pub(crate) struct Quake3Usercmd {
     /// The client's estimate of the server time, in ms.
     pub server_time: i32,
     /// Pitch, yaw and roll in 65,536ths of a turn.
@@ -40,16 +41,20 @@ pub(crate) struct UserCmd {
     pub weapon: u8,
 }
 
-pub(crate) fn read_usercmd(bits: &mut BitReader<'_>, key: u32, from: &UserCmd) -> Result<UserCmd, ReadError> {
+pub(crate) fn read_usercmd(
+    bits: &mut HuffmanReader<'_>,
+    key: u32,
+    from: &Quake3Usercmd,
+) -> Result<Quake3Usercmd, BitReadError> {
     let server_time = match bits.flag()? {
         true => from.server_time.wrapping_add(i32::from(bits.byte()?)),
         false => bits.long()?,
     };
     if !bits.flag()? {
-        return Ok(UserCmd { server_time, ..*from });
+        return Ok(Quake3Usercmd { server_time, ..*from });
     }
     let key = key ^ server_time as u32;
-    let mut next = |old: u32, width: u32| -> Result<u32, ReadError> {
+    let mut next = |old: u32, width: u32| -> Result<u32, BitReadError> {
         if !bits.flag()? {
             return Ok(old);
         }
@@ -57,7 +62,7 @@ pub(crate) fn read_usercmd(bits: &mut BitReader<'_>, key: u32, from: &UserCmd) -
     };
     // -128 has no positive counterpart, and the server treats it as -127.
     let speed = |value: u32| (value as u8 as i8).max(-127);
-    Ok(UserCmd {
+    Ok(Quake3Usercmd {
         server_time,
         angles: [
             next(u32::from(from.angles[0]), 16)? as u16,
@@ -81,7 +86,7 @@ pub(crate) fn hash_of_command(command: &[u8]) -> u32 {
     (sum ^ (sum >> 10) ^ (sum >> 20)) as u32
 }
 
-pub(crate) fn read_player(bits: &mut BitReader<'_>, from: &PlayerCells) -> Result<PlayerCells, DeltaError> {
+pub(crate) fn read_player(bits: &mut HuffmanReader<'_>, from: &PlayerCells) -> Result<PlayerCells, DeltaError> {
     let mut cells = *from;
     read_fields(bits, &PLAYER, &mut cells, read_value)?;
     if !bits.flag()? {
@@ -97,7 +102,7 @@ pub(crate) fn read_player(bits: &mut BitReader<'_>, from: &PlayerCells) -> Resul
 }
 
 /// Reads an entity; `None` if it was removed.
-pub(crate) fn read_entity(bits: &mut BitReader<'_>, from: &EntityCells) -> Result<Option<EntityCells>, DeltaError> {
+pub(crate) fn read_entity(bits: &mut HuffmanReader<'_>, from: &EntityCells) -> Result<Option<EntityCells>, DeltaError> {
     if bits.flag()? {
         return Ok(None);
     }
@@ -113,10 +118,10 @@ pub(crate) const NO_ENTITY: EntityCells = [0; ENTITY_CELLS];
 
 /// Reads the fields up to the last changed one.
 fn read_fields(
-    bits: &mut BitReader<'_>,
+    bits: &mut HuffmanReader<'_>,
     fields: &[NetField],
     cells: &mut [u32],
-    read: impl Fn(&mut BitReader<'_>, Wire) -> Result<u32, ReadError>,
+    read: impl Fn(&mut HuffmanReader<'_>, FieldEncoding) -> Result<u32, BitReadError>,
 ) -> Result<(), DeltaError> {
     let count = bits.byte()?;
     let fields = fields.get(..usize::from(count)).ok_or(DeltaError::Fields(count))?;
@@ -128,11 +133,11 @@ fn read_fields(
     Ok(())
 }
 
-fn read_value(bits: &mut BitReader<'_>, wire: Wire) -> Result<u32, ReadError> {
+fn read_value(bits: &mut HuffmanReader<'_>, wire: FieldEncoding) -> Result<u32, BitReadError> {
     match wire {
-        Wire::Float if bits.flag()? => bits.bits(32),
-        Wire::Float => Ok(((bits.bits(SMALL_FLOAT_BITS)? as i32 - SMALL_FLOAT_BIAS) as f32).to_bits()),
-        Wire::Bits(width) => bits.bits(width),
-        Wire::Signed(width) => Ok(((bits.bits(width)? << (32 - width)) as i32 >> (32 - width)) as u32),
+        FieldEncoding::Float if bits.flag()? => bits.bits(32),
+        FieldEncoding::Float => Ok(((bits.bits(SMALL_FLOAT_BITS)? as i32 - SMALL_FLOAT_BIAS) as f32).to_bits()),
+        FieldEncoding::Bits(width) => bits.bits(width),
+        FieldEncoding::Signed(width) => Ok(((bits.bits(width)? << (32 - width)) as i32 >> (32 - width)) as u32),
     }
 }

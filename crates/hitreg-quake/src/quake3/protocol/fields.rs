@@ -5,7 +5,7 @@ use hitreg_log::record::Meaning;
 
 /// The encoding of a changed field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wire {
+pub(crate) enum FieldEncoding {
     /// A float: a small integer, or all 32 bits.
     Float,
     /// An unsigned integer of this many bits.
@@ -15,10 +15,10 @@ pub(crate) enum Wire {
 }
 
 /// A field: its name in logs, its encoding and its meaning.
-pub(crate) type NetField = (&'static str, Wire, Meaning);
+pub(crate) type NetField = (&'static str, FieldEncoding, Meaning);
 
+use FieldEncoding::{Bits, Float, Signed};
 use Meaning::{Angle, Counter, Flag, Name, Plain, Position, Time, Velocity};
-use Wire::{Bits, Float, Signed};
 
 /// The single fields of a playerState.
 #[rustfmt::skip]
@@ -130,7 +130,7 @@ pub(crate) const ENTITY: [NetField; 51] = [
 ];
 
 /// The lists after a playerState's single fields, with 16 numbers each.
-pub(crate) const PLAYER_LISTS: [(&str, Wire); 4] =
+pub(crate) const PLAYER_LISTS: [(&str, FieldEncoding); 4] =
     [("stats", Signed(16)), ("persistant", Signed(16)), ("ammo", Signed(16)), ("powerups", Bits(32))];
 pub(crate) const LIST_LENGTH: usize = 16;
 

@@ -1,7 +1,7 @@
 //! Quake III's static prefix code over bytes. At start, the engine feeds an adaptive coder the frequencies of one
 //! recorded game (ioquake3's msg.c and huffman.c). The result is constant, so this file contains the codewords.
 
-use super::bits::ReadError;
+use super::bits::BitReadError;
 
 /// Codeword of each byte below a leading 1 that marks its length. The lowest bit comes first on the wire.
 #[rustfmt::skip]
@@ -48,9 +48,9 @@ const fn decode_table() -> [(u8, u8); 1 << LONGEST] {
 
 /// Returns the byte for the next bits and the length of its codeword. `bits` has at least [`LONGEST`] bits, padded with
 /// zeros.
-pub(super) fn decode(bits: u32) -> Result<(u8, usize), ReadError> {
+pub(super) fn decode(bits: u32) -> Result<(u8, usize), BitReadError> {
     match DECODE[(bits & ((1 << LONGEST) - 1)) as usize] {
-        (_, 0) => Err(ReadError::NoCode),
+        (_, 0) => Err(BitReadError::NoCode),
         (byte, length) => Ok((byte, usize::from(length))),
     }
 }

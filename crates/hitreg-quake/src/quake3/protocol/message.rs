@@ -1,7 +1,7 @@
 //! Parses messages, without the states that they are relative to (ioquake3's cl_parse.c and sv_client.c).
 
-use super::bits::{BitReader, ReadError};
-use super::delta::{DeltaError, NO_ENTITY, UserCmd, hash_of_command, read_entity, read_usercmd};
+use super::bits::{BitReadError, HuffmanReader};
+use super::delta::{DeltaError, NO_ENTITY, Quake3Usercmd, hash_of_command, read_entity, read_usercmd};
 use super::fields::EntityCells;
 
 /// The most usercmds in one packet.
@@ -39,8 +39,8 @@ pub enum MessageError {
     NoGamestate,
 }
 
-impl From<ReadError> for MessageError {
-    fn from(error: ReadError) -> MessageError {
+impl From<BitReadError> for MessageError {
+    fn from(error: BitReadError) -> MessageError {
         MessageError::State(error.into())
     }
 }
@@ -80,11 +80,11 @@ pub(crate) struct Gamestate {
 
 /// A parsed client message: its ack and its usercmds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ClientMessage {
+pub(crate) struct UsercmdMessage {
     /// The newest server message that the client had received.
     pub(crate) message_ack: i32,
     /// Usercmds, oldest first.
-    pub(crate) commands: Vec<UserCmd>,
+    pub(crate) commands: Vec<Quake3Usercmd>,
 }
 
 /// Reads a client's message. `command` returns a server command by its number.
@@ -92,8 +92,8 @@ pub(crate) fn read_client_message<'c>(
     bytes: &[u8],
     checksum_feed: Option<u32>,
     command: impl Fn(i32) -> Option<&'c [u8]>,
-) -> Result<ClientMessage, MessageError> {
-    let bits = &mut BitReader::new(bytes);
+) -> Result<UsercmdMessage, MessageError> {
+    let bits = &mut HuffmanReader::new(bytes);
     let _server_id = bits.long()?;
     let message_ack = bits.long()?;
     let command_ack = bits.long()?;
@@ -111,18 +111,22 @@ pub(crate) fn read_client_message<'c>(
                 let key = feed ^ message_ack as u32 ^ hash_of_command(mixed);
                 read_commands(bits, key, &mut commands)?;
             }
-            from_client::END => return Ok(ClientMessage { message_ack, commands }),
+            from_client::END => return Ok(UsercmdMessage { message_ack, commands }),
             kind => return Err(MessageError::Kind(kind)),
         }
     }
 }
 
-fn read_commands(bits: &mut BitReader<'_>, key: u32, commands: &mut Vec<UserCmd>) -> Result<(), MessageError> {
+fn read_commands(
+    bits: &mut HuffmanReader<'_>,
+    key: u32,
+    commands: &mut Vec<Quake3Usercmd>,
+) -> Result<(), MessageError> {
     let count = bits.byte()?;
     if !(1..=MOST_COMMANDS).contains(&count) {
         return Err(MessageError::Bounds { what: "a number of usercmds,", found: i64::from(count) });
     }
-    let mut from = UserCmd::default();
+    let mut from = Quake3Usercmd::default();
     for _ in 0..count {
         from = read_usercmd(bits, key, &from)?;
         commands.push(from);
@@ -131,7 +135,7 @@ fn read_commands(bits: &mut BitReader<'_>, key: u32, commands: &mut Vec<UserCmd>
 }
 
 /// Reads a gamestate after its kind byte, with the number of the last server command before it.
-pub(crate) fn read_gamestate(bits: &mut BitReader<'_>) -> Result<(i32, Gamestate), MessageError> {
+pub(crate) fn read_gamestate(bits: &mut HuffmanReader<'_>) -> Result<(i32, Gamestate), MessageError> {
     let last_command = bits.long()?;
     let mut gamestate = Gamestate::default();
     loop {
@@ -158,6 +162,6 @@ pub(crate) fn read_gamestate(bits: &mut BitReader<'_>) -> Result<(i32, Gamestate
     Ok((last_command, gamestate))
 }
 
-pub(crate) fn read_entity_number(bits: &mut BitReader<'_>) -> Result<u16, ReadError> {
+pub(crate) fn read_entity_number(bits: &mut HuffmanReader<'_>) -> Result<u16, BitReadError> {
     Ok(bits.bits(ENTITY_NUMBER_BITS)? as u16)
 }

@@ -12,19 +12,19 @@ mod snapshot;
 #[cfg(test)]
 pub(super) mod testing;
 
-pub use bits::ReadError;
-pub use connection::Undecoded;
-pub(crate) use connection::{Connection, Told};
+pub use bits::BitReadError;
+pub use connection::UndecodedReason;
+pub(crate) use connection::{DecodedDatagram, Quake3Connection};
 pub use delta::DeltaError;
-pub(crate) use delta::UserCmd;
+pub(crate) use delta::Quake3Usercmd;
 pub(crate) use fields::*;
 pub(crate) use message::Gamestate;
 pub use message::MessageError;
 pub use netchan::DatagramError;
 pub(crate) use netchan::LONGEST_MESSAGE;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::Quake3Snapshot;
 #[cfg(test)]
 pub(crate) use {
-    bits::BitReader,
+    bits::HuffmanReader,
     delta::{NO_ENTITY, hash_of_command, read_entity, read_player, read_usercmd},
 };

@@ -33,7 +33,7 @@ pub enum DatagramError {
 
 /// A decoded datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Datagram<'a> {
+pub(crate) enum NetchanDatagram<'a> {
     /// Text outside of any connection.
     OutOfBand(&'a [u8]),
     /// A complete message from one or several datagrams.
@@ -58,9 +58,13 @@ impl Channel {
         Channel { direction, newest: 0, fragments: (0, Vec::new()) }
     }
 
-    pub(crate) fn take<'a>(&mut self, datagram: &'a [u8], challenge: u32) -> Result<Datagram<'a>, DatagramError> {
+    pub(crate) fn take<'a>(
+        &mut self,
+        datagram: &'a [u8],
+        challenge: u32,
+    ) -> Result<NetchanDatagram<'a>, DatagramError> {
         if let Some(text) = datagram.strip_prefix(OUT_OF_BAND) {
-            return Ok(Datagram::OutOfBand(text));
+            return Ok(NetchanDatagram::OutOfBand(text));
         }
         let mut rest = datagram;
         let word = number::<4>(&mut rest)?;
@@ -75,24 +79,24 @@ impl Channel {
         let is_stale = sequence <= self.newest;
         if word & FRAGMENT == 0 {
             if is_stale {
-                return Ok(Datagram::Stale);
+                return Ok(NetchanDatagram::Stale);
             }
             self.newest = sequence;
-            return Ok(Datagram::Message { sequence, bytes: rest.into() });
+            return Ok(NetchanDatagram::Message { sequence, bytes: rest.into() });
         }
         let (start, length) = (number::<2>(&mut rest)? as usize, number::<2>(&mut rest)? as usize);
         let part = rest.get(..length).ok_or(DatagramError::Short)?;
-        if is_stale { Ok(Datagram::Stale) } else { self.assemble(sequence, start, part) }
+        if is_stale { Ok(NetchanDatagram::Stale) } else { self.assemble(sequence, start, part) }
     }
 
-    fn assemble(&mut self, of: u32, start: usize, part: &[u8]) -> Result<Datagram<'static>, DatagramError> {
+    fn assemble(&mut self, of: u32, start: usize, part: &[u8]) -> Result<NetchanDatagram<'static>, DatagramError> {
         let (sequence, bytes) = &mut self.fragments;
         if *sequence != of {
             (*sequence, *bytes) = (of, Vec::new());
         }
         let expected = bytes.len();
         if start < expected {
-            return Ok(Datagram::Stale);
+            return Ok(NetchanDatagram::Stale);
         }
         if start > expected {
             return Err(DatagramError::Fragment { start, expected });
@@ -102,10 +106,10 @@ impl Channel {
         }
         bytes.extend_from_slice(part);
         if part.len() == FRAGMENT_BYTES {
-            return Ok(Datagram::Incomplete);
+            return Ok(NetchanDatagram::Incomplete);
         }
         self.newest = of;
-        Ok(Datagram::Message { sequence: of, bytes: std::mem::take(bytes).into() })
+        Ok(NetchanDatagram::Message { sequence: of, bytes: std::mem::take(bytes).into() })
     }
 }
 

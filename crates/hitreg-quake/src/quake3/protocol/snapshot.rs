@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::bits::BitReader;
+use super::bits::HuffmanReader;
 use super::delta::{NO_ENTITY, read_entity, read_player};
 use super::fields::{EntityCells, PLAYER_CELLS, PlayerCells};
 use super::message::{ENTITY_NUMBERS, Gamestate, MessageError, read_entity_number};
@@ -14,7 +14,7 @@ const NO_PLAYER: PlayerCells = [0; PLAYER_CELLS];
 
 /// A snapshot.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Snapshot {
+pub(crate) struct Quake3Snapshot {
     /// Number of its message.
     pub(crate) message: u32,
     /// Server time, in ms.
@@ -28,11 +28,11 @@ pub(crate) struct Snapshot {
 
 /// The snapshots that later ones may be relative to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Snapshots {
-    kept: VecDeque<Arc<Snapshot>>,
+pub(crate) struct SnapshotHistory {
+    kept: VecDeque<Arc<Quake3Snapshot>>,
 }
 
-impl Snapshots {
+impl SnapshotHistory {
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
     }
@@ -40,10 +40,10 @@ impl Snapshots {
     /// Reads a snapshot after its kind byte.
     pub(crate) fn read(
         &mut self,
-        bits: &mut BitReader<'_>,
+        bits: &mut HuffmanReader<'_>,
         message: u32,
         gamestate: &Gamestate,
-    ) -> Result<Arc<Snapshot>, MessageError> {
+    ) -> Result<Arc<Quake3Snapshot>, MessageError> {
         let server_time = bits.long()?;
         let back = bits.byte()?;
         let flags = bits.byte()?;
@@ -61,7 +61,7 @@ impl Snapshots {
         };
         let player = read_player(bits, base.map_or(&NO_PLAYER, |base| &base.player))?;
         let entities = read_entities(bits, base.map_or(&[][..], |base| &base.entities), gamestate)?;
-        let snapshot = Arc::new(Snapshot { message, server_time, flags, player, entities });
+        let snapshot = Arc::new(Quake3Snapshot { message, server_time, flags, player, entities });
         if self.kept.len() == KEPT {
             self.kept.pop_front();
         }
@@ -72,7 +72,7 @@ impl Snapshots {
 
 /// Reads the entities. Numbers ascend, so entities of the base between two numbers are unchanged.
 fn read_entities(
-    bits: &mut BitReader<'_>,
+    bits: &mut HuffmanReader<'_>,
     base: &[(u16, Arc<EntityCells>)],
     gamestate: &Gamestate,
 ) -> Result<Vec<(u16, Arc<EntityCells>)>, MessageError> {

@@ -3,12 +3,12 @@
 use super::huffman;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct BitWriter {
+pub(crate) struct HuffmanWriter {
     pub(crate) bytes: Vec<u8>,
     bit: usize,
 }
 
-impl BitWriter {
+impl HuffmanWriter {
     pub(crate) fn bits(&mut self, value: u32, width: u32) {
         let raw = width & 7;
         self.raw(value & ((1 << raw) - 1), raw);

@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 
 use super::played;
-use crate::quake3::{ServerLog, Source, import, survey};
+use crate::quake3::{RecordingKind, ServerLog, import, survey};
 
 /// Records come out while the recording is still being read, so memory use does not depend on its length.
 #[test]
 fn recordings_are_imported_as_they_are_read() {
-    struct Counted<'a>(&'a [u8], &'a Cell<usize>);
-    impl Read for Counted<'_> {
+    struct CountingReader<'a>(&'a [u8], &'a Cell<usize>);
+    impl Read for CountingReader<'_> {
         fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
             // Reads return a few bytes at a time, so that code cannot assume complete reads.
             let most = to.len().min(100);
@@ -20,7 +20,7 @@ fn recordings_are_imported_as_they_are_read() {
         }
     }
     let (scribe, none) = (played().0, ServerLog::default());
-    for (source, bytes) in [(Source::Capture, &scribe.capture), (Source::Demo, &scribe.demo)] {
+    for (source, bytes) in [(RecordingKind::Capture, &scribe.capture), (RecordingKind::Demo, &scribe.demo)] {
         let (mut whole, mut parts, mut at) = (Vec::new(), Vec::new(), Vec::new());
         import(source, &bytes[..], &none, &mut |record| whole.push(record)).expect("a recording");
         let read = Cell::new(0);
@@ -28,7 +28,7 @@ fn recordings_are_imported_as_they_are_read() {
             parts.push(record);
             at.push(read.get());
         };
-        import(source, Counted(bytes, &read), &none, took).expect("a recording");
+        import(source, CountingReader(bytes, &read), &none, took).expect("a recording");
         assert!(parts == whole && !whole.is_empty(), "{source:?}");
         assert!(at.windows(2).filter(|pair| pair[0] < pair[1]).count() > 3, "they do not come at the end: {at:?}");
     }
@@ -39,7 +39,7 @@ fn recordings_are_imported_as_they_are_read() {
 fn a_packed_capture_may_be_cut_off() {
     let (scribe, none) = (played().0, ServerLog::default());
     let mut records = Vec::new();
-    import(Source::Capture, &scribe.capture[..], &none, &mut |record| records.push(record)).expect("a capture");
+    import(RecordingKind::Capture, &scribe.capture[..], &none, &mut |record| records.push(record)).expect("a capture");
     let mut packer = zstd::stream::write::Encoder::new(Vec::new(), 0).expect("memory");
     for part in scribe.capture.chunks(500) {
         packer.write_all(part).expect("memory");
@@ -48,14 +48,14 @@ fn a_packed_capture_may_be_cut_off() {
     let packed = packer.finish().expect("memory");
     for short in [packed.len() / 2, packed.len() / 4] {
         let (mut some, cut) = (Vec::new(), &packed[..packed.len() - short]);
-        import(Source::Capture, cut, &none, &mut |record| some.push(record)).expect("what there is");
-        let overview = survey(Source::Capture, cut, &none).expect("what there is");
+        import(RecordingKind::Capture, cut, &none, &mut |record| some.push(record)).expect("what there is");
+        let overview = survey(RecordingKind::Capture, cut, &none).expect("what there is");
         assert!(overview.cut.is_some() && some.len() > 10 && some.len() < records.len(), "{short}: {}", some.len());
     }
     // Everything is present except the end marker.
-    let overview = survey(Source::Capture, &packed[..packed.len() - 1], &none).expect("what there is");
+    let overview = survey(RecordingKind::Capture, &packed[..packed.len() - 1], &none).expect("what there is");
     assert_eq!(overview.cut, Some(scribe.capture.len() as u64));
-    let nothing = survey(Source::Capture, &packed[..10], &none).expect_err("nothing of it is there");
+    let nothing = survey(RecordingKind::Capture, &packed[..10], &none).expect_err("nothing of it is there");
     assert!(nothing.to_string().contains("incomplete frame"), "{nothing}");
 }
 

@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::players::MOST_PLAYERS;
-use super::recording::{Level, OtherPlayer, ServerPacket, Span};
+use super::recording::{DemoLevel, OtherPlayer, ServerPacket, Span};
 
 /// Entity numbers of the bots seen so far. Bots are numbered from beyond the players' slots until they get slots.
 #[derive(Debug, Default)]
-pub(crate) struct Bots {
+pub(crate) struct BotNumbers {
     numbers: Vec<u16>,
 }
 
-impl Bots {
+impl BotNumbers {
     /// Returns the bot of this entity as a player; `None` above the limit.
     pub(crate) fn seen(&mut self, number: u16, origin: [f32; 3]) -> Option<OtherPlayer> {
         let known = self.numbers.iter().position(|known| *known == number);
@@ -55,7 +55,7 @@ pub(crate) fn without_markers(others: &[OtherPlayer], packets: &mut [ServerPacke
 }
 
 /// Gives each bot a slot that no client ever has.
-pub(crate) fn give_slots(others: &mut [OtherPlayer], levels: &[Level]) {
+pub(crate) fn give_slots(others: &mut [OtherPlayer], levels: &[DemoLevel]) {
     let clients = others.iter().filter(|other| !other.bot).map(|other| other.slot);
     let taken: BTreeSet<u8> = clients.chain(levels.iter().map(|level| level.player)).collect();
     let free: Vec<u8> = (0..MOST_PLAYERS).filter(|slot| !taken.contains(slot)).collect();
@@ -72,11 +72,11 @@ mod tests {
 
     #[test]
     fn bots_take_slots_that_no_client_has() {
-        let mut bots = Bots::default();
+        let mut bots = BotNumbers::default();
         let client = OtherPlayer { slot: 0, bot: false, ..bots.seen(140, [1.0; 3]).expect("room") };
         let first = bots.seen(138, [2.0; 3]).expect("room");
         let mut others = [client, first, bots.seen(140, [3.0; 3]).expect("room")];
-        give_slots(&mut others, &[Level { map: String::new(), player: 1 }]);
+        give_slots(&mut others, &[DemoLevel { map: String::new(), player: 1 }]);
         assert_eq!(others.map(|other| other.slot), [0, 3, 2]);
         assert!((0..100).all(|number| bots.seen(number, [0.0; 3]).is_none_or(|bot| bot.slot < 64)));
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_never_moves_is_no_bot() {
-        let mut bots = Bots::default();
+        let mut bots = BotNumbers::default();
         let mut others = Vec::new();
         for x in [1.0, 2.0] {
             others.push(bots.seen(140, [x, 0.0, 0.0]).expect("room"));

@@ -19,7 +19,7 @@ const FRAMES_OF_DEATH: std::ops::RangeInclusive<u8> = 41..=102;
 
 /// The parts of an entity that movement needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Entity {
+struct EntityState {
     number: u16,
     model: u16,
     frame: u8,
@@ -28,21 +28,21 @@ struct Entity {
 
 /// The state of entity decoding on a client.
 #[derive(Debug, Default)]
-pub(crate) struct Entities {
-    baselines: BTreeMap<u16, Entity>,
+pub(crate) struct EntityDecoder {
+    baselines: BTreeMap<u16, EntityState>,
     submodels: BTreeMap<u16, u16>,
     /// Index of a standing player's model in the server's list.
     player: Option<u16>,
-    sent: Vec<Option<(u32, Vec<Entity>)>>,
+    sent: Vec<Option<(u32, Vec<EntityState>)>>,
     /// Whether each delta refers to the previous update, whatever its number, as in a server's recording.
     pub(crate) each_from_last: bool,
     last: u32,
 }
 
-impl Entities {
+impl EntityDecoder {
     /// Clears everything for a new level.
     pub(crate) fn clear(&mut self) {
-        *self = Entities::default();
+        *self = EntityDecoder::default();
     }
 
     /// Notes that model `index` of the server's list is `name`; `*3` is submodel 3 of the map.
@@ -71,7 +71,7 @@ impl Entities {
             read_angle(bytes, ext)?;
         }
         if let Some(number) = number {
-            self.baselines.insert(number, Entity { number, model, frame, origin });
+            self.baselines.insert(number, EntityState { number, model, frame, origin });
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Entities {
         keep: bool,
     ) -> Result<(), QwdError> {
         let word = bytes.u16()?;
-        let entity = read_delta(bytes, ext, word, |_| Entity::default())?;
+        let entity = read_delta(bytes, ext, word, |_| EntityState::default())?;
         if keep {
             self.baselines.insert(entity.number, entity);
         }
@@ -110,7 +110,7 @@ impl Entities {
             Some(Vec::new())
         };
         let known = base.is_some();
-        let mut now: BTreeMap<u16, Entity> = base.unwrap_or_default().into_iter().map(|e| (e.number, e)).collect();
+        let mut now: BTreeMap<u16, EntityState> = base.unwrap_or_default().into_iter().map(|e| (e.number, e)).collect();
         loop {
             let offset = bytes.offset();
             let word = bytes.u16()?;
@@ -120,7 +120,7 @@ impl Entities {
             let baselines = &self.baselines;
             let from = |number: u16| {
                 let base = now.get(&number).or_else(|| baselines.get(&number)).copied();
-                base.unwrap_or(Entity { number, ..Entity::default() })
+                base.unwrap_or(EntityState { number, ..EntityState::default() })
             };
             if word & U_REMOVE != 0 {
                 let number = read_removed(bytes, ext, word)?;
@@ -142,7 +142,7 @@ impl Entities {
         Ok(())
     }
 
-    fn shown(&self, sequence: u32) -> &[Entity] {
+    fn shown(&self, sequence: u32) -> &[EntityState] {
         let slot = self.sent.get(sequence as usize % BACKUP).and_then(Option::as_ref);
         slot.filter(|(sent, _)| *sent == sequence).map_or(&[][..], |(_, entities)| entities)
     }
@@ -151,7 +151,8 @@ impl Entities {
     /// dead.
     pub(crate) fn bots(&self, sequence: u32) -> impl Iterator<Item = (u16, [f32; 3])> + '_ {
         let shown = self.player.map_or(&[][..], |_| self.shown(sequence));
-        let stands = |entity: &&Entity| Some(entity.model) == self.player && !FRAMES_OF_DEATH.contains(&entity.frame);
+        let stands =
+            |entity: &&EntityState| Some(entity.model) == self.player && !FRAMES_OF_DEATH.contains(&entity.frame);
         shown.iter().filter(stands).map(|entity| (entity.number, entity.origin))
     }
 
@@ -212,10 +213,10 @@ fn read_delta(
     bytes: &mut Bytes<'_>,
     ext: Extensions,
     word: u16,
-    from: impl Fn(u16) -> Entity,
-) -> Result<Entity, QwdError> {
+    from: impl Fn(u16) -> EntityState,
+) -> Result<EntityState, QwdError> {
     let (number, bits, more) = read_bits(bytes, ext, word)?;
-    let mut entity = Entity { number, ..from(number) };
+    let mut entity = EntityState { number, ..from(number) };
     if bits & U_MODEL != 0 {
         entity.model = u16::from(bytes.u8()?) + if more & FTE_MODELS != 0 { 256 } else { 0 };
     } else if more & FTE_MODELS != 0 {
@@ -250,7 +251,7 @@ fn read_delta(
 mod tests {
     use super::*;
 
-    fn update(entities: &mut Entities, data: &[u8], sequence: u32, delta: bool) {
+    fn update(entities: &mut EntityDecoder, data: &[u8], sequence: u32, delta: bool) {
         let mut bytes = Bytes::new(data, 0);
         entities.read_update(&mut bytes, Extensions::default(), sequence, delta).expect("whole");
         assert!(bytes.is_empty());
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_delta_builds_on_the_packet_that_it_names() {
-        let mut entities = Entities::default();
+        let mut entities = EntityDecoder::default();
         entities.name_model(2, b"*1");
         let full = U_MORE | U_ORIGIN[2] | 40;
         let mut data = full.to_le_bytes().to_vec();
@@ -281,14 +282,14 @@ mod tests {
 
     #[test]
     fn a_delta_from_an_unknown_packet_leaves_nothing() {
-        let mut entities = Entities::default();
+        let mut entities = EntityDecoder::default();
         update(&mut entities, &[7, 0, 0], 9, true);
         assert_eq!(entities.movers(9).count(), 0);
     }
 
     #[test]
     fn who_has_a_players_model_and_stands_is_a_bot() {
-        let mut entities = Entities::default();
+        let mut entities = EntityDecoder::default();
         entities.name_model(3, b"progs/player.mdl");
         let bits = U_MORE | U_ORIGIN[0] | U_FRAME | 138;
         let with_frame = |frame| {

@@ -1,6 +1,6 @@
 //! Errors of demos, with their byte offsets.
 
-use crate::quakeworld::bytes::End;
+use crate::quakeworld::bytes::UnexpectedEnd;
 
 /// Why a demo could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,8 +91,8 @@ pub enum QwdError {
     },
 }
 
-impl From<End> for QwdError {
-    fn from(end: End) -> QwdError {
+impl From<UnexpectedEnd> for QwdError {
+    fn from(end: UnexpectedEnd) -> QwdError {
         QwdError::Truncated { offset: end.offset }
     }
 }

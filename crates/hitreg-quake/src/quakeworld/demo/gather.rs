@@ -2,33 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use super::bots::{Bots, give_slots, without_markers};
+use super::bots::{BotNumbers, give_slots, without_markers};
 use super::error::QwdError;
 use super::players::MOST_PLAYERS;
 use super::recording::{
-    Cut, Demo, DemoEnd, Event, Hit, Level, Mover, OtherPlayer, RecordedBy, SentCommand, Server, ServerPacket, Span,
+    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand,
+    ServerDescription, ServerPacket, Span,
 };
-use super::svc::{Client, PacketContent};
-use crate::quakeworld::movement::{MoveVars, UserCmd};
+use super::svc::{PacketContent, SvcState};
+use crate::quakeworld::movement::{QuakeWorldMoveVars, QuakeWorldUsercmd};
 
 /// Limit of states or events, above those of a day of play. A few damaged bytes could ask for more.
 const MOST_LISTED: usize = 4_000_000;
 
 #[derive(Default)]
 pub(super) struct Gather {
-    pub(super) client: Client,
-    levels: Vec<Level>,
+    pub(super) client: SvcState,
+    levels: Vec<DemoLevel>,
     pub(super) commands: Vec<SentCommand>,
     pub(super) packets: Vec<ServerPacket>,
     others: Vec<OtherPlayer>,
     movers: Vec<Mover>,
-    events: Vec<Event>,
-    pub(super) hits: Vec<Hit>,
-    pub(super) ran: Vec<(u8, u32, UserCmd)>,
-    move_vars: Vec<MoveVars>,
-    bots: Bots,
+    events: Vec<DemoEvent>,
+    pub(super) hits: Vec<DemoHit>,
+    pub(super) ran: Vec<(u8, u32, QuakeWorldUsercmd)>,
+    move_vars: Vec<QuakeWorldMoveVars>,
+    bots: BotNumbers,
     pub(super) end: Option<DemoEnd>,
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<DemoCut>,
 }
 
 impl Gather {
@@ -62,7 +63,7 @@ impl Gather {
     fn note_level(&mut self, started: u32) {
         if let Some(level) = self.client.level {
             if started > 0 && self.levels.len() < usize::from(u16::MAX) {
-                self.levels.push(Level { map: String::new(), player: level.player });
+                self.levels.push(DemoLevel { map: String::new(), player: level.player });
             }
             if let Some(last) = self.levels.last_mut().filter(|last| last.map.is_empty()) {
                 last.map.clone_from(&self.client.map);
@@ -71,21 +72,21 @@ impl Gather {
     }
 
     fn current_move_vars(&mut self) -> u16 {
-        let now = self.client.level.map_or(MoveVars::default(), |level| level.move_vars);
+        let now = self.client.level.map_or(QuakeWorldMoveVars::default(), |level| level.move_vars);
         if self.move_vars.last() != Some(&now) && self.move_vars.len() < usize::from(u16::MAX) {
             self.move_vars.push(now);
         }
         (self.move_vars.len() - 1) as u16
     }
 
-    pub(super) fn finish(self) -> Result<Demo, QwdError> {
+    pub(super) fn finish(self) -> Result<QuakeWorldDemo, QwdError> {
         let level = self.client.level.ok_or(QwdError::Nothing { missing: "server data" })?;
         let by = self.client.by;
         if self.commands.is_empty() && by == RecordedBy::Player {
             return Err(QwdError::Nothing { missing: "usercmds" });
         }
         let info = &self.client.info;
-        let server = Server {
+        let server = ServerDescription {
             version: info.version.clone(),
             extensions: level.extensions,
             server_extensions: info.server_extensions(),
@@ -103,7 +104,21 @@ impl Gather {
             give_seat(&mut levels, &others);
         }
         let (end, cut) = (self.end.unwrap_or(DemoEnd::File), self.cut);
-        Ok(Demo { by, server, levels, commands, packets, others, movers, events, move_vars, hits, ran, end, cut })
+        Ok(QuakeWorldDemo {
+            by,
+            server,
+            levels,
+            commands,
+            packets,
+            others,
+            movers,
+            events,
+            move_vars,
+            hits,
+            ran,
+            end,
+            cut,
+        })
     }
 }
 
@@ -125,7 +140,7 @@ fn add_velocities(packets: &[ServerPacket], others: &mut [OtherPlayer]) {
 }
 
 /// Gives the viewer of a server's recording a slot that no player ever has.
-fn give_seat(levels: &mut [Level], others: &[OtherPlayer]) {
+fn give_seat(levels: &mut [DemoLevel], others: &[OtherPlayer]) {
     let highest = others.iter().map(|other| other.slot).max();
     let seat = highest.map_or(0, |slot| (slot + 1).min(MOST_PLAYERS - 1));
     levels.iter_mut().for_each(|level| level.player = seat);

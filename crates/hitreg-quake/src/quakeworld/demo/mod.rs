@@ -24,7 +24,7 @@ pub use origin_wire::OriginWire;
 pub(crate) use origin_wire::cut_cell;
 pub use protocol::{Extensions, ServerExtensions};
 pub use recording::{
-    Cut, Demo, DemoEnd, EffectKind, Event, Hit, Level, Mover, OtherPlayer, OwnState, RecordedBy, SentCommand, Server,
-    ServerPacket, Span,
+    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Mover, OtherPlayer, OwnState, QuakeWorldDemo,
+    RecordedBy, SentCommand, ServerDescription, ServerPacket, Span,
 };
-pub use statistics::{Percentiles, Statistics};
+pub use statistics::{DemoPercentiles, Statistics};

@@ -6,11 +6,11 @@
 use super::error::QwdError;
 use super::gather::Gather;
 use super::players::read_slot;
-use super::recording::{Cut, Demo, Event, Hit, RecordedBy};
+use super::recording::{DemoCut, DemoEvent, DemoHit, QuakeWorldDemo, RecordedBy};
 use super::svc::PacketContent;
 use super::svc_kind::SERVER_DATA;
 use crate::quakeworld::bytes::Bytes;
-use crate::quakeworld::movement::{UserCmd, wire_angle_degrees};
+use crate::quakeworld::movement::{QuakeWorldUsercmd, wire_angle_degrees};
 
 /// Kinds of blocks. A server's demo has no client usercmds.
 const SEQUENCES: u8 = 2;
@@ -26,15 +26,15 @@ const HIDDEN_DAMAGE: u16 = 7;
 const MOST_PLAYERS: u16 = 32;
 
 /// Reads the demo, if it is a server's: its first block begins with the server data.
-pub(super) fn parse(data: &[u8]) -> Option<Result<Demo, QwdError>> {
+pub(super) fn parse(data: &[u8]) -> Option<Result<QuakeWorldDemo, QwdError>> {
     let mut first = Bytes::new(data, 0);
-    let block = Block::read(&mut first).ok()?;
+    let block = MvdBlock::read(&mut first).ok()?;
     let begins = block.body.first() == Some(&SERVER_DATA);
     begins.then(|| read(data))
 }
 
 /// One block of the file.
-struct Block<'a> {
+struct MvdBlock<'a> {
     ms: u8,
     /// Whether the block is addressed to no client.
     hidden: bool,
@@ -43,8 +43,8 @@ struct Block<'a> {
     base: usize,
 }
 
-impl<'a> Block<'a> {
-    fn read(bytes: &mut Bytes<'a>) -> Result<Block<'a>, QwdError> {
+impl<'a> MvdBlock<'a> {
+    fn read(bytes: &mut Bytes<'a>) -> Result<MvdBlock<'a>, QwdError> {
         let ms = bytes.u8()?;
         let offset = bytes.offset();
         let kind = bytes.u8()? & KIND_BITS;
@@ -53,7 +53,7 @@ impl<'a> Block<'a> {
         }
         if kind == SEQUENCES {
             bytes.take(8)?;
-            return Ok(Block { ms, hidden: false, body: &[], base: bytes.offset() });
+            return Ok(MvdBlock { ms, hidden: false, body: &[], base: bytes.offset() });
         }
         let hidden = kind == TO_SOME && bytes.u32()? == 0;
         let offset = bytes.offset();
@@ -61,20 +61,20 @@ impl<'a> Block<'a> {
         let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_BLOCK);
         let len = len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_BLOCK })?;
         let base = bytes.offset();
-        Ok(Block { ms, hidden, body: bytes.take(len)?, base })
+        Ok(MvdBlock { ms, hidden, body: bytes.take(len)?, base })
     }
 }
 
-fn read(data: &[u8]) -> Result<Demo, QwdError> {
-    let mut import = Import::default();
+fn read(data: &[u8]) -> Result<QuakeWorldDemo, QwdError> {
+    let mut import = MvdImport::default();
     import.gather.client.by = RecordedBy::Server;
     let mut bytes = Bytes::new(data, 0);
     while !bytes.is_empty() && !import.moment.disconnected {
         let offset = bytes.offset();
-        match Block::read(&mut bytes) {
+        match MvdBlock::read(&mut bytes) {
             Ok(block) => import.block(&block)?,
             Err(QwdError::Truncated { .. }) => {
-                import.gather.cut = Some(Cut { offset, bytes: data.len() - offset });
+                import.gather.cut = Some(DemoCut { offset, bytes: data.len() - offset });
                 break;
             }
             Err(error) => return Err(error),
@@ -85,7 +85,7 @@ fn read(data: &[u8]) -> Result<Demo, QwdError> {
 }
 
 #[derive(Default)]
-struct Import {
+struct MvdImport {
     gather: Gather,
     /// Milliseconds since the start.
     now_ms: u64,
@@ -93,8 +93,8 @@ struct Import {
     moment: PacketContent,
 }
 
-impl Import {
-    fn block(&mut self, block: &Block<'_>) -> Result<(), QwdError> {
+impl MvdImport {
+    fn block(&mut self, block: &MvdBlock<'_>) -> Result<(), QwdError> {
         if block.ms > 0 {
             self.end_moment(block.base)?;
             self.now_ms += u64::from(block.ms);
@@ -107,7 +107,9 @@ impl Import {
         let moment = &mut self.moment;
         moment.others.extend(content.others);
         // Other events are meant for single players.
-        let to_all = |event: &Event| matches!(event, Event::Effect { .. } | Event::Intermission | Event::Pause(_));
+        let to_all = |event: &DemoEvent| {
+            matches!(event, DemoEvent::Effect { .. } | DemoEvent::Intermission | DemoEvent::Pause(_))
+        };
         moment.events.extend(content.events.into_iter().filter(to_all));
         moment.levels_started += content.levels_started;
         moment.disconnected |= content.disconnected;
@@ -153,7 +155,7 @@ impl Import {
         let angles = bytes.vec3()?.map(wire_angle_degrees);
         let (forward, side, up) = (bytes.i16()?, bytes.i16()?, bytes.i16()?);
         let (buttons, impulse) = (bytes.u8()?, bytes.u8()?);
-        let cmd = UserCmd { msec, angles, forward, side, up, buttons, impulse };
+        let cmd = QuakeWorldUsercmd { msec, angles, forward, side, up, buttons, impulse };
         self.gather.ran.push((slot, self.packet(), cmd));
         Ok(())
     }
@@ -163,7 +165,7 @@ impl Import {
         let slot = |entity: u16| (1..=MOST_PLAYERS).contains(&entity).then(|| (entity - 1) as u8);
         let (attacker, victim, damage) = (slot(bytes.u16()?), slot(bytes.u16()?), bytes.u16()?);
         if let Some(victim) = victim {
-            self.gather.hits.push(Hit { packet: self.packet(), attacker, victim, damage });
+            self.gather.hits.push(DemoHit { packet: self.packet(), attacker, victim, damage });
         }
         Ok(())
     }
@@ -185,13 +187,13 @@ mod tests {
             demo.lift(n);
         }
         demo.hit(1, 3, 40);
-        demo.ran(2, &UserCmd { msec: 13, forward: 400, ..UserCmd::default() });
+        demo.ran(2, &QuakeWorldUsercmd { msec: 13, forward: 400, ..QuakeWorldUsercmd::default() });
         demo
     }
 
     #[test]
     fn a_servers_demo_is_read_into_the_same_types() {
-        let demo = Demo::parse(&small().bytes).expect("good");
+        let demo = QuakeWorldDemo::parse(&small().bytes).expect("good");
         assert_eq!(
             (demo.by, demo.levels[0].player, demo.levels[0].map.as_str()),
             (RecordedBy::Server, 3, "maps/small.bsp")
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!(others.iter().map(seen).collect::<Vec<_>>(), [(0, 100.0, 0, 0.0), (2, 8.0, 100, 90.0)]);
         assert_eq!(last.movers.of(&demo.movers), [Mover { model: 1, origin: [0.0, 0.0, 4.0] }]);
         let index = demo.packets.len() as u32 - 1;
-        assert_eq!(demo.hits, [Hit { packet: index, attacker: Some(0), victim: 2, damage: 40 }]);
+        assert_eq!(demo.hits, [DemoHit { packet: index, attacker: Some(0), victim: 2, damage: 40 }]);
         assert_eq!(
             demo.ran.iter().map(|(slot, at, cmd)| (*slot, *at, cmd.forward)).collect::<Vec<_>>(),
             [(2, index, 400)]
@@ -213,10 +215,10 @@ mod tests {
     #[test]
     fn cut_or_damaged_it_is_read_or_refused_and_never_panics() {
         let whole = small().bytes;
-        let all = Demo::parse(&whole).expect("good").packets.len();
+        let all = QuakeWorldDemo::parse(&whole).expect("good").packets.len();
         let mut cuts = 0;
         for len in 0..whole.len() {
-            if let Ok(demo) = Demo::parse(&whole[..len]) {
+            if let Ok(demo) = QuakeWorldDemo::parse(&whole[..len]) {
                 assert!(demo.packets.len() <= all);
                 cuts += usize::from(demo.cut.is_some());
             }
@@ -226,7 +228,7 @@ mod tests {
             for bit in 0..8 {
                 let mut bad = whole.clone();
                 bad[at] ^= 1 << bit;
-                let _ = Demo::parse(&bad);
+                let _ = QuakeWorldDemo::parse(&bad);
             }
         }
     }

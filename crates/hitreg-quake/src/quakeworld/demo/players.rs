@@ -44,16 +44,16 @@ pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> Result<u8, QwdError> {
 
 /// A player message, before it is assigned to the own or another player.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PlayerInfo {
+pub(crate) struct PlayerMessage {
     pub(crate) slot: u8,
     pub(crate) state: OtherPlayer,
     move_code: u32,
     frame: u8,
 }
 
-impl PlayerInfo {
+impl PlayerMessage {
     /// Reads a message. A player with the model `head` is a gibbed head, which old servers do not mark in another way.
-    pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> Result<PlayerInfo, QwdError> {
+    pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> Result<PlayerMessage, QwdError> {
         let slot = read_slot(bytes)?;
         let mut flags = u32::from(bytes.u16()?);
         if ext.trans() && flags & EXTRA_FLAGS != 0 {
@@ -90,7 +90,7 @@ impl PlayerInfo {
         let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0 || (model.is_some() && model == head));
         let angles = command.map_or([0.0; 3], |command| command.angles);
         let state = OtherPlayer { slot, origin, velocity, angles, age_ms, dead, gib, command, bot: false };
-        Ok(PlayerInfo { slot, state, frame, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
+        Ok(PlayerMessage { slot, state, frame, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
     }
 
     /// Returns the message as the recording player's own state.
@@ -118,7 +118,7 @@ mod tests {
         data.extend([8, 0, 0xf8, 0xff, 1, 0, 99]);
         data.extend([0x40, 0x01, 0xf6, 0xff]);
         let mut bytes = Bytes::new(&data, 0);
-        let info = PlayerInfo::read(&mut bytes, Extensions::default(), None).expect("whole");
+        let info = PlayerMessage::read(&mut bytes, Extensions::default(), None).expect("whole");
         assert!(bytes.is_empty());
         let own = info.own(ServerExtensions(1), false);
         assert_eq!((own.origin, own.velocity, own.jump_held), ([1.0, -1.0, 0.125], [320, 0, -10], Some(true)));
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_bounded() {
-        let error = PlayerInfo::read(&mut Bytes::new(&[32, 0, 0], 7), Extensions::default(), None);
+        let error = PlayerMessage::read(&mut Bytes::new(&[32, 0, 0], 7), Extensions::default(), None);
         assert!(matches!(error, Err(QwdError::OutOfBounds { offset: 7, .. })));
     }
 }

@@ -2,9 +2,9 @@
 
 use super::error::QwdError;
 use super::gather::Gather;
-use super::recording::{Cut, Demo, SentCommand};
+use super::recording::{DemoCut, QuakeWorldDemo, SentCommand};
 use crate::quakeworld::bytes::Bytes;
-use crate::quakeworld::movement::{UserCmd, wire_angle_degrees};
+use crate::quakeworld::movement::{QuakeWorldUsercmd, wire_angle_degrees};
 
 /// The longest packet that clients with extensions accept, in bytes; the original limit was 1450.
 const LONGEST_PACKET: usize = 65_536;
@@ -16,7 +16,7 @@ const SEQUENCE_BITS: u32 = 0x7fff_ffff;
 /// was never sent.
 const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
 
-impl Demo {
+impl QuakeWorldDemo {
     /// Reads a client's or a server's demo up to its end or its truncation. It uses at most about ten times the memory
     /// of `data`, and 200 MiB.
     ///
@@ -24,16 +24,16 @@ impl Demo {
     ///
     /// When the protocol is another, a proxy made the recording, or a message is invalid. Each error has the byte
     /// offset.
-    pub fn parse(data: &[u8]) -> Result<Demo, QwdError> {
+    pub fn parse(data: &[u8]) -> Result<QuakeWorldDemo, QwdError> {
         if let Some(demo) = super::mvd::parse(data) {
             return demo;
         }
-        let mut import = Import::default();
+        let mut import = QwdImport::default();
         let mut bytes = Bytes::new(data, 0);
         while !bytes.is_empty() && import.gather.end.is_none() {
             let offset = bytes.offset();
             if !starts_with_whole_frame(&data[offset..]) {
-                import.gather.cut = Some(Cut { offset, bytes: data.len() - offset });
+                import.gather.cut = Some(DemoCut { offset, bytes: data.len() - offset });
                 break;
             }
             import.read_frame(&mut bytes)?;
@@ -60,12 +60,12 @@ fn starts_with_whole_frame(data: &[u8]) -> bool {
 }
 
 #[derive(Default)]
-struct Import {
+struct QwdImport {
     gather: Gather,
     next_seq: Option<i32>,
 }
 
-impl Import {
+impl QwdImport {
     fn read_frame(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
         let time_offset = bytes.offset();
         let time_s = bytes.f32()?;
@@ -95,7 +95,7 @@ impl Import {
         bytes.vec3()?; // the view angles once more
         let seq = self.next_seq.unwrap_or(FIRST_SEQ_WITHOUT_FRAME);
         self.next_seq = Some(seq.wrapping_add(1));
-        let cmd = UserCmd { msec, angles, forward, side, up, buttons, impulse };
+        let cmd = QuakeWorldUsercmd { msec, angles, forward, side, up, buttons, impulse };
         self.gather.commands.push(SentCommand { seq, time_s, cmd });
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Import {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{DemoEnd, Event, Level, Mover};
+    use super::super::{DemoEnd, DemoEvent, DemoLevel, Mover};
     use super::*;
     use crate::quakeworld::testing::{DemoWriter, own_state, server_data, stufftext};
 
@@ -140,8 +140,11 @@ mod tests {
         let mut demo = DemoWriter::default();
         demo.signon();
         demo.sequences(10);
-        demo.command(1.0, &UserCmd { msec: 14, forward: 400, angles: [0.0, 90.0, 0.0], ..UserCmd::default() });
-        demo.command(1.014, &UserCmd { msec: 14, ..UserCmd::default() });
+        demo.command(
+            1.0,
+            &QuakeWorldUsercmd { msec: 14, forward: 400, angles: [0.0, 90.0, 0.0], ..QuakeWorldUsercmd::default() },
+        );
+        demo.command(1.014, &QuakeWorldUsercmd { msec: 14, ..QuakeWorldUsercmd::default() });
         let mut messages = own_state([1.0, 2.0, 24.06], [320.9, -1.9, 0.0]);
         messages.extend([42, 5, 0, 0, 8, 0, 16, 0, 24, 0, 0]); // another player, without age and command
         messages.extend([47, 40, 0x80 | 0x08, 4, 2, 16, 0, 0, 0]); // lift 1, raised two units
@@ -157,9 +160,9 @@ mod tests {
 
     #[test]
     fn a_demo_is_read_into_types() {
-        let demo = Demo::parse(&small()).expect("good");
+        let demo = QuakeWorldDemo::parse(&small()).expect("good");
         assert_eq!(demo.server.version, "2.30");
-        assert_eq!(demo.levels, [Level { map: "maps/small.bsp".into(), player: 3 }]);
+        assert_eq!(demo.levels, [DemoLevel { map: "maps/small.bsp".into(), player: 3 }]);
         assert_eq!(demo.commands.iter().map(|sent| sent.seq).collect::<Vec<_>>(), [10, 11]);
         assert_eq!((demo.commands[0].cmd.forward, demo.commands[0].cmd.angles[1]), (400, 90.0));
         assert_eq!(demo.end, DemoEnd::Disconnect);
@@ -169,8 +172,8 @@ mod tests {
         assert_eq!((own.origin, own.velocity), ([1.0, 2.0, 24.0], [320, -1, 0]));
         assert_eq!(packet.others.of(&demo.others)[0].origin, [1.0, 2.0, 3.0]);
         assert_eq!(packet.movers.of(&demo.movers), [Mover { model: 1, origin: [0.0, 0.0, 2.0] }]);
-        let hurt = Event::Damage { armor: 5, health: 7, from: [1.0; 3] };
-        assert_eq!(packet.events.of(&demo.events), [hurt, Event::Choked(3), Event::Health(88)]);
+        let hurt = DemoEvent::Damage { armor: 5, health: 7, from: [1.0; 3] };
+        assert_eq!(packet.events.of(&demo.events), [hurt, DemoEvent::Choked(3), DemoEvent::Health(88)]);
         assert_eq!(demo.move_vars[usize::from(packet.move_vars)].max_speed, 256.0);
     }
 
@@ -179,26 +182,26 @@ mod tests {
         let fail = |data: &[u8]| {
             let mut demo = DemoWriter::default();
             demo.signon_with(data);
-            Demo::parse(&demo.bytes).expect_err("unfit")
+            QuakeWorldDemo::parse(&demo.bytes).expect_err("unfit")
         };
         assert_eq!(fail(&server_data(29, 3)), QwdError::OtherProtocol { offset: 18, version: 29 });
         let proxy = stufftext("fullserverinfo \"\\*version\\Qizmo 2.91\"\n");
         assert_eq!(fail(&proxy), QwdError::Proxy { offset: 18, name: "qizmo" });
         assert_eq!(fail(&[99]), QwdError::UnknownMessage { offset: 17, kind: 99 });
-        assert_eq!(Demo::parse(b""), Err(QwdError::Nothing { missing: "server data" }));
-        assert_eq!(Demo::parse(&[0, 0, 0, 0, 9]), Err(QwdError::UnknownFrame { offset: 4, kind: 9 }));
+        assert_eq!(QuakeWorldDemo::parse(b""), Err(QwdError::Nothing { missing: "server data" }));
+        assert_eq!(QuakeWorldDemo::parse(&[0, 0, 0, 0, 9]), Err(QwdError::UnknownFrame { offset: 4, kind: 9 }));
         let long = [&[0, 0, 0, 0, 1][..], &100_000i32.to_le_bytes()].concat();
-        assert!(matches!(Demo::parse(&long), Err(QwdError::PacketLength { offset: 5, length: 100_000, .. })));
+        assert!(matches!(QuakeWorldDemo::parse(&long), Err(QwdError::PacketLength { offset: 5, length: 100_000, .. })));
     }
 
     #[test]
     fn a_demo_is_read_up_to_where_it_was_cut() {
         let whole = small();
-        let all = Demo::parse(&whole).expect("good");
+        let all = QuakeWorldDemo::parse(&whole).expect("good");
         assert_eq!(all.cut, None);
         let mut cut_at = 0;
         for len in 0..whole.len() {
-            match Demo::parse(&whole[..len]) {
+            match QuakeWorldDemo::parse(&whole[..len]) {
                 Ok(demo) => {
                     assert!(all.packets.starts_with(&demo.packets) && all.commands.starts_with(&demo.commands));
                     assert!(demo.packets.len() < all.packets.len(), "{len}");
@@ -218,7 +221,7 @@ mod tests {
         let mut demo = DemoWriter::default();
         demo.signon();
         demo.packet(1.0, 12, 11, &[42]);
-        assert!(matches!(Demo::parse(&demo.bytes), Err(QwdError::Truncated { .. })));
+        assert!(matches!(QuakeWorldDemo::parse(&demo.bytes), Err(QwdError::Truncated { .. })));
     }
 
     #[test]
@@ -228,7 +231,7 @@ mod tests {
             for bit in 0..8 {
                 let mut bad = whole.clone();
                 bad[at] ^= 1 << bit;
-                let _ = Demo::parse(&bad);
+                let _ = QuakeWorldDemo::parse(&bad);
             }
         }
     }
@@ -242,18 +245,18 @@ mod tests {
             let mut demo = DemoWriter::default();
             demo.signon();
             demo.sequences(first);
-            let cmds: Vec<UserCmd> = sent
+            let cmds: Vec<QuakeWorldUsercmd> = sent
                 .iter()
-                .map(|&(msec, forward, side, buttons, yaw)| UserCmd {
+                .map(|&(msec, forward, side, buttons, yaw)| QuakeWorldUsercmd {
                     msec, forward, side, buttons,
                     angles: [0.0, wire_angle_degrees(yaw as f32), 0.0],
-                    ..UserCmd::default()
+                    ..QuakeWorldUsercmd::default()
                 })
                 .collect();
             for cmd in &cmds {
                 demo.command(0.0, cmd);
             }
-            let read = Demo::parse(&demo.bytes).expect("good");
+            let read = QuakeWorldDemo::parse(&demo.bytes).expect("good");
             prop_assert_eq!(read.commands.iter().map(|s| s.cmd).collect::<Vec<_>>(), cmds);
             prop_assert_eq!(read.commands[0].seq, first);
         }
@@ -263,12 +266,12 @@ mod tests {
             let mut demo = DemoWriter::default();
             demo.signon();
             demo.packet(0.0, 2, 2, &messages);
-            let _ = Demo::parse(&demo.bytes);
+            let _ = QuakeWorldDemo::parse(&demo.bytes);
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-            let _ = Demo::parse(&bytes);
+            let _ = QuakeWorldDemo::parse(&bytes);
         }
     }
 }

@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::origin_wire::OriginWire;
 use super::protocol::{Extensions, ServerExtensions};
-use crate::quakeworld::movement::UserCmd;
-use crate::quakeworld::movement::{Dialect, MoveVars};
+use crate::quakeworld::movement::QuakeWorldUsercmd;
+use crate::quakeworld::movement::{Dialect, QuakeWorldMoveVars};
 
-/// A complete recording. [`Demo::parse`] creates it, and all its indices are valid.
+/// A complete recording. [`QuakeWorldDemo::parse`] creates it, and all its indices are valid.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Demo {
+pub struct QuakeWorldDemo {
     /// Who made the recording.
     pub by: RecordedBy,
     /// The server's version and rules.
-    pub server: Server,
+    pub server: ServerDescription,
     /// The levels played, in order; packets refer to them by index.
-    pub levels: Vec<Level>,
+    pub levels: Vec<DemoLevel>,
     /// Usercmds in sending order; their sequence numbers increase by one.
     pub commands: Vec<SentCommand>,
     /// Packets in arrival order.
@@ -25,17 +25,17 @@ pub struct Demo {
     /// Visible brush models, packet by packet; see [`ServerPacket::movers`].
     pub movers: Vec<Mover>,
     /// Events, packet by packet; see [`ServerPacket::events`].
-    pub events: Vec<Event>,
+    pub events: Vec<DemoEvent>,
     /// Movement settings in the order of their use; packets refer to them by index.
-    pub move_vars: Vec<MoveVars>,
+    pub move_vars: Vec<QuakeWorldMoveVars>,
     /// Damage events, from a server's recording.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<DemoHit>,
     /// Usercmds that the server ran, if its recording has them: slot, packet index and usercmd.
-    pub ran: Vec<(u8, u32, UserCmd)>,
+    pub ran: Vec<(u8, u32, QuakeWorldUsercmd)>,
     /// Why the recording ends.
     pub end: DemoEnd,
     /// Truncation of the file, if any.
-    pub cut: Option<Cut>,
+    pub cut: Option<DemoCut>,
 }
 
 /// Who made a recording, which determines its content.
@@ -52,7 +52,7 @@ pub enum RecordedBy {
 
 /// A damage event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct DemoHit {
     /// Index of the packet at that time.
     pub packet: u32,
     /// Slot of the attacker; `None` if no player caused the damage.
@@ -65,14 +65,14 @@ pub struct Hit {
 
 /// The truncation of a file, inside a frame or inside its compressed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct DemoCut {
     /// Offset of the incomplete frame in the uncompressed file; everything before it is complete.
     pub offset: usize,
     /// Number of bytes of that frame; 0 is possible for compressed files.
     pub bytes: usize,
 }
 
-impl Demo {
+impl QuakeWorldDemo {
     /// Returns the index range of the commands after `after`, up to and including `until`.
     pub fn commands_between(&self, after: i32, until: i32) -> std::ops::Range<usize> {
         let at = |seq: i32| self.commands.partition_point(|sent| sent.seq <= seq);
@@ -87,7 +87,7 @@ impl Demo {
 
 /// Properties of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Server {
+pub struct ServerDescription {
     /// `*version` of the server info, such as `2.30` or `MVDSV 1.20-dev`; empty when the server sent none.
     pub version: String,
     /// Extensions that change the layout of messages.
@@ -98,7 +98,7 @@ pub struct Server {
     pub dialect: Dialect,
 }
 
-impl Server {
+impl ServerDescription {
     /// Returns how this server sends origins.
     pub fn origin_wire(&self) -> OriginWire {
         match self.dialect {
@@ -111,7 +111,7 @@ impl Server {
 
 /// One level of the recording. When a server restarts its level, a new one with the same map begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Level {
+pub struct DemoLevel {
     /// File of the map, such as `maps/dm3.bsp`; empty until the server names it.
     pub map: String,
     /// The recording player's slot, 0 to 31.
@@ -126,7 +126,7 @@ pub struct SentCommand {
     /// Client time, in seconds.
     pub time_s: f32,
     /// The input.
-    pub cmd: UserCmd,
+    pub cmd: QuakeWorldUsercmd,
 }
 
 /// A half-open range of one of the demo's flat lists.
@@ -207,7 +207,7 @@ pub struct OtherPlayer {
     /// Whether the body is a gibbed head.
     pub gib: bool,
     /// The last usercmd that the server ran for this player; fire is never set.
-    pub command: Option<UserCmd>,
+    pub command: Option<QuakeWorldUsercmd>,
     /// Whether the player is a bot without a client: only its position is known, and it is always alive.
     pub bot: bool,
 }
@@ -223,7 +223,7 @@ pub struct Mover {
 
 /// An event in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Event {
+pub enum DemoEvent {
     /// The player took damage.
     Damage {
         /// Lost armour, in points.

@@ -21,18 +21,18 @@ const MODEL: u16 = 1 << 11;
 
 /// The last known state of each player, by slot.
 #[derive(Debug, Default)]
-pub(crate) struct Served {
-    players: BTreeMap<u8, Player>,
+pub(crate) struct ServedPlayers {
+    players: BTreeMap<u8, ServedPlayer>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Player {
+struct ServedPlayer {
     origin: [f32; 3],
     angles: [f32; 3],
     model: u8,
 }
 
-impl Served {
+impl ServedPlayers {
     /// Reads the message about one player; a player with the model `head` is a gibbed head.
     pub(crate) fn read(
         &mut self,
@@ -63,7 +63,7 @@ impl Served {
             }
         }
         self.players.insert(slot, player);
-        let Player { origin, angles, model } = player;
+        let ServedPlayer { origin, angles, model } = player;
         let gib = flags & GIB != 0 || head == Some(model);
         let (dead, velocity, command) = (flags & DEAD != 0, [0; 3], None);
         Ok(OtherPlayer { slot, origin, velocity, angles, age_ms: 0, dead, gib, command, bot: false })

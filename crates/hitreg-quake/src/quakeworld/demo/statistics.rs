@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::recording::{Demo, Event, ServerPacket};
+use super::recording::{DemoEvent, QuakeWorldDemo, ServerPacket};
 use crate::quakeworld::movement::BUTTON_ATTACK;
 
 /// Counts over all levels of a demo.
@@ -21,12 +21,12 @@ pub struct Statistics {
     /// Lost packets that the server skipped because of the rate limit.
     pub choked: usize,
     /// Milliseconds from sending a usercmd to the arrival of its ack.
-    pub rtt_ms: Percentiles,
+    pub rtt_ms: DemoPercentiles,
 }
 
 /// Nearest-rank percentiles; 0 without measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Percentiles {
+pub struct DemoPercentiles {
     /// The 5th percentile.
     pub p5: f64,
     /// The median.
@@ -37,19 +37,19 @@ pub struct Percentiles {
     pub p99: f64,
 }
 
-impl Percentiles {
+impl DemoPercentiles {
     /// Returns the nearest-rank percentiles of `values`.
-    pub fn of(mut values: Vec<f64>) -> Percentiles {
+    pub fn of(mut values: Vec<f64>) -> DemoPercentiles {
         values.sort_by(f64::total_cmp);
         let rank = |percent: usize| {
             let index = (values.len() * percent / 100).min(values.len().saturating_sub(1));
             values.get(index).copied().unwrap_or(0.0)
         };
-        Percentiles { p5: rank(5), p50: rank(50), p95: rank(95), p99: rank(99) }
+        DemoPercentiles { p5: rank(5), p50: rank(50), p95: rank(95), p99: rank(99) }
     }
 }
 
-impl Demo {
+impl QuakeWorldDemo {
     /// Returns the statistics of the demo.
     pub fn statistics(&self) -> Statistics {
         let firing = self.commands.iter().filter(|sent| sent.cmd.buttons & BUTTON_ATTACK != 0).count();
@@ -66,13 +66,13 @@ impl Demo {
             other_states: self.others.len(),
             lost,
             choked,
-            rtt_ms: Percentiles::of(self.round_trips_ms()),
+            rtt_ms: DemoPercentiles::of(self.round_trips_ms()),
         }
     }
 
     fn choked_in(&self, packet: &ServerPacket) -> usize {
         let choked = packet.events.of(&self.events).iter().map(|event| match event {
-            Event::Choked(packets) => usize::from(*packets),
+            DemoEvent::Choked(packets) => usize::from(*packets),
             _ => 0,
         });
         choked.sum()
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn percentiles_are_ranks() {
-        let p = Percentiles::of((1..=100).rev().map(f64::from).collect());
+        let p = DemoPercentiles::of((1..=100).rev().map(f64::from).collect());
         assert_eq!((p.p5, p.p50, p.p95, p.p99), (6.0, 51.0, 96.0, 100.0));
-        assert_eq!(Percentiles::of(vec![]), Percentiles::default());
+        assert_eq!(DemoPercentiles::of(vec![]), DemoPercentiles::default());
     }
 }

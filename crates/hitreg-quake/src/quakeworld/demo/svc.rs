@@ -1,28 +1,28 @@
 //! Reads the messages of a server packet and keeps what movement depends on.
 
-use super::entities::Entities;
+use super::entities::EntityDecoder;
 use super::error::QwdError;
-use super::players::{MOST_PLAYERS, PlayerInfo};
+use super::players::{MOST_PLAYERS, PlayerMessage};
 use super::protocol::{self, Extensions};
-use super::recording::{Event, OtherPlayer, OwnState, RecordedBy};
-use super::served::Served;
+use super::recording::{DemoEvent, OtherPlayer, OwnState, RecordedBy};
+use super::served::ServedPlayers;
 use super::serverinfo::ServerInfo;
 use super::svc_kind as svc;
 use super::svc_skip::{read_effect, skip, skip_download, skip_nails, skip_sound};
 use super::wire::{read_angle, read_coords};
 use crate::quakeworld::bytes::Bytes;
-use crate::quakeworld::movement::MoveVars;
+use crate::quakeworld::movement::QuakeWorldMoveVars;
 
 /// The state that a client keeps from packet to packet.
 #[derive(Debug, Default)]
-pub(crate) struct Client {
-    pub(crate) level: Option<Level>,
+pub(crate) struct SvcState {
+    pub(crate) level: Option<LevelState>,
     pub(crate) info: ServerInfo,
-    pub(crate) entities: Entities,
+    pub(crate) entities: EntityDecoder,
     pub(crate) map: String,
     /// Who made the recording; servers use other layouts for some messages.
     pub(crate) by: RecordedBy,
-    served: Served,
+    served: ServedPlayers,
     head_model: Option<u8>,
     armor: i32,
     /// Whether an intermission is on.
@@ -31,10 +31,10 @@ pub(crate) struct Client {
 
 /// The level from the server data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Level {
+pub(crate) struct LevelState {
     pub(crate) extensions: Extensions,
     pub(crate) player: u8,
-    pub(crate) move_vars: MoveVars,
+    pub(crate) move_vars: QuakeWorldMoveVars,
 }
 
 /// The content of one packet.
@@ -42,7 +42,7 @@ pub(crate) struct Level {
 pub(crate) struct PacketContent {
     pub(crate) own: Option<OwnState>,
     pub(crate) others: Vec<OtherPlayer>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<DemoEvent>,
     pub(crate) levels_started: u32,
     pub(crate) disconnected: bool,
 }
@@ -53,7 +53,7 @@ struct Message {
     offset: usize,
 }
 
-impl Client {
+impl SvcState {
     /// Reads all messages of the packet `sequence`.
     pub(crate) fn read_packet(&mut self, bytes: &mut Bytes<'_>, sequence: u32) -> Result<PacketContent, QwdError> {
         let mut content = PacketContent::default();
@@ -100,7 +100,7 @@ impl Client {
                     bytes.u8()?;
                 }
                 let angles = [read_angle(bytes, ext)?, read_angle(bytes, ext)?, read_angle(bytes, ext)?];
-                content.events.push(Event::SetAngle { angles });
+                content.events.push(DemoEvent::SetAngle { angles });
             }
             svc::SERVER_DATA => {
                 self.read_server_data(bytes)?;
@@ -110,7 +110,7 @@ impl Client {
             svc::STOP_SOUND | svc::MUZZLE_FLASH | svc::UPDATE_PACKET_LOSS => skip(bytes, 2)?,
             svc::DAMAGE => {
                 let (armor, health) = (bytes.u8()?, bytes.u8()?);
-                content.events.push(Event::Damage { armor, health, from: read_coords(bytes, ext)? });
+                content.events.push(DemoEvent::Damage { armor, health, from: read_coords(bytes, ext)? });
             }
             svc::SPAWN_STATIC => self.entities.read_baseline(bytes, ext, None)?,
             svc::SPAWN_STATIC2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, false)?,
@@ -122,7 +122,7 @@ impl Client {
             svc::TEMP_ENTITY => read_effect(bytes, ext, content)?,
             svc::SET_PAUSE => {
                 let paused = bytes.u8()? != 0;
-                content.events.push(Event::Pause(paused));
+                content.events.push(DemoEvent::Pause(paused));
             }
             svc::CENTER_PRINT | svc::FINALE => {
                 bytes.zero_terminated()?;
@@ -137,7 +137,7 @@ impl Client {
                     read_angle(bytes, ext)?;
                 }
                 self.over = true;
-                content.events.push(Event::Intermission);
+                content.events.push(DemoEvent::Intermission);
             }
             svc::CD_TRACK => skip(bytes, 1)?,
             svc::UPDATE_ENTER_TIME => skip(bytes, 5)?,
@@ -151,7 +151,7 @@ impl Client {
             svc::NAILS_NUMBERED => skip_nails(bytes, 7)?,
             svc::CHOKE_COUNT => {
                 let packets = bytes.u8()?;
-                content.events.push(Event::Choked(packets));
+                content.events.push(DemoEvent::Choked(packets));
             }
             svc::MODEL_LIST | svc::SOUND_LIST => self.read_list(message.kind == svc::MODEL_LIST, false, bytes)?,
             svc::MODEL_LIST_SHORT if ext.models() => self.read_list(true, true, bytes)?,
@@ -178,12 +178,12 @@ impl Client {
         const ARMOR: u8 = 4;
         let bounded = |points: i32| points.clamp(-32_768, 32_767) as i16;
         match stat {
-            HEALTH => content.events.push(Event::Health(bounded(value))),
+            HEALTH => content.events.push(DemoEvent::Health(bounded(value))),
             ARMOR => {
                 let lost = self.armor.saturating_sub(value);
                 self.armor = value;
                 if lost > 0 {
-                    content.events.push(Event::ArmorLost(bounded(lost)));
+                    content.events.push(DemoEvent::ArmorLost(bounded(lost)));
                 }
             }
             _ => {}
@@ -237,7 +237,7 @@ impl Client {
             return Err(QwdError::Proxy { offset, name: "qizmo" });
         }
         let mut number = || finite(bytes, "a movement setting");
-        let move_vars = MoveVars {
+        let move_vars = QuakeWorldMoveVars {
             gravity: number()?,
             stop_speed: number()?,
             max_speed: number()?,
@@ -251,12 +251,12 @@ impl Client {
         };
         self.entities.clear();
         self.entities.each_from_last = self.by == RecordedBy::Server;
-        self.served = Served::default();
+        self.served = ServedPlayers::default();
         self.map.clear();
         self.head_model = None;
         self.armor = 0;
         self.over = false;
-        self.level = Some(Level { extensions, player, move_vars });
+        self.level = Some(LevelState { extensions, player, move_vars });
         Ok(())
     }
 
@@ -292,7 +292,7 @@ impl Client {
             content.others.push(state);
             return Ok(());
         }
-        let info = PlayerInfo::read(bytes, level.extensions, self.head_model)?;
+        let info = PlayerMessage::read(bytes, level.extensions, self.head_model)?;
         if info.slot == level.player {
             let plays = self.by == RecordedBy::Player;
             content.own = plays.then(|| info.own(self.info.server_extensions(), self.over));

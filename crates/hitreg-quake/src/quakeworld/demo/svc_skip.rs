@@ -2,7 +2,7 @@
 
 use super::error::QwdError;
 use super::protocol::Extensions;
-use super::recording::{EffectKind, Event};
+use super::recording::{DemoEvent, EffectKind};
 use super::svc::PacketContent;
 use super::wire::read_coords;
 use crate::quakeworld::bytes::Bytes;
@@ -71,7 +71,7 @@ pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut 
     };
     let origin = read_coords(bytes, ext)?;
     if let Some(kind) = kind {
-        content.events.push(Event::Effect { kind, origin });
+        content.events.push(DemoEvent::Effect { kind, origin });
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use super::error::QwdError;
 use super::protocol::Extensions;
-use crate::quakeworld::bytes::{Bytes, End};
-use crate::quakeworld::movement::{UserCmd, decode_angle16};
+use crate::quakeworld::bytes::{Bytes, UnexpectedEnd};
+use crate::quakeworld::movement::{QuakeWorldUsercmd, decode_angle16};
 
 /// Largest distance of a coordinate from zero, in units. Beyond it, single precision loses fractions of a unit.
 const FARTHEST_UNITS: f32 = 1_048_576.0;
@@ -42,7 +42,7 @@ fn read_finite(bytes: &mut Bytes<'_>) -> Result<f32, QwdError> {
 }
 
 /// Reads another player's delta-encoded usercmd; missing fields are zero.
-pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> Result<UserCmd, End> {
+pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> Result<QuakeWorldUsercmd, UnexpectedEnd> {
     const ANGLE1: u8 = 1;
     const ANGLE3: u8 = 2;
     const FORWARD: u8 = 4;
@@ -52,7 +52,7 @@ pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> Result<UserCmd, End> {
     const IMPULSE: u8 = 64;
     const ANGLE2: u8 = 128;
     let bits = bytes.u8()?;
-    let mut cmd = UserCmd::default();
+    let mut cmd = QuakeWorldUsercmd::default();
     for (axis, bit) in [ANGLE1, ANGLE2, ANGLE3].into_iter().enumerate() {
         if bits & bit != 0 {
             cmd.angles[axis] = decode_angle16(bytes.i16()?);

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use glam::Vec3;
 
-use super::{Missed, explain};
-use crate::quakeworld::import::{Stretch, follow, prepared};
-use crate::quakeworld::movement::Run;
+use super::{MissedPrediction, explain};
+use crate::quakeworld::import::{AckedUsercmds, follow, prepared};
+use crate::quakeworld::movement::MoveOutcome;
 use crate::quakeworld::rounding::grade;
-use crate::quakeworld::{EffectKind, Event, OwnState, Rules, Solid};
+use crate::quakeworld::{DemoEvent, EffectKind, OwnState, QuakeWorldRules, WorldSolid};
 use hitreg_netcode::game::{Cause, Grade, LostInput};
 
 /// Interval of correct stretches that get a push.
@@ -20,19 +20,19 @@ const PLACEBO_EVERY: usize = 40;
 const WEAK: [&str; 0] = [];
 
 #[derive(Default)]
-struct Tally {
+struct EvidenceTally {
     cases: u32,
     confirmed: u32,
     placebos: u32,
 }
 
-fn missed<'a>(rules: &'a Rules, stretch: &Stretch<'a>, recorded: OwnState) -> Missed<'a> {
+fn missed<'a>(rules: &'a QuakeWorldRules, stretch: &AckedUsercmds<'a>, recorded: OwnState) -> MissedPrediction<'a> {
     let lost_input = LostInput { backups: 2, repeats: true };
-    Missed::of_stretch(rules, stretch, recorded, lost_input)
+    MissedPrediction::of_stretch(rules, stretch, recorded, lost_input)
 }
 
 /// Pushes a record by 20 to 300 units/s in a random direction, for the stretch's whole time.
-fn pushed(stretch: &Stretch<'_>, chance: &mut u64) -> OwnState {
+fn pushed(stretch: &AckedUsercmds<'_>, chance: &mut u64) -> OwnState {
     let mut next = || {
         *chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*chance >> 40) as f32 / (1u64 << 24) as f32
@@ -49,29 +49,29 @@ fn pushed(stretch: &Stretch<'_>, chance: &mut u64) -> OwnState {
 }
 
 /// Returns whether a sign that the label does not use confirms the cause.
-fn confirms(cause: Cause, evidence: &str, stretch: &Stretch<'_>, run: &Run) -> bool {
+fn confirms(cause: Cause, evidence: &str, stretch: &AckedUsercmds<'_>, run: &MoveOutcome) -> bool {
     let at = Vec3::from_array(stretch.recorded.origin);
     let change = Vec3::from_array(stretch.recorded.velocity.map(f32::from)) - Vec3::from_array(run.state.velocity);
     let near = |origin: [f32; 3], units: f32| at.distance(Vec3::from_array(origin)) < units;
     let events = stretch.events;
-    let flash = |event: &Event| match *event {
-        Event::Effect { kind: EffectKind::Teleport, origin } => near(origin, 96.0),
+    let flash = |event: &DemoEvent| match *event {
+        DemoEvent::Effect { kind: EffectKind::Teleport, origin } => near(origin, 96.0),
         _ => false,
     };
-    let health = events.iter().any(|event| matches!(event, Event::Health(_)));
-    let damage = events.iter().any(|event| matches!(event, Event::Damage { .. }));
+    let health = events.iter().any(|event| matches!(event, DemoEvent::Health(_)));
+    let damage = events.iter().any(|event| matches!(event, DemoEvent::Damage { .. }));
     match cause {
         // The label uses the message itself. The source of the damage and the size of the push are independent of it.
         Cause::Knockback if evidence == "damage message" => {
             let hurt: f32 = events
                 .iter()
                 .map(|event| match *event {
-                    Event::Damage { armor, health, .. } => f32::from(armor) + f32::from(health),
+                    DemoEvent::Damage { armor, health, .. } => f32::from(armor) + f32::from(health),
                     _ => 0.0,
                 })
                 .sum();
             let from_there = events.iter().any(|event| match *event {
-                Event::Effect { origin, .. } => {
+                DemoEvent::Effect { origin, .. } => {
                     let away = at - Vec3::from_array(origin);
                     near(origin, 250.0) && away.dot(change) > 0.3 * away.length() * change.length()
                 }
@@ -86,7 +86,7 @@ fn confirms(cause: Cause, evidence: &str, stretch: &Stretch<'_>, run: &Run) -> b
         // confirms the label as well.
         Cause::Teleport => events.iter().any(flash) || run.touched.trigger.is_some(),
         Cause::OtherPlayer => stretch.solids.iter().any(|solid| match *solid {
-            Solid::Player { origin, .. } => near(origin, 140.0),
+            WorldSolid::Player { origin, .. } => near(origin, 140.0),
             _ => false,
         }),
         // A lift or door causes a small error and never throws a player.
@@ -103,7 +103,7 @@ fn labels_are_confirmed_and_placebos_are_not_labelled() {
         eprintln!("skipped: {} is not there", data.display());
         return;
     }
-    let mut tallies: BTreeMap<(&str, &str), Tally> = BTreeMap::new();
+    let mut tallies: BTreeMap<(&str, &str), EvidenceTally> = BTreeMap::new();
     let (mut placebos, mut chance) = (0, 7u64);
     for number in [3, 6, 11, 16, 22, 25, 31, 38] {
         let read = |path: std::path::PathBuf| std::fs::read(path).expect("data");
@@ -128,7 +128,7 @@ fn labels_are_confirmed_and_placebos_are_not_labelled() {
     }
     println!("{placebos} placebos");
     let mut weak = Vec::new();
-    for ((cause, evidence), Tally { cases, confirmed, placebos: taken }) in &tallies {
+    for ((cause, evidence), EvidenceTally { cases, confirmed, placebos: taken }) in &tallies {
         let share = 100.0 * f64::from(*taken) / f64::from(placebos);
         println!("{cause:15} {evidence:45} cases {cases:5} confirmed {confirmed:5} placebos {taken:5} {share:.2} %");
         let confirmed = *cases < 10 || confirmed * 10 >= cases * 9;

@@ -4,11 +4,11 @@
 use glam::Vec3;
 
 use super::hypotheses;
-use super::missed::Missed;
+use super::missed::MissedPrediction;
 use crate::bsp::quake::{Trigger, TriggerEffect, WATER};
-use crate::quakeworld::demo::{EffectKind, Event};
+use crate::quakeworld::demo::{DemoEvent, EffectKind};
 use crate::quakeworld::movement::state::length;
-use crate::quakeworld::movement::{Solid, World};
+use crate::quakeworld::movement::{Surroundings, WorldSolid};
 use crate::quakeworld::rounding::{difference, grade};
 use hitreg_netcode::game::{Cause, Evidence, Grade, Touch};
 
@@ -28,15 +28,15 @@ const AWAY: f32 = 0.7;
 /// points.
 const PUSH_SPEED: f32 = 16.0;
 
-pub(super) type Found = Option<(Cause, Evidence)>;
+pub(super) type Diagnosis = Option<(Cause, Evidence)>;
 
 /// Returns the cause of the correction with its evidence.
-pub(crate) fn explain(miss: &Missed<'_>) -> (Cause, Evidence) {
+pub(crate) fn explain(miss: &MissedPrediction<'_>) -> (Cause, Evidence) {
     FINDERS.iter().find_map(|find| find(miss)).unwrap_or((Cause::Unknown, "none"))
 }
 
 /// All searches for a cause, the most reliable first.
-pub(super) const FINDERS: &[fn(&Missed<'_>) -> Found] = &[
+pub(super) const FINDERS: &[fn(&MissedPrediction<'_>) -> Diagnosis] = &[
     death,
     others_elsewhere,
     hypotheses::corpse,
@@ -55,17 +55,17 @@ pub(super) const FINDERS: &[fn(&Missed<'_>) -> Found] = &[
 ];
 
 /// Returns the cause if the hypothesis reproduces the state exactly.
-pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: Grade) -> Found {
+pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: Grade) -> Diagnosis {
     (grade == Grade::Exact).then_some((cause, evidence))
 }
 
-fn death(miss: &Missed<'_>) -> Found {
+fn death(miss: &MissedPrediction<'_>) -> Diagnosis {
     (miss.from.dead != miss.recorded.dead).then_some((Cause::SpawnOrDeath, "death mark"))
 }
 
 /// Tests whether the client had other bodies at wrong positions: with those of the acking packet, the prediction is
 /// right.
-fn others_elsewhere(miss: &Missed<'_>) -> Found {
+fn others_elsewhere(miss: &MissedPrediction<'_>) -> Diagnosis {
     let was_met = |touch: &Touch| matches!(touch, Touch::Player(_));
     let by_player = miss.touches.iter().any(was_met) || touched_player(miss).is_some();
     let by_mover = miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) || touched_mover(miss).is_some();
@@ -73,13 +73,13 @@ fn others_elsewhere(miss: &Missed<'_>) -> Found {
     reproduced(cause, "reproduced: bodies of the acking packet", grade(&miss.run.state, &miss.recorded, miss.wire))
 }
 
-fn halt(miss: &Missed<'_>) -> Found {
-    let halted = miss.events.iter().any(|event| matches!(event, Event::Intermission | Event::Pause(_)));
+fn halt(miss: &MissedPrediction<'_>) -> Diagnosis {
+    let halted = miss.events.iter().any(|event| matches!(event, DemoEvent::Intermission | DemoEvent::Pause(_)));
     halted.then_some((Cause::InputLate, "paused or over"))
 }
 
 /// Tests for a jump that no speed explains, to a teleporter's destination or a spawn point.
-fn jump(miss: &Missed<'_>) -> Found {
+fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
     let to = Vec3::from_array(miss.recorded.origin);
     let units = length(to - Vec3::from_array(miss.from.origin));
     let ms: u32 = miss.commands.iter().map(|cmd| u32::from(cmd.msec)).sum();
@@ -97,37 +97,37 @@ fn jump(miss: &Missed<'_>) -> Found {
     if miss.map.spawns.iter().any(|place| leads_here(*place)) {
         return Some((Cause::SpawnOrDeath, "at a place of spawning"));
     }
-    let turned = miss.events.iter().any(|event| matches!(event, Event::SetAngle { .. }));
+    let turned = miss.events.iter().any(|event| matches!(event, DemoEvent::SetAngle { .. }));
     if turned {
         return Some((Cause::Teleport, "jump beyond speed, view turned"));
     }
     (units > 2.0 * reachable + UNTURNED_JUMP_SLACK).then_some((Cause::Teleport, "jump beyond speed"))
 }
 
-fn damage(miss: &Missed<'_>) -> Found {
-    let hurt = miss.events.iter().any(|event| matches!(event, Event::Damage { .. }));
+fn damage(miss: &MissedPrediction<'_>) -> Diagnosis {
+    let hurt = miss.events.iter().any(|event| matches!(event, DemoEvent::Damage { .. }));
     hurt.then_some((Cause::Knockback, "damage message"))
 }
 
 /// Tests for damage without a damage message. Servers do not report all damage; a change of health or armour along with
 /// a change of speed counts too.
-fn health(miss: &Missed<'_>) -> Found {
+fn health(miss: &MissedPrediction<'_>) -> Diagnosis {
     let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity));
     let evidence = miss.events.iter().find_map(|event| match event {
-        Event::Health(_) => Some("health changed, and speed"),
-        Event::ArmorLost(_) => Some("armour lost, and speed changed"),
+        DemoEvent::Health(_) => Some("health changed, and speed"),
+        DemoEvent::ArmorLost(_) => Some("armour lost, and speed changed"),
         _ => None,
     });
     evidence.filter(|_| speed >= PUSH_SPEED).map(|evidence| (Cause::Knockback, evidence))
 }
 
 /// Tests for a push without damage, as from team mates' shots, own shots, or any shot at an invulnerable player.
-fn pushed(miss: &Missed<'_>) -> Found {
+fn pushed(miss: &MissedPrediction<'_>) -> Diagnosis {
     let change = -Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity);
     let speed = length(change);
     let at = Vec3::from_array(miss.recorded.origin);
     miss.events.iter().find_map(|event| {
-        let Event::Effect { kind, origin } = *event else { return None };
+        let DemoEvent::Effect { kind, origin } = *event else { return None };
         let away = at - Vec3::from_array(origin);
         let distance = length(away);
         let points_away = away.dot(change) > AWAY * distance * speed;
@@ -141,23 +141,23 @@ fn pushed(miss: &Missed<'_>) -> Found {
     })
 }
 
-fn hits<'a>(miss: &'a Missed<'_>) -> impl Iterator<Item = &'a Solid> {
+fn hits<'a>(miss: &'a MissedPrediction<'_>) -> impl Iterator<Item = &'a WorldSolid> {
     let touched = miss.run.touched.solids;
     let solids = miss.solids.iter().enumerate();
     solids.filter(move |(index, _)| touched & (1 << (*index).min(31)) != 0).map(|(_, solid)| solid)
 }
 
-fn touched_mover(miss: &Missed<'_>) -> Found {
-    let moves = |solid: &Solid| matches!(solid, Solid::Mover { moved, .. } if *moved != [0.0; 3]);
+fn touched_mover(miss: &MissedPrediction<'_>) -> Diagnosis {
+    let moves = |solid: &WorldSolid| matches!(solid, WorldSolid::Mover { moved, .. } if *moved != [0.0; 3]);
     hits(miss).any(moves).then_some((Cause::Mover, "moving mover touched"))
 }
 
-fn touched_player(miss: &Missed<'_>) -> Found {
-    hits(miss).any(|solid| matches!(solid, Solid::Player { .. })).then_some((Cause::OtherPlayer, "player touched"))
+fn touched_player(miss: &MissedPrediction<'_>) -> Diagnosis {
+    hits(miss).any(|solid| matches!(solid, WorldSolid::Player { .. })).then_some((Cause::OtherPlayer, "player touched"))
 }
 
-fn water(miss: &Missed<'_>) -> Found {
-    let world = World { map: miss.map, solids: &[] };
+fn water(miss: &MissedPrediction<'_>) -> Diagnosis {
+    let world = Surroundings { map: miss.map, solids: &[] };
     let at = Vec3::from_array(miss.recorded.origin);
     let wet = |up: &&f32| world.contents(at + Vec3::new(0.0, 0.0, **up)) <= WATER;
     let recorded = [-23.0, 4.0, 22.0].iter().take_while(wet).count() as u8;

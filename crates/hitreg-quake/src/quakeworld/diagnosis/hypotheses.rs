@@ -1,10 +1,12 @@
 //! Tests assumptions about unrecorded facts: runs a wrong prediction again under an assumption and compares the result
 //! with the recorded state.
 
-use super::explain::{Found, reproduced};
-use super::missed::Missed;
+use super::explain::{Diagnosis, reproduced};
+use super::missed::MissedPrediction;
 use crate::quakeworld::demo::cut_cell;
-use crate::quakeworld::movement::{Dialect, PlayerState, Run, Runner, Solid, UserCmd};
+use crate::quakeworld::movement::{
+    Dialect, MoveOutcome, MoveRunner, QuakeWorldPlayerState, QuakeWorldUsercmd, WorldSolid,
+};
 use crate::quakeworld::rounding::{difference, grade};
 use hitreg_netcode::game::{Cause, Grade};
 
@@ -19,23 +21,23 @@ const MOST_COMMANDS_FOR_TWO: usize = 16;
 
 /// A burst of consecutive lost packets.
 #[derive(Clone, Copy)]
-struct Burst {
+struct LossBurst {
     lost: usize,
     /// Index of the first command whose packet arrived after the burst.
     arrived: usize,
 }
 
 /// Grades the commands run from another state, among other bodies.
-fn grade_from(miss: &Missed<'_>, solids: &[Solid], from: &PlayerState) -> Grade {
+fn grade_from(miss: &MissedPrediction<'_>, solids: &[WorldSolid], from: &QuakeWorldPlayerState) -> Grade {
     grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded, miss.wire)
 }
 
-fn grade_as_corpse(miss: &Missed<'_>, corpse: bool) -> Grade {
-    grade_from(miss, &miss.solids, &PlayerState { corpse, ..miss.from })
+fn grade_as_corpse(miss: &MissedPrediction<'_>, corpse: bool) -> Grade {
+    grade_from(miss, &miss.solids, &QuakeWorldPlayerState { corpse, ..miss.from })
 }
 
 /// Tests whether the game slowed the corpse, which it does once the fall is over.
-pub(crate) fn corpse(miss: &Missed<'_>) -> Found {
+pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Diagnosis {
     if !(miss.from.dead && miss.recorded.dead) {
         return None;
     }
@@ -46,18 +48,18 @@ pub(crate) fn corpse(miss: &Missed<'_>) -> Found {
 }
 
 /// Returns whether the dead player moved as a corpse, if that differs from the prediction.
-pub(crate) fn lies_still(miss: &Missed<'_>) -> Option<bool> {
+pub(crate) fn lies_still(miss: &MissedPrediction<'_>) -> Option<bool> {
     corpse(miss).map(|_| !miss.from.corpse)
 }
 
 /// Tests every burst of lost packets, and pairs of bursts for few commands. It returns the best fit; of equal fits, the
 /// first.
-pub(crate) fn lost_input(miss: &Missed<'_>) -> Found {
+pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Diagnosis {
     let count = miss.commands.len();
     if !(2..=MOST_COMMANDS).contains(&count) {
         return None;
     }
-    let try_bursts = |bursts: &[Burst]| {
+    let try_bursts = |bursts: &[LossBurst]| {
         let evidence = if bursts.len() > 1 { "reproduced: packets lost twice" } else { "reproduced: packets lost" };
         reproduced(Cause::InputLost, evidence, grade(&run_with_losses(miss, bursts).state, &miss.recorded, miss.wire))
     };
@@ -71,7 +73,7 @@ pub(crate) fn lost_input(miss: &Missed<'_>) -> Found {
 }
 
 /// Tests other start states within the rounding of the previous packet.
-pub(crate) fn start_off(miss: &Missed<'_>) -> Found {
+pub(crate) fn start_off(miss: &MissedPrediction<'_>) -> Diagnosis {
     let off = difference(&miss.run.state, &miss.recorded, miss.wire).origin;
     if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
         return None;
@@ -90,18 +92,18 @@ pub(crate) fn start_off(miss: &Missed<'_>) -> Found {
 }
 
 /// Tests other positions of a touched brush model, within the rounding of the wire.
-pub(crate) fn mover_off(miss: &Missed<'_>) -> Found {
+pub(crate) fn mover_off(miss: &MissedPrediction<'_>) -> Diagnosis {
     const SHIFTS: [f32; 4] = [0.0625, -0.0625, 0.125, -0.125];
     let met = |index: usize| miss.run.touched.solids & (1 << index.min(31)) != 0;
     let shifts = || (0..3).flat_map(|axis| SHIFTS.map(|shift| (axis, shift)));
     (0..miss.solids.len()).filter(|index| met(*index)).find_map(|index| {
-        let Solid::Mover { model, origin, moved } = miss.solids[index] else { return None };
+        let WorldSolid::Mover { model, origin, moved } = miss.solids[index] else { return None };
         shifts().find_map(|(axis, shift): (usize, f32)| {
             let (mut origin, mut moved) = (origin, moved);
             origin[axis] += shift;
             moved[axis] += shift;
             let mut solids = miss.solids.clone();
-            solids[index] = Solid::Mover { model, origin, moved };
+            solids[index] = WorldSolid::Mover { model, origin, moved };
             let found = grade_from(miss, &solids, &miss.from);
             reproduced(Cause::Quantisation, "reproduced: mover within rounding", found)
         })
@@ -109,25 +111,26 @@ pub(crate) fn mover_off(miss: &Missed<'_>) -> Found {
 }
 
 /// Tests other players at other points of their way since the previous packet, and without them.
-pub(crate) fn bodies(miss: &Missed<'_>) -> Found {
+pub(crate) fn bodies(miss: &MissedPrediction<'_>) -> Diagnosis {
     const SHARES: [f32; 13] = [0.0, 1.0, 0.75, 0.5, 0.25, 1.25, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0, -2.0];
     let met = &miss.solids;
     let found = SHARES.iter().find_map(|&share| {
-        let solids: Vec<Solid> = met.iter().map(|solid| on_its_way(solid, &miss.players_before, share)).collect();
+        let solids: Vec<WorldSolid> = met.iter().map(|solid| on_its_way(solid, &miss.players_before, share)).collect();
         let found = grade_from(miss, &solids, &miss.from);
         reproduced(Cause::OtherPlayer, "reproduced: players on their way", found)
     });
     found.or_else(|| {
-        let solids: Vec<Solid> = met.iter().filter(|solid| !matches!(solid, Solid::Player { .. })).copied().collect();
+        let solids: Vec<WorldSolid> =
+            met.iter().filter(|solid| !matches!(solid, WorldSolid::Player { .. })).copied().collect();
         reproduced(Cause::OtherPlayer, "reproduced: no players in the way", grade_from(miss, &solids, &miss.from))
     })
 }
 
-fn on_its_way(solid: &Solid, before: &[(u8, [f32; 3])], share: f32) -> Solid {
-    let Solid::Player { slot, origin } = *solid else { return *solid };
+fn on_its_way(solid: &WorldSolid, before: &[(u8, [f32; 3])], share: f32) -> WorldSolid {
+    let WorldSolid::Player { slot, origin } = *solid else { return *solid };
     let Some((_, before)) = before.iter().find(|(other, _)| *other == slot) else { return *solid };
     let origin = [0, 1, 2].map(|axis| before[axis] + share * (origin[axis] - before[axis]));
-    Solid::Player { slot, origin }
+    WorldSolid::Player { slot, origin }
 }
 
 /// Returns start positions to try, as shares of the rounding cell for origin and velocity, x to z; `None` keeps the
@@ -152,16 +155,16 @@ fn within((low, high): (f32, f32), share: Option<f32>, stay: f32) -> f32 {
 }
 
 /// Returns every burst that starts at command `from` or later and leaves at least one arriving command after it.
-fn bursts_from(from: usize, count: usize) -> impl Iterator<Item = Burst> {
-    (from + 1..count).flat_map(move |arrived| (1..=arrived - from).map(move |lost| Burst { lost, arrived }))
+fn bursts_from(from: usize, count: usize) -> impl Iterator<Item = LossBurst> {
+    (from + 1..count).flat_map(move |arrived| (1..=arrived - from).map(move |lost| LossBurst { lost, arrived }))
 }
 
 /// Runs the commands like a server that misses the bursts, which are in order.
-fn run_with_losses(miss: &Missed<'_>, bursts: &[Burst]) -> Run {
+fn run_with_losses(miss: &MissedPrediction<'_>, bursts: &[LossBurst]) -> MoveOutcome {
     let (runner, commands) = (miss.runner(), &miss.commands);
     let mut run = runner.start(&miss.from);
     let mut next = 0;
-    for Burst { lost, arrived } in bursts.iter().copied() {
+    for LossBurst { lost, arrived } in bursts.iter().copied() {
         let first_lost = arrived - lost;
         run_arrived(&runner, &mut run, &commands[next..first_lost]);
         let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(miss.before);
@@ -174,7 +177,7 @@ fn run_with_losses(miss: &Missed<'_>, bursts: &[Burst]) -> Run {
     run
 }
 
-fn run_arrived(runner: &Runner<'_>, run: &mut Run, commands: &[UserCmd]) {
+fn run_arrived(runner: &MoveRunner<'_>, run: &mut MoveOutcome, commands: &[QuakeWorldUsercmd]) {
     for command in commands {
         runner.command(run, command);
         runner.end_packet(run);
@@ -184,7 +187,12 @@ fn run_arrived(runner: &Runner<'_>, run: &mut Run, commands: &[UserCmd]) {
 /// Runs what a server runs for lost packets when the next one arrives. For each packet beyond the backups it repeats
 /// the last command, if it repeats at all. Then it runs the backups in the packet. From twenty lost packets on, id's
 /// servers run neither and MVDSV only the backups.
-fn run_recovered(miss: &Missed<'_>, run: &mut Run, last_run: Option<UserCmd>, lost: &[UserCmd]) {
+fn run_recovered(
+    miss: &MissedPrediction<'_>,
+    run: &mut MoveOutcome,
+    last_run: Option<QuakeWorldUsercmd>,
+    lost: &[QuakeWorldUsercmd],
+) {
     let runner = miss.runner();
     let few = lost.len() < TOO_MANY_LOST;
     let last = last_run.filter(|_| few && miss.lost_input.repeats);

@@ -1,55 +1,61 @@
 //! A wrong prediction in terms of movement, with all of its inputs, so that it can run again under other assumptions.
 
-use crate::bsp::quake::Map;
-use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of};
-use crate::quakeworld::demo::{Event, OriginWire, OwnState};
+use crate::bsp::quake::QuakeMap;
+use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, command_of};
+use crate::quakeworld::demo::{DemoEvent, OriginWire, OwnState};
 use crate::quakeworld::extra::events_of;
-use crate::quakeworld::movement::{Dialect, MoveVars, PlayerState, Run, Runner, Solid, UserCmd, World};
-use crate::quakeworld::rules::Rules;
+use crate::quakeworld::movement::{
+    Dialect, MoveOutcome, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldUsercmd, Surroundings,
+    WorldSolid,
+};
+use crate::quakeworld::rules::QuakeWorldRules;
 use crate::quakeworld::surroundings;
-use hitreg_netcode::game::{Acked, LostInput, Touch};
+use hitreg_netcode::game::{AckedPrediction, LostInput, Touch};
 
 /// The inputs of a prediction, and the data to judge it.
-pub(crate) struct Missed<'a> {
+pub(crate) struct MissedPrediction<'a> {
     dialect: Dialect,
-    vars: &'a MoveVars,
-    pub(super) map: &'a Map,
+    vars: &'a QuakeWorldMoveVars,
+    pub(super) map: &'a QuakeMap,
     /// The bodies among which the server ran the commands, and how far they had moved.
-    pub(super) solids: Vec<Solid>,
+    pub(super) solids: Vec<WorldSolid>,
     /// How the server sends origins.
     pub(super) wire: OriginWire,
     /// The start state of the prediction.
-    pub(super) from: PlayerState,
+    pub(super) from: QuakeWorldPlayerState,
     /// The recorded state that the start was reconciled with.
     pub(super) base: OwnState,
     /// The command before the first, if any. A server repeats it when too many packets are lost.
-    pub(super) before: Option<UserCmd>,
+    pub(super) before: Option<QuakeWorldUsercmd>,
     /// The commands, oldest first.
-    pub(super) commands: Vec<UserCmd>,
+    pub(super) commands: Vec<QuakeWorldUsercmd>,
     /// How the server handles lost commands.
     pub(super) lost_input: LostInput,
     /// Other players in the previous snapshot: slot and origin.
     pub(super) players_before: Vec<(u8, [f32; 3])>,
     /// Events in the acking packet.
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<DemoEvent>,
     /// The recorded state after the last command.
     pub(super) recorded: OwnState,
     /// Contacts of the body in the wrong prediction.
     pub(super) touches: &'a [Touch],
     /// Result of the commands among these bodies.
-    pub(super) run: Run,
+    pub(super) run: MoveOutcome,
 }
 
-impl<'a> Missed<'a> {
+impl<'a> MissedPrediction<'a> {
     /// Returns `None` where movement cannot run: without a start, without movement settings, or from an invalid
     /// position.
-    pub(crate) fn new(rules: &'a Rules, acked: &Acked<'a, BodyRow>) -> Option<Missed<'a>> {
+    pub(crate) fn new(
+        rules: &'a QuakeWorldRules,
+        acked: &AckedPrediction<'a, QuakeWorldBody>,
+    ) -> Option<MissedPrediction<'a>> {
         let from = acked.from.filter(|from| from.is_finite())?;
         let own = acked.scene.player.entity();
         let base = acked.before.iter().find(|(entity, _)| *entity == own).map(|(_, body)| body.own())?;
         let players = acked.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
         let state = from.player_state();
-        let mut missed = Missed {
+        let mut missed = MissedPrediction {
             dialect: rules.server.dialect,
             vars: rules.move_vars.get(usize::from(from.move_vars))?,
             map: &rules.map,
@@ -64,7 +70,7 @@ impl<'a> Missed<'a> {
             events: events_of(&acked.extras).ok()?,
             recorded: acked.authoritative.own(),
             touches: acked.touches,
-            run: Run::at(state),
+            run: MoveOutcome::at(state),
         };
         missed.run = missed.runner().run(&state, &missed.commands);
         Some(missed)
@@ -73,15 +79,15 @@ impl<'a> Missed<'a> {
     /// Builds a test case from a stretch of usercmds, with the recorded or another outcome.
     #[cfg(test)]
     pub(super) fn of_stretch(
-        rules: &'a Rules,
-        stretch: &crate::quakeworld::import::Stretch<'a>,
+        rules: &'a QuakeWorldRules,
+        stretch: &crate::quakeworld::import::AckedUsercmds<'a>,
         recorded: OwnState,
         lost_input: LostInput,
-    ) -> Missed<'a> {
+    ) -> MissedPrediction<'a> {
         let own = rules.player.entity();
         let base = stretch.before.iter().find(|(entity, _)| *entity == own).expect("a state").1.own();
         let players = stretch.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
-        let mut missed = Missed {
+        let mut missed = MissedPrediction {
             dialect: rules.server.dialect,
             vars: stretch.vars,
             map: &rules.map,
@@ -96,17 +102,17 @@ impl<'a> Missed<'a> {
             events: stretch.events.to_vec(),
             recorded,
             touches: &[],
-            run: Run::at(stretch.from),
+            run: MoveOutcome::at(stretch.from),
         };
         missed.run = missed.runner().run(&missed.from, &missed.commands);
         missed
     }
 
-    pub(super) fn runner(&self) -> Runner<'_> {
+    pub(super) fn runner(&self) -> MoveRunner<'_> {
         self.runner_among(&self.solids)
     }
 
-    pub(super) fn runner_among<'b>(&'b self, solids: &'b [Solid]) -> Runner<'b> {
-        Runner { dialect: self.dialect, vars: self.vars, world: World { map: self.map, solids } }
+    pub(super) fn runner_among<'b>(&'b self, solids: &'b [WorldSolid]) -> MoveRunner<'b> {
+        MoveRunner { dialect: self.dialect, vars: self.vars, world: Surroundings { map: self.map, solids } }
     }
 }

@@ -10,4 +10,4 @@ mod tests;
 
 pub(crate) use explain::explain;
 pub(crate) use hypotheses::lies_still;
-pub(crate) use missed::Missed;
+pub(crate) use missed::MissedPrediction;

@@ -12,10 +12,10 @@ use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
 use hitreg_netcode::game::Placed;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
-use hitreg_netcode::pipeline::{ClientPipeline, Commanded, Reconciled, Setup};
+use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use hitreg_netcode::replay::replay_clients;
 
-const VARS: MoveVars = MoveVars {
+const VARS: QuakeWorldMoveVars = QuakeWorldMoveVars {
     gravity: 800.0,
     stop_speed: 100.0,
     max_speed: 320.0,
@@ -30,7 +30,7 @@ const VARS: MoveVars = MoveVars {
 
 /// The fate of one command's packet and of its answer.
 #[derive(Clone, Copy, PartialEq)]
-enum Fate {
+enum PacketFate {
     Arrives,
     Lost,
     AnswerLost,
@@ -38,32 +38,32 @@ enum Fate {
 }
 
 /// Writes the demo of a player who runs in circles, jumps and swims. `fate` gives the fate of each packet.
-fn recorded(commands: usize, fate: impl Fn(usize) -> Fate) -> Vec<u8> {
+fn recorded(commands: usize, fate: impl Fn(usize) -> PacketFate) -> Vec<u8> {
     recorded_with(commands, fate, &[])
 }
 
 /// Writes the same demo with `extra` messages in every packet, which the server does not act on.
-fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) -> Vec<u8> {
-    let map = Map::parse(&quake_bytes()).expect("good");
+fn recorded_with(commands: usize, fate: impl Fn(usize) -> PacketFate, extra: &[u8]) -> Vec<u8> {
+    let map = QuakeMap::parse(&quake_bytes()).expect("good");
     let dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
-    let runner = Runner { dialect, vars: &VARS, world: World { map: &map, solids: &[] } };
-    let mut state = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) };
+    let runner = MoveRunner { dialect, vars: &VARS, world: Surroundings { map: &map, solids: &[] } };
+    let mut state = QuakeWorldPlayerState { on_ground: true, ..QuakeWorldPlayerState::at([0.0, 0.0, STANDING_Z]) };
     let mut demo = DemoWriter::default();
     demo.signon();
     demo.sequences(1);
-    let cmd = |n: usize| UserCmd {
+    let cmd = |n: usize| QuakeWorldUsercmd {
         msec: 14,
         angles: [0.0, wire_angle_degrees((n * 3 % 360) as f32), 0.0],
         forward: 400,
         side: if n % 50 < 25 { 400 } else { 0 },
         buttons: if n % 60 < 5 { BUTTON_JUMP } else { 0 },
-        ..UserCmd::default()
+        ..QuakeWorldUsercmd::default()
     };
     let mut received: Option<usize> = None;
     for n in 0..commands {
         let time_s = n as f32 * 0.014;
         demo.command(time_s, &cmd(n));
-        if fate(n) == Fate::Lost {
+        if fate(n) == PacketFate::Lost {
             continue;
         }
         let mut run = runner.start(&state);
@@ -82,11 +82,11 @@ fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) ->
         state.view_fixed = false;
         received = Some(n);
         let mut messages = Vec::new();
-        if fate(n) == Fate::Hurts {
+        if fate(n) == PacketFate::Hurts {
             state.velocity = [-200.0, 30.0, 150.0];
             messages.extend([19, 5, 7, 0, 0, 0, 0, 0, 0]);
         }
-        if fate(n) != Fate::AnswerLost {
+        if fate(n) != PacketFate::AnswerLost {
             messages.extend(own_state(state.origin, state.velocity));
             messages.extend(extra);
             demo.packet(time_s + 0.04, n as u32 + 2, n as u32 + 1, &messages);
@@ -98,20 +98,21 @@ fn recorded_with(commands: usize, fate: impl Fn(usize) -> Fate, extra: &[u8]) ->
 /// Writes the demo of a player on a lift. The lift rises two units per command from command 20 on; the player runs once
 /// it is up.
 fn on_a_lift(commands: usize) -> Vec<u8> {
-    let map = Map::parse(&quake_bytes()).expect("good");
-    let mut state = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, 8.0 + STANDING_Z]) };
+    let map = QuakeMap::parse(&quake_bytes()).expect("good");
+    let mut state =
+        QuakeWorldPlayerState { on_ground: true, ..QuakeWorldPlayerState::at([0.0, 0.0, 8.0 + STANDING_Z]) };
     let mut demo = DemoWriter::default();
     demo.signon();
     demo.sequences(1);
     let height = |n: usize| 8.0 + 2.0 * n.clamp(20, 60) as f32 - 40.0;
     for n in 0..commands {
-        let cmd = UserCmd { msec: 14, forward: if n > 70 { 200 } else { 0 }, ..UserCmd::default() };
+        let cmd = QuakeWorldUsercmd { msec: 14, forward: if n > 70 { 200 } else { 0 }, ..QuakeWorldUsercmd::default() };
         demo.command(n as f32 * 0.014, &cmd);
         let origin = [0.0, 0.0, height(n)];
         let moved = [0.0, 0.0, height(n) - height(n.saturating_sub(1))];
-        let solids = [Solid::Mover { model: 1, origin, moved }];
-        let world = World { map: &map, solids: &solids };
-        let runner = Runner {
+        let solids = [WorldSolid::Mover { model: 1, origin, moved }];
+        let world = Surroundings { map: &map, solids: &solids };
+        let runner = MoveRunner {
             dialect: Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false },
             vars: &VARS,
             world,
@@ -157,7 +158,7 @@ fn miss(command: u32, cause: &str, evidence: &str) -> (u32, String, String) {
 
 #[test]
 fn prediction_without_loss_equals_the_server() {
-    let demo = recorded(2_000, |_| Fate::Arrives);
+    let demo = recorded(2_000, |_| PacketFate::Arrives);
     let (checked, found) = misses(&demo);
     assert_eq!(checked, 1_999);
     assert_eq!(found, []);
@@ -166,9 +167,9 @@ fn prediction_without_loss_equals_the_server() {
 #[test]
 fn lost_answers_and_lost_pairs_do_not_matter() {
     let fate = |n: usize| match n % 17 {
-        3 | 4 => Fate::Lost,
-        8..=11 => Fate::AnswerLost,
-        _ => Fate::Arrives,
+        3 | 4 => PacketFate::Lost,
+        8..=11 => PacketFate::AnswerLost,
+        _ => PacketFate::Arrives,
     };
     let (checked, found) = misses(&recorded(1_000, fate));
     assert!(checked > 600);
@@ -177,22 +178,22 @@ fn lost_answers_and_lost_pairs_do_not_matter() {
 
 #[test]
 fn a_burst_of_losses_is_found_in_its_place() {
-    let demo = recorded(300, |n| if (222..228).contains(&n) { Fate::Lost } else { Fate::Arrives });
+    let demo = recorded(300, |n| if (222..228).contains(&n) { PacketFate::Lost } else { PacketFate::Arrives });
     let (_, found) = misses(&demo);
     assert_eq!(found, [miss(228, "input_lost", "reproduced: packets lost")]);
 }
 
 #[test]
 fn damage_is_believed_from_its_message() {
-    let demo = recorded(300, |n| if n == 150 { Fate::Hurts } else { Fate::Arrives });
+    let demo = recorded(300, |n| if n == 150 { PacketFate::Hurts } else { PacketFate::Arrives });
     let (_, found) = misses(&demo);
     assert_eq!(found, [miss(150, "knockback", "damage message")]);
 }
 
 #[test]
 fn the_statistics_count_what_was_lost() {
-    let fate = |n: usize| if n % 10 == 9 { Fate::AnswerLost } else { Fate::Arrives };
-    let statistics = Demo::parse(&recorded(201, fate)).expect("good").statistics();
+    let fate = |n: usize| if n % 10 == 9 { PacketFate::AnswerLost } else { PacketFate::Arrives };
+    let statistics = QuakeWorldDemo::parse(&recorded(201, fate)).expect("good").statistics();
     assert_eq!((statistics.usercmds, statistics.packets, statistics.lost), (201, 181, 20));
     assert!((statistics.rtt_ms.p50 - 40.0).abs() < 0.1);
 }
@@ -219,7 +220,7 @@ fn a_player_who_was_not_there_is_found_out() {
         ghost.extend(((axis * 8.0) as i16).to_le_bytes());
     }
     ghost.push(0);
-    let (_, found) = misses(&recorded_with(400, |_| Fate::Arrives, &ghost));
+    let (_, found) = misses(&recorded_with(400, |_| PacketFate::Arrives, &ghost));
     let (_, cause, evidence) = &found[0];
     assert_eq!((cause.as_str(), evidence.as_str()), ("other_player", "reproduced: no players in the way"));
     let by_the_ghost = found.iter().filter(|(_, cause, _)| cause == "other_player").count();
@@ -227,34 +228,34 @@ fn a_player_who_was_not_there_is_found_out() {
 }
 
 /// A client with a bug: after each ack it counts one usercmd too many as acked, and so runs one too few again.
-struct OneTooFew(Client<QuakeWorld>);
+struct OffByOneClient(Client<QuakeWorld>);
 
-impl ClientPipeline<QuakeWorld> for OneTooFew {
-    fn new(setup: Setup<QuakeWorld>, player: PlayerId) -> OneTooFew {
-        OneTooFew(Client::new(setup, player))
+impl ClientPipeline<QuakeWorld> for OffByOneClient {
+    fn new(setup: Setup<QuakeWorld>, player: PlayerId) -> OffByOneClient {
+        OffByOneClient(Client::new(setup, player))
     }
     fn number_from(&mut self, first: CommandSeq) {
         self.0.number_from(first);
     }
-    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<BodyRow>) -> Option<Reconciled> {
+    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<QuakeWorldBody>) -> Option<ReconcileOutcome> {
         self.0.handle_snapshot(now, &Snapshot { ack: snapshot.ack.next(), ..snapshot.clone() })
     }
     fn look(&mut self, now: Micros) {
         self.0.look(now);
     }
-    fn command(&mut self, now: Micros, input: &Input) -> Commanded<QuakeWorld> {
+    fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<QuakeWorld> {
         self.0.command(now, input)
     }
     fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
         self.0.handle_sent(packet, bytes);
     }
-    fn drawn(&self) -> &[(EntityId, Placed<BodyRow>)] {
+    fn drawn(&self) -> &[(EntityId, Placed<QuakeWorldBody>)] {
         self.0.drawn()
     }
     fn drawn_at(&self) -> Micros {
         self.0.drawn_at()
     }
-    fn predicted(&self) -> Option<&BodyRow> {
+    fn predicted(&self) -> Option<&QuakeWorldBody> {
         self.0.predicted()
     }
 }
@@ -263,7 +264,7 @@ impl ClientPipeline<QuakeWorld> for OneTooFew {
 /// counting.
 #[test]
 fn a_bug_in_the_client_pipeline_shows_in_a_demos_figures() {
-    let demo = recorded(1_000, |n| if n % 20 == 7 { Fate::AnswerLost } else { Fate::Arrives });
+    let demo = recorded(1_000, |n| if n % 20 == 7 { PacketFate::AnswerLost } else { PacketFate::Arrives });
     let right = |trace: &Trace| {
         let prediction = Summary::of(trace).prediction;
         let played = prediction.as_played.expect("both ways of counting");
@@ -273,7 +274,7 @@ fn a_bug_in_the_client_pipeline_shows_in_a_demos_figures() {
     };
     let sound = right(&replayed::<Client<QuakeWorld>>(&demo, "acking-packet"));
     assert_eq!(sound, [(949, 949); 2]);
-    let bugged = right(&replayed::<OneTooFew>(&demo, "acking-packet"));
+    let bugged = right(&replayed::<OffByOneClient>(&demo, "acking-packet"));
     println!("sound {sound:?}, bugged {bugged:?}");
     for (checked, right) in bugged {
         assert!(checked > 900 && right * 2 < checked, "{bugged:?}");

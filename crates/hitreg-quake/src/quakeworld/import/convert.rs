@@ -2,15 +2,15 @@
 
 use glam::Vec3;
 
-use super::error::ImportError;
+use super::error::DemoImportError;
 use super::packed::{Prefix, unpacked, unpacked_prefix};
 use super::sessions::session_of;
-use super::variant::{Finding, infer};
+use super::variant::{TraitFinding, infer};
 use super::walls::find_walls;
-use crate::bsp::quake::Map;
-use crate::quakeworld::demo::{Cut, Demo, ORIGIN_STEP, OtherPlayer, RecordedBy, ServerPacket};
-use crate::quakeworld::movement::World;
-use crate::quakeworld::rules::{LATEST_TIME_S, Rules, micros, stem};
+use crate::bsp::quake::QuakeMap;
+use crate::quakeworld::demo::{DemoCut, ORIGIN_STEP, OtherPlayer, QuakeWorldDemo, RecordedBy, ServerPacket};
+use crate::quakeworld::movement::Surroundings;
+use crate::quakeworld::rules::{LATEST_TIME_S, QuakeWorldRules, micros, stem};
 use hitreg_log::record::Session;
 use hitreg_log::units::PlayerId;
 
@@ -28,15 +28,15 @@ pub struct ImportOptions {
 
 /// The result of an import.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportResult {
     /// Who made the recording. Only a player's demo has predictions to check.
     pub by: RecordedBy,
     /// The session.
     pub session: Session,
     /// The truncation, if the demo is truncated.
-    pub cut: Option<Cut>,
+    pub cut: Option<DemoCut>,
     /// Behaviours in which this server may differ from others.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TraitFinding>,
     /// Number of walls that the played map had and the given one lacks.
     pub walls: usize,
 }
@@ -44,11 +44,11 @@ pub struct Imported {
 /// Creates a session from a demo and its map. Both may be compressed with gzip or xz.
 ///
 /// # Errors
-/// When the demo or the map cannot be read, the map is not the demo's, or the demo has no play; see [`ImportError`].
-pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Imported, ImportError> {
+/// When the demo or the map cannot be read, the map is not the demo's, or the demo has no play; see [`DemoImportError`].
+pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<ImportResult, DemoImportError> {
     let demo = demo_in(demo)?;
-    let map = unpacked(map).map_err(|source| ImportError::Unpack { file: "map", source })?;
-    let map = Map::parse(&map)?;
+    let map = unpacked(map).map_err(|source| DemoImportError::Unpack { file: "map", source })?;
+    let map = QuakeMap::parse(&map)?;
     if !options.force_map {
         check_name(&demo, options)?;
         check_walls(&demo, &map)?;
@@ -59,7 +59,7 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
     if plays {
         find_walls(&demo, &mut rules);
     }
-    Ok(Imported {
+    Ok(ImportResult {
         by: demo.by,
         session: session_of(&demo, &rules, options)?,
         cut: demo.cut,
@@ -71,19 +71,21 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
 /// Returns the name of the map that a demo was played on, such as `dm3`. The demo may be compressed with gzip or xz.
 ///
 /// # Errors
-/// When the demo cannot be read; see [`ImportError`].
-pub fn played_map(demo: &[u8]) -> Result<String, ImportError> {
+/// When the demo cannot be read; see [`DemoImportError`].
+pub fn played_map(demo: &[u8]) -> Result<String, DemoImportError> {
     let demo = demo_in(demo)?;
     Ok(demo.levels.first().map_or("", |level| stem(&level.map)).to_owned())
 }
 
 /// Reads a demo, compressed or plain, up to its end or truncation.
-fn demo_in(bytes: &[u8]) -> Result<Demo, ImportError> {
-    let unpack = |source| ImportError::Unpack { file: "demo", source };
+fn demo_in(bytes: &[u8]) -> Result<QuakeWorldDemo, DemoImportError> {
+    let unpack = |source| DemoImportError::Unpack { file: "demo", source };
     let Prefix { bytes, cut } = unpacked_prefix(bytes).map_err(unpack)?;
-    match (Demo::parse(&bytes), cut) {
+    match (QuakeWorldDemo::parse(&bytes), cut) {
         (Ok(demo), None) => Ok(demo),
-        (Ok(demo), Some(_)) => Ok(Demo { cut: demo.cut.or(Some(Cut { offset: bytes.len(), bytes: 0 })), ..demo }),
+        (Ok(demo), Some(_)) => {
+            Ok(QuakeWorldDemo { cut: demo.cut.or(Some(DemoCut { offset: bytes.len(), bytes: 0 })), ..demo })
+        }
         (Err(error), None) => Err(error.into()),
         (Err(_), Some(cut)) => Err(unpack(cut)),
     }
@@ -92,20 +94,20 @@ fn demo_in(bytes: &[u8]) -> Result<Demo, ImportError> {
 /// Returns, for tests, a demo and its rules with everything found out about server and map. `map` receives the map's
 /// name.
 #[cfg(test)]
-pub(crate) fn prepared(demo: &[u8], map: impl FnOnce(&str) -> Vec<u8>) -> (Demo, Rules) {
-    let demo = Demo::parse(&unpacked(demo).expect("unpacked")).expect("a demo");
-    let map = Map::parse(&unpacked(&map(stem(&demo.levels[0].map))).expect("unpacked")).expect("a map");
+pub(crate) fn prepared(demo: &[u8], map: impl FnOnce(&str) -> Vec<u8>) -> (QuakeWorldDemo, QuakeWorldRules) {
+    let demo = QuakeWorldDemo::parse(&unpacked(demo).expect("unpacked")).expect("a demo");
+    let map = QuakeMap::parse(&unpacked(&map(stem(&demo.levels[0].map))).expect("unpacked")).expect("a map");
     let mut rules = rules(&demo, map).expect("played");
     infer(&demo, &mut rules);
     find_walls(&demo, &mut rules);
     (demo, rules)
 }
 
-fn check_name(demo: &Demo, options: &ImportOptions) -> Result<(), ImportError> {
+fn check_name(demo: &QuakeWorldDemo, options: &ImportOptions) -> Result<(), DemoImportError> {
     let played = demo.levels.first().map_or("", |level| stem(&level.map));
     match &options.map_name {
         Some(given) if !played.is_empty() && !stem(given).eq_ignore_ascii_case(played) => {
-            Err(ImportError::OtherMap { demo: played.to_owned(), map: stem(given).to_owned() })
+            Err(DemoImportError::OtherMap { demo: played.to_owned(), map: stem(given).to_owned() })
         }
         _ => Ok(()),
     }
@@ -113,8 +115,8 @@ fn check_name(demo: &Demo, options: &ImportOptions) -> Result<(), ImportError> {
 
 /// Checks that a player's positions are outside walls. Rounding can move a player into a wall, but by no more than its
 /// step.
-fn check_walls(demo: &Demo, map: &Map) -> Result<(), ImportError> {
-    let world = World { map, solids: &[] };
+fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportError> {
+    let world = Surroundings { map, solids: &[] };
     let first = |packet: &&ServerPacket| packet.level == 0;
     let living = demo.packets.iter().filter(first).flat_map(|packet| {
         let own = packet.own.filter(|own| !own.dead).map(|own| own.origin);
@@ -134,21 +136,21 @@ fn check_walls(demo: &Demo, map: &Map) -> Result<(), ImportError> {
         in_walls += usize::from(!world.has_room(at) && !corners().any(|off| world.has_room(at + off)));
     }
     if in_walls * 100 > places * MOST_IN_WALLS_PERCENT {
-        return Err(ImportError::InWalls { in_walls, places });
+        return Err(DemoImportError::InWalls { in_walls, places });
     }
     Ok(())
 }
 
-fn rules(demo: &Demo, map: Map) -> Result<Rules, ImportError> {
+fn rules(demo: &QuakeWorldDemo, map: QuakeMap) -> Result<QuakeWorldRules, DemoImportError> {
     let shows = |packet: &&ServerPacket| match demo.by {
         RecordedBy::Player => packet.own.is_some(),
         RecordedBy::Spectator | RecordedBy::Server => !packet.others.of(&demo.others).is_empty(),
     };
-    let first = demo.packets.iter().find(shows).ok_or(ImportError::NeverSpawned)?;
+    let first = demo.packets.iter().find(shows).ok_or(DemoImportError::NeverSpawned)?;
     let times = demo.commands.first().map(|sent| sent.time_s).into_iter().chain([first.time_s]);
     let start_s = times.fold(f32::INFINITY, f32::min);
     let first_seq = demo.commands.first().map_or(1, |sent| i64::from(sent.seq));
-    Ok(Rules {
+    Ok(QuakeWorldRules {
         server: demo.server.clone(),
         levels: demo.levels.clone(),
         move_vars: demo.move_vars.clone(),

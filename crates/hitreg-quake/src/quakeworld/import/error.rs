@@ -3,12 +3,12 @@
 use super::packed::UnpackError;
 use crate::bsp::quake::BspError;
 use crate::quakeworld::demo::QwdError;
-use hitreg_log::record::Misfit;
+use hitreg_log::record::MisplacedRecord;
 use hitreg_netcode::settings::SettingError;
 
 /// Why a demo could not be imported.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub enum DemoImportError {
     /// The demo or map file could not be decompressed.
     #[error("the {file}: {source}")]
     Unpack {
@@ -84,5 +84,5 @@ pub enum ImportError {
     Settings(#[from] SettingError),
     /// A record does not fit the session.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Misfit(#[from] MisplacedRecord),
 }

@@ -19,9 +19,9 @@ mod walls;
 
 #[cfg(test)]
 pub(crate) use convert::prepared;
-pub use convert::{ImportOptions, Imported, import, played_map};
-pub use error::ImportError;
+pub use convert::{ImportOptions, ImportResult, import, played_map};
+pub use error::DemoImportError;
 #[cfg(test)]
-pub(crate) use follow::{Stretch, follow};
+pub(crate) use follow::{AckedUsercmds, follow};
 pub use packed::{UnpackError, unpacked};
-pub use variant::{Finding, Trait};
+pub use variant::{Trait, TraitFinding};

@@ -3,24 +3,24 @@
 
 use std::ops::Range;
 
-use crate::quakeworld::body::{BodyRow, FIRST_MODEL, command_of, flag};
-use crate::quakeworld::demo::{Demo, Mover, OtherPlayer, RecordedBy, SentCommand, ServerPacket, Span};
+use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, command_of, flag};
+use crate::quakeworld::demo::{Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket, Span};
 use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
-use crate::quakeworld::rules::Rules;
+use crate::quakeworld::rules::QuakeWorldRules;
 use hitreg_log::record::{FrameRecord, Session, SnapshotRecord};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::StateRows;
 
 /// Returns the demo that the session was made from.
-pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
+pub(crate) fn recorded_demo(session: &Session, rules: &QuakeWorldRules) -> QuakeWorldDemo {
     let records = &session.players[usize::from(rules.player.0)];
     let sent = |frame: &FrameRecord| SentCommand {
         seq: demo_seq(rules, frame.command.seq),
         time_s: time_s(rules, frame.at),
         cmd: command_of(&frame.command.input),
     };
-    let demo = Demo {
+    let demo = QuakeWorldDemo {
         by: RecordedBy::Player,
         hits: Vec::new(),
         ran: Vec::new(),
@@ -35,7 +35,7 @@ pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
         end: rules.end,
         cut: None,
     };
-    let mut rebuild = Rebuild { session, rules, demo, level: 0, move_vars: 0 };
+    let mut rebuild = DemoRebuilder { session, rules, demo, level: 0, move_vars: 0 };
     for snapshot in &records.snapshots {
         rebuild.add(snapshot);
     }
@@ -43,21 +43,21 @@ pub(crate) fn recorded_demo(session: &Session, rules: &Rules) -> Demo {
 }
 
 /// Returns the body of a state in a session.
-pub(crate) fn body_of(session: &Session, tick: Tick, player: PlayerId, entity: EntityId) -> BodyRow {
+pub(crate) fn body_of(session: &Session, tick: Tick, player: PlayerId, entity: EntityId) -> QuakeWorldBody {
     let (class, cells) = session.states.row(tick, player, entity).expect("a state");
     let rows = StateRows::new::<QuakeWorld>(&session.header.classes).expect("an import's");
     rows.read::<QuakeWorld>(class, cells).expect("a body").expect("a class of this game")
 }
 
-struct Rebuild<'a> {
+struct DemoRebuilder<'a> {
     session: &'a Session,
-    rules: &'a Rules,
-    demo: Demo,
+    rules: &'a QuakeWorldRules,
+    demo: QuakeWorldDemo,
     level: u16,
     move_vars: u16,
 }
 
-impl Rebuild<'_> {
+impl DemoRebuilder<'_> {
     fn add(&mut self, snapshot: &SnapshotRecord) {
         let extra = Extra::of_bytes(&snapshot.extra).expect("an import's");
         self.level = extra.level.unwrap_or(self.level);
@@ -91,7 +91,7 @@ impl Rebuild<'_> {
         });
     }
 
-    fn other(&self, entity: EntityId, row: &BodyRow) -> OtherPlayer {
+    fn other(&self, entity: EntityId, row: &QuakeWorldBody) -> OtherPlayer {
         OtherPlayer {
             slot: self.rules.swap_slot(self.level, entity.0 as u8),
             origin: row.origin.to_array(),
@@ -110,13 +110,13 @@ fn span(range: Range<usize>) -> Span {
     Span { start: range.start as u32, end: range.end as u32 }
 }
 
-/// Returns the demo's time; the inverse of [`Rules::at`]. Exact from 16 s on, where a single has steps of at least a
+/// Returns the demo's time; the inverse of [`QuakeWorldRules::at`]. Exact from 16 s on, where a single has steps of at least a
 /// microsecond.
-fn time_s(rules: &Rules, at: Micros) -> f32 {
+fn time_s(rules: &QuakeWorldRules, at: Micros) -> f32 {
     (at.0.saturating_add(rules.start_us) as f64 / 1e6) as f32
 }
 
 /// Returns the demo's number of a usercmd.
-fn demo_seq(rules: &Rules, seq: CommandSeq) -> i32 {
+fn demo_seq(rules: &QuakeWorldRules, seq: CommandSeq) -> i32 {
     i32::try_from(i64::from(seq.0) - i64::from(rules.seq_shift)).expect("an import's")
 }

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 
 use super::bodies::bodies_of;
 use super::convert::ImportOptions;
-use super::error::ImportError;
-use super::jumps::Jumps;
-use super::unsent::Unsent;
-use crate::quakeworld::body::{BodyRow, FIRST_MODEL, input_of};
-use crate::quakeworld::demo::{Demo, Event, Mover, RecordedBy, ServerPacket};
+use super::error::DemoImportError;
+use super::jumps::JumpCounts;
+use super::unsent::UnsentMovers;
+use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, input_of};
+use crate::quakeworld::demo::{DemoEvent, Mover, QuakeWorldDemo, RecordedBy, ServerPacket};
 use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
-use crate::quakeworld::rules::{LATEST_TIME_S, Rules};
+use crate::quakeworld::rules::{LATEST_TIME_S, QuakeWorldRules};
 use hitreg_log::record::{
     ArrivalRecord, DamageRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session,
     SnapshotRecord, StateRecord, usercmd_fields,
@@ -35,19 +35,23 @@ const PRESET: &str = "quakeworld";
 ///
 /// # Errors
 /// When times or numbers are out of range, or the map lacks a brush model.
-pub(crate) fn session_of(demo: &Demo, rules: &Rules, options: &ImportOptions) -> Result<Session, ImportError> {
+pub(crate) fn session_of(
+    demo: &QuakeWorldDemo,
+    rules: &QuakeWorldRules,
+    options: &ImportOptions,
+) -> Result<Session, DemoImportError> {
     let mut importer = Importer {
         demo,
         rules,
         force_map: options.force_map,
         session: Session::new(header(demo, rules)?),
-        jumps: Jumps::default(),
+        jumps: JumpCounts::default(),
         last: None,
         events: Vec::new(),
         states: Vec::new(),
         rows: StateRows::own::<QuakeWorld>(),
         ticks: Vec::new(),
-        unsent: Unsent::find(demo, &rules.map),
+        unsent: UnsentMovers::find(demo, &rules.map),
     };
     importer.add_packets()?;
     importer.add_commands()?;
@@ -55,7 +59,7 @@ pub(crate) fn session_of(demo: &Demo, rules: &Rules, options: &ImportOptions) ->
     Ok(importer.session)
 }
 
-fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
+fn header(demo: &QuakeWorldDemo, rules: &QuakeWorldRules) -> Result<Header, DemoImportError> {
     let slots = demo.packets.iter().flat_map(|packet| {
         packet.others.of(&demo.others).iter().map(|other| rules.swap_slot(packet.level, other.slot))
     });
@@ -82,7 +86,7 @@ fn header(demo: &Demo, rules: &Rules) -> Result<Header, ImportError> {
 /// Returns the preset's settings with two changes. Other players are interpolated from a position history, to show what
 /// a history would have given. The QuakeWorld client extrapolates; `--preset quakeworld` draws as it did. Predictions
 /// run as the server ran them, because the import tests the movement code and not guesses at other players' input.
-fn settings() -> Result<Settings, ImportError> {
+fn settings() -> Result<Settings, DemoImportError> {
     let mut settings = Settings::preset(PRESET)?;
     settings.set("interpolation.mode", "history")?;
     settings.set("interpolation.lerp_ms", "100")?;
@@ -91,21 +95,21 @@ fn settings() -> Result<Settings, ImportError> {
 }
 
 struct Importer<'a> {
-    demo: &'a Demo,
-    rules: &'a Rules,
+    demo: &'a QuakeWorldDemo,
+    rules: &'a QuakeWorldRules,
     force_map: bool,
     session: Session,
-    jumps: Jumps,
+    jumps: JumpCounts,
     /// Number, level and movement settings of the last snapshot.
     last: Option<(SnapshotSeq, u16, u16)>,
     /// Events since the last snapshot.
-    events: Vec<Event>,
+    events: Vec<DemoEvent>,
     /// States of the current snapshot, ascending by entity.
-    states: Vec<(EntityId, BodyRow)>,
+    states: Vec<(EntityId, QuakeWorldBody)>,
     rows: StateRows,
     /// The packets that became snapshots: index, tick and time.
     ticks: Vec<(u32, Tick, Micros)>,
-    unsent: Unsent,
+    unsent: UnsentMovers,
 }
 
 impl Importer<'_> {
@@ -115,15 +119,21 @@ impl Importer<'_> {
 
     /// Returns the session time, at least `last`. A client's clock does not run backwards, so a damaged timestamp is
     /// corrected.
-    fn at(&self, what: &'static str, index: usize, time_s: f32, last: Option<Micros>) -> Result<Micros, ImportError> {
+    fn at(
+        &self,
+        what: &'static str,
+        index: usize,
+        time_s: f32,
+        last: Option<Micros>,
+    ) -> Result<Micros, DemoImportError> {
         if !(-LATEST_TIME_S..=LATEST_TIME_S).contains(&time_s) {
-            return Err(ImportError::Time { what, index, time_s });
+            return Err(DemoImportError::Time { what, index, time_s });
         }
         let at = self.rules.at(time_s);
         Ok(last.map_or(at, |last| last.max(at)))
     }
 
-    fn add_packets(&mut self) -> Result<(), ImportError> {
+    fn add_packets(&mut self) -> Result<(), DemoImportError> {
         for (index, packet) in self.demo.packets.iter().enumerate() {
             // A client drops duplicate packets. Packets before the first state contribute only to the rules.
             let stale = self.last.is_some_and(|(last, ..)| packet.sequence <= last.0);
@@ -142,12 +152,12 @@ impl Importer<'_> {
         Ok(())
     }
 
-    fn add_snapshot(&mut self, index: usize, packet: &ServerPacket) -> Result<(), ImportError> {
+    fn add_snapshot(&mut self, index: usize, packet: &ServerPacket) -> Result<(), DemoImportError> {
         let player = self.player();
         let before = self.session.players[usize::from(player.0)].snapshots.last();
         let tick = before.map_or(Tick(0), |snapshot| snapshot.tick.next());
         let at = self.at("packet", index, packet.time_s, before.map(|snapshot| snapshot.at))?;
-        let ack = self.rules.log_seq(packet.ack).ok_or(ImportError::Numbers { index, seq: packet.ack })?;
+        let ack = self.rules.log_seq(packet.ack).ok_or(DemoImportError::Numbers { index, seq: packet.ack })?;
         let seq = SnapshotSeq(packet.sequence);
         self.collect_states(index, packet, at)?;
         let sorted = PacketEvents::of(&self.events);
@@ -183,12 +193,12 @@ impl Importer<'_> {
     }
 
     /// Collects the states of a packet.
-    fn collect_states(&mut self, index: usize, packet: &ServerPacket, at: Micros) -> Result<(), ImportError> {
+    fn collect_states(&mut self, index: usize, packet: &ServerPacket, at: Micros) -> Result<(), DemoImportError> {
         let models = self.rules.map.model_count();
         let lacks = |mover: &&Mover| usize::from(mover.model) >= models;
         let missing = packet.movers.of(&self.demo.movers).iter().find(lacks);
         if let (Some(&Mover { model, .. }), false) = (missing, self.force_map || !self.rules.is_here(packet.level)) {
-            return Err(ImportError::NoSuchModel { sequence: packet.sequence, model, models });
+            return Err(DemoImportError::NoSuchModel { sequence: packet.sequence, model, models });
         }
         self.states = bodies_of(self.demo, self.rules, packet, packet.own.as_ref(), self.unsent.of(index));
         for (entity, row) in self.states.iter_mut().filter(|(entity, _)| *entity < FIRST_MODEL) {
@@ -197,7 +207,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    fn add_commands(&mut self) -> Result<(), ImportError> {
+    fn add_commands(&mut self) -> Result<(), DemoImportError> {
         let player = self.player();
         let arrivals = std::mem::take(&mut self.session.players[usize::from(player.0)].received);
         let mut waiting = arrivals.iter().peekable();
@@ -205,7 +215,7 @@ impl Importer<'_> {
         for (index, sent) in self.demo.commands.iter().enumerate() {
             let at = self.at("usercmd", index, sent.time_s, last.map(|(at, _)| at))?;
             let follows = |seq: &CommandSeq| last.is_none_or(|(_, last): (Micros, CommandSeq)| *seq == last.next());
-            let numbers = ImportError::Numbers { index, seq: sent.seq };
+            let numbers = DemoImportError::Numbers { index, seq: sent.seq };
             let seq = self.rules.log_seq(sent.seq).filter(follows).ok_or(numbers)?;
             last = Some((at, seq));
             let command = Usercmd { seq, lerp_msec: 0, server_time: Micros::ZERO, input: input_of(&sent.cmd) };
@@ -225,7 +235,7 @@ impl Importer<'_> {
 
 impl Importer<'_> {
     /// Adds the hits and executed usercmds of a server's recording.
-    fn add_hits(&mut self) -> Result<(), ImportError> {
+    fn add_hits(&mut self) -> Result<(), DemoImportError> {
         let ticks = std::mem::take(&mut self.ticks);
         // Events before the first or after the last snapshot are assigned to that snapshot.
         let of = |packet: u32| {

@@ -7,8 +7,9 @@ use super::recorded::{body_of, recorded_demo};
 use crate::bsp::testing::{STANDING_Z, quake_bytes};
 use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
-    BodyRow, Demo, Dialect, Event, ImportError, ImportOptions, Imported, Map, MoveVars, PlayerState, QuakeWorld, Rules,
-    Runner, ServerPacket, Span, UserCmd, World, flag, import, unpacked,
+    DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, MoveRunner, QuakeMap, QuakeWorld, QuakeWorldBody,
+    QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldRules, QuakeWorldUsercmd, ServerPacket, Span,
+    Surroundings, flag, import, unpacked,
 };
 use hitreg_analysis::summary::Summary;
 use hitreg_log::record::{DamageRecord, Origin, Session};
@@ -23,15 +24,15 @@ const START_S: f32 = 100.0;
 /// Writes a walk to the north by the rules of movement, truncated to the wire. A usercmd and its ack come every 20 ms,
 /// and one packet is choked at `CHOKED`.
 fn demo(first_seq: i32, extra_messages: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
-    let map = Map::parse(&quake_bytes()).expect("map");
-    let vars = MoveVars::default();
+    let map = QuakeMap::parse(&quake_bytes()).expect("map");
+    let vars = QuakeWorldMoveVars::default();
     let dialect = Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix: false };
-    let runner = Runner { dialect, vars: &vars, world: World { map: &map, solids: &[] } };
+    let runner = MoveRunner { dialect, vars: &vars, world: Surroundings { map: &map, solids: &[] } };
     let mut writer = DemoWriter::default();
     writer.sequences(first_seq);
     writer.signon();
-    let mut state = PlayerState::at([0.0, 0.0, STANDING_Z]);
-    let cmd = UserCmd { msec: 20, angles: [0.0, 90.0, 0.0], forward: 400, ..UserCmd::default() };
+    let mut state = QuakeWorldPlayerState::at([0.0, 0.0, STANDING_Z]);
+    let cmd = QuakeWorldUsercmd { msec: 20, angles: [0.0, 90.0, 0.0], forward: 400, ..QuakeWorldUsercmd::default() };
     for frame in 0..FRAMES {
         let now = START_S + frame as f32 * 0.02;
         writer.command(now, &cmd);
@@ -70,7 +71,7 @@ fn other_player(slot: u8, origin: [f32; 3], age_ms: u8) -> Vec<u8> {
     out
 }
 
-fn imported(demo: &[u8]) -> (Session, Rules) {
+fn imported(demo: &[u8]) -> (Session, QuakeWorldRules) {
     let session = import(demo, &quake_bytes(), &ImportOptions::default()).expect("session").session;
     let rules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
     (session, rules)
@@ -107,12 +108,12 @@ fn a_demo_comes_back() {
         let bytes = demo(first_seq.max(0), hurt);
         let bytes = if first_seq < 0 { without_sequences(&bytes) } else { bytes };
         let (session, rules) = imported(&bytes);
-        let demo = Demo::parse(&bytes).expect("demo");
+        let demo = QuakeWorldDemo::parse(&bytes).expect("demo");
         let back = recorded_demo(&session, &rules);
         assert_eq!(back.commands, demo.commands);
         assert_eq!(back.others, demo.others);
         assert_eq!(back.events, demo.events);
-        assert!(back.events.iter().any(|event| matches!(event, Event::Damage { .. })));
+        assert!(back.events.iter().any(|event| matches!(event, DemoEvent::Damage { .. })));
         assert_eq!(back.packets[..], demo.packets[1..], "all but the one that sets up the level");
         assert_eq!((back.server, back.levels, back.end), (demo.server, demo.levels, demo.end));
         assert_eq!(session.players[3].frames[0].command.seq.0, first_seq.max(1) as u32);
@@ -127,14 +128,14 @@ fn a_packed_demo_may_be_cut_off() {
     let whole = of(&packed).expect("a demo");
     assert_eq!(whole.cut, None);
     let cut = of(&packed[..packed.len() * 3 / 4]).expect("a demo");
-    let usercmds = |of: &Imported| of.session.players[3].frames.len();
+    let usercmds = |of: &ImportResult| of.session.players[3].frames.len();
     assert!(cut.cut.is_some() && (10..usercmds(&whole)).contains(&usercmds(&cut)), "{}", usercmds(&cut));
     // All content is present, and only the end marker is missing.
     let ends = of(&packed[..packed.len() - 8]).expect("a demo");
     assert_eq!((ends.cut.map(|cut| cut.bytes), usercmds(&ends)), (Some(0), usercmds(&whole)));
     let map = gzip(&quake_bytes());
     let cut_map = import(&packed, &map[..map.len() / 2], &ImportOptions::default());
-    assert!(matches!(cut_map, Err(ImportError::Unpack { file: "map", .. })));
+    assert!(matches!(cut_map, Err(DemoImportError::Unpack { file: "map", .. })));
 }
 
 /// Recordings that start at the connect have no frame of sequence numbers; their numbers start at -1.
@@ -145,11 +146,11 @@ fn without_sequences(demo: &[u8]) -> Vec<u8> {
 #[test]
 fn a_session_replays_and_has_no_server() {
     let (session, _) = imported(&demo(1, |_| Vec::new()));
-    let replayed = replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect("replay");
+    let replayed = replay::<QuakeWorld>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replay");
     let prediction = Summary::of(&replayed.trace).prediction;
     assert_eq!((prediction.checked, prediction.exact), (u64::from(FRAMES) - 2, u64::from(FRAMES) - 2));
     assert_eq!(prediction.usercmds, u64::from(FRAMES) - 1);
-    let closed = replay::Options { mode: replay::Mode::Closed, ..replay::Options::default() };
+    let closed = replay::ReplayOptions { mode: replay::Mode::Closed, ..replay::ReplayOptions::default() };
     assert!(matches!(replay::<QuakeWorld>(&session, &closed, &mut |_| {}), Err(ReplayError::NoServer)));
 }
 
@@ -159,7 +160,7 @@ fn a_damaged_log_is_refused() {
     let refused = |damage: &dyn Fn(&mut Session)| {
         let mut session = session.clone();
         damage(&mut session);
-        replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect_err("damage").to_string()
+        replay::<QuakeWorld>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect_err("damage").to_string()
     };
     assert!(refused(&|s| s.players[3].snapshots[4].extra = vec![0xc1]).starts_with("tick 4: "));
     assert!(refused(&|s| s.players[3].snapshots[4].entities.push(EntityId(31))).contains("holds no state"));
@@ -168,9 +169,14 @@ fn a_damaged_log_is_refused() {
 
 /// Returns what a log keeps of a demo: packets with the player's state, including the events of the packets between
 /// them.
-fn in_play(demo: &Demo) -> Demo {
-    let mut kept =
-        Demo { packets: Vec::new(), others: Vec::new(), movers: Vec::new(), events: Vec::new(), ..demo.clone() };
+fn in_play(demo: &QuakeWorldDemo) -> QuakeWorldDemo {
+    let mut kept = QuakeWorldDemo {
+        packets: Vec::new(),
+        others: Vec::new(),
+        movers: Vec::new(),
+        events: Vec::new(),
+        ..demo.clone()
+    };
     let first = demo.packets.iter().position(|packet| packet.own.is_some()).expect("a state");
     let mut told = 0;
     for packet in &demo.packets[first..] {
@@ -205,11 +211,11 @@ fn a_real_demo_comes_back_from_its_log_exactly() {
     for path in drills.chain(matches) {
         let name = path.display();
         let packed = std::fs::read(&path).expect("demo");
-        let demo = Demo::parse(&unpacked(&packed).expect("unpacked")).expect("demo");
+        let demo = QuakeWorldDemo::parse(&unpacked(&packed).expect("unpacked")).expect("demo");
         let map = demo.levels[0].map.trim_start_matches("maps/").to_owned() + ".gz";
         let map = std::fs::read(data.join("maps").join(map)).expect("map");
         let session = import(&packed, &map, &ImportOptions::default()).expect("session").session;
-        let rules: Rules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
+        let rules: QuakeWorldRules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
         let mut back = recorded_demo(&session, &rules);
         let mut demo = in_play(&demo);
         demo.server.dialect = rules.server.dialect; // found out by the import
@@ -222,7 +228,7 @@ fn a_real_demo_comes_back_from_its_log_exactly() {
     }
 }
 
-fn times(demo: &mut Demo) -> impl Iterator<Item = &mut f32> {
+fn times(demo: &mut QuakeWorldDemo) -> impl Iterator<Item = &mut f32> {
     demo.commands.iter_mut().map(|sent| &mut sent.time_s).chain(demo.packets.iter_mut().map(|p| &mut p.time_s))
 }
 
@@ -231,30 +237,30 @@ fn what_does_not_fit_is_refused() {
     let (bytes, map) = (demo(1, |_| Vec::new()), quake_bytes());
     let named = |name: &str, force_map| ImportOptions { map_name: Some(name.to_owned()), force_map };
     let error = import(&bytes, &map, &named("dm3.bsp.gz", false)).expect_err("other map");
-    assert!(matches!(&error, ImportError::OtherMap { demo, map } if demo == "small" && map == "dm3"), "{error}");
+    assert!(matches!(&error, DemoImportError::OtherMap { demo, map } if demo == "small" && map == "dm3"), "{error}");
     assert!(
         import(&bytes, &map, &named("dm3", true)).is_ok() && import(&bytes, &map, &named("SMALL.bsp", false)).is_ok()
     );
-    assert!(matches!(import(&bytes, b"map", &ImportOptions::default()), Err(ImportError::Map(_))));
+    assert!(matches!(import(&bytes, b"map", &ImportOptions::default()), Err(DemoImportError::Map(_))));
 
     let mut lobby = DemoWriter::default();
     lobby.signon();
-    lobby.command(0.0, &UserCmd::default());
-    assert!(matches!(import(&lobby.bytes, &map, &ImportOptions::default()), Err(ImportError::NeverSpawned)));
+    lobby.command(0.0, &QuakeWorldUsercmd::default());
+    assert!(matches!(import(&lobby.bytes, &map, &ImportOptions::default()), Err(DemoImportError::NeverSpawned)));
 
     let mut spectator = DemoWriter::default();
     spectator.signon_with(&server_data(28, 3 | 128));
     let refused = import(&spectator.bytes, &map, &ImportOptions::default());
-    assert!(matches!(refused, Err(ImportError::NeverSpawned)), "nobody played");
+    assert!(matches!(refused, Err(DemoImportError::NeverSpawned)), "nobody played");
 }
 
 /// All players' states are drawn and scored, without any predictions.
 fn watched(demo: &[u8], format: &str) -> Session {
     let session = import(demo, &quake_bytes(), &ImportOptions::default()).expect("session").session;
     assert_eq!(session.header.origin, Origin::Imported { format: format.to_owned() });
-    let replayed = replay::<QuakeWorld>(&session, &replay::Options::default(), &mut |_| {}).expect("replay");
+    let replayed = replay::<QuakeWorld>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replay");
     assert_eq!(Summary::of(&replayed.trace).prediction.checked, 0);
-    let rules: Rules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
+    let rules: QuakeWorldRules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
     let settings = Settings::from_pairs(&session.header.settings).expect("settings");
     let scores = score::<QuakeWorld>(&session, &rules, &settings).expect("scores");
     let p95 = |mode: &str| {
@@ -273,7 +279,7 @@ fn a_spectators_demo_scores_drawing() {
     writer.sequences(1);
     for n in 0..40u32 {
         let now = START_S + n as f32 * 0.02;
-        writer.command(now, &UserCmd { msec: 20, forward: 400, ..UserCmd::default() });
+        writer.command(now, &QuakeWorldUsercmd { msec: 20, forward: 400, ..QuakeWorldUsercmd::default() });
         let mut messages = own_state([500.0, 0.0, 60.0], [0.0; 3]);
         messages.extend(other_player(7, [100.0, n as f32 * 8.0, 24.0], 0));
         writer.packet(now + 0.015, 10 + n, n + 1, &messages);
@@ -296,7 +302,7 @@ fn a_servers_demo_scores_drawing_and_tells_who_was_hit() {
             writer.hit(5, 1, 24);
             writer.hit(0, 1, 5);
         }
-        writer.ran(4, &UserCmd { msec: n, ..UserCmd::default() });
+        writer.ran(4, &QuakeWorldUsercmd { msec: n, ..QuakeWorldUsercmd::default() });
     }
     let session = watched(&writer.bytes, "mvd");
     assert_eq!((session.header.players.len(), session.players[5].snapshots.len()), (6, 40));
@@ -324,8 +330,8 @@ fn bodies_keep_what_prediction_needs() {
         way.y > 14.0 && way.y < 20.0 && way.x.abs() <= 0.125,
         "{way}: straight on, but for the way out of the floor"
     );
-    let turned = BodyRow { viewangles: Vec3::new(0.0, -170.0, 0.0), ..other };
-    let from = BodyRow { viewangles: Vec3::new(0.0, 170.0, 0.0), ..other };
+    let turned = QuakeWorldBody { viewangles: Vec3::new(0.0, -170.0, 0.0), ..other };
+    let from = QuakeWorldBody { viewangles: Vec3::new(0.0, 170.0, 0.0), ..other };
     assert_eq!(QuakeWorld::blend(&from, &turned, 0.5).viewangles.y, 180.0);
     let mut words = Vec::new();
     let world = QuakeWorld::spawn(&rules, session.header.seed, 3);
@@ -338,9 +344,9 @@ fn bodies_keep_what_prediction_needs() {
 fn numbers_that_are_none_end_nothing_but_the_movement() {
     let (session, rules) = imported(&demo(1, |_| Vec::new()));
     let other = body_of(&session, Tick(5), PlayerId(0), EntityId(7));
-    let nowhere = BodyRow { origin: Vec3::NAN, ..other };
+    let nowhere = QuakeWorldBody { origin: Vec3::NAN, ..other };
     assert!(QuakeWorld::extrapolate(&rules, &nowhere, Micros::from_ms(95)).origin.is_nan());
-    let dizzy = BodyRow { viewangles: Vec3::NAN, ..other };
+    let dizzy = QuakeWorldBody { viewangles: Vec3::NAN, ..other };
     QuakeWorld::extrapolate(&rules, &dizzy, Micros::from_ms(95));
     let mut lawless = rules.clone();
     lawless.move_vars[0].gravity = f32::NAN;

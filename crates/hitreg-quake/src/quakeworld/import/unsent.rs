@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::bsp::quake::Map;
-use crate::quakeworld::demo::{Demo, Mover};
+use crate::bsp::quake::QuakeMap;
+use crate::quakeworld::demo::{Mover, QuakeWorldDemo};
 
 /// The longest absence to interpolate, in milliseconds of usercmds.
 const LONGEST_MS: u32 = 1000;
@@ -16,18 +16,18 @@ const AT_REST: f32 = 0.2;
 
 /// Positions of unsent brush models, by the index of the packet that lacks them.
 #[derive(Debug, Default)]
-pub(super) struct Unsent {
+pub(super) struct UnsentMovers {
     by_packet: BTreeMap<usize, Vec<Mover>>,
 }
 
 /// A brush model in one packet: packet index and displacement.
-type Seen = (usize, [f32; 3]);
+type ModelSighting = (usize, [f32; 3]);
 
-impl Unsent {
+impl UnsentMovers {
     /// Finds absences in a demo played on this map.
-    pub(super) fn find(demo: &Demo, map: &Map) -> Unsent {
-        let mut unsent = Unsent::default();
-        let mut sightings: BTreeMap<u16, Vec<Seen>> = BTreeMap::new();
+    pub(super) fn find(demo: &QuakeWorldDemo, map: &QuakeMap) -> UnsentMovers {
+        let mut unsent = UnsentMovers::default();
+        let mut sightings: BTreeMap<u16, Vec<ModelSighting>> = BTreeMap::new();
         for (index, packet) in demo.packets.iter().enumerate() {
             for mover in packet.movers.of(&demo.movers) {
                 sightings.entry(mover.model).or_default().push((index, mover.origin));
@@ -35,7 +35,7 @@ impl Unsent {
         }
         for (model, seen) in &sightings {
             let rests = map.moving().iter().find(|moving| moving.model == *model).map(|moving| moving.rests);
-            let mut way = Way { demo, model: *model, rests, unsent: &mut unsent };
+            let mut way = MoverPath { demo, model: *model, rests, unsent: &mut unsent };
             for at in 1..seen.len() {
                 let (last, next) = (seen[at - 1], seen[at]);
                 if last.0 + 1 < next.0 && !way.between(last, next) {
@@ -57,14 +57,14 @@ impl Unsent {
     }
 }
 
-struct Way<'a> {
-    demo: &'a Demo,
+struct MoverPath<'a> {
+    demo: &'a QuakeWorldDemo,
     model: u16,
     rests: Option<[[f32; 3]; 2]>,
-    unsent: &'a mut Unsent,
+    unsent: &'a mut UnsentMovers,
 }
 
-impl Way<'_> {
+impl MoverPath<'_> {
     /// Returns the server's time between two packets: the duration of the usercmds that it ran between them.
     fn ms(&self, one: usize, other: usize) -> Option<u32> {
         let [from, to] = [&self.demo.packets[one.min(other)], &self.demo.packets[one.max(other)]];
@@ -76,7 +76,7 @@ impl Way<'_> {
     }
 
     /// Interpolates a short absence; returns false for a long one.
-    fn between(&mut self, (first, was): Seen, (last, now): Seen) -> bool {
+    fn between(&mut self, (first, was): ModelSighting, (last, now): ModelSighting) -> bool {
         let Some(long) = self.ms(first, last).filter(|ms| *ms <= LONGEST_MS) else { return false };
         for index in first + 1..last {
             let share = self.ms(first, index).unwrap_or(0) as f32 / long.max(1) as f32;
@@ -86,7 +86,7 @@ impl Way<'_> {
     }
 
     /// Extends a motion from `before` to `edge` into the packets of `absent`, up to the rest position ahead.
-    fn on(&mut self, before: Seen, edge: Seen, absent: impl Iterator<Item = usize>) {
+    fn on(&mut self, before: ModelSighting, edge: ModelSighting, absent: impl Iterator<Item = usize>) {
         let Some(ms) = self.ms(before.0, edge.0).filter(|ms| (1..=NEXT_MS).contains(ms)) else { return };
         let speed = [0, 1, 2].map(|n| (edge.1[n] - before.1[n]) / ms as f32);
         let square = |v: [f32; 3]| v.iter().map(|x| x * x).sum::<f32>();
@@ -111,7 +111,7 @@ impl Way<'_> {
 mod tests {
     use super::*;
     use crate::bsp::testing::quake_bytes;
-    use crate::quakeworld::UserCmd;
+    use crate::quakeworld::QuakeWorldUsercmd;
     use crate::quakeworld::testing::DemoWriter;
 
     /// Builds a demo with a packet every 10 ms, each with the lift at this height or without it.
@@ -121,14 +121,14 @@ mod tests {
         writer.sequences(1);
         for (n, lift) in lifts.iter().enumerate() {
             let time_s = 1.0 + n as f32 * 0.5;
-            writer.command(time_s, &UserCmd { msec: 10, ..UserCmd::default() });
+            writer.command(time_s, &QuakeWorldUsercmd { msec: 10, ..QuakeWorldUsercmd::default() });
             let messages = lift.map_or(vec![], |height| vec![47, 40, 0x88, 4, 2, height * 8, 0, 0, 0]);
             writer.packet(time_s, n as u32 + 2, n as u32 + 1, &messages);
         }
-        let demo = Demo::parse(&writer.bytes).expect("good");
-        let mut map = Map::parse(&quake_bytes()).expect("good");
+        let demo = QuakeWorldDemo::parse(&writer.bytes).expect("good");
+        let mut map = QuakeMap::parse(&quake_bytes()).expect("good");
         map.moving[0].rests = rests;
-        let unsent = Unsent::find(&demo, &map);
+        let unsent = UnsentMovers::find(&demo, &map);
         let height = |index: usize| unsent.of(index).iter().map(|mover| mover.origin[2]).collect();
         (1..=lifts.len()).map(height).collect()
     }

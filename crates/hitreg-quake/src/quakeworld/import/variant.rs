@@ -5,10 +5,10 @@
 use serde::Serialize;
 
 use super::follow::follow;
-use crate::quakeworld::demo::Demo;
+use crate::quakeworld::demo::QuakeWorldDemo;
 use crate::quakeworld::movement::Dialect;
 use crate::quakeworld::rounding::grade;
-use crate::quakeworld::rules::Rules;
+use crate::quakeworld::rules::QuakeWorldRules;
 use hitreg_netcode::game::Grade;
 
 /// A behaviour in which servers differ.
@@ -55,7 +55,7 @@ impl Trait {
 
 /// The result for one behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct TraitFinding {
     /// The behaviour.
     pub what: Trait,
     /// Whether the server has it.
@@ -72,7 +72,7 @@ pub struct Finding {
 const ENOUGH: u32 = 200;
 
 /// Determines the rules of the demo's server. `rules` initially describe the server as its info does.
-pub(super) fn infer(demo: &Demo, rules: &mut Rules) -> Vec<Finding> {
+pub(super) fn infer(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) -> Vec<TraitFinding> {
     let expected = rules.server.dialect;
     let mut findings = Vec::new();
     for what in Trait::ALL {
@@ -83,14 +83,14 @@ pub(super) fn infer(demo: &Demo, rules: &mut Rules) -> Vec<Finding> {
             *switch = has;
         }
         let (agree, disagree) = (agree.max(disagree), agree.min(disagree));
-        findings.push(Finding { what, has, expected, agree, disagree });
+        findings.push(TraitFinding { what, has, expected, agree, disagree });
     }
     findings
 }
 
 /// Returns the number of stretches that only the current rules predict exactly, and the number for the opposite of
 /// `what`.
-fn votes(demo: &Demo, rules: &Rules, what: Trait) -> [u32; 2] {
+fn votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: Trait) -> [u32; 2] {
     let other = what.toggled(rules.server.dialect);
     let mut votes = [0; 2];
     follow(demo, rules, |stretch, run| {

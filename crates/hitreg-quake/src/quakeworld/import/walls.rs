@@ -3,13 +3,13 @@
 
 mod shown;
 
-use self::shown::{Face, Shown};
-use super::follow::{Stretch, follow};
+use self::shown::{ShownWall, WallFace};
+use super::follow::{AckedUsercmds, follow};
 use crate::bsp::quake::LeaningFace;
-use crate::quakeworld::demo::Demo;
-use crate::quakeworld::movement::{PLAYER_MAXS, PLAYER_MINS, Run, Solid};
+use crate::quakeworld::demo::QuakeWorldDemo;
+use crate::quakeworld::movement::{MoveOutcome, PLAYER_MAXS, PLAYER_MINS, WorldSolid};
 use crate::quakeworld::rounding::grade;
-use crate::quakeworld::rules::Rules;
+use crate::quakeworld::rules::QuakeWorldRules;
 use hitreg_netcode::game::Grade;
 
 /// The fewest stretches of usercmds that must show a wall,
@@ -26,8 +26,8 @@ const MOST_WALLS: usize = 32;
 const TRIED: [f32; 3] = [32.0, 32.0, 40.0];
 
 /// Finds the missing walls and adds to the rules' map each that improves more predictions than it worsens.
-pub(super) fn find_walls(demo: &Demo, rules: &mut Rules) {
-    let mut shown: Vec<Shown> = Vec::new();
+pub(super) fn find_walls(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
+    let mut shown: Vec<ShownWall> = Vec::new();
     let mut count = 0;
     let leaning = rules.map.leaning_faces(PLAYER_MINS, PLAYER_MAXS);
     follow(demo, rules, |stretch, run| {
@@ -46,7 +46,13 @@ pub(super) fn find_walls(demo: &Demo, rules: &mut Rules) {
 }
 
 /// Returns the wall that a wrong stretch shows: with this wall alone, the stretch is right.
-fn wall_met(stretch: &Stretch<'_>, run: &Run, rules: &Rules, leaning: &[LeaningFace], count: usize) -> Option<Shown> {
+fn wall_met(
+    stretch: &AckedUsercmds<'_>,
+    run: &MoveOutcome,
+    rules: &QuakeWorldRules,
+    leaning: &[LeaningFace],
+    count: usize,
+) -> Option<ShownWall> {
     let living = !stretch.from.dead && !stretch.recorded.dead;
     if !stretch.is_quiet()
         || !living
@@ -60,20 +66,20 @@ fn wall_met(stretch: &Stretch<'_>, run: &Run, rules: &Rules, leaning: &[LeaningF
         let beyond = if off.abs() > ROUNDING { off > 0.0 } else { run.state.velocity[axis] > 0.0 };
         let near = origin[axis].round();
         let at = if (origin[axis] - near).abs() < ROUNDING { near } else { origin[axis] };
-        Face::Upright { axis, at, beyond }
+        WallFace::Upright { axis, at, beyond }
     });
     // A leaning face of the map itself, if the player ends where the face would stop it.
     let touches = |face: &&LeaningFace| face.distance(stretch.recorded.origin).abs() < ROUNDING * face.slack();
-    let leaning = leaning.iter().filter(touches).map(|face| Face::Leaning(*face));
+    let leaning = leaning.iter().filter(touches).map(|face| WallFace::Leaning(*face));
     upright.chain(leaning).find_map(|face| {
-        let wall = Shown::new(face, [stretch.from.origin, stretch.recorded.origin], count);
-        let met = stretch.run_with(rules.server.dialect, Solid::Wall(wall.as_box(TRIED)));
+        let wall = ShownWall::new(face, [stretch.from.origin, stretch.recorded.origin], count);
+        let met = stretch.run_with(rules.server.dialect, WorldSolid::Wall(wall.as_box(TRIED)));
         (grade(&met.state, &stretch.recorded, stretch.wire) != Grade::Miss).then_some(wall)
     })
 }
 
 /// Keeps the walls that improve the predictions near them.
-fn keep_what_helps(demo: &Demo, rules: &mut Rules) {
+fn keep_what_helps(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
     let mut gained = vec![0i32; rules.map.walls.len()];
     follow(demo, rules, |stretch, run| {
         let near = rules.map.walls.iter().position(|wall| wall.is_near(stretch.from.origin, NEIGHBOURS));

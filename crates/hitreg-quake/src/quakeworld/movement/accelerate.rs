@@ -6,7 +6,7 @@ use super::movevars::Dialect;
 use super::pmove::Pmove;
 use super::slide;
 use super::state::{length, normalize};
-use super::usercmd::UserCmd;
+use super::usercmd::QuakeWorldUsercmd;
 use super::world::PLAYER_MINS;
 use crate::bsp::quake::trace::dot;
 
@@ -74,7 +74,7 @@ impl Pmove<'_> {
     }
 
     pub(crate) fn swim(&mut self) {
-        let UserCmd { forward, side, up, .. } = *self.cmd;
+        let QuakeWorldUsercmd { forward, side, up, .. } = *self.cmd;
         let mut wish = f32::from(forward) * self.axes[0] + f32::from(side) * self.axes[1];
         wish.z += if (forward, side, up) == (0, 0, 0) { -60.0 } else { f32::from(up) };
         let (wish_dir, wish_speed) = normalize(wish);

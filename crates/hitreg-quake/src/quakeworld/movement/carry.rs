@@ -3,8 +3,8 @@
 
 use glam::Vec3;
 
-use super::state::{PlayerState, Touched};
-use super::world::{Hit, Solid, World};
+use super::state::{MoveContacts, QuakeWorldPlayerState};
+use super::world::{SolidHit, Surroundings, WorldSolid};
 use crate::bsp::quake::trace::SweepRule;
 
 /// Heights to try, in units: a brush model can be up to 1/8 unit from its sent position, so its rider may seem to be
@@ -12,20 +12,25 @@ use crate::bsp::quake::trace::SweepRule;
 const RAISES: [f32; 3] = [0.0, 0.125, 0.25];
 
 /// Moves the player along with every solid that moved since `state`.
-pub(crate) fn carry(world: &World<'_>, rule: SweepRule, state: &mut PlayerState, touched: &mut Touched) {
+pub(crate) fn carry(
+    world: &Surroundings<'_>,
+    rule: SweepRule,
+    state: &mut QuakeWorldPlayerState,
+    touched: &mut MoveContacts,
+) {
     for (index, solid) in world.solids.iter().enumerate() {
-        let Solid::Mover { model, origin, moved } = *solid else { continue };
+        let WorldSolid::Mover { model, origin, moved } = *solid else { continue };
         let by = Vec3::from_array(moved);
         if by == Vec3::ZERO {
             continue;
         }
         let at = Vec3::from_array(state.origin);
-        let old = Solid::Mover { model, origin: (Vec3::from_array(origin) - by).to_array(), moved: [0.0; 3] };
+        let old = WorldSolid::Mover { model, origin: (Vec3::from_array(origin) - by).to_array(), moved: [0.0; 3] };
         let alone = [old];
-        let before = World { map: world.map, solids: &alone };
-        let rides = state.on_ground && before.sweep(rule, at, at - Vec3::Z * 2.0).1 == Hit::Solid(0);
+        let before = Surroundings { map: world.map, solids: &alone };
+        let rides = state.on_ground && before.sweep(rule, at, at - Vec3::Z * 2.0).1 == SolidHit::Solid(0);
         let now = [*solid];
-        let after = World { map: world.map, solids: &now };
+        let after = Surroundings { map: world.map, solids: &now };
         if !rides && after.has_room(at) {
             continue;
         }

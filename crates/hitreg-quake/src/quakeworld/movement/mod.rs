@@ -11,12 +11,12 @@ pub(crate) mod state;
 mod usercmd;
 mod world;
 
-pub use movevars::{Dialect, MoveVars};
+pub use movevars::{Dialect, QuakeWorldMoveVars};
 pub use pmove::step;
-pub use run::{Run, Runner};
-pub use state::{PlayerState, Touched};
+pub use run::{MoveOutcome, MoveRunner};
+pub use state::{MoveContacts, QuakeWorldPlayerState};
 pub(crate) use usercmd::decode_angle16;
 pub(crate) use usercmd::{BUTTON_ATTACK, wire_angle_degrees};
-pub use usercmd::{BUTTON_JUMP, UserCmd};
+pub use usercmd::{BUTTON_JUMP, QuakeWorldUsercmd};
 pub(crate) use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS};
-pub use world::{Solid, World};
+pub use world::{Surroundings, WorldSolid};

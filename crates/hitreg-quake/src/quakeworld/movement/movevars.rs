@@ -6,7 +6,7 @@ use crate::bsp::quake::trace::SweepRule;
 
 /// Movement settings as a server sends them. Speeds are in units/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MoveVars {
+pub struct QuakeWorldMoveVars {
     /// Gravity, in units/s².
     pub gravity: f32,
     /// Speed below which friction acts as at this speed.
@@ -17,7 +17,7 @@ pub struct MoveVars {
     pub spectator_max_speed: f32,
     /// Acceleration in 1/s, as a multiple of the wished speed.
     pub accelerate: f32,
-    /// Air acceleration, which servers send but none uses: air control uses [`MoveVars::accelerate`].
+    /// Air acceleration, which servers send but none uses: air control uses [`QuakeWorldMoveVars::accelerate`].
     pub air_accelerate: f32,
     /// Acceleration under water, in 1/s.
     pub water_accelerate: f32,
@@ -29,10 +29,10 @@ pub struct MoveVars {
     pub entity_gravity: f32,
 }
 
-impl Default for MoveVars {
+impl Default for QuakeWorldMoveVars {
     /// Returns the defaults of the public server sources.
-    fn default() -> MoveVars {
-        MoveVars {
+    fn default() -> QuakeWorldMoveVars {
+        QuakeWorldMoveVars {
             gravity: 800.0,
             stop_speed: 100.0,
             max_speed: 320.0,

@@ -3,12 +3,12 @@
 
 use glam::Vec3;
 
-use super::movevars::{Dialect, MoveVars};
+use super::movevars::{Dialect, QuakeWorldMoveVars};
 use super::slide;
-use super::state::{PlayerState, Touched};
-use super::usercmd::UserCmd;
-use super::world::{Hit, PLAYER_MINS, World};
-use crate::bsp::quake::trace::{Sweep, SweepRule, dot};
+use super::state::{MoveContacts, QuakeWorldPlayerState};
+use super::usercmd::QuakeWorldUsercmd;
+use super::world::{PLAYER_MINS, SolidHit, Surroundings};
+use crate::bsp::quake::trace::{HullSweep, SweepRule, dot};
 use crate::bsp::quake::{EMPTY, WATER};
 
 /// Smallest z component of a walkable plane's normal.
@@ -18,14 +18,14 @@ pub(crate) const LEAVES_GROUND_SPEED: f32 = 180.0;
 /// Velocity into the ground that is clipped before a jump, in units/s (reworked movement).
 const JUMP_FIX: f32 = -0.1;
 
-/// Runs one step of `cmd` (at most 50 ms: see [`UserCmd::steps`]) from `from`.
+/// Runs one step of `cmd` (at most 50 ms: see [`QuakeWorldUsercmd::steps`]) from `from`.
 pub fn step(
     dialect: Dialect,
-    vars: &MoveVars,
-    world: &World<'_>,
-    from: &PlayerState,
-    cmd: &UserCmd,
-) -> (PlayerState, Touched) {
+    vars: &QuakeWorldMoveVars,
+    world: &Surroundings<'_>,
+    from: &QuakeWorldPlayerState,
+    cmd: &QuakeWorldUsercmd,
+) -> (QuakeWorldPlayerState, MoveContacts) {
     let mut mover = Pmove {
         dialect,
         vars,
@@ -39,29 +39,30 @@ pub fn step(
         stood_before: from.on_ground,
         ground_normal: Vec3::ZERO,
         axes: axes(cmd.angles),
-        touched: Touched::default(),
+        touched: MoveContacts::default(),
     };
     mover.run();
-    let state = PlayerState { origin: mover.origin.to_array(), velocity: mover.velocity.to_array(), ..mover.state };
+    let state =
+        QuakeWorldPlayerState { origin: mover.origin.to_array(), velocity: mover.velocity.to_array(), ..mover.state };
     (state, mover.touched)
 }
 
 /// The working state of a step.
 pub(crate) struct Pmove<'a> {
     pub(crate) dialect: Dialect,
-    pub(crate) vars: &'a MoveVars,
-    pub(crate) world: &'a World<'a>,
-    pub(crate) cmd: &'a UserCmd,
+    pub(crate) vars: &'a QuakeWorldMoveVars,
+    pub(crate) world: &'a Surroundings<'a>,
+    pub(crate) cmd: &'a QuakeWorldUsercmd,
     pub(crate) seconds: f32,
     pub(crate) origin: Vec3,
     pub(crate) velocity: Vec3,
-    pub(crate) state: PlayerState,
+    pub(crate) state: QuakeWorldPlayerState,
     rule: SweepRule,
     /// Whether the previous step ended on ground, according to the game.
     pub(crate) stood_before: bool,
     ground_normal: Vec3,
     pub(crate) axes: [Vec3; 2],
-    pub(crate) touched: Touched,
+    pub(crate) touched: MoveContacts,
 }
 
 impl Pmove<'_> {
@@ -104,13 +105,13 @@ impl Pmove<'_> {
         }
     }
 
-    pub(crate) fn sweep(&self, start: Vec3, end: Vec3) -> (Sweep, Hit) {
+    pub(crate) fn sweep(&self, start: Vec3, end: Vec3) -> (HullSweep, SolidHit) {
         self.world.sweep(self.rule, start, end)
     }
 
-    pub(crate) fn touch(&mut self, hit: Hit) {
+    pub(crate) fn touch(&mut self, hit: SolidHit) {
         self.touched.bumped = true;
-        if let Hit::Solid(index) = hit {
+        if let SolidHit::Solid(index) = hit {
             self.touched.solids |= 1 << index;
         }
     }
@@ -155,7 +156,7 @@ impl Pmove<'_> {
             self.state.on_ground = false;
         } else {
             let (sweep, hit) = self.sweep(self.origin, self.origin - Vec3::Z);
-            self.state.on_ground = hit != Hit::Nothing && sweep.normal.z >= WALKABLE;
+            self.state.on_ground = hit != SolidHit::Nothing && sweep.normal.z >= WALKABLE;
             if self.state.on_ground {
                 self.ground_normal = sweep.normal;
                 self.state.water_jump_s = 0.0;
@@ -163,7 +164,7 @@ impl Pmove<'_> {
                     below = Some(sweep.end);
                 }
             }
-            if let Hit::Solid(index) = hit {
+            if let SolidHit::Solid(index) = hit {
                 self.touched.solids |= 1 << index;
             }
         }
@@ -212,7 +213,7 @@ fn axes(angles: [f32; 3]) -> [Vec3; 2] {
 mod tests {
     use super::super::usercmd::BUTTON_JUMP;
     use super::*;
-    use crate::bsp::quake::Map;
+    use crate::bsp::quake::QuakeMap;
     use crate::bsp::testing::{STANDING_Z, quake_bytes};
 
     const DIALECTS: [Dialect; 2] = [
@@ -220,21 +221,27 @@ mod tests {
         Dialect::Reworked { jump_floor: 1.0, air_step: false, slide_fix: false, bunny_speed_cap: 0.0 },
     ];
 
-    fn run(dialect: Dialect, from: PlayerState, cmd: UserCmd, steps: usize) -> PlayerState {
-        let map = Map::parse(&quake_bytes()).expect("good");
-        let world = World { map: &map, solids: &[] };
-        let vars = MoveVars::default();
+    fn run(
+        dialect: Dialect,
+        from: QuakeWorldPlayerState,
+        cmd: QuakeWorldUsercmd,
+        steps: usize,
+    ) -> QuakeWorldPlayerState {
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
+        let world = Surroundings { map: &map, solids: &[] };
+        let vars = QuakeWorldMoveVars::default();
         (0..steps).fold(from, |state, _| step(dialect, &vars, &world, &state, &cmd).0)
     }
 
-    fn standing() -> PlayerState {
-        PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) }
+    fn standing() -> QuakeWorldPlayerState {
+        QuakeWorldPlayerState { on_ground: true, ..QuakeWorldPlayerState::at([0.0, 0.0, STANDING_Z]) }
     }
 
     #[test]
     fn running_settles_at_the_highest_speed() {
         for dialect in DIALECTS {
-            let cmd = UserCmd { msec: 10, angles: [0.0, 90.0, 0.0], forward: 400, ..UserCmd::default() };
+            let cmd =
+                QuakeWorldUsercmd { msec: 10, angles: [0.0, 90.0, 0.0], forward: 400, ..QuakeWorldUsercmd::default() };
             let state = run(dialect, standing(), cmd, 100);
             assert!((state.velocity[1] - 320.0).abs() < 0.1, "{:?}", state.velocity);
             assert_eq!(state.origin[2], STANDING_Z);
@@ -245,7 +252,7 @@ mod tests {
     #[test]
     fn a_jump_peaks_where_gravity_says_and_needs_a_release() {
         for dialect in DIALECTS {
-            let cmd = UserCmd { msec: 10, buttons: BUTTON_JUMP, ..UserCmd::default() };
+            let cmd = QuakeWorldUsercmd { msec: 10, buttons: BUTTON_JUMP, ..QuakeWorldUsercmd::default() };
             let first = run(dialect, standing(), cmd, 1);
             assert!(!first.on_ground && first.jump_held);
             assert_eq!(first.velocity[2], 270.0 - 8.0);
@@ -259,11 +266,11 @@ mod tests {
     #[test]
     fn the_wall_stops_and_water_carries() {
         for dialect in DIALECTS {
-            let east = UserCmd { msec: 13, forward: 400, ..UserCmd::default() };
+            let east = QuakeWorldUsercmd { msec: 13, forward: 400, ..QuakeWorldUsercmd::default() };
             let state = run(dialect, standing(), east, 200);
             assert!((state.origin[0] - 99.968_75).abs() < 0.01, "{:?}", state.origin);
-            let swimmer = PlayerState::at([-300.0, 0.0, -8.0]);
-            let up = UserCmd { msec: 13, buttons: BUTTON_JUMP, ..UserCmd::default() };
+            let swimmer = QuakeWorldPlayerState::at([-300.0, 0.0, -8.0]);
+            let up = QuakeWorldUsercmd { msec: 13, buttons: BUTTON_JUMP, ..QuakeWorldUsercmd::default() };
             let state = run(dialect, swimmer, up, 1);
             assert_eq!(state.water_level, 2);
             assert!(state.velocity[2] > 80.0);
@@ -273,8 +280,9 @@ mod tests {
     #[test]
     fn the_dead_do_not_steer() {
         for dialect in DIALECTS {
-            let cmd = UserCmd { msec: 13, forward: 400, buttons: BUTTON_JUMP, ..UserCmd::default() };
-            let state = run(dialect, PlayerState { dead: true, ..standing() }, cmd, 20);
+            let cmd =
+                QuakeWorldUsercmd { msec: 13, forward: 400, buttons: BUTTON_JUMP, ..QuakeWorldUsercmd::default() };
+            let state = run(dialect, QuakeWorldPlayerState { dead: true, ..standing() }, cmd, 20);
             assert_eq!((state.velocity, state.jump_held), ([0.0; 3], true));
         }
     }
@@ -282,11 +290,11 @@ mod tests {
     #[test]
     fn a_start_in_the_floor_is_nudged_out() {
         for dialect in DIALECTS {
-            let map = Map::parse(&quake_bytes()).expect("good");
-            let world = World { map: &map, solids: &[] };
-            let sunk = PlayerState::at([0.0, 0.0, 23.9]);
-            let cmd = UserCmd { msec: 13, ..UserCmd::default() };
-            let (state, touched) = step(dialect, &MoveVars::default(), &world, &sunk, &cmd);
+            let map = QuakeMap::parse(&quake_bytes()).expect("good");
+            let world = Surroundings { map: &map, solids: &[] };
+            let sunk = QuakeWorldPlayerState::at([0.0, 0.0, 23.9]);
+            let cmd = QuakeWorldUsercmd { msec: 13, ..QuakeWorldUsercmd::default() };
+            let (state, touched) = step(dialect, &QuakeWorldMoveVars::default(), &world, &sunk, &cmd);
             assert!(touched.nudged && state.origin[2] > 24.0, "{:?}", state.origin);
         }
     }

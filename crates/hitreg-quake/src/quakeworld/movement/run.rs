@@ -3,11 +3,11 @@
 use glam::Vec3;
 
 use super::carry::carry;
-use super::movevars::{Dialect, MoveVars};
+use super::movevars::{Dialect, QuakeWorldMoveVars};
 use super::pmove::step;
-use super::state::{PlayerState, Touched, normalize};
-use super::usercmd::UserCmd;
-use super::world::{PLAYER_MAXS, PLAYER_MINS, World};
+use super::state::{MoveContacts, QuakeWorldPlayerState, normalize};
+use super::usercmd::QuakeWorldUsercmd;
+use super::world::{PLAYER_MAXS, PLAYER_MINS, Surroundings};
 use crate::bsp::quake::TriggerEffect;
 
 /// Time without steering after a teleport, in seconds. Servers set a time far in the future; it ends when the player
@@ -21,36 +21,36 @@ const TELEPORT_SPEED: f32 = 300.0;
 
 /// The result of commands, with the contacts on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Run {
+pub struct MoveOutcome {
     /// State after the last command.
-    pub state: PlayerState,
+    pub state: QuakeWorldPlayerState,
     /// All contacts.
-    pub touched: Touched,
+    pub touched: MoveContacts,
     /// View of the last command.
     view: [f32; 3],
 }
 
-impl Run {
+impl MoveOutcome {
     /// Returns a run without any command yet.
-    pub(crate) fn at(state: PlayerState) -> Run {
-        Run { state, touched: Touched::default(), view: [0.0; 3] }
+    pub(crate) fn at(state: QuakeWorldPlayerState) -> MoveOutcome {
+        MoveOutcome { state, touched: MoveContacts::default(), view: [0.0; 3] }
     }
 }
 
 /// Runs one player's packets as a server does.
 #[derive(Clone, Copy, Debug)]
-pub struct Runner<'a> {
+pub struct MoveRunner<'a> {
     /// The movement code.
     pub dialect: Dialect,
     /// The movement settings in force.
-    pub vars: &'a MoveVars,
+    pub vars: &'a QuakeWorldMoveVars,
     /// The surroundings.
-    pub world: World<'a>,
+    pub world: Surroundings<'a>,
 }
 
-impl Runner<'_> {
+impl MoveRunner<'_> {
     /// Runs `commands` in order from `from`, each in its own packet.
-    pub fn run(&self, from: &PlayerState, commands: &[UserCmd]) -> Run {
+    pub fn run(&self, from: &QuakeWorldPlayerState, commands: &[QuakeWorldUsercmd]) -> MoveOutcome {
         let mut run = self.start(from);
         for command in commands {
             self.command(&mut run, command);
@@ -61,26 +61,31 @@ impl Runner<'_> {
 
     /// Runs one command in its own packet, in a world whose brush models do not move. `view` is the previous command's
     /// view.
-    pub(crate) fn run_after(&self, from: &PlayerState, view: [f32; 3], command: &UserCmd) -> Run {
-        let mut run = Run { view, ..Run::at(*from) };
+    pub(crate) fn run_after(
+        &self,
+        from: &QuakeWorldPlayerState,
+        view: [f32; 3],
+        command: &QuakeWorldUsercmd,
+    ) -> MoveOutcome {
+        let mut run = MoveOutcome { view, ..MoveOutcome::at(*from) };
         self.command(&mut run, command);
         self.end_packet(&mut run);
         run
     }
 
     /// Returns the state after the brush models have moved, before any command.
-    pub fn start(&self, from: &PlayerState) -> Run {
-        let mut run = Run::at(*from);
+    pub fn start(&self, from: &QuakeWorldPlayerState) -> MoveOutcome {
+        let mut run = MoveOutcome::at(*from);
         carry(&self.world, self.dialect.sweep_rule(), &mut run.state, &mut run.touched);
         run
     }
 
     /// Runs one command in as many steps as it needs.
-    pub fn command(&self, run: &mut Run, command: &UserCmd) {
+    pub fn command(&self, run: &mut MoveOutcome, command: &QuakeWorldUsercmd) {
         for cmd in command.steps() {
             slow_corpse(&mut run.state);
             let stale = run.state.view_fixed && matches!(self.dialect, Dialect::Classic { .. });
-            let steered = UserCmd { angles: if stale { run.view } else { cmd.angles }, ..cmd };
+            let steered = QuakeWorldUsercmd { angles: if stale { run.view } else { cmd.angles }, ..cmd };
             let (state, mut touched) = step(self.dialect, self.vars, &self.world, &run.state, &steered);
             run.view = cmd.angles;
             run.state = state;
@@ -90,7 +95,7 @@ impl Runner<'_> {
     }
 
     /// Applies what the game does after all commands of a packet.
-    pub fn end_packet(&self, run: &mut Run) {
+    pub fn end_packet(&self, run: &mut MoveOutcome) {
         let state = &mut run.state;
         if state.dead {
             return;
@@ -104,7 +109,7 @@ impl Runner<'_> {
 }
 
 /// Slows a corpse on the ground, as the game does before each step.
-fn slow_corpse(state: &mut PlayerState) {
+fn slow_corpse(state: &mut QuakeWorldPlayerState) {
     if state.corpse && state.on_ground {
         let (direction, speed) = normalize(Vec3::from_array(state.velocity));
         state.velocity = (direction * (speed - CORPSE_SLOWING).max(0.0)).to_array();
@@ -112,7 +117,7 @@ fn slow_corpse(state: &mut PlayerState) {
 }
 
 /// Applies the map's triggers to a living player at this position.
-fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touched) {
+fn touch_triggers(world: &Surroundings<'_>, state: &mut QuakeWorldPlayerState, touched: &mut MoveContacts) {
     if state.dead || state.over {
         return;
     }
@@ -142,52 +147,53 @@ fn touch_triggers(world: &World<'_>, state: &mut PlayerState, touched: &mut Touc
 
 #[cfg(test)]
 mod tests {
-    use super::super::world::Solid;
+    use super::super::world::WorldSolid;
     use super::*;
-    use crate::bsp::quake::Map;
+    use crate::bsp::quake::QuakeMap;
     use crate::bsp::testing::{STANDING_Z, quake_bytes};
 
     const CLASSIC: Dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
 
-    fn run(solids: &[Solid], from: &PlayerState, commands: &[UserCmd]) -> Run {
-        let map = Map::parse(&quake_bytes()).expect("good");
-        let vars = MoveVars::default();
-        Runner { dialect: CLASSIC, vars: &vars, world: World { map: &map, solids } }.run(from, commands)
+    fn run(solids: &[WorldSolid], from: &QuakeWorldPlayerState, commands: &[QuakeWorldUsercmd]) -> MoveOutcome {
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
+        let vars = QuakeWorldMoveVars::default();
+        MoveRunner { dialect: CLASSIC, vars: &vars, world: Surroundings { map: &map, solids } }.run(from, commands)
     }
 
-    fn idle() -> UserCmd {
-        UserCmd { msec: 10, ..UserCmd::default() }
+    fn idle() -> QuakeWorldUsercmd {
+        QuakeWorldUsercmd { msec: 10, ..QuakeWorldUsercmd::default() }
     }
 
     #[test]
     fn a_teleporter_moves_and_takes_the_steering() {
-        let mut from = PlayerState::at([0.0, 580.0, STANDING_Z]);
+        let mut from = QuakeWorldPlayerState::at([0.0, 580.0, STANDING_Z]);
         from.velocity = [0.0, 300.0, 0.0];
-        let there = run(&[], &from, &[UserCmd { forward: 400, angles: [0.0, 90.0, 0.0], ..idle() }]);
+        let there = run(&[], &from, &[QuakeWorldUsercmd { forward: 400, angles: [0.0, 90.0, 0.0], ..idle() }]);
         assert_eq!(there.touched.trigger, Some(0));
         assert_eq!(there.state.origin, [0.0, 0.0, 27.0]);
         assert!((there.state.velocity[1] - 300.0).abs() < 0.001 && there.state.water_jump_s > 0.0);
-        let away = UserCmd { forward: 400, angles: [0.0, -90.0, 0.0], ..idle() };
+        let away = QuakeWorldUsercmd { forward: 400, angles: [0.0, -90.0, 0.0], ..idle() };
         let next = run(&[], &there.state, &[away]);
         assert!((next.state.velocity[1] - 300.0).abs() < 0.001, "{:?}", next.state);
-        let dead = PlayerState { dead: true, ..from };
+        let dead = QuakeWorldPlayerState { dead: true, ..from };
         assert_eq!(run(&[], &dead, &[idle()]).touched.trigger, None);
     }
 
     #[test]
     fn a_lift_carries_who_stands_on_it() {
-        let from = PlayerState { on_ground: true, ..PlayerState::at([0.0, 0.0, 64.0 + STANDING_Z]) };
-        let lift = Solid::Mover { model: 1, origin: [0.0, 0.0, 66.0], moved: [0.0, 0.0, 2.0] };
+        let from =
+            QuakeWorldPlayerState { on_ground: true, ..QuakeWorldPlayerState::at([0.0, 0.0, 64.0 + STANDING_Z]) };
+        let lift = WorldSolid::Mover { model: 1, origin: [0.0, 0.0, 66.0], moved: [0.0, 0.0, 2.0] };
         let up = run(&[lift], &from, &[idle()]);
         assert_eq!(up.state.origin[2], 66.0 + STANDING_Z);
         assert_eq!(up.touched.solids, 1);
-        let beside = PlayerState { origin: [300.0 - 216.0, 0.0, 64.0 + STANDING_Z], ..from };
+        let beside = QuakeWorldPlayerState { origin: [300.0 - 216.0, 0.0, 64.0 + STANDING_Z], ..from };
         assert!(run(&[lift], &beside, &[idle()]).state.origin[2] < 64.0 + STANDING_Z);
     }
 
     #[test]
     fn a_hard_landing_loses_its_speed_on_such_servers() {
-        let mut from = PlayerState::at([0.0, 0.0, STANDING_Z + 3.9]);
+        let mut from = QuakeWorldPlayerState::at([0.0, 0.0, STANDING_Z + 3.9]);
         from.velocity = [0.0, 0.0, -310.0];
         from.fall_speed = -310.0;
         assert_eq!(run(&[], &from, &[idle()]).state.velocity[2], 0.0);
@@ -197,29 +203,32 @@ mod tests {
 
     #[test]
     fn a_corpse_is_slowed() {
-        let mut from = PlayerState { dead: true, on_ground: true, ..PlayerState::at([0.0, 0.0, STANDING_Z]) };
+        let mut from =
+            QuakeWorldPlayerState { dead: true, on_ground: true, ..QuakeWorldPlayerState::at([0.0, 0.0, STANDING_Z]) };
         from.velocity = [0.0, 200.0, 0.0];
         let sliding = run(&[], &from, &[idle()]).state.velocity[1];
-        let lying = run(&[], &PlayerState { corpse: true, ..from }, &[idle()]).state.velocity[1];
+        let lying = run(&[], &QuakeWorldPlayerState { corpse: true, ..from }, &[idle()]).state.velocity[1];
         assert!((sliding - 188.0).abs() < 0.1 && (lying - 169.2).abs() < 0.1, "{sliding} {lying}");
     }
 
     #[test]
     fn after_the_level_nothing_triggers() {
-        let mut from = PlayerState { over: true, ..PlayerState::at([0.0, 580.0, STANDING_Z]) };
+        let mut from = QuakeWorldPlayerState { over: true, ..QuakeWorldPlayerState::at([0.0, 580.0, STANDING_Z]) };
         from.velocity = [0.0, 300.0, 0.0];
-        let there = run(&[], &from, &[UserCmd { forward: 400, angles: [0.0, 90.0, 0.0], ..idle() }]);
+        let there = run(&[], &from, &[QuakeWorldUsercmd { forward: 400, angles: [0.0, 90.0, 0.0], ..idle() }]);
         assert_eq!((there.touched.trigger, there.state.origin[1] > 580.0), (None, true));
     }
 
     #[test]
     fn a_landing_fix_takes_the_fall_at_once() {
-        let (map, vars) = (Map::parse(&quake_bytes()).expect("good"), MoveVars::default());
-        let mut from = PlayerState::at([0.0, 0.0, STANDING_Z + 3.0]);
+        let (map, vars) = (QuakeMap::parse(&quake_bytes()).expect("good"), QuakeWorldMoveVars::default());
+        let mut from = QuakeWorldPlayerState::at([0.0, 0.0, STANDING_Z + 3.0]);
         from.velocity = [100.0, 0.0, -250.0];
         let landed = |landing_fix| {
             let dialect = Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix };
-            Runner { dialect, vars: &vars, world: World { map: &map, solids: &[] } }.run(&from, &[idle()]).state
+            MoveRunner { dialect, vars: &vars, world: Surroundings { map: &map, solids: &[] } }
+                .run(&from, &[idle()])
+                .state
         };
         let (fixed, plain) = (landed(true), landed(false));
         assert_eq!((fixed.origin, fixed.on_ground), (plain.origin, true));

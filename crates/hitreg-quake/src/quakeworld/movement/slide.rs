@@ -157,7 +157,7 @@ pub(crate) fn swim(pm: &mut Pmove<'_>) {
 }
 
 /// Origin and velocity at one point of a move that is tried in two ways.
-type Place = (Vec3, Vec3);
+type OriginAndVelocity = (Vec3, Vec3);
 
 fn raise(pm: &mut Pmove<'_>, by: f32) {
     let (sweep, _) = pm.sweep(pm.origin, pm.origin + Vec3::new(0.0, 0.0, by));
@@ -171,9 +171,9 @@ fn flat_distance_squared(a: Vec3, b: Vec3) -> f32 {
 }
 
 fn step_slide_classic(pm: &mut Pmove<'_>) {
-    let start: Place = (pm.origin, pm.velocity);
+    let start: OriginAndVelocity = (pm.origin, pm.velocity);
     slide(pm);
-    let low: Place = (pm.origin, pm.velocity);
+    let low: OriginAndVelocity = (pm.origin, pm.velocity);
     (pm.origin, pm.velocity) = start;
     raise(pm, STEP_HEIGHT);
     slide(pm);
@@ -193,7 +193,7 @@ fn step_slide_classic(pm: &mut Pmove<'_>) {
 }
 
 fn step_slide(pm: &mut Pmove<'_>, in_air: bool) {
-    let start: Place = (pm.origin, pm.velocity);
+    let start: OriginAndVelocity = (pm.origin, pm.velocity);
     let met = slide(pm);
     if !met.blocked {
         return;
@@ -210,7 +210,7 @@ fn step_slide(pm: &mut Pmove<'_>, in_air: bool) {
         }
         height -= above.z - sweep.end.z;
     }
-    let low: Place = (pm.origin, pm.velocity);
+    let low: OriginAndVelocity = (pm.origin, pm.velocity);
     (pm.origin, pm.velocity) = start;
     raise(pm, height);
     if in_air && start.1.z < 0.0 {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A player's state in the movement code. Origin and velocity are more precise than on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlayerState {
+pub struct QuakeWorldPlayerState {
     /// Origin in units.
     pub origin: [f32; 3],
     /// Velocity in units/s.
@@ -33,10 +33,10 @@ pub struct PlayerState {
     pub water_type: i32,
 }
 
-impl PlayerState {
+impl QuakeWorldPlayerState {
     /// Returns a body at rest in empty space at `origin`.
-    pub fn at(origin: [f32; 3]) -> PlayerState {
-        PlayerState {
+    pub fn at(origin: [f32; 3]) -> QuakeWorldPlayerState {
+        QuakeWorldPlayerState {
             origin,
             velocity: [0.0; 3],
             water_jump_s: 0.0,
@@ -55,7 +55,7 @@ impl PlayerState {
 
 /// The contacts and events of one or more steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Touched {
+pub struct MoveContacts {
     /// Bit `n`: the player touched or stood on the solid of index `n`.
     pub solids: u32,
     /// The water level changed, or the player entered or left a liquid.
@@ -72,9 +72,9 @@ pub struct Touched {
     pub bumped: bool,
 }
 
-impl Touched {
+impl MoveContacts {
     /// Adds the contacts of a later step.
-    pub fn add(&mut self, later: &Touched) {
+    pub fn add(&mut self, later: &MoveContacts) {
         self.solids |= later.solids;
         self.water_edge |= later.water_edge;
         self.nudged |= later.nudged;

@@ -13,7 +13,7 @@ const LONGEST_STEP_MSEC: u8 = 50;
 
 /// The input of one client frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct UserCmd {
+pub struct QuakeWorldUsercmd {
     /// Duration in milliseconds.
     pub msec: u8,
     /// Pitch, yaw and roll in degrees, in steps of 360/65536 from -180 on, as a server decodes them.
@@ -30,10 +30,10 @@ pub struct UserCmd {
     pub impulse: u8,
 }
 
-impl UserCmd {
+impl QuakeWorldUsercmd {
     /// Returns the steps that the server runs for this command. A command over 50 ms becomes two halves, each halved
     /// again while it is too long. Odd milliseconds are lost.
-    pub fn steps(&self) -> impl Iterator<Item = UserCmd> + use<> {
+    pub fn steps(&self) -> impl Iterator<Item = QuakeWorldUsercmd> + use<> {
         let mut step = *self;
         let mut count = 1;
         while step.msec > LONGEST_STEP_MSEC {
@@ -45,8 +45,8 @@ impl UserCmd {
 
     /// Returns the command that a server repeats when more packets are lost than there are backups. It is this command
     /// with its buttons released, so that one press does not fire several shots.
-    pub fn repeated_by_server(&self) -> UserCmd {
-        UserCmd { buttons: 0, ..*self }
+    pub fn repeated_by_server(&self) -> QuakeWorldUsercmd {
+        QuakeWorldUsercmd { buttons: 0, ..*self }
     }
 }
 
@@ -67,7 +67,9 @@ mod tests {
 
     #[test]
     fn a_long_command_is_halved_until_it_is_short() {
-        let msecs = |msec| UserCmd { msec, ..UserCmd::default() }.steps().map(|s| s.msec).collect::<Vec<_>>();
+        let msecs = |msec| {
+            QuakeWorldUsercmd { msec, ..QuakeWorldUsercmd::default() }.steps().map(|s| s.msec).collect::<Vec<_>>()
+        };
         assert_eq!(msecs(50), [50]);
         assert_eq!(msecs(51), [25, 25]);
         assert_eq!(msecs(200), [50; 4]);

@@ -3,8 +3,8 @@
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use crate::bsp::quake::trace::{Hull, Sweep, SweepRule, TraceNode, box_tree};
-use crate::bsp::quake::{EMPTY, Map, MissingWall, SOLID};
+use crate::bsp::quake::trace::{HullSweep, HullTree, SweepRule, TraceNode, box_tree};
+use crate::bsp::quake::{EMPTY, MissingWall, QuakeMap, SOLID};
 
 /// Lowest corner of a player's box relative to the origin, in units.
 pub(crate) const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
@@ -15,7 +15,7 @@ pub(crate) const MOST_SOLIDS: usize = 31;
 
 /// A solid besides the world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Solid {
+pub enum WorldSolid {
     /// A brush model of the map, displaced by `origin`.
     Mover {
         /// Submodel number, from 1.
@@ -38,33 +38,33 @@ pub enum Solid {
 
 /// The surroundings of one step.
 #[derive(Clone, Copy, Debug)]
-pub struct World<'a> {
+pub struct Surroundings<'a> {
     /// The map.
-    pub map: &'a Map,
+    pub map: &'a QuakeMap,
     /// Solids besides the world; only the first `MOST_SOLIDS` count.
-    pub solids: &'a [Solid],
+    pub solids: &'a [WorldSolid],
 }
 
 /// The obstacle of a sweep: nothing, the world, or a solid by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hit {
+pub(crate) enum SolidHit {
     Nothing,
     World,
     Solid(u8),
 }
 
-impl World<'_> {
-    fn solids(&self) -> &[Solid] {
+impl Surroundings<'_> {
+    fn solids(&self) -> &[WorldSolid] {
         &self.solids[..self.solids.len().min(MOST_SOLIDS)]
     }
 
     /// Sweeps a player's box from one origin to another. The first obstacle counts; of equal ones, the world before the
     /// solids.
-    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> (Sweep, Hit) {
-        let world = Hull::clip(self.map, self.map.models[0].clip_root).sweep(rule, start, end);
-        let hit = if world.fraction < 1.0 { Hit::World } else { Hit::Nothing };
+    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> (HullSweep, SolidHit) {
+        let world = HullTree::clip(self.map, self.map.models[0].clip_root).sweep(rule, start, end);
+        let hit = if world.fraction < 1.0 { SolidHit::World } else { SolidHit::Nothing };
         let mut best = (world, hit);
-        if hit == Hit::Nothing {
+        if hit == SolidHit::Nothing {
             best.0.normal = Vec3::ZERO;
             best.0.end = end;
             (best.0.start_solid, best.0.all_solid) = (false, false);
@@ -76,16 +76,16 @@ impl World<'_> {
                 continue;
             }
             let mut sweep = match *solid {
-                Solid::Mover { model, .. } => {
+                WorldSolid::Mover { model, .. } => {
                     let Some(model) = self.map.model(model) else { continue };
-                    Hull::clip(self.map, model.clip_root).sweep(rule, start - origin, end - origin)
+                    HullTree::clip(self.map, model.clip_root).sweep(rule, start - origin, end - origin)
                 }
-                Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).sweep(rule, start - origin, end - origin),
-                Solid::Wall(wall) => wall.tree().hull().sweep(rule, start, end),
+                WorldSolid::Player { .. } => HullTree::of_box(&PLAYER_TREE).sweep(rule, start - origin, end - origin),
+                WorldSolid::Wall(wall) => wall.tree().hull().sweep(rule, start, end),
             };
             if sweep.fraction < best.0.fraction {
                 sweep.end += origin;
-                best = (sweep, Hit::Solid(index as u8));
+                best = (sweep, SolidHit::Solid(index as u8));
             }
         }
         best
@@ -93,7 +93,7 @@ impl World<'_> {
 
     /// Returns whether a player fits at the origin `p`.
     pub(crate) fn has_room(&self, p: Vec3) -> bool {
-        if Hull::clip(self.map, self.map.models[0].clip_root).contents(p) == SOLID {
+        if HullTree::clip(self.map, self.map.models[0].clip_root).contents(p) == SOLID {
             return false;
         }
         self.solids().iter().all(|solid| {
@@ -102,29 +102,29 @@ impl World<'_> {
                 return true;
             }
             match *solid {
-                Solid::Mover { model, .. } => self
+                WorldSolid::Mover { model, .. } => self
                     .map
                     .model(model)
-                    .is_none_or(|model| Hull::clip(self.map, model.clip_root).contents(p - origin) != SOLID),
-                Solid::Player { .. } => Hull::of_box(&PLAYER_TREE).contents(p - origin) != SOLID,
-                Solid::Wall(wall) => wall.tree().hull().contents(p) != SOLID,
+                    .is_none_or(|model| HullTree::clip(self.map, model.clip_root).contents(p - origin) != SOLID),
+                WorldSolid::Player { .. } => HullTree::of_box(&PLAYER_TREE).contents(p - origin) != SOLID,
+                WorldSolid::Wall(wall) => wall.tree().hull().contents(p) != SOLID,
             }
         })
     }
 
     /// Returns the contents at the point `p` in the world alone.
     pub(crate) fn contents(&self, p: Vec3) -> i32 {
-        Hull::points(self.map, self.map.models[0].point_root).contents(p)
+        HullTree::points(self.map, self.map.models[0].point_root).contents(p)
     }
 
     /// Returns the contents at the point `p` in the world and its moving models.
     pub(crate) fn contents_with_movers(&self, p: Vec3) -> i32 {
         let mut found = self.contents(p);
         for solid in self.solids() {
-            if let Solid::Mover { model, origin, .. } = *solid
+            if let WorldSolid::Mover { model, origin, .. } = *solid
                 && let Some(model) = self.map.model(model)
             {
-                let contents = Hull::points(self.map, model.point_root).contents(p - Vec3::from_array(origin));
+                let contents = HullTree::points(self.map, model.point_root).contents(p - Vec3::from_array(origin));
                 if contents == SOLID {
                     return SOLID;
                 }
@@ -137,14 +137,14 @@ impl World<'_> {
     }
 
     /// Returns the corners within which a player's origin touches the solid, and the solid's own origin.
-    fn bounds(&self, solid: &Solid) -> Option<(Vec3, Vec3, Vec3)> {
+    fn bounds(&self, solid: &WorldSolid) -> Option<(Vec3, Vec3, Vec3)> {
         let (mins, maxs, origin) = match *solid {
-            Solid::Mover { model, origin, .. } => {
+            WorldSolid::Mover { model, origin, .. } => {
                 let model = self.map.model(model)?;
                 (model.mins, model.maxs, origin)
             }
-            Solid::Player { origin, .. } => (PLAYER_MINS, PLAYER_MAXS, origin),
-            Solid::Wall(MissingWall { low, high, .. }) => {
+            WorldSolid::Player { origin, .. } => (PLAYER_MINS, PLAYER_MAXS, origin),
+            WorldSolid::Wall(MissingWall { low, high, .. }) => {
                 return Some((Vec3::from_array(low) - 1.0, Vec3::from_array(high) + 1.0, Vec3::ZERO));
             }
         };
@@ -165,28 +165,28 @@ mod tests {
 
     #[test]
     fn what_is_nearer_stops_first() {
-        let map = Map::parse(&quake_bytes()).expect("good");
-        let player = Solid::Player { slot: 4, origin: [60.0, 0.0, STANDING_Z] };
-        let lift = Solid::Mover { model: 1, origin: [-100.0, 0.0, 40.0], moved: [0.0; 3] };
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
+        let player = WorldSolid::Player { slot: 4, origin: [60.0, 0.0, STANDING_Z] };
+        let lift = WorldSolid::Mover { model: 1, origin: [-100.0, 0.0, 40.0], moved: [0.0; 3] };
         let solids = [player, lift];
-        let world = World { map: &map, solids: &solids };
+        let world = Surroundings { map: &map, solids: &solids };
         let start = Vec3::new(0.0, 0.0, STANDING_Z);
         let (sweep, hit) = world.sweep(SweepRule::Classic, start, start + Vec3::X * 200.0);
-        assert_eq!((hit, sweep.end.x, sweep.normal), (Hit::Solid(0), 60.0 - 32.0 - 0.031_25, -Vec3::X));
+        assert_eq!((hit, sweep.end.x, sweep.normal), (SolidHit::Solid(0), 60.0 - 32.0 - 0.031_25, -Vec3::X));
         let (sweep, hit) = world.sweep(SweepRule::Classic, start, start - Vec3::X * 200.0);
-        assert_eq!(hit, Hit::Solid(1));
+        assert_eq!(hit, SolidHit::Solid(1));
         assert!((sweep.end.x - (-100.0 + 48.0 + 0.031_25)).abs() < 1e-4, "{}", sweep.end.x);
-        let empty = World { map: &map, solids: &[] };
+        let empty = Surroundings { map: &map, solids: &[] };
         let (sweep, hit) = empty.sweep(SweepRule::Classic, start, start + Vec3::X * 200.0);
-        assert_eq!((hit, sweep.end.x), (Hit::World, 100.0 - 0.031_25));
+        assert_eq!((hit, sweep.end.x), (SolidHit::World, 100.0 - 0.031_25));
         assert!(world.has_room(start) && !world.has_room(Vec3::new(50.0, 0.0, STANDING_Z)));
     }
 
     #[test]
     fn a_model_that_the_map_lacks_is_not_there() {
-        let map = Map::parse(&quake_bytes()).expect("good");
-        let solids = [Solid::Mover { model: 77, origin: [0.0; 3], moved: [0.0; 3] }];
-        let world = World { map: &map, solids: &solids };
+        let map = QuakeMap::parse(&quake_bytes()).expect("good");
+        let solids = [WorldSolid::Mover { model: 77, origin: [0.0; 3], moved: [0.0; 3] }];
+        let world = Surroundings { map: &map, solids: &solids };
         assert!(world.has_room(Vec3::new(0.0, 0.0, STANDING_Z)));
         assert_eq!(world.contents_with_movers(Vec3::ZERO), EMPTY);
     }

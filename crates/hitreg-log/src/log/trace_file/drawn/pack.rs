@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use serde_bytes::ByteBuf;
 
-use super::super::past::{Past, Seen, States, between, of, share};
+use super::super::past::{DrawnColumns, RecentTicks, TickStates, between, of, share};
 use super::{BETWEEN, COLUMNS, DrawnMap};
 use crate::log::column;
 use crate::trace::Table;
 use crate::trace::schema::views;
 
 /// Rows of one player, usercmd and time.
-struct Frame {
+struct DrawnFrame {
     player: u32,
     command: u32,
     at: i64,
@@ -22,7 +22,7 @@ struct Frame {
 }
 
 /// The last two moments found for each player.
-type Last = Vec<(u32, (usize, usize))>;
+type RecentMoments = Vec<(u32, (usize, usize))>;
 
 /// The most moments to try on each side of a time.
 const TRIED: usize = 16;
@@ -32,19 +32,23 @@ const FEW_OF: usize = 8;
 const UNLIKE_FEW: usize = 32;
 
 /// Packs rows of views; `None` if it would not pay, or if the table is not `views`.
-pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past: &Past) -> Option<DrawnMap<ByteBuf>> {
+pub(in crate::log::trace_file) fn encode(
+    table: &Table,
+    rows: Range<usize>,
+    past: &RecentTicks,
+) -> Option<DrawnMap<ByteBuf>> {
     let views = views::Columns::read(table);
     if table.name != views::NAME || !table.columns.iter().map(|column| &*column.name).eq(COLUMNS) || rows.is_empty() {
         return None;
     }
     let how_between = views.how.names.iter().position(|name| name == BETWEEN)? as u32;
     let [x, y, z] = views.origin;
-    let seen = |row: usize| -> Seen { [x[row], y[row], z[row], views.pitch[row], views.yaw[row]] };
+    let seen = |row: usize| -> DrawnColumns { [x[row], y[row], z[row], views.pitch[row], views.yaw[row]] };
     let moments = past.moments();
     let mut used: Vec<Vec<bool>> = moments.iter().map(|(_, states)| vec![false; states.len()]).collect();
-    let (mut frames, mut others): (Vec<Frame>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut frames, mut others): (Vec<DrawnFrame>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut lists: Vec<&[u32]> = Vec::new();
-    let (mut last, mut last_list) = (Last::new(), Vec::<(u32, usize)>::new());
+    let (mut last, mut last_list) = (RecentMoments::new(), Vec::<(u32, usize)>::new());
     let mut unlike = 0;
     // The matched states of each row of the frame, as far as computed.
     let mut found: Vec<Option<(usize, usize)>> = Vec::new();
@@ -109,7 +113,7 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
         }
         let list = list_of(&mut lists, &mut last_list, player, entities);
         let (from, to) = pair.unwrap_or((0, 0));
-        frames.push(Frame { player, command: views.command[start], at, list, from, to });
+        frames.push(DrawnFrame { player, command: views.command[start], at, list, from, to });
         start = end;
     }
     if 2 * others.len() > rows.len() {
@@ -139,9 +143,9 @@ pub(in crate::log::trace_file) fn encode(table: &Table, rows: Range<usize>, past
 /// moments of the last frame, then the following ones. `misses` counts the rows that do not match two moments, up to a
 /// maximum.
 fn find(
-    moments: &[(i64, &States)],
+    moments: &[(i64, &TickStates)],
     (player, at): (u32, i64),
-    last: &mut Last,
+    last: &mut RecentMoments,
     rows: usize,
     mut misses: impl FnMut((usize, usize), usize) -> usize,
 ) -> Option<(usize, usize)> {
@@ -191,7 +195,7 @@ fn list_of<'t>(lists: &mut Vec<&'t [u32]>, last: &mut Vec<(u32, usize)>, player:
 }
 
 /// Returns the moments with used states, and converts the frames' moments to indices into them.
-fn places(frames: &mut [Frame], used: &[Vec<bool>]) -> Vec<usize> {
+fn places(frames: &mut [DrawnFrame], used: &[Vec<bool>]) -> Vec<usize> {
     let places: Vec<usize> = (0..used.len()).filter(|moment| used[*moment].contains(&true)).collect();
     let place = |moment: usize| places.binary_search(&moment).ok();
     for frame in frames {
@@ -201,11 +205,11 @@ fn places(frames: &mut [Frame], used: &[Vec<bool>]) -> Vec<usize> {
 }
 
 /// Packs the players of the frames, then the frames grouped by player, then the lists.
-fn pack_frames(frames: &[Frame], lists: &[&[u32]]) -> Vec<Vec<u8>> {
-    let mut order: Vec<&Frame> = frames.iter().collect();
+fn pack_frames(frames: &[DrawnFrame], lists: &[&[u32]]) -> Vec<Vec<u8>> {
+    let mut order: Vec<&DrawnFrame> = frames.iter().collect();
     order.sort_by_key(|frame| frame.player);
     let series: Vec<usize> = order.chunk_by(|a, b| a.player == b.player).map(<[_]>::len).collect();
-    let pack = |value: &dyn Fn(&Frame) -> i64| {
+    let pack = |value: &dyn Fn(&DrawnFrame) -> i64| {
         column::encode_quickly(&order.iter().map(|frame| value(frame)).collect::<Vec<_>>(), &series)
     };
     vec![
@@ -221,9 +225,9 @@ fn pack_frames(frames: &[Frame], lists: &[&[u32]]) -> Vec<Vec<u8>> {
 }
 
 /// Packs the times of the moments, and the used states by entity. Returns the number of entities.
-fn pack_states(moments: &[(i64, &States)], used: &[Vec<bool>], places: &[usize], packed: &mut Vec<Vec<u8>>) -> u32 {
+fn pack_states(moments: &[(i64, &TickStates)], used: &[Vec<bool>], places: &[usize], packed: &mut Vec<Vec<u8>>) -> u32 {
     packed.push(flat(places.iter().map(|moment| moments[*moment].0)));
-    let mut states: Vec<(u32, usize, &Seen)> = Vec::new();
+    let mut states: Vec<(u32, usize, &DrawnColumns)> = Vec::new();
     for (place, moment) in places.iter().enumerate() {
         let of_moment = moments[*moment].1.iter().zip(&used[*moment]).filter(|(_, used)| **used);
         states.extend(of_moment.map(|((entity, seen), _)| (*entity, place, seen)));
@@ -247,6 +251,6 @@ fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
     column::encode_quickly(&values, &[values.len()])
 }
 
-fn is_same_bits(a: &Seen, b: &Seen) -> bool {
+fn is_same_bits(a: &DrawnColumns, b: &DrawnColumns) -> bool {
     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

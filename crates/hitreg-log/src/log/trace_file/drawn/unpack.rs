@@ -2,16 +2,16 @@
 
 use serde_bytes::Bytes;
 
-use super::super::past::{Seen, States, between, of, share};
-use super::{BETWEEN, DrawnMap, Rows};
+use super::super::past::{DrawnColumns, TickStates, between, of, share};
+use super::{BETWEEN, DrawnMap, DrawnRows};
 use crate::log::column;
 
 /// Reads packed columns one after the other.
-struct Reader<'a> {
+struct PackedColumns<'a> {
     packed: std::slice::Iter<'a, &'a Bytes>,
 }
 
-impl Reader<'_> {
+impl PackedColumns<'_> {
     fn next(&mut self) -> Result<&[u8], String> {
         self.packed.next().map(|bytes| &***bytes).ok_or_else(|| "a column of what was drawn is missing".to_owned())
     }
@@ -21,8 +21,8 @@ impl Reader<'_> {
         column::decode(self.next()?, series, None)?.into_iter().map(narrow).collect()
     }
 
-    fn seen(&mut self, series: &[usize]) -> Result<Vec<Seen>, String> {
-        let mut seen = vec![Seen::default(); series.iter().sum()];
+    fn seen(&mut self, series: &[usize]) -> Result<Vec<DrawnColumns>, String> {
+        let mut seen = vec![DrawnColumns::default(); series.iter().sum()];
         for part in 0..5 {
             let cells = column::decode_f32(self.next()?, series)?;
             seen.iter_mut().zip(cells).for_each(|(seen, cell)| seen[part] = f32::from_bits(cell));
@@ -36,7 +36,7 @@ pub(in crate::log::trace_file) fn decode(
     map: &DrawnMap<&Bytes>,
     rows: usize,
     names: &[String],
-) -> Result<Rows, String> {
+) -> Result<DrawnRows, String> {
     let [frames, lists, moments, entities, others] =
         [map.frames, map.lists, map.moments, map.entities, map.others].map(|count| count as usize);
     // A valid chunk holds only what its rows need.
@@ -46,7 +46,7 @@ pub(in crate::log::trace_file) fn decode(
         return Err(format!("there is more of what was drawn than its {rows} rows can tell"));
     }
     let between_code = names.iter().position(|name| name == BETWEEN).map(|place| place as u32);
-    let mut from = Reader { packed: map.packed.iter() };
+    let mut from = PackedColumns { packed: map.packed.iter() };
     let players: Vec<u32> = from.whole(&[frames])?;
     let mut order: Vec<usize> = (0..frames).collect();
     order.sort_by_key(|frame| players[*frame]);
@@ -70,7 +70,7 @@ pub(in crate::log::trace_file) fn decode(
     });
     let mut told = how.into_iter().zip(as_they_are);
     let mut due = next_other.next();
-    let mut out = Rows::with_room(rows);
+    let mut out = DrawnRows::with_room(rows);
     for frame in 0..frames {
         let from = first[frame] as usize;
         let to = usize::try_from(ahead[frame].saturating_add(i64::from(first[frame]))).unwrap_or(usize::MAX);
@@ -115,7 +115,7 @@ struct Lists {
 }
 
 impl Lists {
-    fn new(lengths: &[u32], rows: usize, from: &mut Reader<'_>) -> Result<Lists, String> {
+    fn new(lengths: &[u32], rows: usize, from: &mut PackedColumns<'_>) -> Result<Lists, String> {
         let sum = |sum: &mut usize, length: &u32| {
             *sum = sum.saturating_add(*length as usize);
             Some(*sum)
@@ -137,7 +137,12 @@ impl Lists {
 }
 
 /// Reads the states of each moment, in ascending order of entity.
-fn read_states(entities: usize, moments: usize, rows: usize, from: &mut Reader<'_>) -> Result<Vec<States>, String> {
+fn read_states(
+    entities: usize,
+    moments: usize,
+    rows: usize,
+    from: &mut PackedColumns<'_>,
+) -> Result<Vec<TickStates>, String> {
     let ids: Vec<u32> = from.whole(&[entities])?;
     let counts: Vec<u32> = from.whole(&[entities])?;
     let series: Vec<usize> = counts.iter().map(|count| *count as usize).collect();
@@ -150,7 +155,7 @@ fn read_states(entities: usize, moments: usize, rows: usize, from: &mut Reader<'
     let places: Vec<u32> = from.whole(&series)?;
     let seen = from.seen(&series)?;
     let owners = ids.iter().zip(&series).flat_map(|(id, count)| std::iter::repeat_n(*id, *count));
-    let mut states = vec![States::new(); moments];
+    let mut states = vec![TickStates::new(); moments];
     for ((entity, place), seen) in owners.zip(places).zip(seen) {
         let moment = states.get_mut(place as usize).ok_or_else(|| format!("there is no moment {place}"))?;
         moment.push((entity, seen));

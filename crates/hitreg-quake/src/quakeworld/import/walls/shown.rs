@@ -3,7 +3,7 @@
 
 use super::{NEIGHBOURS, ROUNDING};
 use crate::bsp::quake::{LeaningFace, MissingWall};
-use crate::quakeworld::demo::{Demo, ServerPacket};
+use crate::quakeworld::demo::{QuakeWorldDemo, ServerPacket};
 
 /// Number of stretches between two separate visits.
 const APART: usize = 400;
@@ -18,8 +18,8 @@ const LONGEST_WAY: f32 = 32.0;
 
 /// The evidence for a missing wall.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
-    face: Face,
+pub(super) struct ShownWall {
+    face: WallFace,
     /// Lowest and highest corner of the positions where players met it.
     low: [f32; 3],
     high: [f32; 3],
@@ -31,7 +31,7 @@ pub(super) struct Shown {
 
 /// The face of a wall.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Face {
+pub(super) enum WallFace {
     /// A face perpendicular to an axis; the wall extends from it along the axis or against it.
     Upright {
         axis: usize,
@@ -41,12 +41,12 @@ pub(super) enum Face {
     Leaning(LeaningFace),
 }
 
-impl Shown {
+impl ShownWall {
     /// Returns the evidence from one contact, between two positions, after `count` stretches.
-    pub(super) fn new(face: Face, way: [[f32; 3]; 2], count: usize) -> Shown {
+    pub(super) fn new(face: WallFace, way: [[f32; 3]; 2], count: usize) -> ShownWall {
         let low = [0, 1, 2].map(|n| way[0][n].min(way[1][n]));
         let high = [0, 1, 2].map(|n| way[0][n].max(way[1][n]));
-        Shown { face, low, high, votes: vec![way], visits: 1, last: count }
+        ShownWall { face, low, high, votes: vec![way], visits: 1, last: count }
     }
 
     /// Returns the wall, extended beyond the evidence by `reach` along each axis.
@@ -54,17 +54,17 @@ impl Shown {
         let mut low = [0, 1, 2].map(|n| self.low[n] - reach[n]);
         let mut high = [0, 1, 2].map(|n| self.high[n] + reach[n]);
         match self.face {
-            Face::Upright { axis, at, beyond } => {
+            WallFace::Upright { axis, at, beyond } => {
                 low[axis] = if beyond { at } else { at - THICKNESS };
                 high[axis] = low[axis] + THICKNESS;
                 MissingWall { low, high, face: None }
             }
-            Face::Leaning(face) => MissingWall { low, high, face: Some(face) },
+            WallFace::Leaning(face) => MissingWall { low, high, face: Some(face) },
         }
     }
 
     /// Adds the contact to a known wall, or as a new one.
-    pub(super) fn add_to(self, shown: &mut Vec<Shown>) {
+    pub(super) fn add_to(self, shown: &mut Vec<ShownWall>) {
         let Some(known) = shown.iter_mut().find(|known| known.is_of(&self)) else { return shown.push(self) };
         known.low = [0, 1, 2].map(|n| known.low[n].min(self.low[n]));
         known.high = [0, 1, 2].map(|n| known.high[n].max(self.high[n]));
@@ -73,21 +73,21 @@ impl Shown {
         known.last = self.last;
     }
 
-    fn is_of(&self, other: &Shown) -> bool {
+    fn is_of(&self, other: &ShownWall) -> bool {
         let near = |n: usize| self.low[n] - NEIGHBOURS < other.high[n] && self.high[n] + NEIGHBOURS > other.low[n];
         self.face == other.face && near(0) && near(1) && near(2)
     }
 
     /// Returns the wall, reduced until no living player was inside it or moved through it. It keeps as much as possible
     /// where it was met.
-    pub(super) fn without_places(&self, demo: &Demo) -> MissingWall {
+    pub(super) fn without_places(&self, demo: &QuakeWorldDemo) -> MissingWall {
         let reach = match self.face {
-            Face::Upright { .. } => [BEYOND[0], BEYOND[0], BEYOND[1]],
+            WallFace::Upright { .. } => [BEYOND[0], BEYOND[0], BEYOND[1]],
             // A leaning face is farther forward or back at other heights.
-            Face::Leaning(face) => [0, 1, 2].map(|n| if face.normal[n] == 0.0 { BEYOND[0] } else { BEYOND[1] }),
+            WallFace::Leaning(face) => [0, 1, 2].map(|n| if face.normal[n] == 0.0 { BEYOND[0] } else { BEYOND[1] }),
         };
         let mut wall = self.as_box(reach);
-        let is_cut = |axis: &usize| !matches!(self.face, Face::Upright { axis: across, .. } if across == *axis);
+        let is_cut = |axis: &usize| !matches!(self.face, WallFace::Upright { axis: across, .. } if across == *axis);
         for at in places(demo) {
             let behind = wall.face.is_none_or(|face| face.distance(at) < -ROUNDING * face.slack());
             if !behind || !(0..3).all(|n| at[n] > wall.low[n] + ROUNDING && at[n] < wall.high[n] - ROUNDING) {
@@ -113,7 +113,7 @@ impl Shown {
 }
 
 /// Returns positions of living players: the own ones, also between packets, and the other players' as sent.
-fn places(demo: &Demo) -> impl Iterator<Item = [f32; 3]> + '_ {
+fn places(demo: &QuakeWorldDemo) -> impl Iterator<Item = [f32; 3]> + '_ {
     let here = |packet: &&ServerPacket| packet.level == 0;
     let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
     let others = demo.packets.iter().filter(here).flat_map(|packet| packet.others.of(&demo.others));
