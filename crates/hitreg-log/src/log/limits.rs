@@ -10,8 +10,8 @@ pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
 /// a reader can decode every chunk that a writer makes.
 pub(crate) const MAX_CHUNK_MEMORY: usize = 64 << 20;
 
-/// The most players that a session may have. Games of today have up to 128, and what a server sends grows with its square.
-pub const MAX_PLAYERS: usize = 100;
+/// The most players that a session may have. Games of today have up to 150. The work of a server grows with the square.
+pub const MAX_PLAYERS: usize = 200;
 
 /// The most values in MessagePack that a file's header may hold. A hundred classes of thirty fields and all players
 /// come to less than half of that.
