@@ -18,18 +18,18 @@ use std::thread::JoinHandle;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::diff::{DiffOptions, TraceVerdict, diff};
-use hitreg::drawing::Drawing;
+use hitreg::drawing::ViewErrorCollector;
 use hitreg::fairness::FairnessBuilder;
 use hitreg::golden::ReplaySummary;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
     LogReader, LogWriter, WriterOptions as LogOptions, read_session, read_trace, write_session, write_trace_meanwhile,
 };
-use hitreg::record::{Header, Record, Session};
+use hitreg::record::{Record, Session, SessionHeader};
 use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, replay, stream};
-use hitreg::report::Spreads;
+use hitreg::report::DistributionCollector;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Batches, RecordSink, SessionRecorder, record_synthetic};
+use hitreg::session::{RecordBatcher, RecordSink, SessionRecorder, record_synthetic};
 use hitreg::trace::schema::TableSet;
 use hitreg::trace::{Table, TraceHeader};
 
@@ -43,10 +43,10 @@ const LET_PASS_PERCENT: f64 = 3.0;
 static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
 
 /// What is to be done, when all that it needs is there.
-type Job = Box<dyn FnOnce()>;
+type BenchJob = Box<dyn FnOnce()>;
 
 /// Makes a job of the folder with what it needs.
-type Ready = fn(&Path) -> Job;
+type Ready = fn(&Path) -> BenchJob;
 
 /// What is counted: the name, and what is made of the folder with the log and two traces.
 const JOBS: &[(&str, Ready)] = &[
@@ -240,22 +240,22 @@ fn session(folder: &Path) -> Session {
     read_session(Cursor::new(bytes(folder, "log"))).expect("a log of this build")
 }
 
-fn bare_movement(folder: &Path) -> Job {
+fn bare_movement(folder: &Path) -> BenchJob {
     let (session, rules) = (session(folder), ArenaRules::default());
     Box::new(move || bare::movement(&session, &rules))
 }
 
 /// Server and all clients, each tick held against the recorded one.
-fn loop_alone(folder: &Path) -> Job {
+fn loop_alone(folder: &Path) -> BenchJob {
     with_tables(folder, TableSet::NONE)
 }
 
 /// The same, and all tables, which stay in memory.
-fn closed(folder: &Path) -> Job {
+fn closed(folder: &Path) -> BenchJob {
     with_tables(folder, TableSet::ALL)
 }
 
-fn with_tables(folder: &Path, tables: TableSet) -> Job {
+fn with_tables(folder: &Path, tables: TableSet) -> BenchJob {
     let session = session(folder);
     Box::new(move || {
         let options = ReplayOptions { tables, ..ReplayOptions::default() };
@@ -266,18 +266,18 @@ fn with_tables(folder: &Path, tables: TableSet) -> Job {
 }
 
 /// The rows, read as they come and dropped.
-fn rows(folder: &Path) -> Job {
+fn rows(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || streamed(&log, &mut |_, rows| drop(black_box(rows))))
 }
 
 /// As `hitreg replay LOG` does: with digests, and all that it sums up.
-fn replayed(folder: &Path) -> Job {
+fn replayed(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || {
         let mut gist = ReplaySummary::new(TraceHeader::default(), false);
         let (mut weighing, mut drawing, mut spreads) =
-            (FairnessBuilder::default(), Drawing::default(), Spreads::default());
+            (FairnessBuilder::default(), ViewErrorCollector::default(), DistributionCollector::default());
         streamed(&log, &mut |_, rows| {
             gist.add(&rows);
             weighing.add(&rows);
@@ -289,7 +289,7 @@ fn replayed(folder: &Path) -> Job {
 }
 
 /// As `hitreg replay LOG -o TRACE` does.
-fn traced(folder: &Path) -> Job {
+fn traced(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || write_trace_meanwhile(io::sink(), |write| streamed(&log, write)).expect("a sink takes all"))
 }
@@ -311,7 +311,7 @@ fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {
 }
 
 /// What `hitreg record synth` plays, with nobody who records it.
-fn played(_folder: &Path) -> Job {
+fn played(_folder: &Path) -> BenchJob {
     Box::new(|| {
         let (scenario, rules) = scenario();
         record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut NoRecord))
@@ -320,7 +320,7 @@ fn played(_folder: &Path) -> Job {
 }
 
 /// What it plays, and the log of it, which another thread writes.
-fn recorded(_folder: &Path) -> Job {
+fn recorded(_folder: &Path) -> BenchJob {
     Box::new(|| {
         let (scenario, rules) = scenario();
         let header = scenario.header::<Arena>(&rules).expect("a good scenario");
@@ -332,9 +332,9 @@ fn recorded(_folder: &Path) -> Job {
 }
 
 /// What recording adds to the thread that runs a session, when the records are made.
-fn pushed(_folder: &Path) -> Job {
+fn pushed(_folder: &Path) -> BenchJob {
     let (scenario, rules) = scenario();
-    let mut kept = Kept(Vec::new());
+    let mut kept = StoredCounts(Vec::new());
     record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut kept)).expect("a good scenario");
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
     Box::new(move || {
@@ -345,8 +345,8 @@ fn pushed(_folder: &Path) -> Job {
     })
 }
 
-fn written(header: Header) -> (Batches, JoinHandle<()>) {
-    let (batches, handed_over) = Batches::new();
+fn written(header: SessionHeader) -> (RecordBatcher, JoinHandle<()>) {
+    let (batches, handed_over) = RecordBatcher::new();
     let writing = std::thread::spawn(move || {
         let mut writer = LogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink takes all");
         handed_over.each(|record| writer.push(record)).expect("records of this session");
@@ -355,14 +355,14 @@ fn written(header: Header) -> (Batches, JoinHandle<()>) {
     (batches, writing)
 }
 
-fn read(folder: &Path) -> Job {
+fn read(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || {
         black_box(read_session(Cursor::new(log)).expect("a log of this build"));
     })
 }
 
-fn compared(folder: &Path) -> Job {
+fn compared(folder: &Path) -> BenchJob {
     let [a, b] = ["a", "b"].map(|name| bytes(folder, name));
     Box::new(move || {
         let [a, b] = [a, b].map(|trace| read_trace(Cursor::new(trace)).expect("a trace of this build"));
@@ -379,9 +379,9 @@ impl RecordSink for NoRecord {
     }
 }
 
-struct Kept(Vec<Record>);
+struct StoredCounts(Vec<Record>);
 
-impl RecordSink for Kept {
+impl RecordSink for StoredCounts {
     fn record(&mut self, record: Record) {
         self.0.push(record);
     }

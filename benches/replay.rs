@@ -14,7 +14,7 @@ use hitreg::log::{LogWriter, WriterOptions as LogOptions};
 use hitreg::record::{Record, Session};
 use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Batches, RecordSink, SessionRecorder, record_synthetic};
+use hitreg::session::{RecordBatcher, RecordSink, SessionRecorder, record_synthetic};
 use hitreg::trace::schema::TableSet;
 
 const RUNS: usize = 9;
@@ -106,7 +106,7 @@ fn recording(scenario: &Scenario, session: &Session, usercmds: usize) {
         let records = kept.0.clone();
         nowhere.push(timed(|| records.into_iter().for_each(|record| drop(std::hint::black_box(record)))).0);
         let (records, header) = (kept.0.clone(), session.header.clone());
-        let (mut batches, handed_over) = Batches::new();
+        let (mut batches, handed_over) = RecordBatcher::new();
         let writing = std::thread::spawn(move || {
             let mut writer = LogWriter::new(io::sink(), &header, LogOptions::live()).expect("a sink takes all");
             handed_over.each(|record| writer.push(record)).expect("records of this session");

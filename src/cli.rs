@@ -59,7 +59,7 @@ use crate::store;
 use config::ConfigOptions;
 use output::{Output, OutputFormat};
 use outputs::Outputs;
-use trouble::Trouble;
+use trouble::CommandError;
 
 /// The outcome of a command, with its exit code. `git bisect run` skips 125 and stops at 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,11 +229,11 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
         // Requested help is a success; help because of missing arguments is an error.
         Err(usage) => {
             if let Err(error) = usage.print() {
-                Trouble::from(error).print();
+                CommandError::from(error).print();
                 return CommandOutcome::Trouble;
             }
             if let (true, Some((path, options))) = (usage.use_stderr(), &added) {
-                Trouble::file(path, format!("it adds {}", options.join(" "))).print_note();
+                CommandError::file(path, format!("it adds {}", options.join(" "))).print_note();
             }
             return if usage.use_stderr() { CommandOutcome::Trouble } else { CommandOutcome::Done };
         }
@@ -257,13 +257,13 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
 /// Sets the memory limit from the environment, or from the machine's memory. Builds that this program starts inherit
 /// the environment variable.
 #[expect(clippy::disallowed_methods, reason = "the limit bounds memory and does not affect results")]
-fn set_memory_limit() -> Result<(), Trouble> {
+fn set_memory_limit() -> Result<(), CommandError> {
     const NAME: &str = "HITREG_MEMORY_MIB";
     let limit = match std::env::var_os(NAME) {
         Some(text) => {
             let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
             let mib = mib.ok_or_else(|| {
-                Trouble::Request(format!("{NAME} is {text:?}: give the most MiB of memory that a command may use"))
+                CommandError::Request(format!("{NAME} is {text:?}: give the most MiB of memory that a command may use"))
             })?;
             MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))
         }
@@ -279,7 +279,7 @@ fn run_command(
     command: CliCommand,
     program: &str,
     output: &mut Output,
-) -> Result<CommandOutcome, Trouble> {
+) -> Result<CommandOutcome, CommandError> {
     match command {
         CliCommand::Quickstart(args) => quickstart::run(games, &args, program, output),
         CliCommand::Record(args) => record::run(games, &args, output),

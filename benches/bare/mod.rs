@@ -15,15 +15,15 @@ pub(crate) fn movement(session: &Session, rules: &ArenaRules) {
         let mut body = Arena::entities(&world)[player].1;
         let scene = Scene { seed: Seed(1), player: id, entities: &[], weapons: false };
         for frame in &records.frames {
-            body = Arena::step_body(rules, &scene, &body, &frame.command, &mut Nothing);
+            body = Arena::step_body(rules, &scene, &body, &frame.command, &mut BareSink);
         }
         black_box(body);
     }
 }
 
-struct Nothing;
+struct BareSink;
 
-impl<F> Sink<F> for Nothing {
+impl<F> Sink<F> for BareSink {
     fn effect(&mut self, _: Effect) {}
     fn fire(&mut self, _: F) {}
     fn touch(&mut self, _: Touch) {}

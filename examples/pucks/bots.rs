@@ -1,11 +1,11 @@
 //! Bots for pucks: they glide about, and shoot at whom they see nearest, not always well.
 
-use hitreg::game::{Bots, Placed};
+use hitreg::game::{Bots, PlacedBody};
 use hitreg::rng::Rng;
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, buttons};
 
-use crate::game::{Puck, Pucks, Rules, Version};
+use crate::game::{Puck, Pucks, PucksRules, PucksVersion};
 
 /// One bot.
 pub(crate) struct Glider {
@@ -14,18 +14,18 @@ pub(crate) struct Glider {
     input: Input,
 }
 
-impl<V: Version> Bots for Pucks<V> {
+impl<V: PucksVersion> Bots for Pucks<V> {
     type Bot = Glider;
 
-    fn bot(_: &Rules, seed: Seed, player: PlayerId) -> Glider {
+    fn bot(_: &PucksRules, seed: Seed, player: PlayerId) -> Glider {
         Glider { rng: Rng::new(seed, u64::from(player.0)), turn_at: Micros::ZERO, input: Input::default() }
     }
 
     fn think(
         bot: &mut Glider,
-        _: &Rules,
+        _: &PucksRules,
         own: Option<&Puck>,
-        others: &[(EntityId, Placed<Puck>)],
+        others: &[(EntityId, PlacedBody<Puck>)],
         now: Micros,
         msec: u8,
     ) -> Input {

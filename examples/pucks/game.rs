@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Categorize, Effect, Judge, Reason, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink, Wound, body,
+    BadCells, Categorize, DamageShare, Effect, Judge, Reason, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink,
+    body,
 };
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Usercmd, buttons};
@@ -30,7 +31,7 @@ body! {
 }
 
 /// What differs from build to build.
-pub(crate) trait Version: std::fmt::Debug + Send + Sync + 'static {
+pub(crate) trait PucksVersion: std::fmt::Debug + Send + Sync + 'static {
     /// Whether a shot also reaches what stands behind the shooter. It should not.
     fn shoots_backwards() -> bool;
 }
@@ -47,49 +48,49 @@ pub(crate) struct Ice {
 
 /// What can be set for a session.
 #[derive(serde::Serialize, serde::Deserialize, Clone, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct PucksRules {
     /// How far the edges are from the middle, in units.
     pub(crate) edge_units: f32,
     /// How fast a puck takes the speed that its player wants, in 1/s.
     pub(crate) grip_per_s: f32,
 }
 
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules { edge_units: 512.0, grip_per_s: 4.0 }
+impl Default for PucksRules {
+    fn default() -> PucksRules {
+        PucksRules { edge_units: 512.0, grip_per_s: 4.0 }
     }
 }
 
 /// A shot.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct PuckShot {
     from: Vec3,
     direction: Vec3,
     shooter: EntityId,
 }
 
-impl<V: Version> Simulate for Pucks<V> {
+impl<V: PucksVersion> Simulate for Pucks<V> {
     const NAME: &'static str = "pucks";
-    type Rules = Rules;
+    type Rules = PucksRules;
     type World = Ice;
     type Body = Puck;
-    type Fire = Line;
+    type Fire = PuckShot;
 
-    fn map_name(rules: &Rules) -> String {
+    fn map_name(rules: &PucksRules) -> String {
         format!("ice of {} units", 2.0 * rules.edge_units)
     }
 
-    fn spawn(_: &Rules, _: Seed, players: u16) -> Ice {
+    fn spawn(_: &PucksRules, _: Seed, players: u16) -> Ice {
         let puck = |p| Puck { origin: start_of(p), alive: true, ..Puck::default() };
         Ice { pucks: (0..players).map(|p| (EntityId(p), puck(p))).collect() }
     }
 
     fn step_body(
-        rules: &Rules,
+        rules: &PucksRules,
         scene: &Scene<'_, Puck>,
         body: &Puck,
         command: &Usercmd,
-        out: &mut impl Sink<Line>,
+        out: &mut impl Sink<PuckShot>,
     ) -> Puck {
         let input = &command.input;
         let mut next = *body;
@@ -107,7 +108,7 @@ impl<V: Version> Simulate for Pucks<V> {
                 next.refire_ms = REFIRE_MS;
                 let shooter = scene.player.entity();
                 out.effect(Effect { kind: 0, entity: shooter, at: next.origin, predictable: true });
-                out.fire(Line { from: next.origin, direction: facing(input.viewangles), shooter });
+                out.fire(PuckShot { from: next.origin, direction: facing(input.viewangles), shooter });
             }
         }
         next
@@ -117,13 +118,13 @@ impl<V: Version> Simulate for Pucks<V> {
         &world.pucks
     }
 
-    fn place_body(_: &Rules, world: &mut Ice, player: PlayerId, body: Puck) {
+    fn place_body(_: &PucksRules, world: &mut Ice, player: PlayerId, body: Puck) {
         if let Some((_, puck)) = world.pucks.get_mut(usize::from(player.0)) {
             *puck = body;
         }
     }
 
-    fn step_world(_: &Rules, _: &mut Ice, _: Micros, _: &mut impl WorldSink) {}
+    fn step_world(_: &PucksRules, _: &mut Ice, _: Micros, _: &mut impl WorldSink) {}
 
     fn blend(from: &Puck, to: &Puck, fraction: f32) -> Puck {
         Puck { origin: from.origin.lerp(to.origin, fraction), ..*to }
@@ -138,7 +139,7 @@ impl<V: Version> Simulate for Pucks<V> {
         }
     }
 
-    fn load(_: &Rules, words: &[u32]) -> Result<Option<Ice>, BadCells> {
+    fn load(_: &PucksRules, words: &[u32]) -> Result<Option<Ice>, BadCells> {
         use hitreg::game::Body;
         let pucks = words.chunks(Puck::CELLS).map(Puck::read).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(Ice { pucks: (0..).map(EntityId).zip(pucks).collect() }))
@@ -149,8 +150,8 @@ impl<V: Version> Simulate for Pucks<V> {
     }
 }
 
-impl<V: Version> Judge for Pucks<V> {
-    fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Puck)]) -> ShotVerdict {
+impl<V: PucksVersion> Judge for Pucks<V> {
+    fn judge(_: &PucksRules, fire: &PuckShot, targets: &[(EntityId, Puck)]) -> ShotVerdict {
         let met = |(id, puck): &&(EntityId, Puck)| {
             let to = puck.origin - fire.from;
             let ahead = V::shoots_backwards() || to.dot(fire.direction) > 0.0;
@@ -161,22 +162,22 @@ impl<V: Version> Judge for Pucks<V> {
         match nearest {
             Some((target, _)) => ShotVerdict {
                 reason: Reason::Hit,
-                wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
+                wounds: vec![DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
             None => ShotVerdict::miss(Reason::Missed),
         }
     }
 
-    fn aim(fire: &Line) -> (Vec3, Vec3) {
+    fn aim(fire: &PuckShot) -> (Vec3, Vec3) {
         (fire.from, fire.direction)
     }
 
     fn apply(
-        _: &Rules,
+        _: &PucksRules,
         world: &mut Ice,
         shooter: PlayerId,
         _: &Usercmd,
-        _: &Line,
+        _: &PuckShot,
         verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
@@ -195,14 +196,14 @@ impl<V: Version> Judge for Pucks<V> {
         "puck"
     }
 
-    fn weapon_name(_: &Line) -> &'static str {
+    fn weapon_name(_: &PuckShot) -> &'static str {
         "line"
     }
 }
 
-impl<V: Version> Categorize for Pucks<V> {}
+impl<V: PucksVersion> Categorize for Pucks<V> {}
 
-impl<V: Version> Reconcile for Pucks<V> {
+impl<V: PucksVersion> Reconcile for Pucks<V> {
     fn was_hurt(before: &Puck, after: &Puck) -> bool {
         before.hits_taken != after.hits_taken
     }

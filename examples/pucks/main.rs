@@ -12,7 +12,7 @@ use std::process::ExitCode;
 #[derive(Debug)]
 enum Sound {}
 
-impl game::Version for Sound {
+impl game::PucksVersion for Sound {
     fn shoots_backwards() -> bool {
         false
     }

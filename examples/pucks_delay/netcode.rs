@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use hitreg::game::{Effect, Game, Placed, PlacementKind, Scene, ShotVerdict, Sink, Touch, WorldSink};
+use hitreg::game::{Effect, Game, PlacedBody, PlacementKind, Scene, ShotVerdict, Sink, Touch, WorldSink};
 use hitreg::hash::hash_words;
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
@@ -27,14 +27,14 @@ pub(crate) struct DelayServer<G: Game> {
     world: G::World,
     tick: Tick,
     now: Micros,
-    seats: Vec<Seat>,
+    seats: Vec<DelayPlayer>,
     snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
     events: VecDeque<Event<G>>,
     given_off: GivenOff<G::Fire>,
 }
 
 #[derive(Default)]
-struct Seat {
+struct DelayPlayer {
     last: CommandSeq,
     waiting: BTreeMap<CommandSeq, Usercmd>,
 }
@@ -52,7 +52,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
             setup,
             tick: Tick(0),
             now: Micros::ZERO,
-            seats: (0..players).map(|_| Seat::default()).collect(),
+            seats: (0..players).map(|_| DelayPlayer::default()).collect(),
             snapshots: VecDeque::new(),
             events: VecDeque::new(),
             given_off: GivenOff { effects: Vec::new(), fires: Vec::new(), impacts: Vec::new() },
@@ -196,7 +196,7 @@ pub(crate) struct DelayClient<G: Game> {
     last: CommandSeq,
     recent: VecDeque<(Micros, Usercmd)>,
     packets: u32,
-    drawn: Vec<(EntityId, Placed<G::Body>)>,
+    drawn: Vec<(EntityId, PlacedBody<G::Body>)>,
 }
 
 /// As long as an ack can take.
@@ -234,7 +234,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         self.drawn.clear();
         let Some((_, frame)) = &self.newest else { return };
         let others = frame.entities.iter().filter(|(id, _)| *id != self.player.entity());
-        self.drawn.extend(others.map(|(id, body)| (*id, Placed::new(body.clone(), PlacementKind::Held))));
+        self.drawn.extend(others.map(|(id, body)| (*id, PlacedBody::new(body.clone(), PlacementKind::Held))));
     }
 
     fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<G> {
@@ -270,7 +270,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
     /// It repeats as many usercmds over any line.
     fn handle_sent(&mut self, _packet: &ClientPacket, _bytes: u16) {}
 
-    fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
+    fn drawn(&self) -> &[(EntityId, PlacedBody<G::Body>)] {
         &self.drawn
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::record::{Header, Origin, Record, RecordType, RecordedSide, SessionId};
+use hitreg::record::{Origin, Record, RecordType, RecordedSide, SessionHeader, SessionId};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{RecordSink, SessionRecorder, record_synthetic};
 use hitreg::store::{FileType, Recording, StoreError, Targets};
@@ -54,10 +54,10 @@ pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box
     };
     let scenario = Scenario { players, seconds, link, ..Scenario::default() };
     let rules = Arc::new(ArenaRules::default());
-    let header = Header { origin: Origin::Live, ..scenario.header::<Arena>(&rules)? };
+    let header = SessionHeader { origin: Origin::Live, ..scenario.header::<Arena>(&rules)? };
     let targets = Targets::new([], true);
     let begin = |name: String, player| {
-        let header = Header { side: Some(RecordedSide { session: SessionId(1), player }), ..header.clone() };
+        let header = SessionHeader { side: Some(RecordedSide { session: SessionId(1), player }), ..header.clone() };
         Recording::begin(&targets.file(&folder.join(name), FileType::Log)?, &header)
     };
     let clients = (0..players).map(|player| begin(format!("client{player}.hitlog"), Some(PlayerId(player))));

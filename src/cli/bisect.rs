@@ -9,7 +9,7 @@ mod ticks;
 
 use super::CommandOutcome;
 use super::output::Output;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::engine::Games;
 
 /// Find what brought a divergence: the tick and field, the build, or the commit
@@ -29,7 +29,7 @@ enum BisectCommand {
     Git(git::Args),
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     match &args.what {
         BisectCommand::Ticks(args) => ticks::run(games, args, output),
         BisectCommand::Builds(args) => builds::run(args, output),

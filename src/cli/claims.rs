@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::CommandOutcome;
 use super::figures::counted;
 use super::output::Output;
-use super::page::{Align, BAD, BOLD, GOOD, Page, PageCell};
+use super::page::{Alignment, BAD, BOLD, GOOD, Page, PageCell};
 use super::progress::Progress;
-use super::trouble::Trouble;
-use crate::claims::{self, Claim, ClaimResult, Figure, Mechanism};
+use super::trouble::CommandError;
+use crate::claims::{self, Claim, ClaimResult, Figure, MechanismState};
 
 /// Measure what the founding documents state: each claim, what was expected, what came out
 ///
@@ -46,17 +46,17 @@ struct ClaimListing {
 }
 
 #[derive(Serialize)]
-struct Outcomes {
+struct ClaimOutcomes {
     holds: bool,
     claims: Vec<ClaimResult>,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let chosen = chosen(&args.names)?;
     if args.list {
         return list(&chosen, output);
     }
-    let mechanism = if args.off { Mechanism::Off } else { Mechanism::On };
+    let mechanism = if args.off { MechanismState::Off } else { MechanismState::On };
     let progress = Progress::of_things("measuring", chosen.len() as u64);
     let check = |claim: &&Claim| {
         let checked = claim.check(mechanism).map_err(|error| broken(claim, &error));
@@ -65,14 +65,14 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Tr
     };
     let claims: Vec<ClaimResult> = chosen.par_iter().map(check).collect::<Result<_, _>>()?;
     drop(progress);
-    let result = Outcomes { holds: claims.iter().all(|claim| claim.holds), claims };
+    let result = ClaimOutcomes { holds: claims.iter().all(|claim| claim.holds), claims };
     let in_detail = !args.names.is_empty();
     output.show(&result, |page| print(page, &result.claims, in_detail))?;
     Ok(if result.holds { CommandOutcome::Done } else { CommandOutcome::Differs })
 }
 
 /// The claims with these names; all claims if there are no names.
-fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, Trouble> {
+fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, CommandError> {
     let is_meant = |claim: &&Claim, name: &String| claim.name == name || claim.name.starts_with(&format!("{name}-"));
     for name in names {
         if !claims::all().any(|claim| is_meant(&claim, name)) {
@@ -81,23 +81,23 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, Trouble> {
                 claims::all().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", |claim| claim.name);
             let what =
                 format!("no claim is called `{name}` (did you mean `{nearest}`?); `hitreg claims --list` names all");
-            return Err(Trouble::Request(what));
+            return Err(CommandError::Request(what));
         }
     }
     let is_chosen = |claim: &&Claim| names.is_empty() || names.iter().any(|name| is_meant(claim, name));
     Ok(claims::all().filter(is_chosen).collect())
 }
 
-fn broken(claim: &Claim, error: &claims::ClaimError) -> Trouble {
-    Trouble::Request(format!("the claim `{}` cannot be measured: {error}", claim.name))
+fn broken(claim: &Claim, error: &claims::ClaimError) -> CommandError {
+    CommandError::Request(format!("the claim `{}` cannot be measured: {error}", claim.name))
 }
 
-fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<CommandOutcome, Trouble> {
+fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let listed = |claim: &&'static Claim| {
         let (text, source) = claim.statement().map_err(|error| broken(claim, &error))?;
         Ok(ClaimListing { name: claim.name, theme: claim.theme, claim: text, source })
     };
-    let listed: Vec<ClaimListing> = chosen.iter().map(listed).collect::<Result<_, Trouble>>()?;
+    let listed: Vec<ClaimListing> = chosen.iter().map(listed).collect::<Result<_, CommandError>>()?;
     output.show(&listed, |page| {
         let mut theme = None;
         for claim in &listed {
@@ -166,7 +166,8 @@ fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
         ]
     };
     let rows: Vec<Vec<PageCell>> = figures.iter().map(row).collect();
-    let head = [("", Align::Left), ("", Align::Left), ("expected", Align::Right), ("measured", Align::Right)];
+    let head =
+        [("", Alignment::Left), ("", Alignment::Left), ("expected", Alignment::Right), ("measured", Alignment::Right)];
     page.table(&head, &rows);
     if in_detail {
         for figure in figures {

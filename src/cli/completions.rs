@@ -3,7 +3,7 @@
 use clap_complete::Shell;
 
 use super::output::Output;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::{CommandOutcome, Program};
 
 /// Print a shell's completion script
@@ -19,7 +19,7 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     // The generator panics on a closed pipe, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program.command(), program.name, &mut script);

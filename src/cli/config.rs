@@ -12,8 +12,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use toml::{Table, Value};
 
-use super::outputs::OutPath;
-use super::trouble::Trouble;
+use super::outputs::OutputPath;
+use super::trouble::CommandError;
 use crate::build::{CONFIG_VARIABLE, NO_CONFIG};
 use crate::store;
 
@@ -32,7 +32,7 @@ pub(super) struct ConfigOptions {
 ///
 /// # Errors
 /// Fails if the file cannot be read or contains an unknown option.
-pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<ConfigOptions, Trouble> {
+pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<ConfigOptions, CommandError> {
     let here = in_force();
     // Without a file in effect and without `--config`, the arguments need only one parse.
     if here.is_none() && !args.iter().any(|arg| arg.to_string_lossy().starts_with("--config")) {
@@ -73,15 +73,15 @@ struct ConfigFile<'a> {
 }
 
 impl ConfigFile<'_> {
-    fn read(path: &Path) -> Result<ConfigFile<'_>, Trouble> {
+    fn read(path: &Path) -> Result<ConfigFile<'_>, CommandError> {
         let bytes = store::read_regular(path)?;
-        let text = String::from_utf8(bytes).map_err(|_| Trouble::file(path, "it should be TOML text"))?;
-        let table = text.parse::<Table>().map_err(|error| Trouble::file(path, error))?;
+        let text = String::from_utf8(bytes).map_err(|_| CommandError::file(path, "it should be TOML text"))?;
+        let table = text.parse::<Table>().map_err(|error| CommandError::file(path, error))?;
         Ok(ConfigFile { path, table })
     }
 
     /// Rejects keys that no command accepts.
-    fn check(&self, command: &Command, table: &Table) -> Result<(), Trouble> {
+    fn check(&self, command: &Command, table: &Table) -> Result<(), CommandError> {
         for (key, value) in table {
             match value {
                 Value::Table(inner) => match command.find_subcommand(key) {
@@ -97,7 +97,7 @@ impl ConfigFile<'_> {
         Ok(())
     }
 
-    fn argument<'c>(&self, command: &'c Command, key: &str) -> Result<&'c Arg, Trouble> {
+    fn argument<'c>(&self, command: &'c Command, key: &str) -> Result<&'c Arg, CommandError> {
         let options = || command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
         let found = options().find(|(long, _)| *long == key && !["config", "help", "version"].contains(long));
         let found = found.map(|(_, argument)| argument);
@@ -105,7 +105,7 @@ impl ConfigFile<'_> {
     }
 
     /// The options for the called command and for all commands, without options that the command line overrides.
-    fn options(&self, command: &Command, matches: &ArgMatches) -> Result<Vec<String>, Trouble> {
+    fn options(&self, command: &Command, matches: &ArgMatches) -> Result<Vec<String>, CommandError> {
         let mut added = Vec::new();
         let (mut command, mut matches, mut table) = (command, matches, Some(&self.table));
         loop {
@@ -129,7 +129,7 @@ impl ConfigFile<'_> {
     /// Adds an option. Relative paths start at the folder of the file.
     fn add(&self, argument: &Arg, key: &str, value: &Value, added: &mut Vec<String>) {
         let kind = argument.get_value_parser().type_id();
-        let is_path = kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<OutPath>();
+        let is_path = kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<OutputPath>();
         let folder = self.path.parent().unwrap_or(Path::new(""));
         for word in words_of(argument, value).unwrap_or_default() {
             added.push(match word {
@@ -140,16 +140,16 @@ impl ConfigFile<'_> {
         }
     }
 
-    fn unknown<'n>(&self, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Trouble {
+    fn unknown<'n>(&self, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> CommandError {
         let nearest = known.map(|known| (strsim::jaro_winkler(known, name), known)).max_by(|a, b| a.0.total_cmp(&b.0));
         let meant = nearest
             .filter(|(near, _)| *near > 0.7)
             .map_or(String::new(), |(_, known)| format!(" (did you mean `{known}`?)"));
-        Trouble::file(self.path, format!("there is no {what} `{name}` here{meant}"))
+        CommandError::file(self.path, format!("there is no {what} `{name}` here{meant}"))
     }
 
-    fn wrong(&self, key: &str) -> Trouble {
-        Trouble::file(self.path, format!("`{key}` should be true or false, a number, a text, or a list of these"))
+    fn wrong(&self, key: &str) -> CommandError {
+        CommandError::file(self.path, format!("`{key}` should be true or false, a number, a text, or a list of these"))
     }
 }
 

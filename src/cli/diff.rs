@@ -8,9 +8,9 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::output::{Output, OutputFormat};
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::page::{Page, UNSURE};
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff_sources};
 use crate::engine::{Games, MissingSide, Traces, look_for_effects};
@@ -60,7 +60,7 @@ pub(super) struct Args {
     why: Option<u32>,
     /// Write a JUnit report, with a test case for each table
     #[arg(long, value_name = "FILE")]
-    junit: Option<OutPath>,
+    junit: Option<OutputPath>,
     #[command(flatten)]
     looking: CompareArgs,
     #[command(flatten)]
@@ -90,7 +90,7 @@ struct ShotExplanations {
     b: Option<Why>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     output.check_text_option("summary", args.summary)?;
     output.check_text_option("verbose", args.verbose)?;
     let junit = args.junit.as_ref().map(|path| output.files.target(path, FileType::Junit)).transpose()?;
@@ -115,7 +115,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
     let traces = [a.source(), b.source()];
     let mut found =
-        diff_sources(traces[0], traces[1], &options).map_err(|error| Trouble::Request(error.to_string()))?;
+        diff_sources(traces[0], traces[1], &options).map_err(|error| CommandError::Request(error.to_string()))?;
     look_for_effects(&engine, &sides, &runner, traces, &options, &mut found)?;
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
@@ -161,15 +161,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 }
 
 impl ShotExplanations {
-    fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<ShotExplanations, Trouble> {
+    fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<ShotExplanations, CommandError> {
         let changed = &found.hits.changed;
-        let shot = changed.get((number - 1) as usize).map_err(Trouble::Request)?.ok_or_else(|| {
-            Trouble::Request(format!("--why {number}: {} came out differently", counted(changed.len() as u64, "shot")))
+        let shot = changed.get((number - 1) as usize).map_err(CommandError::Request)?.ok_or_else(|| {
+            CommandError::Request(format!(
+                "--why {number}: {} came out differently",
+                counted(changed.len() as u64, "shot")
+            ))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
-            let near = near(trace, shot).map_err(Trouble::Request)?;
-            Ok::<_, Trouble>(Why::of(&near, &WhyQuery::Shot(shot)).ok())
+            let near = near(trace, shot).map_err(CommandError::Request)?;
+            Ok::<_, CommandError>(Why::of(&near, &WhyQuery::Shot(shot)).ok())
         };
         Ok(ShotExplanations { shot, a: why(traces[0])?, b: why(traces[1])? })
     }
@@ -221,7 +224,7 @@ fn untestable_junit(missing: &MissingSide) -> Report {
     report
 }
 
-fn write_junit(target: &Target, report: &Report) -> Result<(), Trouble> {
-    let text = report.to_string().map_err(|error| Trouble::file(target.path(), error))?;
+fn write_junit(target: &Target, report: &Report) -> Result<(), CommandError> {
+    let text = report.to_string().map_err(|error| CommandError::file(target.path(), error))?;
     Ok(store::save_bytes(target, text.as_bytes())?)
 }

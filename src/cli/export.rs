@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use super::figures::count;
 use super::output::Output;
-use super::outputs::OutPath;
-use super::page::{Align, PageCell};
-use super::trouble::{Trouble, reason};
+use super::outputs::OutputPath;
+use super::page::{Alignment, PageCell};
+use super::trouble::{CommandError, reason};
 use super::what_if::WhatIfArgs;
 use super::{CommandOutcome, files, offered, replay};
 use crate::engine::{EngineError, Games};
@@ -59,7 +59,7 @@ pub(super) struct Args {
     to: RowFormat,
     /// Where to: a file [default: standard output], or with --all a directory
     #[arg(short, long, value_name = "PATH")]
-    output: Option<OutPath>,
+    output: Option<OutputPath>,
     #[command(flatten)]
     what_if: WhatIfArgs,
 }
@@ -71,7 +71,7 @@ struct TableListing<'a> {
     columns: Vec<&'a str>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     if args.perfetto {
         return events::run(games, args, output);
     }
@@ -88,19 +88,19 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         (None, Some(directory)) if args.all => {
             let files = files_in(&source.shapes(), args)?;
             std::fs::create_dir_all(&**directory).map_err(|error| {
-                Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
+                CommandError::file(directory, format!("this directory cannot be made: {}", reason(&error)))
             })?;
             let target = |(name, file): (String, String)| {
                 let kind = like(&name, args.to);
                 Ok((name, output.files.target_in(directory, &file, kind)?))
             };
-            let targets = files.into_iter().map(target).collect::<Result<Vec<_>, Trouble>>()?;
+            let targets = files.into_iter().map(target).collect::<Result<Vec<_>, CommandError>>()?;
             for (name, target) in targets {
                 source.save(&name, args, &target)?;
             }
         }
         (None, Some(_)) => {
-            return Err(Trouble::Request("-o needs to know what to write: --table NAME, or --all".to_owned()));
+            return Err(CommandError::Request("-o needs to know what to write: --table NAME, or --all".to_owned()));
         }
         (None, None) => list(&source.shapes(), output)?,
     }
@@ -125,14 +125,14 @@ enum TableSource {
 const MOST_READINGS: usize = 24;
 
 impl TableSource {
-    fn of(games: &Games, args: &Args) -> Result<TableSource, Trouble> {
+    fn of(games: &Games, args: &Args) -> Result<TableSource, CommandError> {
         let path = &args.file;
         let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
         if !is_file {
             return Ok(TableSource::Whole(trace_of(games, args, false)?.0));
         }
         if store::kind_of(path)? == FileKind::Trace {
-            let shapes = store::open_trace(path)?.shapes().map_err(|error| Trouble::file(path, error))?;
+            let shapes = store::open_trace(path)?.shapes().map_err(|error| CommandError::file(path, error))?;
             return match args.what_if.is_plain() && shapes.len() <= MOST_READINGS {
                 true => Ok(TableSource::File { path: path.clone(), shapes, _folder: None }),
                 false => Ok(TableSource::Whole(trace_of(games, args, false)?.0)),
@@ -167,7 +167,7 @@ impl TableSource {
         }
     }
 
-    fn save(&self, name: &str, args: &Args, target: &Target) -> Result<(), Trouble> {
+    fn save(&self, name: &str, args: &Args, target: &Target) -> Result<(), CommandError> {
         find(&self.shapes(), name, &args.file)?;
         save(target, &mut |out| self.write(name, args, out))
     }
@@ -184,12 +184,12 @@ impl TableSource {
 
 /// The reason why a table was not written.
 enum ExportFailure {
-    Reading(Trouble),
+    Reading(CommandError),
     Writing(std::io::Error),
 }
 
-impl From<Trouble> for ExportFailure {
-    fn from(trouble: Trouble) -> ExportFailure {
+impl From<CommandError> for ExportFailure {
+    fn from(trouble: CommandError) -> ExportFailure {
         ExportFailure::Reading(trouble)
     }
 }
@@ -200,8 +200,8 @@ impl From<std::io::Error> for ExportFailure {
     }
 }
 
-impl From<ExportFailure> for Trouble {
-    fn from(failed: ExportFailure) -> Trouble {
+impl From<ExportFailure> for CommandError {
+    fn from(failed: ExportFailure) -> CommandError {
         match failed {
             ExportFailure::Reading(trouble) => trouble,
             ExportFailure::Writing(error) => error.into(),
@@ -213,7 +213,7 @@ impl From<ExportFailure> for Trouble {
 fn save(
     target: &Target,
     write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<(), ExportFailure>,
-) -> Result<(), Trouble> {
+) -> Result<(), CommandError> {
     let mut unread = None;
     let saved = store::save(target, |out| match write(out) {
         Ok(()) => Ok(()),
@@ -236,10 +236,10 @@ fn write_from_file(
     format: RowFormat,
     out: &mut (dyn Write + Send),
 ) -> Result<(), ExportFailure> {
-    let mut trace = store::open_trace(path).map_err(Trouble::from)?;
+    let mut trace = store::open_trace(path).map_err(CommandError::from)?;
     let mut next = || match trace.next_rows_of(&|name| name == shape.name) {
         Ok(rows) => Ok(rows.map(|rows| shape.filled(rows))),
-        Err(error) => Err(Trouble::file(path, error)),
+        Err(error) => Err(CommandError::file(path, error)),
     };
     let mut rows = rows::RowWriter::new(shape, format, out)?;
     while let Some(table) = next()? {
@@ -250,7 +250,7 @@ fn write_from_file(
 
 /// Returns a trace, or the replay of a log, and the packets. The packets come from the log, with their bytes, if the
 /// replay uses the log's own settings. `told` suppresses the note about parts of the log that were skipped.
-fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet>), Trouble> {
+fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet>), CommandError> {
     let path = &args.file;
     let (file, kind) = files::read(path)?;
     if kind == FileKind::Trace {
@@ -267,7 +267,7 @@ fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet
         Ok(game) => game,
         // The log's own records can be exported without its game.
         Err(_) if args.what_if.is_plain() => return Ok((said(&log.session), traffic::of_session(&log.session))),
-        Err(error) => return Err(Trouble::file(path, error)),
+        Err(error) => return Err(CommandError::file(path, error)),
     };
     let options = crate::replay::ReplayOptions { network: true, ..options };
     files::note_hole(path, &log.session);
@@ -283,21 +283,21 @@ fn said(session: &Session) -> Trace {
     Trace { header, tables: recorded::played(session) }
 }
 
-fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a Table, Trouble> {
+fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a Table, CommandError> {
     tables.iter().find(|(table, _)| table.name == name).map(|(table, _)| *table).ok_or_else(|| {
         let known = tables.iter().map(|(table, _)| table.name.as_str()).collect::<Vec<_>>().join(", ");
-        Trouble::file(path, format!("there is no table `{name}`; there are {known}"))
+        CommandError::file(path, format!("there is no table `{name}`; there are {known}"))
     })
 }
 
 /// The name and the file name of each table. Names in a trace are untrusted, so only plain names become file names.
-fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String)>, Trouble> {
+fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String)>, CommandError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let file = |(table, _): &(&Table, u64)| {
         let name = &table.name;
         if name.is_empty() || !name.chars().all(is_plain) {
             let what = format!("the table {name:?} cannot name a file: write it with --table and -o FILE");
-            return Err(Trouble::file(&args.file, what));
+            return Err(CommandError::file(&args.file, what));
         }
         Ok((name.clone(), format!("{name}.{}", args.to.ending())))
     };
@@ -317,7 +317,7 @@ fn like(name: &str, format: RowFormat) -> FileType {
     }
 }
 
-fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<(), Trouble> {
+fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<(), CommandError> {
     let listed: Vec<TableListing<'_>> = tables
         .iter()
         .map(|(table, rows)| TableListing {
@@ -335,6 +335,6 @@ fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<(), Trouble> {
             vec![t.table.into(), count(t.rows).into(), columns.into()]
         };
         let rows: Vec<Vec<PageCell>> = listed.iter().map(cells).collect();
-        page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Left)], &rows);
+        page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Left)], &rows);
     })
 }

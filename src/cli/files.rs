@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::bytes;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
 use crate::log::{self, FileKind, Truncation};
-use crate::record::{Header, Session};
+use crate::record::{Session, SessionHeader};
 use crate::report::printable::printable;
 use crate::store;
 use crate::trace::Trace;
@@ -23,37 +23,37 @@ pub(super) fn engine(games: &Games) -> Engine<'_> {
 }
 
 /// Reads a file, and detects its kind.
-pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileKind), Trouble> {
+pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileKind), CommandError> {
     let (kind, bytes) = store::read_either(path)?;
     Ok((bytes, kind))
 }
 
 /// Reads a complete log.
-pub(super) fn read_log(path: &Path) -> Result<LogFile, Trouble> {
+pub(super) fn read_log(path: &Path) -> Result<LogFile, CommandError> {
     log_in(path, store::open(path)?)
 }
 
 /// Reads a complete log again, without another note about skipped parts.
-pub(super) fn read_log_again(path: &Path) -> Result<LogFile, Trouble> {
-    LogFile::read(store::open(path)?).map_err(|error| Trouble::file(path, error))
+pub(super) fn read_log_again(path: &Path) -> Result<LogFile, CommandError> {
+    LogFile::read(store::open(path)?).map_err(|error| CommandError::file(path, error))
 }
 
 /// Reads a complete log from an open file.
-pub(super) fn log_in(path: &Path, from: impl Read) -> Result<LogFile, Trouble> {
-    let log = LogFile::read(from).map_err(|error| Trouble::file(path, error))?;
+pub(super) fn log_in(path: &Path, from: impl Read) -> Result<LogFile, CommandError> {
+    let log = LogFile::read(from).map_err(|error| CommandError::file(path, error))?;
     note_passed_over(path, &log.session.header);
     Ok(log)
 }
 
 /// Reads a log that may be cut off, as far as it goes.
-pub(super) fn log_prefix_in(path: &Path, bytes: impl Read) -> Result<(Session, Option<Truncation>), Trouble> {
-    let (session, torn) = log::read_prefix(bytes).map_err(|error| Trouble::file(path, error))?;
+pub(super) fn log_prefix_in(path: &Path, bytes: impl Read) -> Result<(Session, Option<Truncation>), CommandError> {
+    let (session, torn) = log::read_prefix(bytes).map_err(|error| CommandError::file(path, error))?;
     note_passed_over(path, &session.header);
     Ok((session, torn))
 }
 
 /// Notes the parts of a log that this build does not know, because the results lack them.
-pub(super) fn note_passed_over(path: &Path, header: &Header) {
+pub(super) fn note_passed_over(path: &Path, header: &SessionHeader) {
     use std::io::Write;
     let what = passed_over(header);
     if !what.is_empty() {
@@ -81,8 +81,8 @@ pub(super) fn note_hole(path: &Path, session: &Session) {
 }
 
 /// Reads the trace in a file's bytes.
-pub(super) fn trace_in(path: &Path, bytes: &[u8]) -> Result<Trace, Trouble> {
-    log::read_trace(bytes).map_err(|error| Trouble::file(path, error))
+pub(super) fn trace_in(path: &Path, bytes: &[u8]) -> Result<Trace, CommandError> {
+    log::read_trace(bytes).map_err(|error| CommandError::file(path, error))
 }
 
 /// The size of a written file; unknown for a pipe or a device.

@@ -9,14 +9,14 @@ use clap::{ArgMatches, Command, Error, FromArgMatches};
 
 use super::CommandOutcome;
 use super::output::Output;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 
 /// A format of recordings.
 struct ImportFormat {
     name: &'static str,
     /// Adds the format's arguments and help.
     arguments: fn(Command) -> Command,
-    run: fn(&ArgMatches, &mut Output) -> Result<CommandOutcome, Trouble>,
+    run: fn(&ArgMatches, &mut Output) -> Result<CommandOutcome, CommandError>,
 }
 
 /// The supported formats. Each has its arguments and its code in its own file.
@@ -44,12 +44,12 @@ pub(super) struct Args {
     matches: ArgMatches,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     (args.format.run)(&args.matches, output)
 }
 
-fn given<A: FromArgMatches>(matches: &ArgMatches) -> Result<A, Trouble> {
-    A::from_arg_matches(matches).map_err(|error| Trouble::Request(error.to_string()))
+fn given<A: FromArgMatches>(matches: &ArgMatches) -> Result<A, CommandError> {
+    A::from_arg_matches(matches).map_err(|error| CommandError::Request(error.to_string()))
 }
 
 impl FromArgMatches for Args {

@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, duration, share};
 use super::output::Output;
-use super::page::{Align, Page, PageCell, UNSURE};
-use super::trouble::Trouble;
+use super::page::{Alignment, Page, PageCell, UNSURE};
+use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::engine::{Engine, Games, StreamError, until_whole};
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
-use crate::log::{self, FileKind, Truncation, Version};
-use crate::record::{Header, LogContents, Outline, Session};
+use crate::log::{self, FileKind, FormatVersion, Truncation};
+use crate::record::{LogContents, Outline, Session, SessionHeader};
 use crate::replay::{Mode, ReplayOptions};
 use crate::report::round_trips;
 use crate::store;
@@ -80,16 +80,16 @@ struct LogInfo<'a> {
 
 /// A log, up to its end or the place where it is cut off.
 struct LogDescription {
-    header: Header,
+    header: SessionHeader,
     figures: InfoBuilder,
-    version: Version,
+    version: FormatVersion,
     size_bytes: u64,
     torn: Option<Truncation>,
     /// The session, if the input cannot be read again, for example a pipe.
     session: Option<Session>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let path = &args.file;
     let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
     if is_file {
@@ -106,19 +106,20 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 }
 
 impl LogDescription {
-    fn of_file(path: &Path) -> Result<LogDescription, Trouble> {
+    fn of_file(path: &Path) -> Result<LogDescription, CommandError> {
         let reader = store::open_log(path)?;
         let (header, version) = (reader.header().clone(), reader.format());
         let mut figures = InfoBuilder::new(&header);
-        let torn = reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| Trouble::file(path, error))?;
+        let torn =
+            reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| CommandError::file(path, error))?;
         files::note_passed_over(path, &header);
         Ok(LogDescription { header, figures, version, size_bytes: files::size_bytes(path), torn, session: None })
     }
 
-    fn of_bytes(path: &Path, file: &[u8]) -> Result<LogDescription, Trouble> {
+    fn of_bytes(path: &Path, file: &[u8]) -> Result<LogDescription, CommandError> {
         let (session, torn) = files::log_prefix_in(path, file)?;
         let version =
-            log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
+            log::version_of(file).ok_or_else(|| CommandError::file(path, "it does not say which format it has"))?;
         let (header, mut figures) = (session.header.clone(), InfoBuilder::new(&session.header));
         figures.add(Outline::of(&session, &header.unknown));
         Ok(LogDescription { header, figures, version, size_bytes: file.len() as u64, torn, session: Some(session) })
@@ -137,7 +138,7 @@ fn show_log(
     args: &Args,
     mut log: LogDescription,
     output: &mut Output,
-) -> Result<CommandOutcome, Trouble> {
+) -> Result<CommandOutcome, CommandError> {
     let path = &args.file;
     let warning = log.torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
     let info = log.figures.info(&log.header);
@@ -218,7 +219,7 @@ fn count_shots(
     }
 }
 
-fn settings_changed(header: &Header) -> Vec<(String, String)> {
+fn settings_changed(header: &SessionHeader) -> Vec<(String, String)> {
     let preset = header.preset.as_deref().and_then(|name| crate::settings::Settings::preset(name).ok());
     let usual = preset.unwrap_or_default().to_pairs();
     header.settings.iter().filter(|pair| !usual.contains(pair)).cloned().collect()
@@ -282,9 +283,9 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
 
 fn print_connections(page: &mut Page, info: &SessionInfo) {
     const MOST_ROWS: usize = 8;
-    let right = Align::Right;
+    let right = Alignment::Right;
     let head = [
-        ("", Align::Left),
+        ("", Alignment::Left),
         ("usercmds", right),
         ("down", right),
         ("lost", right),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::CommandOutcome;
 use super::progress::Stopwatch;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::build::StopSignal;
 use crate::store;
 
@@ -19,13 +19,13 @@ use crate::store;
 const SAME_PRESS: Duration = Duration::from_secs(1);
 
 /// Installs the handler that deletes temporary files when the program is interrupted.
-pub(super) fn leave_nothing() -> Result<(), Trouble> {
+pub(super) fn leave_nothing() -> Result<(), CommandError> {
     hear(listeners().get_or_insert_default())
 }
 
 /// Returns the stop that the first signal triggers, so that running builds can shut down. A second signal ends the
 /// program at once. The handler is installed by the first call.
-pub(super) fn stop() -> Result<StopSignal, Trouble> {
+pub(super) fn stop() -> Result<StopSignal, CommandError> {
     static STOP: Mutex<Option<(StopSignal, InterruptListener)>> = Mutex::new(None);
     let mut heard = STOP.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((stop, _)) = &*heard {
@@ -52,7 +52,7 @@ impl Deref for InterruptFlag {
 }
 
 /// Installs a handler for as long as the result lives. A second signal ends the program at once.
-pub(super) fn stop_when_told() -> Result<InterruptFlag, Trouble> {
+pub(super) fn stop_when_told() -> Result<InterruptFlag, CommandError> {
     let told = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&told);
     let listening = listen(move || set.store(true, Ordering::Relaxed))?;
@@ -84,7 +84,7 @@ impl Drop for InterruptListener {
     }
 }
 
-fn listen(end: impl Fn() + Send + 'static) -> Result<InterruptListener, Trouble> {
+fn listen(end: impl Fn() + Send + 'static) -> Result<InterruptListener, CommandError> {
     let mut listeners = listeners();
     let listeners = listeners.get_or_insert_default();
     hear(listeners)?;
@@ -97,10 +97,10 @@ fn listen(end: impl Fn() + Send + 'static) -> Result<InterruptListener, Trouble>
     Ok(InterruptListener(number))
 }
 
-fn hear(listeners: &mut Listeners) -> Result<(), Trouble> {
+fn hear(listeners: &mut Listeners) -> Result<(), CommandError> {
     if !listeners.is_set {
         let set = signals::at_each(end_all);
-        set.map_err(|error| Trouble::Request(format!("signals cannot be listened to: {error}")))?;
+        set.map_err(|error| CommandError::Request(format!("signals cannot be listened to: {error}")))?;
         listeners.is_set = true;
     }
     Ok(())

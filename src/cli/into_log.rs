@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 
 use super::figures::bytes;
 use super::progress::Progress;
-use super::trouble::Trouble;
-use crate::live::{LiveSink, Rates};
-use crate::log::{WhenFull, WriterOptions};
-use crate::record::{Header, Record};
+use super::trouble::CommandError;
+use crate::live::{LiveSink, SessionRates};
+use crate::log::{QueuePolicy, WriterOptions};
+use crate::record::{Record, SessionHeader};
 use crate::store::{Recording, RecordingClaim, StoreError, Target};
 use crate::units::Micros;
 
@@ -52,7 +52,7 @@ impl LogSink {
     }
 
     /// Completes the log and returns its first and last time. Deletes the log if the session failed before it began.
-    pub(super) fn finish(self, went_well: bool) -> Result<Option<(Micros, Micros)>, Trouble> {
+    pub(super) fn finish(self, went_well: bool) -> Result<Option<(Micros, Micros)>, CommandError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
@@ -78,9 +78,9 @@ impl LogSink {
 }
 
 impl LiveSink for LogSink {
-    fn begin(&mut self, header: &Header) -> ControlFlow<()> {
+    fn begin(&mut self, header: &SessionHeader) -> ControlFlow<()> {
         let claimed = self.claim.take().map_or_else(|| RecordingClaim::new(&self.target), Ok);
-        let begun = claimed.and_then(|claim| claim.begin(header, WriterOptions::live(), WhenFull::Wait));
+        let begun = claimed.and_then(|claim| claim.begin(header, WriterOptions::live(), QueuePolicy::Wait));
         let begun = begun.map(|recording| self.recording = Some(recording));
         self.note(begun)
     }
@@ -112,7 +112,7 @@ impl LiveSink for LogSink {
         self.note(flushed)
     }
 
-    fn show(&mut self, rates: &Rates) {
+    fn show(&mut self, rates: &SessionRates) {
         let Some(at) = rates.at else {
             let message = match rates.places {
                 0 => "no answer yet".to_owned(),

@@ -12,11 +12,11 @@ use super::kept::FinishedLog;
 use super::live::REORDER_MS;
 use super::offered;
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::page::Page;
 use super::serve::PORT;
 use super::session_args::{GameArgs, parse_share};
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::engine::Games;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live;
@@ -50,13 +50,13 @@ pub(super) struct Args {
     server: String,
     /// Where the client's log goes
     #[arg(short, long, value_name = "LOG")]
-    output: OutPath,
+    output: OutputPath,
     #[command(flatten)]
     game: GameArgs,
     #[command(flatten)]
     link: JoinLinkArgs,
     #[command(flatten)]
-    wants: WantArgs,
+    wants: RequestedSettingsArgs,
     /// Say this to all players when the session begins, out of character; may be given more than once
     #[arg(long, value_name = "TEXT")]
     say: Vec<String>,
@@ -67,7 +67,7 @@ pub(super) struct Args {
 
 /// What the client asks to have for itself. The server grants it within its own limits.
 #[derive(clap::Args)]
-struct WantArgs {
+struct RequestedSettingsArgs {
     /// Ask for so many snapshots a second [default: as many as all get]
     #[arg(long, value_name = "HZ")]
     update_hz: Option<String>,
@@ -110,7 +110,7 @@ struct JoinReport {
     server: String,
     player: Option<u16>,
     /// The client's own settings, as requested and as granted.
-    granted: Vec<Granted>,
+    granted: Vec<GrantedSetting>,
     #[serde(flatten)]
     kept: FinishedLog,
     /// The number of client requests that the server answered.
@@ -121,7 +121,7 @@ struct JoinReport {
 
 /// A setting that the client requested for itself.
 #[derive(Serialize)]
-struct Granted {
+struct GrantedSetting {
     key: String,
     asked: String,
     /// The granted value; `None` if the common setting applies.
@@ -137,12 +137,12 @@ struct ChatLine {
     text: String,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Log)?;
     let server = live::resolve(&with_port(&args.server))?;
     let link = args.link.model();
     if let Some(link) = &link {
-        link.check().map_err(|error| Trouble::Request(error.to_string()))?;
+        link.check().map_err(|error| CommandError::Request(error.to_string()))?;
     }
     let stop = stop_when_told()?;
     let mut sink = LogSink::new(target, "playing", Micros::ZERO)?;
@@ -156,7 +156,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         path: args.output.to_path_buf(),
         server: server.to_string(),
         player: joined.player.map(|player| player.0),
-        granted: own.into_iter().map(|(key, asked)| Granted::new(key, asked, &joined.granted)).collect(),
+        granted: own.into_iter().map(|(key, asked)| GrantedSetting::new(key, asked, &joined.granted)).collect(),
         kept: FinishedLog::new(&args.output, span, &stop, joined.report),
         answered: joined.heard.iter().filter(|notice| matches!(notice, Notice::RequestAck { .. })).count(),
         heard: joined.heard.into_iter().filter_map(ChatLine::of).collect(),
@@ -183,10 +183,10 @@ impl Args {
     }
 }
 
-impl Granted {
-    fn new(key: String, asked: String, granted: &OwnSettings) -> Granted {
+impl GrantedSetting {
+    fn new(key: String, asked: String, granted: &OwnSettings) -> GrantedSetting {
         let granted = granted.iter().find(|(granted, _)| *granted == key).map(|(_, value)| value.clone());
-        Granted { key, asked, granted }
+        GrantedSetting { key, asked, granted }
     }
 }
 
@@ -202,7 +202,7 @@ impl ChatLine {
     }
 }
 
-impl WantArgs {
+impl RequestedSettingsArgs {
     fn pairs(&self) -> Result<OwnSettings, SettingError> {
         let named = [
             ("server.update_hz", &self.update_hz),
@@ -237,7 +237,7 @@ impl JoinReport {
         page.heading(&self.path.display().to_string());
         let player = self.player.map_or("no player".to_owned(), |player| format!("player {player}"));
         page.pair("session", &format!("{player} on the server at {}", self.server));
-        for Granted { key, asked, granted } in &self.granted {
+        for GrantedSetting { key, asked, granted } in &self.granted {
             let text = match granted {
                 Some(granted) if granted == asked => format!("{key} {granted}"),
                 Some(granted) => format!("{key} {granted} (asked for {asked})"),

@@ -9,7 +9,7 @@ use super::figures::{bytes, count, counted, duration, share};
 use super::files;
 use super::page::Page;
 use crate::live::{LatenessSummary, LiveReport, Perception, TrafficCounts};
-use crate::record::Header;
+use crate::record::SessionHeader;
 use crate::units::Micros;
 
 /// A completed log, and figures of the session.
@@ -66,7 +66,7 @@ impl FinishedLog {
 }
 
 impl HostedReport {
-    pub(super) fn new(path: &Path, header: Header, kept: FinishedLog) -> HostedReport {
+    pub(super) fn new(path: &Path, header: SessionHeader, kept: FinishedLog) -> HostedReport {
         HostedReport { path: path.to_owned(), game: header.game, map: header.map, players: header.players.len(), kept }
     }
 

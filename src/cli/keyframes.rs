@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::figures::{counted, duration, share};
 use super::files::FileSize;
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::progress::Progress;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::engine::{Engine, Games, StreamError, SurveyedLog};
 use crate::log::{RewriteError, WriterOptions, write_keyframes};
@@ -36,7 +36,7 @@ pub(super) struct Args {
     log: PathBuf,
     /// Where the log with keyframes goes
     #[arg(short, long, value_name = "LOG")]
-    output: OutPath,
+    output: OutputPath,
     /// How many seconds one is from the next
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=3600))]
     every: u32,
@@ -71,13 +71,13 @@ const USUAL_EVERY_S: u32 = 10;
 
 impl KeyframeArgs {
     /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot have.
-    pub(super) fn check(&self, log: &Target, length: Micros) -> Result<(), Trouble> {
+    pub(super) fn check(&self, log: &Target, length: Micros) -> Result<(), CommandError> {
         let Some(every) = self.keyframes else { return Ok(()) };
         if log.is_stream() {
-            return Err(Trouble::Request("--keyframes reads the log again: give a file, not a stream".to_owned()));
+            return Err(CommandError::Request("--keyframes reads the log again: give a file, not a stream".to_owned()));
         }
         match length < Micros::from_s(every.into()) {
-            true => Err(Trouble::Request(format!("--keyframes {every}: {}", too_short(length, every)))),
+            true => Err(CommandError::Request(format!("--keyframes {every}: {}", too_short(length, every)))),
             false => Ok(()),
         }
     }
@@ -87,7 +87,7 @@ impl KeyframeArgs {
     ///
     /// # Errors
     /// When the log cannot have the keyframes that were asked for. It stays, without them.
-    pub(super) fn add(&self, games: &Games, log: &Target, length: Micros) -> Result<usize, Trouble> {
+    pub(super) fn add(&self, games: &Games, log: &Target, length: Micros) -> Result<usize, CommandError> {
         let usual = (!self.no_keyframes && length >= LONG).then_some(USUAL_EVERY_S);
         let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
         let engine = files::engine(games);
@@ -102,15 +102,17 @@ impl KeyframeArgs {
                 Ok(keyframes.len())
             }
             Err(_) if self.keyframes.is_none() => Ok(0),
-            Err(why) => Err(Trouble::file(log.path(), format!("the session is recorded, but has no keyframes: {why}"))),
+            Err(why) => {
+                Err(CommandError::file(log.path(), format!("the session is recorded, but has no keyframes: {why}")))
+            }
         }
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Log)?;
     let engine = files::engine(games);
-    let cannot = |why: &str| Trouble::file(&args.log, why);
+    let cannot = |why: &str| CommandError::file(&args.log, why);
     let log = engine.survey(&args.log)?.ok_or_else(|| cannot(READ_TWICE))?;
     let keyframes = made(&engine, &log, &args.log, args.every)?.map_err(|why| cannot(&why))?;
     write(&args.log, &keyframes, &target)?;
@@ -140,7 +142,7 @@ fn made(
     log: &SurveyedLog,
     path: &Path,
     every_s: u32,
-) -> Result<Result<Vec<Keyframe>, String>, Trouble> {
+) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
     if !log.streams_closed(&ReplayOptions::default()) {
         let what = "it cannot be replayed as it is read (docs/format.md), so that no keyframes can be made";
         return Ok(Err(what.to_owned()));
@@ -153,7 +155,7 @@ fn made(
     let due = KeyframeSchedule::Every(Micros::from_s(every_s.into()));
     let keyframes = engine.keyframes(log, &due, &mut |at| progress.reached(at)).map_err(|error| match error {
         StreamError::Read(error) => error.into(),
-        StreamError::Replay(error) => Trouble::file(path, error),
+        StreamError::Replay(error) => CommandError::file(path, error),
     })?;
     Ok(match keyframes.is_empty() {
         true => {
@@ -168,7 +170,7 @@ fn too_short(length: Micros, every_s: u32) -> String {
     format!("it is {} long, and the first keyframe would be after {every_s} s", duration(length))
 }
 /// Writes a copy of a log with these keyframes.
-fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Trouble> {
+fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), CommandError> {
     let (mut wrong, from) = (None, store::open(log)?);
     let saved = store::save(target, |out| match write_keyframes(from, out, keyframes, WriterOptions::live()) {
         Ok(_) => Ok(()),
@@ -179,7 +181,7 @@ fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Trou
         }
     });
     match wrong {
-        Some(error) => Err(Trouble::file(log, error)),
+        Some(error) => Err(CommandError::file(log, error)),
         None => Ok(saved?),
     }
 }

@@ -11,7 +11,7 @@ use super::output::Output;
 use super::page::Page;
 use super::record::SynthArgs;
 use super::session_args::parse_share;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::engine::Games;
 use crate::link::LinkModel;
 use crate::live::{SnapshotCounts, TrafficCounts};
@@ -54,7 +54,7 @@ pub(super) struct LiveArgs {
     port: u16,
 }
 
-pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.session.output, FileType::Log)?;
     let scenario = args.scenario()?;
     args.session.keyframes.check(&target, scenario.length())?;
@@ -79,7 +79,7 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
 }
 
 impl LiveArgs {
-    fn scenario(&self) -> Result<Scenario, Trouble> {
+    fn scenario(&self) -> Result<Scenario, CommandError> {
         let mut scenario = self.session.scenario()?;
         scenario.change_links(|link| self.impaired(link));
         scenario.check()?;

@@ -1,8 +1,8 @@
 //! `hitreg man`: writes manual pages.
 
 use super::output::Output;
-use super::outputs::{OutPath, Outputs};
-use super::trouble::Trouble;
+use super::outputs::{OutputPath, Outputs};
+use super::trouble::CommandError;
 use super::{CommandOutcome, Program};
 use crate::store::{self, FileType, Target};
 
@@ -15,10 +15,10 @@ Examples:
 pub(super) struct Args {
     /// Write every command's page into this directory
     #[arg(short, long, value_name = "DIR")]
-    output: Option<OutPath>,
+    output: Option<OutputPath>,
 }
 
-pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let command = program.command();
     let Some(directory) = &args.output else {
         output.raw().write_all(&page(command)?)?;
@@ -38,17 +38,17 @@ pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<
 /// Adds the pages of a command and its subcommands. All targets are checked before the first page is written.
 fn add_pages(
     command: &clap::Command,
-    directory: &OutPath,
+    directory: &OutputPath,
     files: &Outputs,
     pages: &mut Vec<(Target, Vec<u8>)>,
-) -> Result<(), Trouble> {
+) -> Result<(), CommandError> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let target = files.target_in(directory, &format!("{name}.1"), FileType::Manual)?;
     pages.push((target, page(command.clone())?));
     command.get_subcommands().try_for_each(|sub| add_pages(sub, directory, files, pages))
 }
 
-fn page(command: clap::Command) -> Result<Vec<u8>, Trouble> {
+fn page(command: clap::Command) -> Result<Vec<u8>, CommandError> {
     let mut roff = Vec::new();
     clap_mangen::Man::new(command).render(&mut roff)?;
     Ok(roff)

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::figures::{count, counted, duration};
 use super::files::FileSize;
 use super::output::Output;
-use super::outputs::OutPath;
-use super::page::{Align, Page, PageCell, UNSURE};
-use super::trouble::Trouble;
+use super::outputs::OutputPath;
+use super::page::{Alignment, Page, PageCell, UNSURE};
+use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::engine::{Games, MergeFailure, MergedLog};
 use crate::merge::{AlignedClient, MergeError};
@@ -38,7 +38,7 @@ pub(super) struct Args {
     logs: Vec<PathBuf>,
     /// Where the session's log goes
     #[arg(short, long, value_name = "LOG")]
-    output: OutPath,
+    output: OutputPath,
 }
 
 #[derive(Serialize)]
@@ -82,7 +82,7 @@ struct EarlyEnd {
     player: u16,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Log)?;
     let merged = files::engine(games).merge(&args.logs, &target).map_err(|error| match error {
         MergeFailure::Engine(error) => error.into(),
@@ -93,10 +93,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     Ok(CommandOutcome::Done)
 }
 
-fn trouble(args: &Args, error: MergeError) -> Trouble {
+fn trouble(args: &Args, error: MergeError) -> CommandError {
     match error.log().and_then(|log| args.logs.get(log)) {
-        Some(path) => Trouble::file(path, error),
-        None => Trouble::Request(error.to_string()),
+        Some(path) => CommandError::file(path, error),
+        None => CommandError::Request(error.to_string()),
     }
 }
 
@@ -140,8 +140,9 @@ impl<'a> MergeReport<'a> {
         }
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks, by what is added to each client's");
-        let right = Align::Right;
-        let head = [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Align::Left)];
+        let right = Alignment::Right;
+        let head =
+            [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Alignment::Left)];
         let row = |client: &ClientClock<'_>| -> Vec<PageCell> {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
             let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));

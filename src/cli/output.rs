@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::outputs::Outputs;
 use super::page::Page;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,16 +36,18 @@ impl Output {
     }
 
     /// Refuses an option that changes only the text, where the output is JSON. The config file may give either.
-    pub(super) fn check_text_option(&self, name: &str, is_given: bool) -> Result<(), Trouble> {
+    pub(super) fn check_text_option(&self, name: &str, is_given: bool) -> Result<(), CommandError> {
         let by_default = |name| self.files.is_by_default(name);
         if !is_given || self.format == OutputFormat::Text || by_default(name) || by_default("format") {
             return Ok(());
         }
-        Err(Trouble::Request(format!("--{name} changes the text alone, and --format json prints all: leave one out")))
+        Err(CommandError::Request(format!(
+            "--{name} changes the text alone, and --format json prints all: leave one out"
+        )))
     }
     /// Prints one result: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.
-    pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), Trouble> {
+    pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), CommandError> {
         if self.files.take_stdout() {
             self.out = Box::new(anstream::stderr());
         }
@@ -70,7 +72,7 @@ impl Output {
     }
 
     /// Writes buffered output.
-    pub(super) fn finish(&mut self) -> Result<(), Trouble> {
+    pub(super) fn finish(&mut self) -> Result<(), CommandError> {
         Ok(self.out.flush()?)
     }
 }

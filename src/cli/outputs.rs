@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
 
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::store::{FileType, Target, Targets, is_standard_stream};
 
 /// A path that a command writes to. Only [`Outputs`] turns it into a target.
 #[derive(Clone, Debug)]
-pub(super) struct OutPath(PathBuf);
+pub(super) struct OutputPath(PathBuf);
 
-impl From<OsString> for OutPath {
-    fn from(path: OsString) -> OutPath {
-        OutPath(path.into())
+impl From<OsString> for OutputPath {
+    fn from(path: OsString) -> OutputPath {
+        OutputPath(path.into())
     }
 }
 
-impl Deref for OutPath {
+impl Deref for OutputPath {
     type Target = Path;
     fn deref(&self) -> &Path {
         &self.0
@@ -41,7 +41,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// The outputs of the called command. Every path argument that is not an [`OutPath`] is an input.
+    /// The outputs of the called command. Every path argument that is not an [`OutputPath`] is an input.
     pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool, defaults: Vec<String>) -> Outputs {
         let mut inputs = Vec::new();
         add_inputs(command, matches, &mut inputs);
@@ -60,7 +60,7 @@ impl Outputs {
     }
 
     /// Returns the target for a file of this kind, or the reason for a refusal. Call it before the work begins.
-    pub(super) fn target(&self, path: &OutPath, kind: FileType) -> Result<Target, Trouble> {
+    pub(super) fn target(&self, path: &OutputPath, kind: FileType) -> Result<Target, CommandError> {
         if is_standard_stream(&path.0) {
             self.take_stdout.set(true);
         }
@@ -68,7 +68,7 @@ impl Outputs {
     }
 
     /// Returns the target for a recording that can be made again, and so may replace an earlier one.
-    pub(super) fn target_made_again(&self, path: &OutPath, kind: FileType) -> Result<Target, Trouble> {
+    pub(super) fn target_made_again(&self, path: &OutputPath, kind: FileType) -> Result<Target, CommandError> {
         Ok(self.targets.file_made_again(&path.0, kind)?)
     }
 
@@ -78,7 +78,7 @@ impl Outputs {
     }
 
     /// Returns the target for a file in a requested folder.
-    pub(super) fn target_in(&self, folder: &OutPath, name: &str, kind: FileType) -> Result<Target, Trouble> {
+    pub(super) fn target_in(&self, folder: &OutputPath, name: &str, kind: FileType) -> Result<Target, CommandError> {
         Ok(self.targets.file(&folder.0.join(name), kind)?)
     }
 }
@@ -107,7 +107,7 @@ mod tests {
         for argument in command.get_arguments() {
             let of_type = argument.get_value_parser().type_id();
             let argument = format!("{name} {}", argument.get_id());
-            if of_type == TypeId::of::<OutPath>() {
+            if of_type == TypeId::of::<OutputPath>() {
                 outputs.push(argument);
             } else if of_type == TypeId::of::<PathBuf>() {
                 inputs.push(argument);

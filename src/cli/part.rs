@@ -1,7 +1,7 @@
 //! Options that select a part of a session.
 
 use super::moment::time;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::replay::Part;
 use crate::units::{Micros, Tick};
 
@@ -27,13 +27,13 @@ impl PartArgs {
     /// The requested part; `None` if no part is requested. `time_of` returns the time of a tick.
     pub(super) fn of(
         &self,
-        time_of: impl Fn(Tick) -> Result<Option<Micros>, Trouble>,
-    ) -> Result<Option<Part>, Trouble> {
+        time_of: impl Fn(Tick) -> Result<Option<Micros>, CommandError>,
+    ) -> Result<Option<Part>, CommandError> {
         let time = |moment: Option<PartBound>, otherwise: Micros| match moment {
             None => Ok(otherwise),
             Some(PartBound::At(at)) => Ok(at),
             Some(PartBound::Tick(tick)) => time_of(tick)?.ok_or_else(|| {
-                Trouble::Request(format!(
+                CommandError::Request(format!(
                     "the session has no tick {tick} whose time is in the log: give a time (--from 8.19s)"
                 ))
             }),

@@ -12,10 +12,10 @@ use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
 use super::live::REORDER_MS;
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::page::{Page, UNSURE};
 use super::session_args::parse_share;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live::{ProxyOptions, ProxyReport, TrafficCounts, proxy, resolve};
@@ -77,7 +77,7 @@ pub(super) struct Args {
     reorder: f64,
     /// Where the log goes
     #[arg(short, long, value_name = "LOG")]
-    output: OutPath,
+    output: OutputPath,
 }
 
 #[derive(Serialize)]
@@ -91,20 +91,20 @@ struct ProxySummary<'a> {
     passed: ProxyReport,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Log)?;
     let options = args.options()?;
     let known = ProtocolContext { map: args.map.as_deref() };
     let listener = listener(&args.protocol, &known);
     let mut listener =
-        listener.ok_or_else(|| Trouble::Request(format!("no protocol is called `{}`", args.protocol)))??;
+        listener.ok_or_else(|| CommandError::Request(format!("no protocol is called `{}`", args.protocol)))??;
     let stop = stop_when_told()?;
     let mut sink = LogSink::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
     let ran = proxy(&options, &mut *listener, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let passed = ran?;
     if passed.heard.players == 0 {
-        return Err(Trouble::Request(nobody(&passed)));
+        return Err(CommandError::Request(nobody(&passed)));
     }
     let proxied = ProxySummary {
         path: &args.output,
@@ -131,10 +131,10 @@ fn nobody(passed: &ProxyReport) -> String {
 }
 
 impl Args {
-    fn options(&self) -> Result<ProxyOptions, Trouble> {
+    fn options(&self) -> Result<ProxyOptions, CommandError> {
         let length = match self.seconds {
             Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
-            Some(seconds) => return Err(Trouble::Request(format!("{seconds} s is no length of a recording"))),
+            Some(seconds) => return Err(CommandError::Request(format!("{seconds} s is no length of a recording"))),
             None => None,
         };
         Ok(ProxyOptions {

@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
-use super::outputs::OutPath;
-use super::page::{Align, BAD, FAINT, GOOD, Page, PageCell};
-use super::trouble::Trouble;
+use super::outputs::OutputPath;
+use super::page::{Alignment, BAD, FAINT, GOOD, Page, PageCell};
+use super::trouble::CommandError;
 use super::{CommandOutcome, files, record, replay};
 use crate::engine::Games;
 use crate::info::SessionInfo;
 use crate::link::{Jitter, LinkModel, Loss};
-use crate::record::{Header, Session};
+use crate::record::{Session, SessionHeader};
 use crate::replay::{ReplayOptions, ReplayOutput, WhatIf};
 use crate::report::what_if_line;
 use crate::session::scenario::Scenario;
@@ -39,7 +39,7 @@ Examples:
 pub(super) struct Args {
     /// Where the log goes [default: quickstart.hitlog, where an earlier quickstart's may be replaced]
     #[arg(short, long, value_name = "LOG")]
-    output: Option<OutPath>,
+    output: Option<OutputPath>,
     /// Another session
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -71,11 +71,16 @@ struct WithoutCompensation {
     changed: Vec<ChangedOutcome>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(
+    games: &Games,
+    args: &Args,
+    program: &str,
+    output: &mut Output,
+) -> Result<CommandOutcome, CommandError> {
     let scenario = scenario(args.seed);
-    let bots = games.recordable(None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let ready = bots.set_up(&scenario, None).map_err(|error| Trouble::Request(error.to_string()))?;
-    let usual = OutPath::from(OsString::from(USUAL_NAME));
+    let bots = games.recordable(None).map_err(|error| CommandError::Request(error.to_string()))?;
+    let ready = bots.set_up(&scenario, None).map_err(|error| CommandError::Request(error.to_string()))?;
+    let usual = OutputPath::from(OsString::from(USUAL_NAME));
     let path = args.output.as_ref().unwrap_or(&usual);
     let target = match args.output.is_none() && is_of_quickstart(path, ready.header(), scenario.length()) {
         true => output.files.target_made_again(path, FileType::Log)?,
@@ -83,11 +88,11 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     };
     let recorded = record::record(&*ready, scenario.length(), &target)?;
     if recorded.interrupted {
-        return Err(Trouble::Interrupted { resumes: false });
+        return Err(CommandError::Interrupted { resumes: false });
     }
     // The rest uses only the file.
     let session = files::read_log(path)?.session;
-    let game = games.of(&session).map_err(|error| Trouble::file(path, error))?;
+    let game = games.of(&session).map_err(|error| CommandError::file(path, error))?;
     let replay = |options: &ReplayOptions| replay::replay(game, path, &session, options);
     let (first, seconds) = replay(&ReplayOptions::default())?;
     let (second, _) = replay(&ReplayOptions::default())?;
@@ -118,8 +123,8 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
 const USUAL_NAME: &str = "quickstart.hitlog";
 
 /// Whether the existing file is the log of an earlier quickstart, apart from its seed. Such a log may be replaced.
-fn is_of_quickstart(path: &Path, header: &Header, length: Micros) -> bool {
-    let there = store::open_log(path).map(|log| Header { seed: header.seed, ..log.header().clone() });
+fn is_of_quickstart(path: &Path, header: &SessionHeader, length: Micros) -> bool {
+    let there = store::open_log(path).map(|log| SessionHeader { seed: header.seed, ..log.header().clone() });
     there.is_ok_and(|there| there == *header) && store::read_log(path).is_ok_and(|log| log.duration() <= length)
 }
 
@@ -134,7 +139,7 @@ fn scenario(seed: u64) -> Scenario {
     Scenario { seconds: 20.0, seed, link, ..Scenario::default() }
 }
 
-fn without_lag_compensation(session: &Session) -> Result<ReplayOptions, Trouble> {
+fn without_lag_compensation(session: &Session) -> Result<ReplayOptions, CommandError> {
     let mut settings = Settings::from_pairs(&session.header.settings)?;
     settings.lag_compensation.enabled = false;
     Ok(ReplayOptions { judged_under: Some(settings), ..ReplayOptions::default() })
@@ -230,8 +235,8 @@ impl QuickstartReport<'_> {
         }
         let first = MOST_ROWS.min(all.len());
         page.paragraph(2, &format!("{} came out differently, the first {first}:", counted(all.len() as u64, "shot")));
-        let left = Align::Left;
-        let right = Align::Right;
+        let left = Alignment::Left;
+        let right = Alignment::Right;
         let head = [
             ("at", right),
             ("shooter", left),

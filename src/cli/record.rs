@@ -12,17 +12,17 @@ use super::interrupt::stop_when_told;
 use super::keyframes;
 use super::live;
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
 use super::proxy;
 use super::session_args::{LinkArgs, SessionArgs};
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::engine::{Games, ReadySession};
 use crate::log::{LogWriter, WriterOptions};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
-use crate::session::{Batches, RecordSink, SynthError};
+use crate::session::{RecordBatcher, RecordSink, SynthError};
 use crate::store::{self, FileType, Recording, Target};
 use crate::units::Micros;
 
@@ -74,7 +74,7 @@ A scenario file:
 pub(super) struct SynthArgs {
     /// Where the log goes
     #[arg(short, long, value_name = "LOG")]
-    pub(super) output: OutPath,
+    pub(super) output: OutputPath,
     #[command(flatten)]
     pub(super) session: SessionArgs,
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub(super) struct RecordReport {
     real_time_factor: f64,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let args = match &args.source {
         RecordCommand::Synth(args) => args,
         RecordCommand::Live(args) => return live::run(games, args, output),
@@ -121,7 +121,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 }
 
 /// Records a synthetic session to a log.
-pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<RecordReport, Trouble> {
+pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<RecordReport, CommandError> {
     let header = ready.header();
     let watch = Stopwatch::start();
     let stop = stop_when_told()?;
@@ -155,7 +155,7 @@ fn into_stream(
     length: Micros,
     target: &Target,
     goes_on: &dyn Fn() -> bool,
-) -> Result<RecordProgress, Trouble> {
+) -> Result<RecordProgress, CommandError> {
     let mut ran = Ok(RecordProgress::default());
     store::save(target, |out| {
         let mut writer = LogWriter::new(out, ready.header(), WriterOptions::live())?;
@@ -176,7 +176,7 @@ fn run_into<E: Send>(
     push: impl FnMut(&Record) -> Result<(), E> + Send,
 ) -> Result<Result<RecordProgress, E>, SynthError> {
     let progress = Progress::of_session("recording", length);
-    let (batches, handed_over) = Batches::new();
+    let (batches, handed_over) = RecordBatcher::new();
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || handed_over.each(push));
         let mut counting = CountingRecorder { batches, tally: RecordProgress::default(), progress };
@@ -199,7 +199,7 @@ struct RecordProgress {
 
 /// Counts records and passes them on.
 struct CountingRecorder {
-    batches: Batches,
+    batches: RecordBatcher,
     tally: RecordProgress,
     progress: Progress,
 }
@@ -221,7 +221,7 @@ impl RecordSink for CountingRecorder {
 
 impl SynthArgs {
     /// The scenario that the options describe.
-    pub(super) fn scenario(&self) -> Result<Scenario, Trouble> {
+    pub(super) fn scenario(&self) -> Result<Scenario, CommandError> {
         let mut scenario = self.session.scenario()?;
         scenario.change_links(|link| self.link.impaired(link));
         scenario.check()?;

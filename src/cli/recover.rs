@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::figures::{bytes, count, counted, duration};
 use super::files::FileSize;
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::page::{BAD, GOOD, Page, UNSURE};
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::info::SessionInfo;
 use crate::log::{Damage, WriterOptions};
@@ -35,7 +35,7 @@ pub(super) struct Args {
     log: PathBuf,
     /// Where the good log goes [default: for LOG.part, LOG]
     #[arg(short, long, value_name = "LOG")]
-    output: Option<OutPath>,
+    output: Option<OutputPath>,
 }
 
 #[derive(Serialize)]
@@ -72,7 +72,7 @@ struct LostReport {
     what: String,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let (path, unfinished) = destination(args)?;
     let target = output.files.target(&path, FileType::Log)?;
     let (session, damage) = store::recover_log(&args.log)?;
@@ -103,12 +103,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Tr
 }
 
 /// The path of the new log, and the unfinished recording that it replaces if it takes its name.
-fn destination(args: &Args) -> Result<(OutPath, Option<UnfinishedRecording>), Trouble> {
+fn destination(args: &Args) -> Result<(OutputPath, Option<UnfinishedRecording>), CommandError> {
     let name = UnfinishedRecording::name(&args.log);
     let path = match (&args.output, &name) {
         (Some(path), _) => path.clone(),
-        (None, Some(name)) => OutPath::from(name.clone().into_os_string()),
-        (None, None) => return Err(Trouble::file(&args.log, "say with -o where the good log goes")),
+        (None, Some(name)) => OutputPath::from(name.clone().into_os_string()),
+        (None, None) => return Err(CommandError::file(&args.log, "say with -o where the good log goes")),
     };
     let is_its_own = name.is_some_and(|name| std::path::absolute(&*path).ok() == std::path::absolute(name).ok());
     let unfinished = if is_its_own { Some(UnfinishedRecording::take(&args.log)?) } else { None };

@@ -14,22 +14,22 @@ use serde::Serialize;
 
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
-use super::outputs::OutPath;
-use super::page::{Align, Page, PageCell};
+use super::outputs::OutputPath;
+use super::page::{Alignment, Page, PageCell};
 use super::part::PartArgs;
 use super::progress::{Progress, Stopwatch};
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
 use super::{CommandOutcome, offered};
 use crate::drawing::DrawingScore;
 use crate::engine::{Games, Playable};
-use crate::fairness::{Exposure, Fairness};
+use crate::fairness::{CoverHits, Fairness};
 use crate::record::Session;
 use crate::replay::{ReplayOptions, ReplayOutput, own_settings};
 use crate::score::ModeScore;
 use crate::stats::Spread;
 use crate::store::FileType;
-use crate::summary::{Exercised, NetworkSummary, PlayedPredictions, PredictionShare, PredictionSummary, ShotSummary};
+use crate::summary::{Coverage, NetworkSummary, PlayedPredictions, PredictionShare, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, TableSchema};
 use recorded::{JumpReport, RejudgedHit};
 
@@ -61,7 +61,7 @@ pub(super) struct Args {
     log: PathBuf,
     /// Keep everything that the pipelines put out in this trace
     #[arg(short, long, value_name = "TRACE")]
-    output: Option<OutPath>,
+    output: Option<OutputPath>,
     /// Keep only these tables, such as `shots,corrections`
     #[arg(
         long,
@@ -74,7 +74,7 @@ pub(super) struct Args {
     tables: Vec<String>,
     /// Keep the run itself as a new log: the same input, with what this build's server makes of it
     #[arg(long, value_name = "LOG", conflicts_with_all = ["from", "to"])]
-    record: Option<OutPath>,
+    record: Option<OutputPath>,
     /// Make every datagram, several times as slow, so that bytes can be told
     #[arg(long)]
     sizes: bool,
@@ -125,7 +125,7 @@ struct ReplayReport<'a> {
     network: Option<&'a NetworkSummary>,
     shots: &'a ShotSummary,
     fairness: &'a Fairness,
-    exercised: &'a Exercised,
+    exercised: &'a Coverage,
     session_us: i64,
     real_time_factor: f64,
     #[serde(serialize_with = "crate::store::shown::path_if")]
@@ -156,16 +156,17 @@ impl Args {
     }
 
     /// Rejects names of tables that a replay does not have.
-    fn check_tables(&self) -> Result<(), Trouble> {
+    fn check_tables(&self) -> Result<(), CommandError> {
         let Some(strange) = self.tables.iter().find(|name| TableSchema::of(name).is_none()) else { return Ok(()) };
         let known = TABLES.iter().map(|table| table.name).collect::<Vec<_>>().join(", ");
-        Err(Trouble::Request(format!("--tables: a replay has no table `{strange}`; it has {known}")))
+        Err(CommandError::Request(format!("--tables: a replay has no table `{strange}`; it has {known}")))
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     args.check_tables()?;
-    let target = |path: &Option<OutPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
+    let target =
+        |path: &Option<OutputPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
     let (trace_to, record_to) = (target(&args.output, FileType::Trace)?, target(&args.record, FileType::Log)?);
     let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;
     let hits = played.whole.as_ref().map_or_else(Vec::new, RejudgedHit::of);
@@ -214,12 +215,12 @@ pub(super) fn replay(
     path: &Path,
     session: &Session,
     options: &ReplayOptions,
-) -> Result<(ReplayOutput, f64), Trouble> {
+) -> Result<(ReplayOutput, f64), CommandError> {
     let progress = Progress::of_session("replaying", session.duration());
     let watch = Stopwatch::start();
     let replayed = game.replay(session, options, &mut |at| progress.reached(at));
     let seconds = watch.elapsed_s();
-    Ok((replayed.map_err(|error| Trouble::file(path, error))?, seconds))
+    Ok((replayed.map_err(|error| CommandError::file(path, error))?, seconds))
 }
 
 fn score(
@@ -227,12 +228,12 @@ fn score(
     path: &Path,
     session: &Session,
     options: &ReplayOptions,
-) -> Result<Vec<ModeScore>, Trouble> {
+) -> Result<Vec<ModeScore>, CommandError> {
     let settings = match &options.settings {
         Some(settings) => settings.clone(),
         None => own_settings(&session.header)?,
     };
-    game.score(session, &settings).map_err(|error| Trouble::file(path, error))
+    game.score(session, &settings).map_err(|error| CommandError::file(path, error))
 }
 
 fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
@@ -275,8 +276,8 @@ fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
 }
 
 /// Describes what a replay exercised.
-pub(super) fn exercised(exercised: &Exercised) -> String {
-    let Exercised { ticks, usercmds, corrections, shots, hits, .. } = exercised;
+pub(super) fn exercised(exercised: &Coverage) -> String {
+    let Coverage { ticks, usercmds, corrections, shots, hits, .. } = exercised;
     let parts =
         [(*ticks, "tick"), (*usercmds, "usercmd"), (*corrections, "correction"), (*shots, "shot"), (*hits, "hit")];
     parts.map(|(number, one)| counted(number, one)).join(", ")
@@ -285,8 +286,9 @@ pub(super) fn exercised(exercised: &Exercised) -> String {
 fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &str) {
     let ran = if prediction.as_played.is_some() { ", run as it ran them" } else { "" };
     page.heading(&format!("Prediction, against what the server made of the same usercmds{ran}"));
-    let right = Align::Right;
-    let head = [("", Align::Left), ("checked", right), ("exact", right), ("exact or near", right), ("misses", right)];
+    let right = Alignment::Right;
+    let head =
+        [("", Alignment::Left), ("checked", right), ("exact", right), ("exact or near", right), ("misses", right)];
     let row = |name: &str, share_of: PredictionShare| -> Vec<PageCell> {
         let PredictionShare { checked, exact, near } = share_of;
         let misses = checked - exact - near;
@@ -336,8 +338,8 @@ fn print_drawn(page: &mut Page, drawn: &[DrawingScore]) {
         return;
     }
     page.heading("Drawing the others: off from where they were at the time drawn, in units");
-    let right = Align::Right;
-    let head = [("drawn", Align::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
+    let right = Alignment::Right;
+    let head = [("drawn", Alignment::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
     let row = |drawn: &DrawingScore| -> Vec<PageCell> {
         let errors = drawn.error_units.map(|tail| [tail.p50, tail.p95, tail.p99].map(measure));
         let errors = errors.unwrap_or_else(|| ["-"; 3].map(str::to_owned));
@@ -351,9 +353,9 @@ fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
         return;
     }
     page.heading("Drawing the others, estimated: each recorded state drawn from those around it, in units");
-    let right = Align::Right;
+    let right = Alignment::Right;
     let head =
-        [("interpolation.mode", Align::Left), ("samples", right), ("p50", right), ("p95", right), ("p99", right)];
+        [("interpolation.mode", Alignment::Left), ("samples", right), ("p50", right), ("p95", right), ("p99", right)];
     let rows: Vec<Vec<PageCell>> = scores
         .iter()
         .map(|score| {
@@ -368,7 +370,7 @@ fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
     page.table(&head, &rows);
 }
 
-fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &Exposure, only_hits: bool) {
+fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_hits: bool) {
     page.heading("Shots");
     let hit = match only_hits {
         true => format!("{} hit, by the server's word; what missed is not known", count(shots.hit)),

@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::diff::running::BuildArgs;
 use super::diff::sides::SideArgs;
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::part::PartArgs;
 use super::progress::Progress;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::{CommandOutcome, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
 use crate::engine::{
@@ -56,7 +56,7 @@ pub(super) struct Args {
     sides: SideArgs,
     /// Where to write the page
     #[arg(short, long, value_name = "FILE")]
-    output: OutPath,
+    output: OutputPath,
     #[command(flatten)]
     part: PartArgs,
     #[command(flatten)]
@@ -87,7 +87,7 @@ struct SideContext {
     rejudged: Option<SideRejudgement>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Page)?;
     let sides = args.sides.sides(output.files.force())?;
     args.running.check(sides.run_builds(), output)?;
@@ -101,7 +101,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         }
         false => {
             if let Some(pipe) = [&sides.first].into_iter().chain(&sides.second).find(|path| !can_be_read_twice(path)) {
-                return Err(Trouble::file(pipe, "what two sides are made of is read more than once: give a file"));
+                return Err(CommandError::file(pipe, "what two sides are made of is read more than once: give a file"));
             }
             let (engine, runner) = (files::engine(games), args.running.runner(sides.run_builds(), output)?);
             let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
@@ -113,7 +113,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
                 }
             };
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
-            let mut found = compare(&a, &b, &options).map_err(|error| Trouble::Request(error.to_string()))?;
+            let mut found = compare(&a, &b, &options).map_err(|error| CommandError::Request(error.to_string()))?;
             look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
             let mut line = diff_line(&found);
             line.extend(sides.what_if().map(|what_if| format!(" ({})", what_if_line(what_if))));
@@ -155,7 +155,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 }
 
 /// Whether a log is streamed. A short log, or a log of a game that this build does not play, is loaded as a whole.
-fn is_long_log(games: &Games, path: &Path) -> Result<bool, Trouble> {
+fn is_long_log(games: &Games, path: &Path) -> Result<bool, CommandError> {
     if store::kind_of_regular(path) != Some(FileKind::Log) {
         return Ok(false);
     }
@@ -170,12 +170,12 @@ fn of_part(
     sides: &ComparisonSpec,
     target: &Target,
     output: &mut Output,
-) -> Result<CommandOutcome, Trouble> {
+) -> Result<CommandOutcome, CommandError> {
     let path = &sides.first;
     if !sides.is_single() {
         let what =
             "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
-        return Err(Trouble::Request(what.to_owned()));
+        return Err(CommandError::Request(what.to_owned()));
     }
     let engine = files::engine(games);
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
@@ -194,7 +194,7 @@ fn of_part(
     show(args, target, &page, (vec![name], None), output)
 }
 
-fn excerpt(engine: &Engine<'_>, path: &Path, part: Part) -> Result<Excerpt, Trouble> {
+fn excerpt(engine: &Engine<'_>, path: &Path, part: Part) -> Result<Excerpt, CommandError> {
     let progress = Progress::of_session("replaying", Micros::ZERO);
     let excerpt = engine.excerpt(path, part, MOST_VIEWS, &mut |at, length| {
         progress.set_length(length);
@@ -203,9 +203,9 @@ fn excerpt(engine: &Engine<'_>, path: &Path, part: Part) -> Result<Excerpt, Trou
     excerpt.map_err(|error| match error {
         ExcerptError::Read(error) => error.into(),
         error @ ExcerptError::TooLong { .. } => {
-            Trouble::file(path, format!("{error}, and a page holds no more: show less of it with --from and --to"))
+            CommandError::file(path, format!("{error}, and a page holds no more: show less of it with --from and --to"))
         }
-        error => Trouble::file(path, error),
+        error => CommandError::file(path, error),
     })
 }
 
@@ -215,7 +215,7 @@ fn show(
     page: &str,
     (sides, difference): (Vec<String>, Option<String>),
     output: &mut Output,
-) -> Result<CommandOutcome, Trouble> {
+) -> Result<CommandOutcome, CommandError> {
     store::save_bytes(target, page.as_bytes())?;
     let report = ReportSummary { output: &args.output, bytes: page.len() as u64, difference, sides };
     output.show(&report, |page| {
@@ -230,12 +230,12 @@ fn show(
 }
 
 /// The trace in a file, or the replay of a log.
-fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), Trouble> {
+fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), CommandError> {
     let looked = files::engine(games).look(path)?;
     let (replayed, rejudged) = match &looked {
         ViewedFile::Trace(_) | ViewedFile::Unknown(..) => (None, Ok(Vec::new())),
         ViewedFile::Log(log, _) => {
-            let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
+            let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
             let options = ReplayOptions { network: true, ..ReplayOptions::default() };
             let trace = replay::replay(game, path, &log.session, &options)?.0.trace;
             let rejudged = rejudged(game, &log.session, &options, &trace);
@@ -248,7 +248,7 @@ fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), Trouble> {
 
 /// The data of a common log that the traces lack. The packets belong to the recorded session, so they are used only if
 /// no side changes a setting.
-fn besides(games: &Games, sides: &ComparisonSpec) -> Result<SideContext, Trouble> {
+fn besides(games: &Games, sides: &ComparisonSpec) -> Result<SideContext, CommandError> {
     let (_, besides) = SideContext::of(files::engine(games).look(&sides.first)?);
     let is_of_one_log = sides.second.is_none();
     let session = besides.session.filter(|_| is_of_one_log && sides.what_if().is_none());

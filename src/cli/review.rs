@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::CommandOutcome;
 use super::output::{Output, OutputFormat};
 use super::page::{BOLD, FAINT, Page, PageCell};
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::verify::MOST_LINES;
 use crate::engine::{Proposal, proposals_below};
 
@@ -49,7 +49,7 @@ struct ReviewedProposal {
     done: ReviewOutcome,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let asks = !args.accept && !args.reject && output.format() == OutputFormat::Text && std::io::stdin().is_terminal();
     let mut reviewed = Vec::new();
     let mut leaves_the_rest = false;
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Tr
 }
 
 /// Asks for a decision on the proposal shown; `None` to stop and leave the others.
-fn ask() -> Result<Option<ReviewOutcome>, Trouble> {
+fn ask() -> Result<Option<ReviewOutcome>, CommandError> {
     loop {
         let mut to = anstream::stderr();
         write!(to, "accept, reject, skip or quit? [a/r/s/q] ")?;

@@ -8,10 +8,10 @@ use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
 use super::kept::{FinishedLog, HostedReport, avatars};
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::page::Page;
 use super::session_args::SessionArgs;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::engine::Games;
 use crate::live::GrantLimits;
 use crate::store::FileType;
@@ -39,7 +39,7 @@ Examples:
 pub(super) struct Args {
     /// Where the server's log goes
     #[arg(short, long, value_name = "LOG")]
-    output: OutPath,
+    output: OutputPath,
     /// The UDP port to listen at; 0 is any that is free
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
@@ -60,7 +60,7 @@ fn parse_hz(text: &str) -> Result<Hz, String> {
     Hz::parse(text).ok_or_else(|| "a number of Hz above 0, with at most three decimals".to_owned())
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Log)?;
     let scenario = args.session.scenario()?;
     let ready = args.session.set_up(games, &scenario)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::offered;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::engine::{Games, MapFile, ReadySession, SelfPlaying};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::session::scenario::Scenario;
@@ -62,7 +62,7 @@ pub(super) struct LinkArgs {
 
 impl SessionArgs {
     /// Prepares the session.
-    pub(super) fn set_up(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn ReadySession>, Trouble> {
+    pub(super) fn set_up(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn ReadySession>, CommandError> {
         let map = match (&self.game.map, &scenario.map) {
             (None, Some(named)) => self.map_file(named)?,
             (given, _) => given.clone(),
@@ -73,7 +73,7 @@ impl SessionArgs {
 
     /// The file of a scenario's map, beside the scenario or in the working folder. `None` for the name of a built-in
     /// map.
-    fn map_file(&self, named: &str) -> Result<Option<PathBuf>, Trouble> {
+    fn map_file(&self, named: &str) -> Result<Option<PathBuf>, CommandError> {
         let map = Path::new(named);
         let (Some(scenario), false) = (&self.scenario, is_plain_name(map)) else { return Ok(None) };
         let beside = scenario.parent().unwrap_or(Path::new("")).join(map);
@@ -83,12 +83,12 @@ impl SessionArgs {
                 true => format!("map = \"{named}\": there is no such file"),
                 false => format!("map = \"{named}\": there is neither {} nor {}", beside.display(), map.display()),
             };
-            Trouble::file(scenario, what)
+            CommandError::file(scenario, what)
         })
     }
 
     /// The scenario, with the link conditions from its own file.
-    pub(super) fn scenario(&self) -> Result<Scenario, Trouble> {
+    pub(super) fn scenario(&self) -> Result<Scenario, CommandError> {
         let mut scenario = match &self.scenario {
             Some(path) => read_scenario(path)?,
             None => Scenario::default(),
@@ -117,24 +117,24 @@ impl GameArgs {
         &self,
         games: &Games,
         work: impl FnOnce(&dyn SelfPlaying, Option<&MapFile<'_>>) -> Result<T, E>,
-    ) -> Result<T, Trouble>
+    ) -> Result<T, CommandError>
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let game = games.recordable(self.game.as_deref()).map_err(|error| Trouble::Request(error.to_string()))?;
+        let game = games.recordable(self.game.as_deref()).map_err(|error| CommandError::Request(error.to_string()))?;
         match &self.map {
             Some(path) if is_name(path) => {
                 let map = game.map(&path.display().to_string());
-                let map = map.map_err(|error| Trouble::Request(error.to_string()))?;
-                work(game, Some(&map)).map_err(|error| Trouble::Request(error.to_string()))
+                let map = map.map_err(|error| CommandError::Request(error.to_string()))?;
+                work(game, Some(&map)).map_err(|error| CommandError::Request(error.to_string()))
             }
             Some(path) => {
                 let bytes = store::read_bytes(path)?;
                 let name = path.display().to_string();
                 let file = MapFile { path: &name, bytes: &bytes };
-                work(game, Some(&file)).map_err(|error| Trouble::file(path, error))
+                work(game, Some(&file)).map_err(|error| CommandError::file(path, error))
             }
-            None => work(game, None).map_err(|error| Trouble::Request(error.to_string())),
+            None => work(game, None).map_err(|error| CommandError::Request(error.to_string())),
         }
     }
 }
@@ -160,10 +160,10 @@ fn is_plain_name(path: &Path) -> bool {
     path.extension().is_none() && path.components().count() == 1
 }
 
-fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {
+fn read_scenario(path: &Path) -> Result<Scenario, CommandError> {
     let text =
-        String::from_utf8(store::read_bytes(path)?).map_err(|_| Trouble::file(path, "a scenario is TOML text"))?;
-    Scenario::parse(&text).map_err(|error| Trouble::file(path, error))
+        String::from_utf8(store::read_bytes(path)?).map_err(|_| CommandError::file(path, "a scenario is TOML text"))?;
+    Scenario::parse(&text).map_err(|error| CommandError::file(path, error))
 }
 
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {

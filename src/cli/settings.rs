@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::output::Output;
-use super::page::{Align, BOLD, Page, PageCell};
-use super::trouble::Trouble;
+use super::page::{Alignment, BOLD, Page, PageCell};
+use super::trouble::CommandError;
 use super::{CommandOutcome, offered};
 use crate::report::layout::WIDTH;
 use crate::settings::{ENGINE_NAMES, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
@@ -60,7 +60,7 @@ enum AcceptedValues {
     Choice { choices: &'static [&'static str] },
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let settings = match &args.preset {
         Some(name) => Settings::preset(name)?,
         None => Settings::default(),
@@ -154,7 +154,7 @@ fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, wo
     }
     if preset.is_none() && word.is_none() {
         page.heading("Presets (`hitreg settings --preset NAME` shows one)");
-        let columns = [("", Align::Left), ("", Align::Left)];
+        let columns = [("", Alignment::Left), ("", Alignment::Left)];
         let rows: Vec<Vec<PageCell>> =
             PRESETS.iter().map(|preset| vec![preset.name.into(), preset.about.into()]).collect();
         page.table(&columns, &rows);

@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use super::diff::looking::CompareArgs;
 use super::diff::running::BuildArgs;
-use super::diff::sides::WayArgs;
+use super::diff::sides::SideReplayArgs;
 use super::figures::{count, counted, duration};
 use super::files::FileSize;
 use super::output::Output;
-use super::outputs::OutPath;
-use super::page::{Align, Page};
-use super::trouble::Trouble;
+use super::outputs::OutputPath;
+use super::page::{Alignment, Page};
+use super::trouble::CommandError;
 use super::{CommandOutcome, files, interrupt};
 use crate::build::condition::Condition;
 use crate::build::{Build, BuildRunner};
@@ -43,7 +43,7 @@ pub(super) struct Args {
     log: PathBuf,
     /// Where the small log goes
     #[arg(short, long, value_name = "LOG")]
-    output: OutPath,
+    output: OutputPath,
     /// Ask a shell command whether a log still shows it: {} stands for the log; exit code 1 means that it does,
     /// anything else below 126 that it does not
     #[arg(
@@ -60,7 +60,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "BUILD")]
     build: Option<PathBuf>,
     #[command(flatten)]
-    ways: WayArgs,
+    ways: SideReplayArgs,
     #[command(flatten)]
     looking: CompareArgs,
     #[command(flatten)]
@@ -83,11 +83,11 @@ struct ShrinkReport<'a> {
     shows: Option<&'a str>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let ways = args.ways.ways()?;
     if args.condition.is_none() && ways.are_plain() {
         let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
-        return Err(Trouble::Request(what.to_owned()));
+        return Err(CommandError::Request(what.to_owned()));
     }
     args.running.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
     let target = output.files.target(&args.output, FileType::Log)?;
@@ -100,7 +100,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let recording = BuildRunner { time_limit: args.running.time_limit(), cache: None, stop: interrupt::stop()? };
     let recorder = match &build {
         Some(build) => Rerecorder::Build(build, &recording),
-        None => Rerecorder::Game(game.map_err(|error| Trouble::file(&args.log, error))?),
+        None => Rerecorder::Game(game.map_err(|error| CommandError::file(&args.log, error))?),
     };
     let quiet = Engine::new(games);
     let property = match &args.condition {
@@ -124,10 +124,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         Ok(shrunk) => shrunk,
         Err(ShrinkError::Replay(ReplayError::NoServer)) => {
             let what = "an imported recording has no server that could record what is left of it: it cannot be shrunk";
-            return Err(Trouble::file(&args.log, what));
+            return Err(CommandError::file(&args.log, what));
         }
         Err(error @ (ShrinkError::NotShown | ShrinkError::NotReproduced | ShrinkError::Replay(_))) => {
-            return Err(Trouble::file(&args.log, error));
+            return Err(CommandError::file(&args.log, error));
         }
         Err(ShrinkError::Property(error)) => return Err(error.into()),
     };
@@ -157,7 +157,7 @@ fn print(page: &mut Page, report: &ShrinkReport<'_>) {
     }
     page.pair("tried", &format!("{} sessions; no single thing more can be taken out", count(report.probes)));
     page.blank();
-    let right = Align::Right;
+    let right = Alignment::Right;
     let rows: Vec<_> = report
         .removed
         .iter()
@@ -167,5 +167,5 @@ fn print(page: &mut Page, report: &ShrinkReport<'_>) {
                 .into()
         })
         .collect();
-    page.table(&[("", Align::Left), ("before", right), ("after", right)], &rows);
+    page.table(&[("", Alignment::Left), ("before", right), ("after", right)], &rows);
 }

@@ -10,10 +10,10 @@ use super::CommandOutcome;
 use super::figures::{count, counted};
 use super::interrupt;
 use super::output::Output;
-use super::page::{Align, BAD, GOOD, Page, PageCell};
+use super::page::{Alignment, BAD, GOOD, Page, PageCell};
 use super::progress::{Progress, Stopwatch};
-use super::trouble::Trouble;
-use crate::soak::{self, BrokenProperty, Fault, PlanLimits, SoakCoverage, SoakPlan, SoakProperty, Stage};
+use super::trouble::CommandError;
+use crate::soak::{self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty};
 
 /// Look for faults of hitreg itself: sessions made up from seeds, with all that can go wrong
 ///
@@ -50,7 +50,7 @@ pub(super) struct Args {
     length_ms: Option<u32>,
     /// Leave faults out, by commas
     #[arg(long, value_name = "FAULT,FAULT", value_delimiter = ',', value_parser = a_fault())]
-    without: Vec<Fault>,
+    without: Vec<PlannedFault>,
 }
 
 #[derive(Serialize)]
@@ -80,17 +80,17 @@ struct SmallerFailure {
     plan: SoakPlan,
 }
 
-fn a_fault() -> impl TypedValueParser<Value = Fault> {
-    PossibleValuesParser::new(Fault::NAMES).try_map(|name| name.parse::<Fault>())
+fn a_fault() -> impl TypedValueParser<Value = PlannedFault> {
+    PossibleValuesParser::new(PlannedFault::NAMES).try_map(|name| name.parse::<PlannedFault>())
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let limits = PlanLimits {
         players: args.players.map(usize::from),
         length_ms: args.length_ms,
         without: args.without.iter().copied().collect(),
     };
-    let stage = Stage::default();
+    let stage = SoakMaps::default();
     let told = interrupt::stop_when_told()?;
     let (exercised, seeds, found) = search(&stage, args, &limits, &told);
     let interrupted = told.load(Ordering::Relaxed);
@@ -121,7 +121,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Tr
 /// Tries seeds until one violates a property, the requested number or time is reached, or it is stopped. Among the
 /// seeds of one parallel batch, the lowest violation is reported.
 fn search(
-    stage: &Stage,
+    stage: &SoakMaps,
     args: &Args,
     limits: &PlanLimits,
     stop: &AtomicBool,
@@ -170,7 +170,7 @@ fn print(page: &mut Page, report: &SoakReport) {
             vec!["".into(), property.name().into(), count(sessions).into()]
         })
         .collect();
-    page.table(&[("", Align::Left), ("held", Align::Left), ("sessions", Align::Right)], &rows);
+    page.table(&[("", Alignment::Left), ("held", Alignment::Left), ("sessions", Alignment::Right)], &rows);
     page.blank();
     let lost = exercised.lost_us_most as f64 / 1e3;
     page.pair(

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::progress::Progress;
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::what_if::one_of;
 use super::{CommandOutcome, files};
 use crate::engine::{Engine, Games};
@@ -58,34 +58,36 @@ pub(super) struct Args {
     seeds: Option<u16>,
     /// Write all figures as CSV
     #[arg(long, value_name = "FILE")]
-    csv: Option<OutPath>,
+    csv: Option<OutputPath>,
     /// Write a page of HTML with a plot of each figure
     #[arg(long, value_name = "FILE")]
-    report: Option<OutPath>,
+    report: Option<OutputPath>,
 }
 
 /// Checks that all logs together fit into memory, before the first is read. Pipes cannot be read twice, and are not counted.
-fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), Trouble> {
+fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), CommandError> {
     let (quiet, mut held) = (Engine::new(games), 0_usize);
     for path in logs {
         let log = quiet.survey(path)?;
         held = held.saturating_add(log.map_or(0, |log| log.session_bytes()));
-        MemoryLimit::current().check(held).map_err(|needs| Trouble::file(path, needs))?;
+        MemoryLimit::current().check(held).map_err(|needs| CommandError::file(path, needs))?;
     }
     Ok(())
 }
 
 const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord];
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
-    let request = |error: &dyn std::error::Error| Trouble::Request(error.to_string());
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+    let request = |error: &dyn std::error::Error| CommandError::Request(error.to_string());
     let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
     let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(|error| request(&error))?;
     let mut plan = SweepPlan::new(axes).map_err(|error| request(&error))?.asking(args.what_if);
     if let Some(seeds) = args.seeds {
         if args.what_if != WhatIf::Rerecord {
-            return Err(Trouble::Request("--seeds goes with --what-if rerecord: nothing else has chances".to_owned()));
+            return Err(CommandError::Request(
+                "--seeds goes with --what-if rerecord: nothing else has chances".to_owned(),
+            ));
         }
         plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
     }
@@ -98,16 +100,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         let log = files::read_log(path)?;
         files::note_hole(path, &log.session);
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
-            return Err(Trouble::file(path, "this log is of another game than the first: sweep them apart"));
+            return Err(CommandError::file(path, "this log is of another game than the first: sweep them apart"));
         }
         sessions.push(log.session);
     }
-    let Some(first) = sessions.first() else { return Err(Trouble::Request("there is no log to sweep".to_owned())) };
-    let game = games.of(first).map_err(|error| Trouble::file(&args.logs[0], error))?;
+    let Some(first) = sessions.first() else {
+        return Err(CommandError::Request("there is no log to sweep".to_owned()));
+    };
+    let game = games.of(first).map_err(|error| CommandError::file(&args.logs[0], error))?;
     let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
     let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| match error {
-        SweepError::Run { log, source } => Trouble::file(&args.logs[log], source),
-        SweepError::Settings { log, source } => Trouble::file(&args.logs[log], source),
+        SweepError::Run { log, source } => CommandError::file(&args.logs[log], source),
+        SweepError::Settings { log, source } => CommandError::file(&args.logs[log], source),
     })?;
     drop(progress);
     let table = swept.table();

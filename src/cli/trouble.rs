@@ -15,7 +15,7 @@ use crate::store::{StoreError, is_standard_stream};
 
 /// Why a command failed. The exit code is 128, or 130 for an interruption.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum CommandError {
     /// A file cannot be opened, written or renamed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -50,15 +50,15 @@ pub(super) enum Trouble {
     Output(#[source] std::io::Error),
 }
 
-impl Trouble {
+impl CommandError {
     /// An error about a file.
-    pub(super) fn file(path: &Path, what: impl Into<Box<dyn Error + Send + Sync>>) -> Trouble {
-        Trouble::File { path: path.to_owned(), what: what.into() }
+    pub(super) fn file(path: &Path, what: impl Into<Box<dyn Error + Send + Sync>>) -> CommandError {
+        CommandError::File { path: path.to_owned(), what: what.into() }
     }
 
     /// The exit code of the command.
     pub(super) fn outcome(&self) -> CommandOutcome {
-        if let Trouble::Interrupted { .. } = self { CommandOutcome::Interrupted } else { CommandOutcome::Trouble }
+        if let CommandError::Interrupted { .. } = self { CommandOutcome::Interrupted } else { CommandOutcome::Trouble }
     }
 
     /// Prints the error on stderr. A closed output pipe is not reported, because it is normal for `| head`; only the
@@ -76,7 +76,7 @@ impl Trouble {
     /// Whether a file is in the way that `--force` would replace.
     fn is_about_replacing(&self) -> bool {
         match self {
-            Trouble::Store(error) | Trouble::Engine(EngineError::Store(error)) => {
+            CommandError::Store(error) | CommandError::Engine(EngineError::Store(error)) => {
                 matches!(error, StoreError::WouldReplace { .. })
             }
             _ => false,
@@ -85,8 +85,8 @@ impl Trouble {
 
     fn print_as(&self, what: &str, style: anstyle::Style) {
         match self {
-            Trouble::ClosedPipe => return,
-            Trouble::Store(StoreError::ClosedPipe { path }) if is_standard_stream(path) => return,
+            CommandError::ClosedPipe => return,
+            CommandError::Store(StoreError::ClosedPipe { path }) if is_standard_stream(path) => return,
             _ => {}
         }
         use std::io::Write;
@@ -107,41 +107,45 @@ pub(super) fn reason(error: &std::io::Error) -> String {
     }
 }
 
-impl From<EngineError> for Trouble {
-    fn from(error: EngineError) -> Trouble {
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> CommandError {
         match error {
-            EngineError::Stopped { resumes } => Trouble::Interrupted { resumes },
-            error => Trouble::Engine(error),
+            EngineError::Stopped { resumes } => CommandError::Interrupted { resumes },
+            error => CommandError::Engine(error),
         }
     }
 }
 
-impl From<SettingError> for Trouble {
-    fn from(error: SettingError) -> Trouble {
-        Trouble::Request(error.to_string())
+impl From<SettingError> for CommandError {
+    fn from(error: SettingError) -> CommandError {
+        CommandError::Request(error.to_string())
     }
 }
 
-impl From<ScenarioError> for Trouble {
-    fn from(error: ScenarioError) -> Trouble {
-        Trouble::Request(error.to_string())
+impl From<ScenarioError> for CommandError {
+    fn from(error: ScenarioError) -> CommandError {
+        CommandError::Request(error.to_string())
     }
 }
 
-impl From<SynthError> for Trouble {
-    fn from(error: SynthError) -> Trouble {
-        Trouble::Request(error.to_string())
+impl From<SynthError> for CommandError {
+    fn from(error: SynthError) -> CommandError {
+        CommandError::Request(error.to_string())
     }
 }
 
-impl From<LiveError> for Trouble {
-    fn from(error: LiveError) -> Trouble {
-        Trouble::Request(error.to_string())
+impl From<LiveError> for CommandError {
+    fn from(error: LiveError) -> CommandError {
+        CommandError::Request(error.to_string())
     }
 }
 
-impl From<std::io::Error> for Trouble {
-    fn from(error: std::io::Error) -> Trouble {
-        if error.kind() == std::io::ErrorKind::BrokenPipe { Trouble::ClosedPipe } else { Trouble::Output(error) }
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> CommandError {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            CommandError::ClosedPipe
+        } else {
+            CommandError::Output(error)
+        }
     }
 }

@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use super::diff::running::parse_seconds;
 use super::output::Output;
-use super::outputs::OutPath;
+use super::outputs::OutputPath;
 use super::progress::{Progress, Stopwatch};
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use super::{CommandOutcome, files, interrupt};
 use crate::build::{Build, BuildRunner, StopSignal, TIME_LIMIT};
-use crate::engine::{EngineError, Games, GoldenUpdate, LogReport, ReplayRunner, Verify};
+use crate::engine::{EngineError, Games, GoldenUpdate, LogReport, ReplayRunner, VerifyOptions};
 use crate::store::FileType;
 use crate::verify::LogVerdict;
 use partition::Partition;
@@ -75,7 +75,7 @@ pub(super) struct Args {
     whole: bool,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
-    junit: Option<OutPath>,
+    junit: Option<OutputPath>,
     /// Only the k-th of n parts of the logs, to share them among machines
     #[arg(long, value_name = "slice:K/N")]
     partition: Option<Partition>,
@@ -99,7 +99,12 @@ struct VerifyReport {
     orphans: Vec<PathBuf>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(
+    games: &Games,
+    args: &Args,
+    program: &str,
+    output: &mut Output,
+) -> Result<CommandOutcome, CommandError> {
     output.check_text_option("quiet", args.quiet)?;
     output.check_text_option("verbose", args.verbose)?;
     let junit = args.junit.as_ref().map(|path| output.files.target(path, FileType::Junit)).transpose()?;
@@ -109,7 +114,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         (false, false, false) => GoldenUpdate::Nothing,
         (false, false, true) => {
             let what = "--rerecord goes with --accept, which writes log and golden, or with --propose";
-            return Err(Trouble::Request(what.to_owned()));
+            return Err(CommandError::Request(what.to_owned()));
         }
     };
     let logs = partition::select(&args.logs, args.partition.as_ref())?;
@@ -119,7 +124,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let stop = if build.is_some() { interrupt::stop()? } else { StopSignal::default() };
     let runner = BuildRunner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop };
     let (watch, progress) = (Stopwatch::start(), Progress::of_things("verifying", logs.len() as u64));
-    let verify = Verify {
+    let verify = VerifyOptions {
         player: build.as_ref().map_or(ReplayRunner::Own, |build| ReplayRunner::Build(build, &runner)),
         keep,
         needs_golden: args.require_golden,

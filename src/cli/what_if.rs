@@ -3,8 +3,8 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::offered;
-use super::trouble::Trouble;
-use crate::record::Header;
+use super::trouble::CommandError;
+use crate::record::SessionHeader;
 use crate::replay::{Mode, ReplayOptions, WhatIf as Question, own_settings};
 
 /// How a log is replayed.
@@ -55,14 +55,14 @@ impl WhatIfArgs {
     }
 
     /// The options of the replay, and the changed settings as `key=value`.
-    pub(super) fn options(&self, header: &Header) -> Result<(ReplayOptions, Vec<String>), Trouble> {
+    pub(super) fn options(&self, header: &SessionHeader) -> Result<(ReplayOptions, Vec<String>), CommandError> {
         if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
             let what = "--what-if rejudge judges shots under other settings, and there are none: name them with --set or \
                         --preset";
-            return Err(Trouble::Request(what.to_owned()));
+            return Err(CommandError::Request(what.to_owned()));
         }
         let recorded =
-            own_settings(header).map_err(|error| Trouble::Request(format!("the log's settings: {error}")))?;
+            own_settings(header).map_err(|error| CommandError::Request(format!("the log's settings: {error}")))?;
         let mut settings = match &self.preset {
             Some(name) => recorded.under_preset(name)?,
             None => recorded.clone(),

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::output::Output;
-use super::outputs::OutPath;
-use super::trouble::Trouble;
+use super::outputs::OutputPath;
+use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
 use super::{CommandOutcome, files, moment, replay};
 use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
@@ -53,7 +53,7 @@ pub(super) struct Args {
     player: Option<u32>,
     /// Draw the same picture into this SVG file
     #[arg(long, value_name = "FILE")]
-    svg: Option<OutPath>,
+    svg: Option<OutputPath>,
     #[command(flatten)]
     what_if: WhatIfArgs,
 }
@@ -94,7 +94,7 @@ impl FromStr for ShotOrPlayer {
     }
 }
 
-fn asked(args: &Args) -> Result<WhyQuery, Trouble> {
+fn asked(args: &Args) -> Result<WhyQuery, CommandError> {
     let player = match args.shot {
         Some(ShotOrPlayer::Player(player)) => Some(player),
         _ => args.player,
@@ -116,16 +116,16 @@ fn asked(args: &Args) -> Result<WhyQuery, Trouble> {
     Ok(asked)
 }
 
-fn refused(why: &str) -> Trouble {
-    Trouble::Request(why.to_owned())
+fn refused(why: &str) -> CommandError {
+    CommandError::Request(why.to_owned())
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = args.svg.as_ref().map(|path| output.files.target(path, FileType::Svg)).transpose()?;
     let asked = asked(args)?;
     let path = &args.file;
     let (file, kind) = files::read(path)?;
-    let find = |trace: &Trace| Why::of(trace, &asked).map_err(|error| Trouble::file(path, error));
+    let find = |trace: &Trace| Why::of(trace, &asked).map_err(|error| CommandError::file(path, error));
     let (trace, changed, why, rejudged) = if kind == FileKind::Trace {
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
@@ -137,7 +137,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         let log = files::log_in(path, &file[..])?;
         files::note_hole(path, &log.session);
         let (options, changed) = args.what_if.options(&log.session.header)?;
-        let game = games.of(&log.session).map_err(|error| Trouble::file(path, error))?;
+        let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
         let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
         let mut why = find(&replayed.trace)?;
         // Under changed settings the packets would differ. With rejudging, they stay as recorded.
@@ -150,7 +150,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let settings = &trace.header.settings;
     if let Some(target) = &target {
         let svg = why_svg(&why, settings)
-            .ok_or_else(|| Trouble::file(path, "there is nothing to draw: the trace does not say where it was"))?;
+            .ok_or_else(|| CommandError::file(path, "there is nothing to draw: the trace does not say where it was"))?;
         store::save_bytes(target, svg.as_bytes())?;
     }
     let report = WhyReport {
@@ -186,8 +186,8 @@ fn otherwise(
     log: &LogFile,
     options: &ReplayOptions,
     (trace, why): (&Trace, &Why),
-) -> Result<Vec<RejudgedShot>, Trouble> {
+) -> Result<Vec<RejudgedShot>, CommandError> {
     let Why::Shot(shot) = why else { return Ok(Vec::new()) };
-    let rejudged = rejudged(game, &log.session, options, trace).map_err(|error| Trouble::file(path, error))?;
+    let rejudged = rejudged(game, &log.session, options, trace).map_err(|error| CommandError::file(path, error))?;
     Ok(shot.otherwise(&rejudged))
 }

@@ -20,7 +20,7 @@ use hitreg::usercmd::Usercmd;
 use hitreg::wire::{COMMANDS_MAX, ClientConnection, ClientEvent, ConnectOptions};
 use serde_json::Value;
 
-use crate::join::{Place, assert_done};
+use crate::join::{SessionFolder, assert_done};
 
 /// The most memory that a flooded server may take.
 const MEMORY_KIB: u64 = 100 << 10;
@@ -128,7 +128,7 @@ fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
 
 /// Eight honest players and the enemy, over real sockets. Returns what the server says, and how many datagrams were fired.
 fn under_attack(seconds: f64, a_second: u64) -> Option<(Value, u64)> {
-    let place = Place::new()?;
+    let place = SessionFolder::new()?;
     let port = place.port;
     let server = place.serve(&format!("--players 9 --seconds {seconds} --format json"));
     let (over, fired) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -1,6 +1,6 @@
 //! Logs of games with netcode of their own, recorded by calls: shown as they are, without being taken for something half known.
 
-use hitreg::record::{CellKind, Class, ClassId, Field, Meaning, OwnValue, Scope};
+use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Meaning, OwnValue, Scope};
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::Usercmd;
@@ -10,10 +10,10 @@ use super::folder::{Folder, text, word};
 /// A second of one player, with a setting, a field of usercmds and a kind of records that only the game knows.
 fn recorded() -> Folder {
     let folder = Folder::empty();
-    let x = Field::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+    let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
     let about = Description::new("mygame").tick_hz(100).setting("sv_gravity", "800").player("p0");
     let about = about.class(Class::new("player", vec![x])).kind("casts", vec![("power".to_owned(), CellKind::F32)]);
-    let about = about.usercmd_field(Field::new("lean", CellKind::F32, Scope::Movement));
+    let about = about.usercmd_field(FieldSchema::new("lean", CellKind::F32, Scope::Movement));
     let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
     for tick in 1..=100u32 {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Scope};
+use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Scope};
 use hitreg::log::{WriterOptions, read_session, write_session};
 use hitreg::record::{
     PlayerRecords, RecordedSide, Session, SessionId, StateKey, States, UnknownColumn, UnknownKind, UnknownRecords,
@@ -39,7 +39,7 @@ fn session() -> Session {
 fn of_the_future(mut session: Session) -> Session {
     let header = &mut session.header;
     header.settings.push(("physics.wind_kmh".to_owned(), "12".to_owned()));
-    let angle = |name| Field::new(name, CellKind::F32, Scope::Status).meaning(Meaning::Angle);
+    let angle = |name| FieldSchema::new(name, CellKind::F32, Scope::Status).meaning(Meaning::Angle);
     header.classes[0].fields.push(angle("mood"));
     header.classes.push(Class::new("drone", vec![angle("tilt")]));
     header.usercmd.push(angle("lean"));

@@ -14,17 +14,17 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use super::folder::word;
 
 /// A folder with a log in it, and one for whatever is temporary.
-struct Place {
+struct InterruptedRun {
     folder: tempfile::TempDir,
     log: PathBuf,
 }
 
-impl Place {
-    fn new() -> Place {
+impl InterruptedRun {
+    fn new() -> InterruptedRun {
         let folder = tempfile::tempdir().unwrap();
         let log = session(folder.path());
         std::fs::create_dir(folder.path().join("tmp")).unwrap();
-        Place { folder, log }
+        InterruptedRun { folder, log }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -78,7 +78,7 @@ fn wait_for(what: &str, done: impl Fn() -> bool) {
 
 #[test]
 fn diff_and_bisect_builds_end_with_what_they_started() {
-    let place = Place::new();
+    let place = InterruptedRun::new();
     let (a, b) = (place.hanging("a"), place.hanging("b"));
     let mut diff = hitreg();
     diff.arg("diff").arg(&place.log).arg("--a").arg(&a).arg("--b").arg(&b).arg("--cache").arg(place.path("cache"));
@@ -103,7 +103,7 @@ fn diff_and_bisect_builds_end_with_what_they_started() {
 
 #[test]
 fn shrink_ends_with_the_command_that_it_asks() {
-    let place = Place::new();
+    let place = InterruptedRun::new();
     let small = place.path("small.hitlog");
     let mut shrink = Command::new(example("pucks"));
     shrink.arg("shrink").arg(&place.log).arg("-o").arg(&small).arg("--while").arg(place.hang());
@@ -117,7 +117,7 @@ fn shrink_ends_with_the_command_that_it_asks() {
 
 #[test]
 fn bisect_git_goes_on_where_it_was_interrupted() {
-    let place = Place::new();
+    let place = InterruptedRun::new();
     let repository = place.path("repository");
     history(&repository, 30, |n| {
         let number = if n < 21 { 1 } else { 99 };

@@ -25,20 +25,20 @@ const FAR: &str = "--delay-ms 80 --jitter-ms 15 --loss 3% --reorder 2% --duplica
 const LOST_MOST: Micros = Micros::from_ms(1_500);
 
 /// A folder in which a session takes place.
-pub(crate) struct Place {
+pub(crate) struct SessionFolder {
     dir: TempDir,
     pub(crate) port: u16,
 }
 
-impl Place {
+impl SessionFolder {
     /// `None` where there are no sockets.
-    pub(crate) fn new() -> Option<Place> {
+    pub(crate) fn new() -> Option<SessionFolder> {
         let Ok(socket) = UdpSocket::bind("127.0.0.1:0") else {
             crate::note::skipped("no UDP socket is to be had here");
             return None;
         };
         let port = socket.local_addr().expect("its address").port();
-        Some(Place { dir: TempDir::new().expect("a temporary folder"), port })
+        Some(SessionFolder { dir: TempDir::new().expect("a temporary folder"), port })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -126,7 +126,7 @@ fn heard_down(records: &PlayerRecords) -> Micros {
 
 /// A server and eight clients over bad links: what they recorded replays bit for bit when it is merged.
 fn eight_sides_of(seconds: f64) {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let server = place.serve(&format!("--players 8 --seconds {seconds}"));
     let clients: Vec<Child> = (0..8).map(|number| place.join(number, FAR)).collect();
     clients.into_iter().for_each(assert_done);
@@ -180,7 +180,7 @@ fn heard(child: Child) -> (u64, BTreeSet<(u64, bool, String)>) {
 
 #[test]
 fn players_talk_in_and_out_of_character() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 2 --seconds 4");
     let lossy = "--loss 30% --delay-ms 20 --format json";
     let first = place.join(0, &format!("{lossy} --say hello --say there --speak hail"));
@@ -208,7 +208,7 @@ fn updates_per_s(log: &Session, player: usize) -> f64 {
 
 #[test]
 fn each_player_asks_for_as_many_updates_as_it_wants() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 3 --seconds 4 --set server.update_hz=64 --max-rate 30000");
     let asks = [
         "--update-hz 20 --set client.cmd_hz=30 --rate 90000 --format json",
@@ -272,7 +272,7 @@ fn each_player_asks_for_as_many_updates_as_it_wants() {
 
 #[test]
 fn what_cannot_be_had_is_not_asked_for() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let cases = [
         ("--update-hz 0", "`server.update_hz` cannot be `0`"),
         ("--update-hz NaN", "`server.update_hz` cannot be `NaN`"),
@@ -292,7 +292,7 @@ fn what_cannot_be_had_is_not_asked_for() {
 
 #[test]
 fn one_side_alone_says_what_it_is_and_a_clients_replays_open_loop() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 1 --seconds 2");
     assert_done(place.join(0, FAR));
     assert_done(server);
@@ -318,7 +318,7 @@ fn one_side_alone_says_what_it_is_and_a_clients_replays_open_loop() {
 
 #[test]
 fn a_server_that_is_killed_loses_a_second_at_most() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let mut server = place.serve("--players 2 --seconds 60");
     let clients = [0, 1].map(|number| place.join(number, "--delay-ms 20 --jitter-ms 5 --loss 2%"));
     std::thread::sleep(Duration::from_secs(7));
@@ -344,7 +344,7 @@ fn a_server_that_is_killed_loses_a_second_at_most() {
 
 #[test]
 fn a_client_that_is_killed_loses_a_second_at_most() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 2 --seconds 8");
     let mut killed = place.join(0, "--delay-ms 20 --jitter-ms 5 --loss 2%");
     let stays = place.join(1, "");
@@ -368,7 +368,7 @@ fn a_client_that_is_killed_loses_a_second_at_most() {
 
 #[test]
 fn ctrl_c_ends_either_side_with_a_whole_log() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 2 --seconds 60");
     let clients = [0, 1].map(|number| place.join(number, ""));
     std::thread::sleep(Duration::from_secs(5));
@@ -394,7 +394,7 @@ fn ctrl_c_ends_either_side_with_a_whole_log() {
 
 #[test]
 fn what_keeps_a_client_out_is_told_in_a_sentence() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let address = format!("127.0.0.1:{}", place.port);
     let map = word(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-arena/maps/courtyard.map"));
     let server = place.serve("--players 1 --seconds 6");
@@ -423,7 +423,7 @@ fn what_keeps_a_client_out_is_told_in_a_sentence() {
 
 #[test]
 fn a_server_of_another_version_is_told() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let server = UdpSocket::bind(("127.0.0.1", place.port)).expect("the port was free");
     let client = place.join(0, "");
     let mut request = [0; 1_200];
@@ -438,7 +438,7 @@ fn a_server_of_another_version_is_told() {
 
 #[test]
 fn logs_that_do_not_belong_together_are_told() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SessionFolder::new() else { return };
     let play = |names: &str| {
         let server = place.serve("--players 2 --seconds 1");
         [0, 1].map(|number| place.join(number, "")).into_iter().for_each(assert_done);

@@ -36,12 +36,12 @@ fn all_of(log: &[u8]) -> Vec<Keyframe> {
 }
 
 /// A file of which it is counted how much is read.
-struct Counted<'a> {
+struct CountedFile<'a> {
     file: Cursor<&'a [u8]>,
     read: &'a Cell<usize>,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountedFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.read.set(self.read.get() + read);
@@ -49,7 +49,7 @@ impl Read for Counted<'_> {
     }
 }
 
-impl Seek for Counted<'_> {
+impl Seek for CountedFile<'_> {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         self.file.seek(to)
     }
@@ -99,9 +99,11 @@ fn what_is_before_a_keyframe_is_not_read() {
     let log = plain(&session);
     let keyed = with_keyframes(&log, &[keyframe(0), keyframe(200)]);
     let read = Cell::new(0);
-    let found =
-        find_keyframe(Counted { file: Cursor::new(&keyed[..]), read: &read }, KeyframeQuery::At(Micros::from_s(60)))
-            .unwrap();
+    let found = find_keyframe(
+        CountedFile { file: Cursor::new(&keyed[..]), read: &read },
+        KeyframeQuery::At(Micros::from_s(60)),
+    )
+    .unwrap();
     assert_eq!(found.unwrap().keyframe.tick, keyframe(200).tick);
     assert!(read.get() * 10 < keyed.len(), "{} of {} bytes", read.get(), keyed.len());
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
 
-use hitreg::game::{CellKind, Class, ClassId, Field, Meaning, Reason, Scope};
+use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Reason, Scope};
 use hitreg::log::{WriterOptions, read_session, read_trace, version_of, write_session, write_trace};
 use hitreg::record::{
     ArrivalRecord, DamageRecord, GapCause, GapRecord, HeardRecord, OutOfSequence, Presence, PresenceRecord, Record,
@@ -157,7 +157,7 @@ fn with_what_was_heard(session: &Session) -> Session {
 /// The session with records of every kind that 2.0 has, and entities of another class that one player alone is shown.
 fn of_all_kinds(session: &Session) -> Session {
     let mut all = session.clone();
-    let lamp = Field::new("glow", CellKind::I32, Scope::Status).meaning(Meaning::Time).in_unit("s");
+    let lamp = FieldSchema::new("glow", CellKind::I32, Scope::Status).meaning(Meaning::Time).in_unit("s");
     all.header.classes.push(Class::new("lamp", vec![lamp]));
     for tick in session.ticks.iter().step_by(3) {
         let (shot, damage) = (tick.tick.0 as i32, tick.tick.0 as i32 % 7);

@@ -1,15 +1,15 @@
 //! What is written comes back identical, whatever it is.
 
 use glam::Vec3;
-use hitreg::game::{CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope};
+use hitreg::game::{CellKind, Class, ClassId, Effect, FieldSchema, Meaning, Reason, Scope};
 use hitreg::log::{
     BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, WriteError, WriterOptions, kind_of, read_header,
     read_session, read_trace, write_session, write_trace,
 };
 use hitreg::record::{
     ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, HEARD_COMMANDS_MAX,
-    Header, HeardRecord, Origin, OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session,
-    ShotRecord, SnapshotRecord, StateRecord, TickRecord, Timing, usercmd_fields,
+    HeardRecord, Origin, OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session,
+    SessionHeader, ShotRecord, SnapshotRecord, StateRecord, TickRecord, Timing, usercmd_fields,
 };
 use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -20,15 +20,16 @@ const PLAYERS: u16 = 3;
 const EXECUTIONS: [Execution; 5] =
     [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
 
-fn header() -> impl Strategy<Value = Header> {
-    let field = |kind| Field::new(format!("{kind:?}"), kind, Scope::Status).meaning(Meaning::Velocity).in_unit("m/s");
+fn header() -> impl Strategy<Value = SessionHeader> {
+    let field =
+        |kind| FieldSchema::new(format!("{kind:?}"), kind, Scope::Status).meaning(Meaning::Velocity).in_unit("m/s");
     let origin =
         prop_oneof![Just(Origin::Synthetic), Just(Origin::Live), ".*".prop_map(|format| Origin::Imported { format })];
     let settings = proptest::collection::vec((".*", ".*"), 0..4);
     let preset = proptest::option::of(".*");
     let rules = proptest::collection::vec(any::<u8>(), 0..40);
     (".*", rules, ".*", any::<u64>(), settings, preset, origin).prop_map(
-        move |(game, rules, map, seed, settings, preset, origin)| Header {
+        move |(game, rules, map, seed, settings, preset, origin)| SessionHeader {
             game,
             rules: rules.into(),
             map,

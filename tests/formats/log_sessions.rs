@@ -1,9 +1,9 @@
 //! Sessions made by arithmetic alone, for the tests of the log: the same ones forever.
 
 use glam::Vec3;
-use hitreg::game::{CellKind, Class, Effect, Field, Scope};
+use hitreg::game::{CellKind, Class, Effect, FieldSchema, Scope};
 use hitreg::record::{
-    ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Session,
+    ArrivalRecord, Execution, ExecutionRecord, FrameRecord, Origin, PacketRecord, PlayerInfo, Session, SessionHeader,
     SnapshotRecord, StateRecord, TickRecord, usercmd_fields,
 };
 use hitreg::rng::Rng;
@@ -25,9 +25,9 @@ const CELLS: [(&str, CellKind); 12] = [
     ("alive", CellKind::U32),
 ];
 
-pub(crate) fn header(players: u16) -> Header {
-    let field = |(name, kind): (&str, CellKind)| Field::new(name, kind, Scope::Movement);
-    Header {
+pub(crate) fn header(players: u16) -> SessionHeader {
+    let field = |(name, kind): (&str, CellKind)| FieldSchema::new(name, kind, Scope::Movement);
+    SessionHeader {
         game: "disc".into(),
         rules: vec![0x80].into(),
         map: "flat".into(),

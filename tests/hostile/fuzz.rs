@@ -26,11 +26,11 @@ const KEPT: usize = 40;
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// What reading came to, in a few words: inputs of which it is the same are alike.
-pub(crate) type Read<'a> = &'a mut dyn FnMut(&[u8]) -> String;
+pub(crate) type ReadResult<'a> = &'a mut dyn FnMut(&[u8]) -> String;
 
 /// Tries what is kept, then mutants of it and of `good`. With `HITREG_FUZZ_KEEP`, those that come to what nothing kept
 /// comes to are kept.
-pub(crate) fn target(name: &str, good: Vec<Vec<u8>>, worsen: fn(&[u8], &mut Rng) -> Vec<u8>, read: Read<'_>) {
+pub(crate) fn target(name: &str, good: Vec<Vec<u8>>, worsen: fn(&[u8], &mut Rng) -> Vec<u8>, read: ReadResult<'_>) {
     target_within(name, WORK, good, worsen, read);
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn target_within(
     work: usize,
     good: Vec<Vec<u8>>,
     worsen: fn(&[u8], &mut Rng) -> Vec<u8>,
-    read: Read<'_>,
+    read: ReadResult<'_>,
 ) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // The tests of a crate use this file too.

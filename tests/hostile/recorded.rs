@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use glam::Vec3;
 use hitreg::log::{self, read_session, recover, write_session};
 use hitreg::record::{
-    ArrivalRecord, CellKind, Class, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, Field, GapCause,
+    ArrivalRecord, CellKind, Class, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, FieldSchema, GapCause,
     GapRecord, HeardRecord, OwnValue, PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, Session,
     ShotRecord, SnapshotRecord,
 };
@@ -20,9 +20,9 @@ use crate::worse;
 
 /// What a recorder wrote.
 #[derive(Clone, Default)]
-struct Memory(Arc<Mutex<Vec<u8>>>);
+struct RecordedBytes(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Memory {
+impl Write for RecordedBytes {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().expect("no panic").write(bytes)
     }
@@ -224,7 +224,7 @@ fn records(session: &Session) -> Vec<usize> {
 }
 
 fn about() -> Description {
-    let field = |name: &str, kind| Field::new(name, kind, Scope::Movement);
+    let field = |name: &str, kind| FieldSchema::new(name, kind, Scope::Movement);
     let columns = [("spell", CellKind::U32), ("power", CellKind::F32)].map(|(name, kind)| (name.to_owned(), kind));
     let about = Description::new("any")
         .class(Class::new("player", vec![field("x", CellKind::F32), field("health", CellKind::I32)]))
@@ -242,7 +242,7 @@ fn recorders() {
         worse::bytes(&random, rng)
     };
     target("recorders", vec![Vec::new()], calls, &mut |bytes| {
-        let memory = Memory::default();
+        let memory = RecordedBytes::default();
         let window = Micros::from_ms([0, 250, 100_000][usize::from(bytes.first().copied().unwrap_or_default()) % 3]);
         let mut options = RecorderOptions::patient();
         options.window = window;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::stage::has_sockets;
 use hitreg::link::{LinkModel, Loss};
-use hitreg::live::{LiveSink, ProxyOptions, ProxyReport, Rates, proxy};
+use hitreg::live::{LiveSink, ProxyOptions, ProxyReport, SessionRates, proxy};
 use hitreg::protocol::{Direction, HeardCounts, PassingDatagram, SessionListener};
-use hitreg::record::{ArrivalRecord, EventTime, Header, Origin, PlayerInfo, Record};
+use hitreg::record::{ArrivalRecord, EventTime, Origin, PlayerInfo, Record, SessionHeader};
 use hitreg::rng::Rng;
 use hitreg::units::{Micros, PlayerId, Seed};
 
@@ -36,12 +36,12 @@ impl SessionListener for Counting {
         }
     }
 
-    fn header(&mut self) -> Option<Result<Header, String>> {
+    fn header(&mut self) -> Option<Result<SessionHeader, String>> {
         if std::mem::replace(&mut self.is_begun, true) {
             return None;
         }
         let player = |p| PlayerInfo { name: format!("p{p}"), recorded: true };
-        Some(Ok(Header {
+        Some(Ok(SessionHeader {
             game: "none".into(),
             rules: Vec::new().into(),
             map: String::new(),
@@ -65,14 +65,14 @@ impl SessionListener for Counting {
 }
 
 /// Keeps what it is given, and says where the proxy listens.
-struct Kept {
+struct KeptRecords {
     listening: Sender<SocketAddr>,
     records: Vec<Record>,
     is_begun: bool,
 }
 
-impl LiveSink for Kept {
-    fn begin(&mut self, _header: &Header) -> ControlFlow<()> {
+impl LiveSink for KeptRecords {
+    fn begin(&mut self, _header: &SessionHeader) -> ControlFlow<()> {
         self.is_begun = true;
         ControlFlow::Continue(())
     }
@@ -91,7 +91,7 @@ impl LiveSink for Kept {
         ControlFlow::Continue(())
     }
 
-    fn show(&mut self, _rates: &Rates) {}
+    fn show(&mut self, _rates: &SessionRates) {}
 }
 
 fn socket() -> UdpSocket {
@@ -118,7 +118,7 @@ fn through(link: LinkModel, clients: impl Fn(SocketAddr) + Send) -> (ProxyReport
     };
     let stop = AtomicBool::new(false);
     let (listening, at) = channel();
-    let mut sink = Kept { listening, records: Vec::new(), is_begun: false };
+    let mut sink = KeptRecords { listening, records: Vec::new(), is_begun: false };
     let (report, peers) = std::thread::scope(|scope| {
         let serves = scope.spawn(|| {
             let (mut bytes, mut peers) = (vec![0; 65_535], std::collections::BTreeSet::new());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::live::{LiveReport, LiveSink, Rates, live_header, record_live};
+use hitreg::live::{LiveReport, LiveSink, SessionRates, live_header, record_live};
 use hitreg::record::{Record, Session};
 use hitreg::session::scenario::Scenario;
 
@@ -26,7 +26,7 @@ impl LiveSink for InMemory {
         ControlFlow::Continue(())
     }
 
-    fn show(&mut self, _: &Rates) {}
+    fn show(&mut self, _: &SessionRates) {}
 }
 
 /// Whether this machine has sockets. Says so where it has none.

@@ -2,19 +2,19 @@
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Judge, Placed, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink,
+    BadCells, Body, Bots, Categorize, Judge, PlacedBody, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink,
 };
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd};
 
-use crate::disc::{self, Disc, Discs, Line, Plane, Zigzag};
+use crate::disc::{self, Disc, DiscLine, Discs, Plane, Zigzag};
 
 #[derive(Debug)]
 pub(crate) struct Bugged;
 
 #[derive(serde::Serialize, serde::Deserialize, Default, Debug)]
-pub(crate) struct Rules {
-    pub(crate) discs: disc::Rules,
+pub(crate) struct BuggedRules {
+    pub(crate) discs: disc::DiscRules,
     pub(crate) bug: Option<Bug>,
 }
 
@@ -36,25 +36,25 @@ pub(crate) fn flipped(body: &Disc, cell: usize, bit: u32) -> Disc {
 
 impl Simulate for Bugged {
     const NAME: &'static str = Discs::NAME;
-    type Rules = Rules;
+    type Rules = BuggedRules;
     type World = Plane;
     type Body = Disc;
-    type Fire = Line;
+    type Fire = DiscLine;
 
-    fn map_name(rules: &Rules) -> String {
+    fn map_name(rules: &BuggedRules) -> String {
         Discs::map_name(&rules.discs)
     }
 
-    fn spawn(rules: &Rules, seed: Seed, players: u16) -> Plane {
+    fn spawn(rules: &BuggedRules, seed: Seed, players: u16) -> Plane {
         Discs::spawn(&rules.discs, seed, players)
     }
 
     fn step_body(
-        rules: &Rules,
+        rules: &BuggedRules,
         scene: &Scene<'_, Disc>,
         body: &Disc,
         usercmd: &Usercmd,
-        out: &mut impl Sink<Line>,
+        out: &mut impl Sink<DiscLine>,
     ) -> Disc {
         let next = Discs::step_body(&rules.discs, scene, body, usercmd, out);
         match rules.bug {
@@ -71,11 +71,11 @@ impl Simulate for Bugged {
         Discs::entities(world)
     }
 
-    fn place_body(rules: &Rules, world: &mut Plane, player: PlayerId, body: Disc) {
+    fn place_body(rules: &BuggedRules, world: &mut Plane, player: PlayerId, body: Disc) {
         Discs::place_body(&rules.discs, world, player, body);
     }
 
-    fn step_world(rules: &Rules, world: &mut Plane, dt: Micros, out: &mut impl WorldSink) {
+    fn step_world(rules: &BuggedRules, world: &mut Plane, dt: Micros, out: &mut impl WorldSink) {
         Discs::step_world(&rules.discs, world, dt, out);
         if let Some(Bug::Tick { tick, entity, cell, bit }) = rules.bug
             && world.forgotten == tick
@@ -93,7 +93,7 @@ impl Simulate for Bugged {
         Discs::save(world, words);
     }
 
-    fn load(rules: &Rules, words: &[u32]) -> Result<Option<Plane>, BadCells> {
+    fn load(rules: &BuggedRules, words: &[u32]) -> Result<Option<Plane>, BadCells> {
         Discs::load(&rules.discs, words)
     }
 
@@ -103,24 +103,24 @@ impl Simulate for Bugged {
 }
 
 impl Judge for Bugged {
-    fn judge(rules: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> ShotVerdict {
+    fn judge(rules: &BuggedRules, fire: &DiscLine, targets: &[(EntityId, Disc)]) -> ShotVerdict {
         Discs::judge(&rules.discs, fire, targets)
     }
 
-    fn aim(fire: &Line) -> (Vec3, Vec3) {
+    fn aim(fire: &DiscLine) -> (Vec3, Vec3) {
         Discs::aim(fire)
     }
 
-    fn is_projectile(fire: &Line) -> bool {
+    fn is_projectile(fire: &DiscLine) -> bool {
         Discs::is_projectile(fire)
     }
 
     fn apply(
-        rules: &Rules,
+        rules: &BuggedRules,
         world: &mut Plane,
         player: PlayerId,
         command: &Usercmd,
-        fire: &Line,
+        fire: &DiscLine,
         verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
@@ -131,7 +131,7 @@ impl Judge for Bugged {
         Discs::hitgroup_name(hitgroup)
     }
 
-    fn weapon_name(fire: &Line) -> &'static str {
+    fn weapon_name(fire: &DiscLine) -> &'static str {
         Discs::weapon_name(fire)
     }
 }
@@ -156,15 +156,15 @@ impl hitreg::pipeline::Netcode for Bugged {
 impl Bots for Bugged {
     type Bot = Zigzag;
 
-    fn bot(rules: &Rules, seed: Seed, player: PlayerId) -> Zigzag {
+    fn bot(rules: &BuggedRules, seed: Seed, player: PlayerId) -> Zigzag {
         Discs::bot(&rules.discs, seed, player)
     }
 
     fn think(
         bot: &mut Zigzag,
-        rules: &Rules,
+        rules: &BuggedRules,
         own: Option<&Disc>,
-        others: &[(EntityId, Placed<Disc>)],
+        others: &[(EntityId, PlacedBody<Disc>)],
         now: Micros,
         msec: u8,
     ) -> Input {

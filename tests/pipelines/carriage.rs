@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::disc::{Discs, Rules};
+use crate::disc::{DiscRules, Discs};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
@@ -12,7 +12,7 @@ use hitreg::session::{SessionRecorder, record_synthetic};
 use proptest::prelude::*;
 
 fn record(scenario: &Scenario) -> Session {
-    let rules = Rules { push_units: 4.0, ..Rules::default() };
+    let rules = DiscRules { push_units: 4.0, ..DiscRules::default() };
     let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
     record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
         .expect("a good scenario");

@@ -2,24 +2,24 @@
 
 use std::process::Command;
 
-use hitreg::claims::{Claim, ClaimResult, Mechanism, all};
+use hitreg::claims::{Claim, ClaimResult, MechanismState, all};
 use rayon::prelude::*;
 
-fn check(claim: &Claim, mechanism: Mechanism) -> ClaimResult {
+fn check(claim: &Claim, mechanism: MechanismState) -> ClaimResult {
     claim.check(mechanism).unwrap_or_else(|error| panic!("{}: {error}", claim.name))
 }
 
 #[test]
 fn every_claim_holds() {
     let failed: Vec<ClaimResult> =
-        all_claims().par_iter().map(|c| check(c, Mechanism::On)).filter(|c| !c.holds).collect();
+        all_claims().par_iter().map(|c| check(c, MechanismState::On)).filter(|c| !c.holds).collect();
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
 #[test]
 fn no_claim_holds_without_its_mechanism() {
     let held: Vec<ClaimResult> =
-        all_claims().par_iter().map(|c| check(c, Mechanism::Off)).filter(|c| c.holds).collect();
+        all_claims().par_iter().map(|c| check(c, MechanismState::Off)).filter(|c| c.holds).collect();
     assert!(held.is_empty(), "these show nothing: {held:#?}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::disc::{DOUBLE, Disc, Discs, Rules};
+use crate::disc::{DOUBLE, Disc, DiscRules, Discs};
 use glam::Vec3;
 use hitreg::client::Client;
 use hitreg::game::{Cause, PlacementKind};
@@ -16,7 +16,7 @@ use hitreg::usercmd::{Input, buttons};
 const OTHER: EntityId = EntityId(1);
 
 /// A client, and a server that is what the test says.
-pub(crate) struct Desk {
+pub(crate) struct ClientBench {
     pub(crate) client: Client<Discs>,
     pub(crate) snapshots: u32,
     /// How much later the client's own clock shows what the server's does.
@@ -26,14 +26,20 @@ pub(crate) struct Desk {
     pub(crate) refire_ms: u32,
 }
 
-impl Desk {
-    pub(crate) fn new(rules: Rules, settings: &[&str]) -> Desk {
+impl ClientBench {
+    pub(crate) fn new(rules: DiscRules, settings: &[&str]) -> ClientBench {
         let mut all = Settings::default();
         for pair in settings {
             all.set_pair(pair).expect("a good setting");
         }
         let setup = Setup { rules: Arc::new(rules), settings: Arc::new(all), seed: Seed(1) };
-        Desk { client: Client::new(setup, PlayerId(0)), snapshots: 0, behind: Micros::ZERO, looks: true, refire_ms: 0 }
+        ClientBench {
+            client: Client::new(setup, PlayerId(0)),
+            snapshots: 0,
+            behind: Micros::ZERO,
+            looks: true,
+            refire_ms: 0,
+        }
     }
 
     /// A snapshot that acks `ack`, of the server's time `at_ms`, in which the own disc is at `own_x` and the other at `other_x`.
@@ -95,7 +101,7 @@ impl Desk {
 
 #[test]
 fn usercmds_are_numbered_from_where_it_says() {
-    let mut desk = Desk::new(Rules::default(), &[]);
+    let mut desk = ClientBench::new(DiscRules::default(), &[]);
     desk.client.number_from(CommandSeq(77));
     let seqs: Vec<u32> = (0..3).map(|_| desk.client.command(Micros::ZERO, &Input::default()).command.seq.0).collect();
     assert_eq!(seqs, [77, 78, 79]);
@@ -103,7 +109,7 @@ fn usercmds_are_numbered_from_where_it_says() {
 
 #[test]
 fn no_more_is_predicted_than_allowed_and_all_that_is() {
-    let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-50"]);
+    let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-50"]);
     desk.told(0, 0, 0.0, 900.0);
     let ran: Vec<u32> = (1..=8).map(|n| desk.walks(10 * n, 100.0, 10)).collect();
     assert_eq!(ran, [1, 1, 1, 1, 1, 0, 0, 0]);
@@ -113,7 +119,8 @@ fn no_more_is_predicted_than_allowed_and_all_that_is() {
 #[test]
 fn a_client_meets_the_others_where_it_was_told_or_where_it_draws_them() {
     let met_at = |drawn_in_the_way, looks| {
-        let mut desk = Desk::new(Rules { drawn_in_the_way, ..Rules::default() }, &["interpolation.lerp_ms=100"]);
+        let mut desk =
+            ClientBench::new(DiscRules { drawn_in_the_way, ..DiscRules::default() }, &["interpolation.lerp_ms=100"]);
         desk.looks = looks;
         desk.told(0, 0, 0.0, 60.0);
         desk.told(100, 0, 0.0, 160.0);
@@ -131,7 +138,7 @@ fn a_client_meets_the_others_where_it_was_told_or_where_it_draws_them() {
 
 #[test]
 fn what_a_snapshot_corrects_is_run_again_once() {
-    let mut desk = Desk::new(Rules::default(), &["prediction.smooth_ms=0"]);
+    let mut desk = ClientBench::new(DiscRules::default(), &["prediction.smooth_ms=0"]);
     desk.told(0, 0, 0.0, 900.0);
     (1..=5).for_each(|n| assert_eq!(desk.walks(10 * n, 100.0, 10), 1));
     let reconciled = desk.told(60, 2, 42.0, 900.0).expect("its own body");
@@ -147,7 +154,8 @@ fn what_a_snapshot_corrects_is_run_again_once() {
 #[test]
 fn a_client_of_which_much_is_lost_repeats_more() {
     let carried = |lost: u16| {
-        let mut desk = Desk::new(Rules::default(), &["client.redundancy=4", "client.adaptive_redundancy=true"]);
+        let mut desk =
+            ClientBench::new(DiscRules::default(), &["client.redundancy=4", "client.adaptive_redundancy=true"]);
         let mut all = 0;
         let mut counted = 0;
         for frame in 1..=1_000i64 {
@@ -175,7 +183,8 @@ fn a_client_of_which_much_is_lost_repeats_more() {
 #[test]
 fn a_client_on_a_tight_line_repeats_as_often_as_what_it_sent_has_room() {
     let carried = |bytes: u16| {
-        let mut desk = Desk::new(Rules::default(), &["client.redundancy=4", "client.adaptive_redundancy=true"]);
+        let mut desk =
+            ClientBench::new(DiscRules::default(), &["client.redundancy=4", "client.adaptive_redundancy=true"]);
         let mut all = 0;
         for frame in 1..=350i64 {
             let now = Micros::from_ms(frame * 16);
@@ -198,7 +207,8 @@ fn a_client_on_a_tight_line_repeats_as_often_as_what_it_sent_has_room() {
 
 #[test]
 fn what_has_reached_the_last_update_rests_there() {
-    let mut desk = Desk::new(Rules::default(), &["interpolation.mode=last-rendered", "interpolation.lerp_ms=100"]);
+    let mut desk =
+        ClientBench::new(DiscRules::default(), &["interpolation.mode=last-rendered", "interpolation.lerp_ms=100"]);
     desk.told(0, 0, 0.0, 60.0);
     desk.walks(50, 0.0, 1);
     desk.told(100, 0, 0.0, 100.0);
@@ -213,7 +223,7 @@ fn what_has_reached_the_last_update_rests_there() {
 
 #[test]
 fn whom_only_the_server_met_is_the_cause() {
-    let mut desk = Desk::new(Rules::default(), &[]);
+    let mut desk = ClientBench::new(DiscRules::default(), &[]);
     desk.told(0, 0, 0.0, 900.0);
     (1..=5).for_each(|n| assert_eq!(desk.walks(100 * n, 100.0, 100), 1));
     // By then the other stands in the way: the last two usercmds came to nothing, as if they had been lost.
@@ -224,7 +234,7 @@ fn whom_only_the_server_met_is_the_cause() {
 
 #[test]
 fn any_one_of_ten_that_was_lost_is_found() {
-    let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-2000"]);
+    let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000"]);
     desk.told(0, 0, 0.0, 9_000.0);
     // Steps of 1, 2, 4 units and so on, so that each way to lose some ends elsewhere.
     let speeds = (0..8).map(|n| 8.0 * f32::from(1u16 << n)).chain([100.0, 4_096.0]);
@@ -236,7 +246,7 @@ fn any_one_of_ten_that_was_lost_is_found() {
 
 #[test]
 fn causes_that_are_found_are_looked_for_without_end() {
-    let mut desk = Desk::new(Rules::default(), &[]);
+    let mut desk = ClientBench::new(DiscRules::default(), &[]);
     desk.told(0, 0, 0.0, 9_000.0);
     let causes = (1..=1_100i64).map(|n| {
         desk.walks(10 * n, 100.0, 10);
@@ -248,7 +258,7 @@ fn causes_that_are_found_are_looked_for_without_end() {
 
 #[test]
 fn effects_of_lost_usercmds_are_cut_and_of_no_others() {
-    let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-2000"]);
+    let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000"]);
     desk.told(0, 0, 0.0, 9_000.0);
     let shot = |speed| Input { forwardmove: speed, msec: 250, buttons: buttons::ATTACK, ..Input::default() };
     assert_eq!([desk.acts(250, shot(100.0)), desk.acts(500, shot(300.0))], [1, 1]);
@@ -262,7 +272,7 @@ fn effects_of_lost_usercmds_are_cut_and_of_no_others() {
 #[test]
 fn effects_that_usercmds_no_longer_have_when_they_run_again_are_cut() {
     let cut = |refire_ms| {
-        let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-2000"]);
+        let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000"]);
         desk.told(0, 0, 0.0, 9_000.0);
         let acts = |buttons| Input { forwardmove: 100.0, msec: 250, buttons, ..Input::default() };
         let ran = [0, buttons::ATTACK, buttons::ATTACK].map(|buttons| desk.acts(250, acts(buttons)));
@@ -278,7 +288,7 @@ fn effects_that_usercmds_no_longer_have_when_they_run_again_are_cut() {
 
 #[test]
 fn of_a_server_that_is_silent_for_long_512_usercmds_wait() {
-    let mut desk = Desk::new(Rules::default(), &["prediction.push_latency_ms=-8000"]);
+    let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-8000"]);
     desk.told(0, 0, 0.0, 90_000.0);
     (1..=600).for_each(|n| assert_eq!(desk.walks(10 * n, 100.0, 10), 1));
     let reconciled = desk.told(6_010, 0, 50.0, 90_000.0).expect("its own body");
@@ -288,7 +298,7 @@ fn of_a_server_that_is_silent_for_long_512_usercmds_wait() {
 
 #[test]
 fn two_shots_of_one_usercmd_are_told_apart() {
-    let mut desk = Desk::new(Rules::default(), &[]);
+    let mut desk = ClientBench::new(DiscRules::default(), &[]);
     desk.told(0, 0, 0.0, 900.0);
     let shot = Input { msec: 10, impulse: DOUBLE, buttons: buttons::ATTACK, ..Input::default() };
     let commanded = desk.client.command(Micros::from_ms(10), &shot);
@@ -299,7 +309,7 @@ fn two_shots_of_one_usercmd_are_told_apart() {
 #[test]
 fn usercmds_for_ticks_begin_a_lead_after_the_servers_time() {
     let settings = ["client.clock=calibrated", "client.lead_ms=100", "server.schedule=tick", "server.tick_hz=100"];
-    let mut desk = Desk::new(Rules::default(), &settings);
+    let mut desk = ClientBench::new(DiscRules::default(), &settings);
     // The client's own time is another: its first update comes 700 ms after its start, and is of the server's start.
     desk.behind = Micros::from_ms(700);
     desk.told(0, 0, 0.0, 900.0);

@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use hitreg::cli::{Games, Program};
 use serde_json::Value;
 
-use crate::disc::{Discs, Rules};
+use crate::disc::{DiscRules, Discs};
 use crate::folder::{Folder, exit_of};
 
 #[test]
 fn any_game_gets_the_same_commands() {
     let folder = Folder::empty();
     let games = Games::default().recording::<Discs>(|map| match map {
-        None => Ok(Rules::default()),
+        None => Ok(DiscRules::default()),
         Some(map) => Err(format!("discs need no {}", map.path).into()),
     });
     let run = |line: &str| {

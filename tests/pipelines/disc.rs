@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Effect, Judge, Placed, Reason, Reconcile, Scene, ShotVerdict, Simulate, Sink,
-    Touch, WorldSink, Wound, body,
+    BadCells, Body, Bots, Categorize, DamageShare, Effect, Judge, PlacedBody, Reason, Reconcile, Scene, ShotVerdict,
+    Simulate, Sink, Touch, WorldSink, body,
 };
 use hitreg::rng::Rng;
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
@@ -48,7 +48,7 @@ pub(crate) struct Plane {
 }
 
 #[derive(serde::Serialize, serde::Deserialize, Default, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct DiscRules {
     /// Leaves a field that matters out of the save, as a game with a bug would.
     pub(crate) forgets: bool,
     /// Lets discs pass through each other.
@@ -70,7 +70,7 @@ pub(crate) struct Rules {
 pub(crate) static STEPS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct DiscLine {
     from: Vec3,
     direction: Vec3,
     shooter: EntityId,
@@ -78,30 +78,30 @@ pub(crate) struct Line {
 
 impl Simulate for Discs {
     const NAME: &'static str = "discs";
-    type Rules = Rules;
+    type Rules = DiscRules;
     type World = Plane;
     type Body = Disc;
-    type Fire = Line;
+    type Fire = DiscLine;
 
-    fn map_name(_: &Rules) -> String {
+    fn map_name(_: &DiscRules) -> String {
         "plane".to_owned()
     }
 
-    fn spawn(_: &Rules, _: Seed, players: u16) -> Plane {
+    fn spawn(_: &DiscRules, _: Seed, players: u16) -> Plane {
         let disc = |p| Disc { origin: Vec3::new(0.0, 300.0 * f32::from(p), 0.0), alive: true, ..Disc::default() };
         Plane { entities: (0..players).map(|p| (EntityId(p), disc(p))).collect(), forgotten: 0 }
     }
 
-    fn begin(rules: &Rules, _: Seed, players: &[(EntityId, Disc)]) -> Option<Plane> {
+    fn begin(rules: &DiscRules, _: Seed, players: &[(EntityId, Disc)]) -> Option<Plane> {
         (!rules.rooted).then(|| Plane { entities: players.to_vec(), forgotten: 0 })
     }
 
     fn step_body(
-        rules: &Rules,
+        rules: &DiscRules,
         scene: &Scene<'_, Disc>,
         body: &Disc,
         command: &Usercmd,
-        out: &mut impl Sink<Line>,
+        out: &mut impl Sink<DiscLine>,
     ) -> Disc {
         if rules.counted {
             STEPS.fetch_add(1, Ordering::Relaxed);
@@ -131,14 +131,14 @@ impl Simulate for Discs {
                 let entity = scene.player.entity();
                 out.effect(Effect { kind: 0, entity, at: next.origin, predictable: true });
                 for _ in 0..if input.impulse == DOUBLE { 2 } else { 1 } {
-                    out.fire(Line { from: next.origin, direction, shooter: entity });
+                    out.fire(DiscLine { from: next.origin, direction, shooter: entity });
                 }
             }
         }
         next
     }
 
-    fn is_met_as_drawn(rules: &Rules, _: EntityId) -> bool {
+    fn is_met_as_drawn(rules: &DiscRules, _: EntityId) -> bool {
         rules.drawn_in_the_way
     }
 
@@ -146,11 +146,11 @@ impl Simulate for Discs {
         &world.entities
     }
 
-    fn place_body(_: &Rules, world: &mut Plane, player: PlayerId, body: Disc) {
+    fn place_body(_: &DiscRules, world: &mut Plane, player: PlayerId, body: Disc) {
         world.entities[usize::from(player.0)].1 = body;
     }
 
-    fn step_world(rules: &Rules, world: &mut Plane, _: Micros, _: &mut impl WorldSink) {
+    fn step_world(rules: &DiscRules, world: &mut Plane, _: Micros, _: &mut impl WorldSink) {
         world.forgotten += 1;
         if rules.forgets {
             world.entities[0].1.hits_taken = world.forgotten;
@@ -170,7 +170,7 @@ impl Simulate for Discs {
         }
     }
 
-    fn load(_: &Rules, words: &[u32]) -> Result<Option<Plane>, BadCells> {
+    fn load(_: &DiscRules, words: &[u32]) -> Result<Option<Plane>, BadCells> {
         let discs = words[1..].chunks(Disc::CELLS).map(Disc::read).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(Plane { entities: (0..).map(EntityId).zip(discs).collect(), forgotten: 0 }))
     }
@@ -181,7 +181,7 @@ impl Simulate for Discs {
 }
 
 impl Judge for Discs {
-    fn judge(_: &Rules, fire: &Line, targets: &[(EntityId, Disc)]) -> ShotVerdict {
+    fn judge(_: &DiscRules, fire: &DiscLine, targets: &[(EntityId, Disc)]) -> ShotVerdict {
         let hit = targets.iter().filter(|(id, body)| *id != fire.shooter && body.alive).find(|(_, body)| {
             let to = body.origin - fire.from;
             to.dot(fire.direction) > 0.0 && to.cross(fire.direction).length() < RADIUS_UNITS
@@ -189,26 +189,26 @@ impl Judge for Discs {
         match hit {
             Some((target, _)) => ShotVerdict {
                 reason: Reason::Hit,
-                wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
+                wounds: vec![DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
             None => ShotVerdict::miss(Reason::Missed),
         }
     }
 
-    fn sees(rules: &Rules, _: Vec3, body: &Disc) -> Option<bool> {
+    fn sees(rules: &DiscRules, _: Vec3, body: &Disc) -> Option<bool> {
         rules.curtain_x.map(|x| body.origin.x < x)
     }
 
-    fn aim(fire: &Line) -> (Vec3, Vec3) {
+    fn aim(fire: &DiscLine) -> (Vec3, Vec3) {
         (fire.from, fire.direction)
     }
 
     fn apply(
-        rules: &Rules,
+        rules: &DiscRules,
         world: &mut Plane,
         _: PlayerId,
         _: &Usercmd,
-        fire: &Line,
+        fire: &DiscLine,
         verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
@@ -224,7 +224,7 @@ impl Judge for Discs {
         "disc"
     }
 
-    fn weapon_name(_: &Line) -> &'static str {
+    fn weapon_name(_: &DiscLine) -> &'static str {
         "line"
     }
 }
@@ -252,15 +252,15 @@ pub(crate) struct Zigzag {
 impl Bots for Discs {
     type Bot = Zigzag;
 
-    fn bot(_: &Rules, seed: Seed, player: PlayerId) -> Zigzag {
+    fn bot(_: &DiscRules, seed: Seed, player: PlayerId) -> Zigzag {
         Zigzag { rng: Rng::new(seed, u64::from(player.0)), turn_at: Micros::ZERO, input: Input::default() }
     }
 
     fn think(
         bot: &mut Zigzag,
-        _: &Rules,
+        _: &DiscRules,
         own: Option<&Disc>,
-        others: &[(EntityId, Placed<Disc>)],
+        others: &[(EntityId, PlacedBody<Disc>)],
         now: Micros,
         msec: u8,
     ) -> Input {

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use hecs::{Entity, EntityBuilder};
 use hitreg::client::Client;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Class, ClassId, Effect, EntityWorld, Judge, Placed, Reason, Reconcile, Roster,
-    Scene, ShotVerdict, Simulate, Sink, Touch, WorldSink, Wound, body, cells,
+    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Effect, EntityWorld, Judge, PlacedBody, Reason,
+    Reconcile, Roster, Scene, ShotVerdict, Simulate, Sink, Touch, WorldSink, body, cells,
 };
 use hitreg::glam::{Quat, Vec2, Vec3};
 use hitreg::pipeline::Netcode;
@@ -35,7 +35,7 @@ const WAIT_TICKS: u32 = 20;
 const TURN: Quat = Quat::from_xyzw(0.0, 0.0, 0.005, 0.999_987_5);
 
 cells! {
-    pub(crate) enum Kind { Ship, Rock }
+    pub(crate) enum DriftKind { Ship, Rock }
 }
 cells! {
     pub(crate) struct Gun {
@@ -57,9 +57,9 @@ cells! {
 
 body! {
     /// A ship or a rock, as it is told of.
-    pub(crate) struct Thing {
+    pub(crate) struct ShipOrRock {
         Status id: u64,
-        Status kind: Kind,
+        Status kind: DriftKind,
         Movement origin: Vec2,
         Movement velocity: Vec2,
         Movement viewangles: f32,
@@ -75,9 +75,9 @@ struct Id(u64);
 #[derive(PartialEq)]
 struct Pilot(PlayerId);
 struct Heading(f32);
-struct Hull(u8);
+struct DriftHull(u8);
 #[derive(Clone, Copy)]
-struct Place {
+struct ShipPlace {
     at: Vec2,
     speed: Vec2,
 }
@@ -96,7 +96,7 @@ pub(crate) struct Space {
 }
 
 #[derive(serde::Serialize, serde::Deserialize, Clone, Default, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct DriftRules {
     /// Leaves what chances there are out of what is saved, as a game with a bug would.
     pub(crate) forgets: bool,
     /// Makes no world of what was saved.
@@ -111,7 +111,7 @@ pub(crate) struct Shot {
 }
 
 impl Space {
-    fn empty(players: usize, chance: u64, rules: &Rules) -> Space {
+    fn empty(players: usize, chance: u64, rules: &DriftRules) -> Space {
         Space {
             ecs: hecs::World::new(),
             unused: FIRST_ID,
@@ -123,9 +123,12 @@ impl Space {
         }
     }
 
-    fn put(&mut self, player: Option<PlayerId>, thing: &Thing) {
+    fn put(&mut self, player: Option<PlayerId>, thing: &ShipOrRock) {
         let mut entity = EntityBuilder::new();
-        entity.add(Id(thing.id)).add(Place { at: thing.origin, speed: thing.velocity }).add(Heading(thing.viewangles));
+        entity
+            .add(Id(thing.id))
+            .add(ShipPlace { at: thing.origin, speed: thing.velocity })
+            .add(Heading(thing.viewangles));
         if let Some(player) = player {
             entity.add(Pilot(player));
         }
@@ -133,7 +136,7 @@ impl Space {
             entity.add(gun);
         }
         if let Some(hull) = thing.hull {
-            entity.add(Hull(hull));
+            entity.add(DriftHull(hull));
         }
         if let Some(shield) = thing.shield {
             entity.add(shield);
@@ -164,14 +167,14 @@ impl Space {
     fn add_rock(&mut self) {
         let (id, origin, mark) = (self.new_id(), self.somewhere(), self.below(256) as u8);
         let stone = Stone { marks: [mark, mark ^ 0xff, 7], turned: Quat::IDENTITY };
-        self.put(None, &Thing { id, kind: Kind::Rock, origin, stone: Some(stone), ..Thing::default() });
+        self.put(None, &ShipOrRock { id, kind: DriftKind::Rock, origin, stone: Some(stone), ..ShipOrRock::default() });
     }
 
     fn launch(&mut self, player: PlayerId) {
         let origin = Vec2::new(150.0 * f32::from(player.0), 0.0) + self.somewhere() / 30.0;
         let shield = Some(Shield { left_ms: SHIELD_MS });
         let gun = Some(Gun::default());
-        let ship = Thing { id: self.new_id(), origin, gun, hull: Some(HULL), shield, ..Thing::default() };
+        let ship = ShipOrRock { id: self.new_id(), origin, gun, hull: Some(HULL), shield, ..ShipOrRock::default() };
         self.put(Some(player), &ship);
     }
 
@@ -179,7 +182,7 @@ impl Space {
     fn steer(&mut self, player: PlayerId, command: &Usercmd, weapons: bool, bump: f32) -> (Option<Shot>, bool) {
         let input = &command.input;
         let seconds = f32::from(input.msec) / 1000.0;
-        let ships = self.ecs.query_mut::<(Entity, &Pilot, &mut Place, &mut Heading, &mut Gun)>();
+        let ships = self.ecs.query_mut::<(Entity, &Pilot, &mut ShipPlace, &mut Heading, &mut Gun)>();
         let Some((ship, _, place, heading, gun)) = ships.into_iter().find(|ship| *ship.1 == Pilot(player)) else {
             return (None, false);
         };
@@ -195,8 +198,8 @@ impl Space {
             }
         }
         let mut moved = *place;
-        let mut rocks: Vec<(&Id, &mut Place)> =
-            self.ecs.query_mut::<hecs::With<(&Id, &mut Place), &Stone>>().into_iter().collect();
+        let mut rocks: Vec<(&Id, &mut ShipPlace)> =
+            self.ecs.query_mut::<hecs::With<(&Id, &mut ShipPlace), &Stone>>().into_iter().collect();
         rocks.retain(|(_, rock)| rock.at.distance(moved.at) < REACH_UNITS);
         // The engine has them in an order of its own.
         rocks.sort_by_key(|(id, _)| id.0);
@@ -206,14 +209,14 @@ impl Space {
             moved.speed -= away * moved.speed.dot(away).min(0.0) * (1.0 + bump);
             rock.speed -= away * 40.0;
         }
-        *self.ecs.get::<&mut Place>(ship).expect("it was just there") = moved;
+        *self.ecs.get::<&mut ShipPlace>(ship).expect("it was just there") = moved;
         (shot, met)
     }
 
     fn step(&mut self, dt: Micros) {
         self.ticks += 1;
         let (seconds, ms) = (dt.as_s_f64() as f32, (dt.0 / 1000) as u16);
-        for (place, stone) in self.ecs.query_mut::<(&mut Place, &mut Stone)>() {
+        for (place, stone) in self.ecs.query_mut::<(&mut ShipPlace, &mut Stone)>() {
             if place.speed.length_squared() > 1.0 {
                 place.at += place.speed * seconds;
                 place.speed *= 0.98;
@@ -259,8 +262,9 @@ impl Space {
 
     /// Somebody is hit.
     fn hit(&mut self, id: u64, ahead: Vec2) {
-        let things =
-            self.ecs.query_mut::<(&Id, Entity, Option<&Pilot>, Option<&mut Hull>, Option<&Shield>, &mut Place)>();
+        let things = self
+            .ecs
+            .query_mut::<(&Id, Entity, Option<&Pilot>, Option<&mut DriftHull>, Option<&Shield>, &mut ShipPlace)>();
         let Some((_, entity, pilot, hull, shield, place)) = things.into_iter().find(|thing| thing.0.0 == id) else {
             return;
         };
@@ -282,17 +286,17 @@ impl Space {
 }
 
 impl EntityWorld for Space {
-    type Body = Thing;
+    type Body = ShipOrRock;
 
-    fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, Thing)) {
-        type Parts<'a> = (&'a Id, &'a Place, &'a Heading, Option<&'a Pilot>);
-        type More<'a> = (Option<&'a Gun>, Option<&'a Hull>, Option<&'a Shield>, Option<&'a Stone>);
+    fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, ShipOrRock)) {
+        type Parts<'a> = (&'a Id, &'a ShipPlace, &'a Heading, Option<&'a Pilot>);
+        type More<'a> = (Option<&'a Gun>, Option<&'a DriftHull>, Option<&'a Shield>, Option<&'a Stone>);
         for ((id, place, heading, pilot), (gun, hull, shield, stone)) in
             self.ecs.query::<(Parts<'_>, More<'_>)>().iter()
         {
-            let thing = Thing {
+            let thing = ShipOrRock {
                 id: id.0,
-                kind: if stone.is_some() { Kind::Rock } else { Kind::Ship },
+                kind: if stone.is_some() { DriftKind::Rock } else { DriftKind::Ship },
                 origin: place.at,
                 velocity: place.speed,
                 viewangles: heading.0,
@@ -324,13 +328,13 @@ impl<const BUMP: u32> Drift<BUMP> {
 
 impl<const BUMP: u32> Simulate for Drift<BUMP> {
     const NAME: &'static str = "drift";
-    type Rules = Rules;
+    type Rules = DriftRules;
     type World = Roster<Space>;
-    type Body = Thing;
+    type Body = ShipOrRock;
     type Fire = Shot;
 
     fn classes() -> Vec<Class> {
-        let (fields, both) = (Thing::fields(), ["id", "kind", "origin", "velocity", "viewangles"]);
+        let (fields, both) = (ShipOrRock::fields(), ["id", "kind", "origin", "velocity", "viewangles"]);
         let with = |more: &[&'static str]| [&both, more].concat();
         vec![
             Class::of("ship", &fields, &with(&["gun", "hull", "shield"])),
@@ -338,23 +342,23 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
         ]
     }
 
-    fn class(body: &Thing) -> ClassId {
+    fn class(body: &ShipOrRock) -> ClassId {
         ClassId(body.kind as u16)
     }
 
-    fn spawn(rules: &Rules, seed: Seed, players: u16) -> Roster<Space> {
+    fn spawn(rules: &DriftRules, seed: Seed, players: u16) -> Roster<Space> {
         let mut space = Space::empty(players.into(), seed.0, rules);
         (0..ROCKS).for_each(|_| space.add_rock());
         (0..players).for_each(|player| space.launch(PlayerId(player)));
         Roster::new(space, players)
     }
 
-    fn entities(world: &Roster<Space>) -> &[(EntityId, Thing)] {
+    fn entities(world: &Roster<Space>) -> &[(EntityId, ShipOrRock)] {
         world.entities()
     }
 
     fn run(
-        _: &Rules,
+        _: &DriftRules,
         _: Seed,
         world: &mut Roster<Space>,
         player: PlayerId,
@@ -370,19 +374,20 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
 
     /// In a space of what the client knows near by.
     fn step_body(
-        rules: &Rules,
-        scene: &Scene<'_, Thing>,
-        body: &Thing,
+        rules: &DriftRules,
+        scene: &Scene<'_, ShipOrRock>,
+        body: &ShipOrRock,
         command: &Usercmd,
         out: &mut impl Sink<Shot>,
-    ) -> Thing {
+    ) -> ShipOrRock {
         if !body.is_alive() {
             return *body;
         }
         let mut space = Space::empty(1 + usize::from(scene.player.0), 0, rules);
         space.put(Some(scene.player), body);
-        let is_near =
-            |thing: &Thing| thing.kind == Kind::Rock && thing.origin.distance(body.origin) < 4.0 * REACH_UNITS;
+        let is_near = |thing: &ShipOrRock| {
+            thing.kind == DriftKind::Rock && thing.origin.distance(body.origin) < 4.0 * REACH_UNITS
+        };
         for (_, rock) in scene.entities.iter().filter(|(_, thing)| is_near(thing)) {
             space.put(None, rock);
         }
@@ -403,7 +408,7 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
         own
     }
 
-    fn step_world(_: &Rules, world: &mut Roster<Space>, dt: Micros, _: &mut impl WorldSink) {
+    fn step_world(_: &DriftRules, world: &mut Roster<Space>, dt: Micros, _: &mut impl WorldSink) {
         world.tick(|space, _| space.step(dt));
     }
 
@@ -411,11 +416,11 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
         world.save(words);
     }
 
-    fn load(rules: &Rules, words: &[u32]) -> Result<Option<Roster<Space>>, BadCells> {
+    fn load(rules: &DriftRules, words: &[u32]) -> Result<Option<Roster<Space>>, BadCells> {
         if rules.only_forward {
             return Ok(None);
         }
-        let restore = |bodies: &[(Option<PlayerId>, Thing)], hidden: &[u32]| {
+        let restore = |bodies: &[(Option<PlayerId>, ShipOrRock)], hidden: &[u32]| {
             let players = words[0] as usize;
             let short = || BadCells { what: "what is hidden of a space".to_owned(), found: hidden.len() as u32 };
             let mut space = Space::empty(players, 0, rules);
@@ -439,9 +444,9 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
 }
 
 impl<const BUMP: u32> Judge for Drift<BUMP> {
-    fn judge(_: &Rules, fire: &Shot, targets: &[(EntityId, Thing)]) -> ShotVerdict {
-        let distance = |thing: &Thing| (thing.origin - fire.from).dot(fire.ahead);
-        let is_hit = |(id, thing): &&(EntityId, Thing)| {
+    fn judge(_: &DriftRules, fire: &Shot, targets: &[(EntityId, ShipOrRock)]) -> ShotVerdict {
+        let distance = |thing: &ShipOrRock| (thing.origin - fire.from).dot(fire.ahead);
+        let is_hit = |(id, thing): &&(EntityId, ShipOrRock)| {
             let aside = (thing.origin - fire.from).perp_dot(fire.ahead).abs();
             *id != fire.by && thing.is_alive() && distance(thing) > 0.0 && aside < RADIUS_UNITS
         };
@@ -449,7 +454,7 @@ impl<const BUMP: u32> Judge for Drift<BUMP> {
         match nearest {
             Some((target, _)) => ShotVerdict {
                 reason: Reason::Hit,
-                wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
+                wounds: vec![DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
             None => ShotVerdict::miss(Reason::Missed),
         }
@@ -460,7 +465,7 @@ impl<const BUMP: u32> Judge for Drift<BUMP> {
     }
 
     fn apply(
-        _: &Rules,
+        _: &DriftRules,
         world: &mut Roster<Space>,
         _: PlayerId,
         _: &Usercmd,
@@ -494,15 +499,15 @@ pub(crate) struct Flyer {
 impl<const BUMP: u32> Bots for Drift<BUMP> {
     type Bot = Flyer;
 
-    fn bot(_: &Rules, seed: Seed, player: PlayerId) -> Flyer {
+    fn bot(_: &DriftRules, seed: Seed, player: PlayerId) -> Flyer {
         Flyer { rng: Rng::new(seed, player.0.into()), turn_at: Micros::ZERO, input: Input::default() }
     }
 
     fn think(
         bot: &mut Flyer,
-        _: &Rules,
-        own: Option<&Thing>,
-        others: &[(EntityId, Placed<Thing>)],
+        _: &DriftRules,
+        own: Option<&ShipOrRock>,
+        others: &[(EntityId, PlacedBody<ShipOrRock>)],
         now: Micros,
         msec: u8,
     ) -> Input {
@@ -514,9 +519,11 @@ impl<const BUMP: u32> Bots for Drift<BUMP> {
         bot.input.msec = msec;
         bot.input.buttons = 0;
         let Some(own) = own else { return bot.input };
-        let ships =
-            others.iter().map(|(_, placed)| &placed.body).filter(|body| body.kind == Kind::Ship && body.is_alive());
-        let to = |body: &Thing| body.origin - own.origin;
+        let ships = others
+            .iter()
+            .map(|(_, placed)| &placed.body)
+            .filter(|body| body.kind == DriftKind::Ship && body.is_alive());
+        let to = |body: &ShipOrRock| body.origin - own.origin;
         if let Some(ship) = ships.min_by(|a, b| to(a).length().total_cmp(&to(b).length())) {
             bot.input.viewangles.y = libm::atan2f(to(ship).y, to(ship).x).to_degrees();
             bot.input.buttons = if bot.rng.chance(0.3) { buttons::ATTACK } else { 0 };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::drift::{Drift, FIRST_ID, ROCKS, Rules};
+use crate::drift::{Drift, DriftRules, FIRST_ID, ROCKS};
 use hitreg::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
 use hitreg::record::Session;
@@ -15,14 +15,14 @@ use hitreg::verify;
 
 const PLAYERS: u16 = 3;
 
-type Game = Drift<600>;
+type EntityGame = Drift<600>;
 type Softer = Drift<599>;
 
-fn session(rules: Rules) -> Session {
+fn session(rules: DriftRules) -> Session {
     let settings = [("server.rate_bytes_per_s".to_owned(), "1000000".to_owned())].into();
     let scenario = Scenario { players: PLAYERS, seconds: 4.0, seed: 11, settings, ..Scenario::default() };
-    let mut session = Session::new(scenario.header::<Game>(&rules).expect("a good scenario"));
-    record_synthetic::<Game>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+    let mut session = Session::new(scenario.header::<EntityGame>(&rules).expect("a good scenario"));
+    record_synthetic::<EntityGame>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
         .expect("a good scenario");
     session.put_in_order();
     session
@@ -30,12 +30,12 @@ fn session(rules: Rules) -> Session {
 
 fn again(session: &Session, rollback_every: Option<u32>) -> ReplayOutput {
     let options = ReplayOptions { mode: Mode::Closed, rollback_every, ..ReplayOptions::default() };
-    replay::<Game>(session, &options, &mut |_| {}).expect("a log of this build")
+    replay::<EntityGame>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 
 #[test]
 fn an_engines_world_is_recorded_and_verified() {
-    let session = session(Rules::default());
+    let session = session(DriftRules::default());
     let bytes = write_session(Vec::new(), &session, LogOptions::live()).expect("memory takes everything");
     let session_again = read_session(&bytes[..]).expect("a good log");
     assert_eq!(session_again, session);
@@ -55,7 +55,7 @@ fn an_engines_world_is_recorded_and_verified() {
 
 #[test]
 fn the_trace_has_what_the_engine_has() {
-    let trace = again(&session(Rules::default()), None).trace;
+    let trace = again(&session(DriftRules::default()), None).trace;
     let bodies = trace.table("bodies").expect("bodies");
     let column = |name: &str| {
         let column = bodies.u32s(name);
@@ -96,7 +96,7 @@ fn the_trace_has_what_the_engine_has() {
 
 #[test]
 fn another_build_differs_where_the_world_was_pushed() {
-    let session = session(Rules::default());
+    let session = session(DriftRules::default());
     let ours = again(&session, None).trace;
     let theirs = replay::<Softer>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this game").trace;
     let found = diff(&ours, &theirs, &DiffOptions::default()).expect("no tolerance");
@@ -108,16 +108,16 @@ fn another_build_differs_where_the_world_was_pushed() {
 
 #[test]
 fn what_is_left_out_of_hidden_words_is_found() {
-    let replayed = again(&session(Rules { forgets: true, ..Rules::default() }), Some(8));
+    let replayed = again(&session(DriftRules { forgets: true, ..DriftRules::default() }), Some(8));
     assert_eq!(replayed.first_difference, None);
     assert!(replayed.rollback_error.is_some());
 }
 
 #[test]
 fn a_world_that_cannot_be_restored_offers_no_rollback() {
-    let session = session(Rules { only_forward: true, ..Rules::default() });
+    let session = session(DriftRules { only_forward: true, ..DriftRules::default() });
     assert_eq!(again(&session, None).first_difference, None);
     let options = ReplayOptions { rollback_every: Some(8), ..ReplayOptions::default() };
-    let refused = replay::<Game>(&session, &options, &mut |_| {}).map(|_| ());
+    let refused = replay::<EntityGame>(&session, &options, &mut |_| {}).map(|_| ());
     assert!(matches!(refused, Err(ReplayError::NoRollback("drift"))), "{refused:?}");
 }

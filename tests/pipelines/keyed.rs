@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hitreg::engine::{Engine, ExcerptError, Games, GoldenUpdate, LogReport, ReplayRunner, SurveyedLog, Verify};
+use hitreg::engine::{Engine, ExcerptError, Games, GoldenUpdate, LogReport, ReplayRunner, SurveyedLog, VerifyOptions};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
 use hitreg::record::{Keyframe, Session, StateKey};
 use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, rerecord};
@@ -13,7 +13,7 @@ use hitreg::units::{EntityId, Micros, Tick};
 use hitreg::verify::LogVerdict;
 use tempfile::TempDir;
 
-use crate::disc::{Disc, Discs, Rules, STEPS};
+use crate::disc::{Disc, DiscRules, Discs, STEPS};
 use crate::{streams, traces};
 
 /// Held by whoever counts steps: all discs of the process are counted together.
@@ -24,7 +24,7 @@ fn counting() -> MutexGuard<'static, ()> {
 }
 
 fn games() -> Games {
-    Games::default().recording::<Discs>(|_| Ok(Rules::default()))
+    Games::default().recording::<Discs>(|_| Ok(DiscRules::default()))
 }
 
 /// A session in a folder, as a log without keyframes, `a.hitlog`, and with them.
@@ -66,7 +66,7 @@ impl Logs {
 
     fn verified_by(&self, name: &str, rollback_every: Option<u32>, whole: bool, threads: usize) -> LogReport {
         let games = games();
-        let verify = Verify {
+        let verify = VerifyOptions {
             player: ReplayRunner::Own,
             keep: GoldenUpdate::Nothing,
             needs_golden: false,
@@ -84,7 +84,7 @@ impl Logs {
 #[test]
 fn an_excerpt_holds_no_more_views_than_it_may() {
     let _alone = counting();
-    let logs = Logs::of(&traces::session(3, 9.0, Rules::default()));
+    let logs = Logs::of(&traces::session(3, 9.0, DiscRules::default()));
     let games = games();
     let excerpt =
         |most, part| Engine::new(&games).excerpt(&logs.folder.path().join("a.hitlog"), part, most, &mut |_, _| {});
@@ -105,7 +105,7 @@ fn an_excerpt_holds_no_more_views_than_it_may() {
 #[test]
 fn keyframes_are_verified_by_the_replays_that_there_are() {
     let _alone = counting();
-    let logs = Logs::of(&traces::session(3, 9.0, Rules { counted: true, ..Rules::default() }));
+    let logs = Logs::of(&traces::session(3, 9.0, DiscRules { counted: true, ..DiscRules::default() }));
     let steps = |name| {
         let before = STEPS.load(Ordering::Relaxed);
         assert_eq!(logs.verified(name, None).verdict, LogVerdict::Same, "{name}");
@@ -146,7 +146,7 @@ fn keyframes_are_verified_by_the_replays_that_there_are() {
 #[test]
 fn a_log_with_keyframes_is_verified_leg_by_leg() {
     let _alone = counting();
-    let session = traces::session(3, 64.0, Rules { counted: true, ..Rules::default() });
+    let session = traces::session(3, 64.0, DiscRules { counted: true, ..DiscRules::default() });
     let logs = Logs::of(&session);
     let before = STEPS.load(Ordering::Relaxed);
     let plain = logs.verified("a.hitlog", None);
@@ -210,7 +210,7 @@ fn played(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
 /// Before the first keyframe that one tells what a pass over the log would, and the beginning of the log what is at its beginning.
 #[test]
 fn what_is_before_the_first_keyframe_is_replayed_without_a_look_at_the_rest() {
-    let mut session = traces::session(4, 9.0, Rules::default());
+    let mut session = traces::session(4, 9.0, DiscRules::default());
     let row = hitreg::game::StateRows::own::<Discs>();
     for entity in 0..session.players.len() as u16 {
         let disc =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::merge::{MergeError, MergedSession, merge};
-use hitreg::record::{Header, Origin, PlayerRecords, RecordedSide, Session, SessionId};
+use hitreg::record::{Origin, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId};
 use hitreg::replay::{ReplayOptions, replay, rerecord};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
@@ -17,7 +17,7 @@ const CLOCKS: [Micros; 3] = [Micros(-1_234_567), Micros(0), Micros(98_765_432_10
 fn session() -> Session {
     let (scenario, rules) = scenario();
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
-    let mut session = Session::new(Header { origin: Origin::Live, ..header });
+    let mut session = Session::new(SessionHeader { origin: Origin::Live, ..header });
     record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
@@ -37,7 +37,7 @@ fn scenario() -> (Scenario, Arc<ArenaRules>) {
 }
 
 fn of_side(session: &Session, player: Option<PlayerId>) -> Session {
-    Session::new(Header { side: Some(RecordedSide { session: SessionId(9), player }), ..session.header.clone() })
+    Session::new(SessionHeader { side: Some(RecordedSide { session: SessionId(9), player }), ..session.header.clone() })
 }
 
 /// The server's log first, then the clients', whose clocks show so much less.

@@ -9,8 +9,8 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{StretchWriter, WriteError, WriterOptions, write_session};
 use hitreg::merge::{MergeError, MergePlan, MergedSession, PlanFailure, SideLogs, merge};
 use hitreg::record::{
-    ClockOwner, ExecutionRecord, FrameRecord, Header, Origin, PlayerRecords, RecordedSide, Session, SessionId,
-    StateKey, States, Stretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    ClockOwner, ExecutionRecord, FrameRecord, Origin, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId,
+    SessionStretch, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 
 /// What is random about a case, but for what follows from its seed.
 #[derive(Clone, Debug)]
-struct Case {
+struct MergeCase {
     seed: u64,
     players: u16,
     seconds: f64,
@@ -31,12 +31,12 @@ struct Case {
     overlap_ms: i64,
     /// In a thousandth: how often a state stands in the chunk after its own.
     late_states: u64,
-    fault: Fault,
+    fault: MergeFault,
     options: (i64, usize),
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Fault {
+enum MergeFault {
     None,
     /// A log ends at some chunk.
     CutOff,
@@ -52,20 +52,20 @@ enum Fault {
     Missing,
 }
 
-fn case() -> impl Strategy<Value = Case> {
+fn case() -> impl Strategy<Value = MergeCase> {
     let fault = prop_oneof![
-        4 => Just(Fault::None),
-        6 => Just(Fault::CutOff),
-        2 => Just(Fault::Holes),
-        1 => Just(Fault::Drift),
-        1 => Just(Fault::NeverHeard),
-        1 => Just(Fault::OutOfTime),
-        1 => Just(Fault::Missing),
+        4 => Just(MergeFault::None),
+        6 => Just(MergeFault::CutOff),
+        2 => Just(MergeFault::Holes),
+        1 => Just(MergeFault::Drift),
+        1 => Just(MergeFault::NeverHeard),
+        1 => Just(MergeFault::OutOfTime),
+        1 => Just(MergeFault::Missing),
     ];
     let chunks = (prop_oneof![Just(40i64), 100i64..1_500], 0i64..400, prop_oneof![Just(0u64), Just(50)]);
     let options = (prop_oneof![Just(60_000i64), 50i64..900], prop_oneof![Just(4usize << 20), 2_000usize..60_000]);
     (any::<u64>(), 1u16..5, 1.0f64..5.0, any::<bool>(), chunks, fault, options).prop_map(
-        |(seed, players, seconds, hears, (chunk_ms, overlap_ms, late_states), fault, options)| Case {
+        |(seed, players, seconds, hears, (chunk_ms, overlap_ms, late_states), fault, options)| MergeCase {
             seed,
             players,
             seconds,
@@ -88,7 +88,7 @@ fn kinds() -> Vec<UnknownKind> {
 }
 
 /// A session over bad links, and what a later version knows of it.
-fn session(case: &Case, rng: &mut Rng) -> Session {
+fn session(case: &MergeCase, rng: &mut Rng) -> Session {
     let link = LinkModel {
         delay_ms: 20.0 + 40.0 * rng.unit_f64(),
         jitter: Jitter::Exponential(8.0),
@@ -102,7 +102,7 @@ fn session(case: &Case, rng: &mut Rng) -> Session {
     let scenario = Scenario { players, seconds, seed, link, ..Scenario::default() };
     let rules = std::sync::Arc::new(ArenaRules::default());
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
-    let mut session = Session::new(Header { origin: Origin::Live, unknown: kinds(), ..header });
+    let mut session = Session::new(SessionHeader { origin: Origin::Live, unknown: kinds(), ..header });
     let mut recorder = SessionRecorder::new(&mut session);
     if case.hears {
         recorder = recorder.hearing((0..players).map(PlayerId));
@@ -135,11 +135,11 @@ fn unknown(end: Micros, rng: &mut Rng) -> Vec<UnknownRecords> {
 }
 
 /// The logs of its sides, the server's first, each by a clock of its own.
-fn sides(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Session> {
+fn sides(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<Session> {
     let end = session.ticks.last().map_or(Micros::ZERO, |tick| tick.at);
     let mut side = |player| {
         let side = Some(RecordedSide { session: SessionId(7), player });
-        let mut of = Session::new(Header { side, ..session.header.clone() });
+        let mut of = Session::new(SessionHeader { side, ..session.header.clone() });
         of.unknown = unknown(end, rng);
         of
     };
@@ -180,28 +180,28 @@ fn move_by(client: &mut Session, by: Micros) {
     }
 }
 
-fn break_something(logs: &mut Vec<Session>, case: &Case, rng: &mut Rng) {
+fn break_something(logs: &mut Vec<Session>, case: &MergeCase, rng: &mut Rng) {
     let log = 1 + rng.below(u64::from(case.players)) as usize;
     let player = log - 1;
     match case.fault {
-        Fault::None | Fault::CutOff | Fault::Missing => {}
-        Fault::Holes => logs[log].players[player].sent.retain(|_| !rng.chance(0.005)),
-        Fault::Drift => {
+        MergeFault::None | MergeFault::CutOff | MergeFault::Missing => {}
+        MergeFault::Holes => logs[log].players[player].sent.retain(|_| !rng.chance(0.005)),
+        MergeFault::Drift => {
             let mine = &mut logs[log].players[player];
             mine.sent.iter_mut().for_each(|packet| packet.at = Micros(packet.at.0 * 95 / 100));
             mine.received.iter_mut().for_each(|arrival| arrival.at = Micros(arrival.at.0 * 95 / 100));
         }
-        Fault::NeverHeard => {
+        MergeFault::NeverHeard => {
             logs[0].players[player].reached.clear();
             logs[log].players[player].received.clear();
         }
-        Fault::OutOfTime => {
+        MergeFault::OutOfTime => {
             if let Some(packet) = logs[log].players[player].sent.last_mut() {
                 packet.at = Micros(i64::MAX);
             }
         }
     }
-    if matches!(case.fault, Fault::Missing) || (case.hears && rng.chance(0.5)) {
+    if matches!(case.fault, MergeFault::Missing) || (case.hears && rng.chance(0.5)) {
         logs.remove(log);
     }
     let turn = rng.below(logs.len() as u64) as usize;
@@ -209,7 +209,7 @@ fn break_something(logs: &mut Vec<Session>, case: &Case, rng: &mut Rng) {
 }
 
 /// A log as its chunks have it: each list goes on a bit longer than others, and some states come late.
-fn chunks(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Stretch> {
+fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStretch> {
     let is_shown = |at: &Micros| at.0.abs() < 1 << 60;
     let span = session.times().filter(is_shown).fold(None, |span: Option<(Micros, Micros)>, at| {
         let (first, last) = span.unwrap_or((at, at));
@@ -220,8 +220,11 @@ fn chunks(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Stretch> {
     let count = ((last - first).0 / every + 1) as usize;
     let ticks: BTreeMap<Tick, Micros> = session.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
     let in_tick = |tick: Tick| ticks.get(&tick).copied().unwrap_or(last);
-    let mut out: Vec<Stretch> = (0..count)
-        .map(|_| Stretch { players: vec![PlayerRecords::default(); session.players.len()], ..Stretch::default() })
+    let mut out: Vec<SessionStretch> = (0..count)
+        .map(|_| SessionStretch {
+            players: vec![PlayerRecords::default(); session.players.len()],
+            ..SessionStretch::default()
+        })
         .collect();
     // In which chunk each record of a list stands, by its time.
     let mut dealt = |times: Vec<Micros>| -> Vec<usize> {
@@ -301,7 +304,7 @@ fn chunks(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Stretch> {
         out[place + late].states.push(key, cells);
     }
     out.iter_mut().for_each(|stretch| stretch.states.put_in_order());
-    if let Fault::CutOff = case.fault
+    if let MergeFault::CutOff = case.fault
         && rng.chance(0.4)
     {
         out.truncate(1 + rng.below(count as u64) as usize);
@@ -310,7 +313,7 @@ fn chunks(session: &Session, case: &Case, rng: &mut Rng) -> Vec<Stretch> {
 }
 
 /// A log as whoever reads it whole has it.
-fn whole(header: &Header, chunks: &[Stretch]) -> Session {
+fn whole(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
     let mut session = Session::new(header.clone());
     for chunk in chunks {
         for (of, records) in session.players.iter_mut().zip(&chunk.players) {
@@ -340,23 +343,23 @@ fn whole(header: &Header, chunks: &[Stretch]) -> Session {
 }
 
 /// Logs in memory, as they are read.
-struct Read {
-    chunks: Vec<Vec<Stretch>>,
+struct LogsInMemory {
+    chunks: Vec<Vec<SessionStretch>>,
     next: Vec<usize>,
     /// How far each had been read whenever one was.
     steps: Vec<Vec<usize>>,
 }
 
-impl Read {
-    fn new(chunks: Vec<Vec<Stretch>>) -> Read {
-        Read { next: vec![0; chunks.len()], chunks, steps: Vec::new() }
+impl LogsInMemory {
+    fn new(chunks: Vec<Vec<SessionStretch>>) -> LogsInMemory {
+        LogsInMemory { next: vec![0; chunks.len()], chunks, steps: Vec::new() }
     }
 }
 
-impl SideLogs for Read {
+impl SideLogs for LogsInMemory {
     type Error = Infallible;
 
-    fn next(&mut self, log: usize) -> Result<Option<Stretch>, Infallible> {
+    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, Infallible> {
         let chunk = self.chunks[log].get(self.next[log]).cloned();
         self.next[log] += 1;
         self.steps.push(self.next.clone());
@@ -386,7 +389,7 @@ impl From<WriteError> for Stopped {
 }
 
 /// The merged log, written as it is put together; with the most that was held meanwhile, in bytes.
-fn streamed(plan: &MergePlan, logs: &mut Read, options: WriterOptions) -> (Vec<u8>, usize) {
+fn streamed(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -> (Vec<u8>, usize) {
     let mut writer = StretchWriter::new(Vec::new(), plan.header(), plan.unknown().to_vec(), options).expect("memory");
     let mut most = 0;
     let put = plan.put_together(logs, &mut |stretch, until| -> Result<(), Stopped> {
@@ -400,11 +403,11 @@ fn streamed(plan: &MergePlan, logs: &mut Read, options: WriterOptions) -> (Vec<u
 }
 
 /// The same of both ways, where they say the same.
-fn both(sides: &[Session], case: &Case, rng: &mut Rng) -> Result<(), TestCaseError> {
-    let chunks: Vec<Vec<Stretch>> = sides.iter().map(|side| chunks(side, case, rng)).collect();
+fn both(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<(), TestCaseError> {
+    let chunks: Vec<Vec<SessionStretch>> = sides.iter().map(|side| chunks(side, case, rng)).collect();
     let sessions: Vec<Session> = sides.iter().zip(&chunks).map(|(side, chunks)| whole(&side.header, chunks)).collect();
-    let headers: Vec<&Header> = sides.iter().map(|side| &side.header).collect();
-    let mut logs = Read::new(chunks);
+    let headers: Vec<&SessionHeader> = sides.iter().map(|side| &side.header).collect();
+    let mut logs = LogsInMemory::new(chunks);
     match (merge(sessions), MergePlan::of(&headers, &mut logs)) {
         (Ok(MergedSession { session, clients, cut }), Ok(plan)) => {
             prop_assert_eq!(&session.header, plan.header());
@@ -454,8 +457,8 @@ proptest! {
 }
 
 /// A session of so many seconds, in chunks of 100 ms.
-fn plain(seconds: f64) -> (Case, Vec<Session>, Vec<Vec<Stretch>>) {
-    let case = Case {
+fn plain(seconds: f64) -> (MergeCase, Vec<Session>, Vec<Vec<SessionStretch>>) {
+    let case = MergeCase {
         seed: 5,
         players: 3,
         seconds,
@@ -463,7 +466,7 @@ fn plain(seconds: f64) -> (Case, Vec<Session>, Vec<Vec<Stretch>>) {
         chunk_ms: 100,
         overlap_ms: 30,
         late_states: 0,
-        fault: Fault::None,
+        fault: MergeFault::None,
         options: (300, 20_000),
     };
     let mut rng = Rng::new(Seed(case.seed), 12);
@@ -475,9 +478,12 @@ fn plain(seconds: f64) -> (Case, Vec<Session>, Vec<Vec<Stretch>>) {
 
 const SMALL: WriterOptions = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(300), bytes: 20_000 };
 
-fn planned(sides: &[Session], chunks: Vec<Vec<Stretch>>) -> (Result<MergePlan, PlanFailure<Infallible>>, Read) {
-    let headers: Vec<&Header> = sides.iter().map(|side| &side.header).collect();
-    let mut logs = Read::new(chunks);
+fn planned(
+    sides: &[Session],
+    chunks: Vec<Vec<SessionStretch>>,
+) -> (Result<MergePlan, PlanFailure<Infallible>>, LogsInMemory) {
+    let headers: Vec<&SessionHeader> = sides.iter().map(|side| &side.header).collect();
+    let mut logs = LogsInMemory::new(chunks);
     (MergePlan::of(&headers, &mut logs), logs)
 }
 
@@ -521,7 +527,7 @@ fn a_log_that_has_grown_since_is_read_as_far_as_it_was() {
 
 #[test]
 fn what_stands_too_far_apart_is_for_the_way_in_memory() {
-    let refused = |change: &dyn Fn(&mut Vec<Vec<Stretch>>, usize)| {
+    let refused = |change: &dyn Fn(&mut Vec<Vec<SessionStretch>>, usize)| {
         let (_, sides, mut chunks) = plain(4.0);
         let server = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_none()));
         change(&mut chunks, server.expect("the server's log"));
@@ -564,7 +570,7 @@ fn what_stands_too_far_apart_is_for_the_way_in_memory() {
 
 /// The same records as one session and as two stretches, after the first of which all before `until` has come: a chunk for each
 /// record, so that their order is the chunks'.
-fn in_two(first: &Stretch, second: &Stretch, until: Micros) {
+fn in_two(first: &SessionStretch, second: &SessionStretch, until: Micros) {
     let scenario = Scenario { players: 1, seconds: 1.0, ..Scenario::default() };
     let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
     let options = WriterOptions { bytes: 1, ..SMALL };
@@ -583,10 +589,10 @@ fn what_is_of_a_tick_waits_for_its_time() {
     let tick = |tick: u32| TickRecord { tick: Tick(tick), at: Micros::from_ms(10 * i64::from(tick)), hash: Some(7) };
     let frame = |ms| FrameRecord { at: Micros::from_ms(ms), ..FrameRecord::default() };
     let executed = |tick| ExecutionRecord { tick: Tick(tick), ..ExecutionRecord::default() };
-    let stretch = |frames: Vec<FrameRecord>, executed: Vec<ExecutionRecord>, ticks: Vec<TickRecord>| Stretch {
+    let stretch = |frames: Vec<FrameRecord>, executed: Vec<ExecutionRecord>, ticks: Vec<TickRecord>| SessionStretch {
         players: vec![PlayerRecords { frames, executed, ..PlayerRecords::default() }],
         ticks,
-        ..Stretch::default()
+        ..SessionStretch::default()
     };
     // The tick of what was executed stands in the next stretch.
     let first = stretch(vec![frame(12)], vec![executed(2)], vec![tick(1)]);
@@ -599,7 +605,7 @@ fn what_is_of_a_tick_waits_for_its_time() {
         states.push(StateKey { tick: Tick(tick), ..StateKey::default() }, &vec![5; fields[0].fields.len()]);
         states
     };
-    let first = Stretch { states: of_tick(2), ..stretch(vec![frame(15)], vec![], vec![tick(1), tick(2)]) };
-    let second = Stretch { states: of_tick(1), ..stretch(vec![], vec![], vec![tick(3)]) };
+    let first = SessionStretch { states: of_tick(2), ..stretch(vec![frame(15)], vec![], vec![tick(1), tick(2)]) };
+    let second = SessionStretch { states: of_tick(1), ..stretch(vec![], vec![], vec![tick(3)]) };
     in_two(&first, &second, Micros::from_ms(10));
 }

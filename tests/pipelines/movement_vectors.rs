@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use glam::Vec3;
 use hitreg::arena::{
-    BUTTON_DUCK, BUTTON_JUMP, CollisionWorld, ConvexBrush, Facet, Hull, MoveEvent, MoveInput, MoveState, MoveVars,
-    Solid, pmove,
+    BUTTON_DUCK, BUTTON_JUMP, CollisionWorld, ConvexBrush, Facet, MoveEvent, MoveInput, MoveState, MoveVars, Solid,
+    SolidHull, pmove,
 };
 use serde::Deserialize;
 
@@ -15,11 +15,11 @@ const ORIGIN_BAR_UNITS: f32 = 1.0 / 32.0;
 const VELOCITY_BAR_UNITS_S: f32 = 0.1;
 
 #[derive(Deserialize)]
-struct Header {
+struct VectorHeader {
     movevars: MoveVars,
     hulls: Hulls,
     brushes: Vec<Vec<Facet>>,
-    start: Start,
+    start: VectorStart,
 }
 
 #[derive(Deserialize)]
@@ -36,13 +36,13 @@ struct HullShape {
 }
 
 #[derive(Deserialize)]
-struct Start {
+struct VectorStart {
     origin: [f32; 3],
     velocity: [f32; 3],
 }
 
 #[derive(Deserialize)]
-struct Step {
+struct VectorStep {
     cmd: MoveInput,
     state: After,
 }
@@ -58,7 +58,7 @@ struct After {
 
 /// How far one run was from its recording.
 #[derive(Default)]
-struct Score {
+struct RunDistance {
     steps: usize,
     exact: usize,
     worst_origin_units: f32,
@@ -130,31 +130,31 @@ fn read(path: &Path) -> String {
     String::from_utf8(bytes).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
 }
 
-fn follow(text: &str) -> Score {
+fn follow(text: &str) -> RunDistance {
     let mut lines = text.lines().filter(|line| !line.is_empty());
-    let header: Header = serde_json::from_str(lines.next().expect("a first line")).expect("a header");
-    check_hull(&header.hulls.standing, Hull::Standing, hitreg::arena::VIEW_HEIGHT_STANDING_UNITS);
-    check_hull(&header.hulls.ducked, Hull::Ducked, hitreg::arena::VIEW_HEIGHT_DUCKED_UNITS);
+    let header: VectorHeader = serde_json::from_str(lines.next().expect("a first line")).expect("a header");
+    check_hull(&header.hulls.standing, SolidHull::Standing, hitreg::arena::VIEW_HEIGHT_STANDING_UNITS);
+    check_hull(&header.hulls.ducked, SolidHull::Ducked, hitreg::arena::VIEW_HEIGHT_DUCKED_UNITS);
     let brushes: Vec<ConvexBrush> =
         header.brushes.into_iter().map(|facets| ConvexBrush::new(facets).expect("a brush")).collect();
     let world = CollisionWorld::new(&brushes);
     let mut state = MoveState { velocity: header.start.velocity.into(), ..MoveState::at(header.start.origin.into()) };
-    let mut score = Score::default();
+    let mut score = RunDistance::default();
     for line in lines {
-        let step: Step = serde_json::from_str(line).expect("a step");
+        let step: VectorStep = serde_json::from_str(line).expect("a step");
         state = pmove(&header.movevars, &world, &state, &step.cmd, &mut |_| ());
         score.add(&state, &step.state);
     }
     score
 }
 
-fn check_hull(recorded: &HullShape, hull: Hull, view_height_units: f32) {
+fn check_hull(recorded: &HullShape, hull: SolidHull, view_height_units: f32) {
     assert_eq!(Vec3::from(recorded.maxs), hull.half_extent_units());
     assert_eq!(Vec3::from(recorded.mins), -hull.half_extent_units());
     assert_eq!(recorded.view_height, view_height_units);
 }
 
-impl Score {
+impl RunDistance {
     fn add(&mut self, ours: &MoveState, recorded: &After) {
         self.steps += 1;
         let (origin, velocity) = (Vec3::from(recorded.origin), Vec3::from(recorded.velocity));
@@ -258,7 +258,7 @@ fn nanoseconds_per_shot_among_150_brushes() {
     for shot in 0..SHOTS {
         let turn = shot as f32 * 0.001;
         let to = from + Vec3::new(libm::cosf(turn), libm::sinf(turn), 0.02) * 8_192.0;
-        hits += u32::from(world.sweep(Hull::Point, from, to).fraction < 1.0);
+        hits += u32::from(world.sweep(SolidHull::Point, from, to).fraction < 1.0);
     }
     println!("{:.0} ns per shot", start.elapsed().as_nanos() as f64 / f64::from(SHOTS));
     assert_eq!(hits, SHOTS, "a shot left the walled hall");

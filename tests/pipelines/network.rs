@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::disc::{Discs, Rules};
+use crate::disc::{DiscRules, Discs};
 use hitreg::diff::{DiffOptions, DiffScope, Status, TraceVerdict, diff};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
@@ -17,7 +17,7 @@ use hitreg::trace::schema::{packets, snapshots};
 use hitreg::units::{Micros, PlayerId};
 
 fn record(scenario: &Scenario) -> Session {
-    let rules = Rules { push_units: 4.0, ..Rules::default() };
+    let rules = DiscRules { push_units: 4.0, ..DiscRules::default() };
     let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
     record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
         .expect("a good scenario");

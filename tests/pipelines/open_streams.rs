@@ -3,7 +3,7 @@
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::LinkModel;
 use hitreg::log::{LogReader, WriterOptions as LogOptions, write_session};
-use hitreg::record::{GapRecord, Header, RecordedSide, Session, SessionId, Stretch};
+use hitreg::record::{GapRecord, RecordedSide, Session, SessionHeader, SessionId, SessionStretch};
 use hitreg::replay::{
     LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplaySource, StreamReport, replay, stream_clients,
 };
@@ -27,12 +27,12 @@ fn open() -> ReplayOptions {
     ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }
 }
 
-fn source<'a>(header: &'a Header, survey: &'a LogSurvey) -> ReplaySource<'a> {
+fn source<'a>(header: &'a SessionHeader, survey: &'a LogSurvey) -> ReplaySource<'a> {
     ReplaySource { header, survey, start: None, keyframes: None }
 }
 
 /// The chunks of a file, one by one.
-fn each<E>(file: &[u8], take: &mut dyn FnMut(Stretch) -> Result<(), E>) -> Result<(), E> {
+fn each<E>(file: &[u8], take: &mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E> {
     let mut reader = LogReader::new(file).expect("a log");
     let mut is_first = true;
     loop {
@@ -84,7 +84,7 @@ fn assert_same(session: &Session) {
         assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
         assert_eq!(counted(&ran.jumps), counted(&PlayerJumps::of(&whole.jumps)));
         let (survey, header) = (survey(&file), &session.header);
-        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), DrawingScoreError>| each(&file, take);
+        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| each(&file, take);
         let found = score_as_read::<Arena>((header, &survey), &mut pass, &rules, &settings).expect("bodies");
         assert_eq!(found.as_ref(), Some(&scores), "chunks of {span:?}");
     }

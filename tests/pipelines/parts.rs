@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
-use hitreg::record::{Header, Keyframe, Session, Stretch};
+use hitreg::record::{Keyframe, Session, SessionHeader, SessionStretch};
 use hitreg::replay::{
-    KeyframeSchedule, LogSurvey, Mode, Part, ReplayError, ReplayOptions, ReplaySource, Start, StreamReport, replay,
-    stream,
+    KeyframeSchedule, LogSurvey, Mode, Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport,
+    replay, stream,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -146,9 +146,9 @@ fn a_part_that_is_none_is_refused() {
 
 /// A log's stretches, and what one pass over them tells.
 struct Log {
-    header: Header,
+    header: SessionHeader,
     survey: LogSurvey,
-    stretches: Vec<Stretch>,
+    stretches: Vec<SessionStretch>,
 }
 
 impl Log {
@@ -167,7 +167,7 @@ impl Log {
         part: Option<Part>,
         keyframes: Option<(&KeyframeSchedule, &dyn Fn(Keyframe))>,
     ) -> Result<(Trace, StreamReport), ReplayError> {
-        let start = from.map(|keyframe| Start::read(keyframe, &self.header)).transpose()?;
+        let start = from.map(|keyframe| ReplayStart::read(keyframe, &self.header)).transpose()?;
         let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
         let source = ReplaySource { header: &self.header, survey, start: start.as_ref(), keyframes };
         let mut chunks = self.stretches.iter().skip(from.map_or(0, |keyframe| keyframe.stretch)).cloned();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::disc::{Discs, Rules};
+use crate::disc::{DiscRules, Discs};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::{Execution, Session};
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
@@ -12,7 +12,7 @@ use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use proptest::prelude::*;
 
-fn record(scenario: &Scenario, rules: Rules) -> Session {
+fn record(scenario: &Scenario, rules: DiscRules) -> Session {
     let header = scenario.header::<Discs>(&rules).expect("a good scenario");
     let mut session = Session::new(header);
     record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
@@ -50,7 +50,7 @@ fn bad_link() -> LinkModel {
 
 #[test]
 fn a_replay_is_what_was_recorded() {
-    let session = record(&scenario(3, bad_link()), Rules { push_units: 4.0, ..Rules::default() });
+    let session = record(&scenario(3, bad_link()), DiscRules { push_units: 4.0, ..DiscRules::default() });
     let replayed = again(&session, &ReplayOptions::default());
     assert_eq!(replayed.first_difference, None);
     assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
@@ -61,13 +61,13 @@ fn a_replay_is_what_was_recorded() {
 
 #[test]
 fn recording_a_replay_gives_the_log_again() {
-    let session = record(&scenario(31, bad_link()), Rules { push_units: 4.0, ..Rules::default() });
+    let session = record(&scenario(31, bad_link()), DiscRules { push_units: 4.0, ..DiscRules::default() });
     assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
 }
 
 #[test]
 fn a_replay_notices_other_input() {
-    let mut session = record(&scenario(3, LinkModel::default()), Rules::default());
+    let mut session = record(&scenario(3, LinkModel::default()), DiscRules::default());
     let frame = &mut session.players[2].frames[100];
     frame.command.input.forwardmove += 0.25;
     let difference = again(&session, &ReplayOptions::default()).first_difference.expect("another input, another world");
@@ -78,7 +78,7 @@ fn a_replay_notices_other_input() {
 fn nothing_is_mispredicted_where_nothing_is_lost_and_nobody_interferes() {
     let mut lonely = scenario(5, LinkModel { delay_ms: 70.0, ..LinkModel::default() });
     lonely.players = 1;
-    let summary = summary(&record(&lonely, Rules::default()), &[]);
+    let summary = summary(&record(&lonely, DiscRules::default()), &[]);
     assert!(summary.prediction.checked > 100);
     assert_eq!(summary.prediction.exact, summary.prediction.checked);
 }
@@ -87,7 +87,7 @@ fn nothing_is_mispredicted_where_nothing_is_lost_and_nobody_interferes() {
 fn lag_compensation_sees_what_the_shooter_saw() {
     let session = record(
         &scenario(7, LinkModel { delay_ms: 60.0, ..LinkModel::default() }),
-        Rules { ghosts: true, ..Rules::default() },
+        DiscRules { ghosts: true, ..DiscRules::default() },
     );
     let with = summary(&session, &[]);
     let spread = with.shots.view_error_units.expect("shots were rewound");
@@ -106,7 +106,7 @@ fn a_lost_packet_loses_no_input_while_a_repeat_gets_through() {
     let how_many = |redundancy: &str, how| {
         let mut scenario = scenario(11, lossy.clone());
         scenario.settings.insert("client.redundancy".to_owned(), redundancy.to_owned());
-        let session = record(&scenario, Rules::default());
+        let session = record(&scenario, DiscRules::default());
         session.players.iter().flat_map(|p| &p.executed).filter(|e| e.how == how).count()
     };
     assert!(how_many("1", Execution::StoodIn) > 100);
@@ -118,11 +118,11 @@ fn a_lost_packet_loses_no_input_while_a_repeat_gets_through() {
 fn misses_have_the_cause_that_made_them() {
     let mut scenario = scenario(13, LinkModel { loss: Loss::Random(0.1), delay_ms: 30.0, ..LinkModel::default() });
     scenario.settings.insert("client.redundancy".to_owned(), "1".to_owned());
-    let causes = summary(&record(&scenario, Rules::default()), &[]).prediction.misses_by_cause;
+    let causes = summary(&record(&scenario, DiscRules::default()), &[]).prediction.misses_by_cause;
     assert!(causes.get("input_lost").is_some_and(|n| *n > 30), "{causes:?}");
     let pushed = record(
         &self::scenario(17, LinkModel { delay_ms: 40.0, ..LinkModel::default() }),
-        Rules { push_units: 8.0, ..Rules::default() },
+        DiscRules { push_units: 8.0, ..DiscRules::default() },
     );
     let causes = summary(&pushed, &[]).prediction.misses_by_cause;
     assert!(causes.get("knockback").is_some_and(|n| *n > 20), "{causes:?}");
@@ -133,7 +133,7 @@ fn misses_have_the_cause_that_made_them() {
 fn a_field_left_out_of_the_save_is_found_by_rolling_back() {
     let check = |forgets| {
         let session =
-            record(&scenario(19, LinkModel::default()), Rules { forgets, push_units: 1.0, ..Rules::default() });
+            record(&scenario(19, LinkModel::default()), DiscRules { forgets, push_units: 1.0, ..DiscRules::default() });
         let replayed = again(&session, &ReplayOptions { rollback_every: Some(7), ..ReplayOptions::default() });
         assert_eq!(replayed.rollbacks, session.ticks.len() as u32 / 7);
         replayed.rollback_error
@@ -144,7 +144,7 @@ fn a_field_left_out_of_the_save_is_found_by_rolling_back() {
 
 #[test]
 fn open_loop_needs_no_server() {
-    let session = record(&scenario(23, LinkModel { delay_ms: 35.0, ..LinkModel::default() }), Rules::default());
+    let session = record(&scenario(23, LinkModel { delay_ms: 35.0, ..LinkModel::default() }), DiscRules::default());
     let options = ReplayOptions { mode: hitreg::replay::Mode::Open, ..ReplayOptions::default() };
     let open = Summary::of(&again(&session, &options).trace);
     let closed = summary(&session, &[]);
@@ -156,7 +156,7 @@ fn open_loop_needs_no_server() {
 fn a_dumb_client_predicts_nothing_and_a_pushed_one_predicts_less() {
     let mut one = scenario(29, LinkModel { delay_ms: 100.0, ..LinkModel::default() });
     one.players = 1;
-    let session = record(&one, Rules::default());
+    let session = record(&one, DiscRules::default());
     let ran = |change: &[&str]| {
         let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
         for pair in change {
@@ -195,7 +195,7 @@ proptest! {
         let mut scenario = Scenario { players, seconds: 2.0, seed, link, ..Scenario::default() };
         scenario.settings.insert("client.cmd_hz".to_owned(), cmd_hz.to_string());
         scenario.settings.insert("server.update_hz".to_owned(), update_hz.to_string());
-        let session = record(&scenario, Rules { push_units: 3.0, ..Rules::default() });
+        let session = record(&scenario, DiscRules { push_units: 3.0, ..DiscRules::default() });
         let replayed = again(&session, &ReplayOptions::default());
         prop_assert_eq!(replayed.first_difference, None);
         prop_assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);

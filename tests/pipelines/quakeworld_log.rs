@@ -36,7 +36,7 @@ fn read(path: &Path) -> Vec<u8> {
 }
 
 /// A demo, its log, and how long it took to make it.
-struct Case {
+struct DemoCase {
     name: String,
     demo: QuakeWorldDemo,
     session: Session,
@@ -44,8 +44,8 @@ struct Case {
     player: PlayerId,
 }
 
-impl Case {
-    fn new(data: &Path, path: &Path) -> Case {
+impl DemoCase {
+    fn new(data: &Path, path: &Path) -> DemoCase {
         let name = path.file_name().expect("name").to_string_lossy().into_owned();
         let packed = read(path);
         let demo = QuakeWorldDemo::parse(&unpacked(&packed).expect("unpacked"))
@@ -58,7 +58,7 @@ impl Case {
         println!("{name}: imported in {:?}", started.elapsed());
         let rules: QuakeWorldRules = rmp_serde::from_slice(&session.header.rules).expect("rules");
         let player = rules.player;
-        Case { name, demo, session, rules, player }
+        DemoCase { name, demo, session, rules, player }
     }
 
     fn records(&self) -> &PlayerRecords {
@@ -92,7 +92,7 @@ const FIGURES: [(usize, usize, [f64; 2], u64, f64); 9] = [
     (38, 73_907, [99.63, 99.7], 10, 99.36),
 ];
 
-fn replayed(case: &Case) -> (Summary, hitreg::trace::Trace) {
+fn replayed(case: &DemoCase) -> (Summary, hitreg::trace::Trace) {
     let started = Instant::now();
     let replayed = replay::<QuakeWorld>(&case.session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replay");
     println!("{}: replayed in {:?}", case.name, started.elapsed());
@@ -107,7 +107,7 @@ fn right_percent(share: PredictionShare) -> f64 {
 fn matches_replay_to_their_figures_and_misses_are_explained() {
     let Some(data) = data() else { return };
     for (path, (number, checked, right, unknown, as_played)) in matches(&data).iter().zip(FIGURES) {
-        let case = Case::new(&data, path);
+        let case = DemoCase::new(&data, path);
         let (summary, trace) = replayed(&case);
         let prediction = summary.prediction;
         let found = [prediction.ground, prediction.air].map(right_percent);
@@ -135,7 +135,7 @@ fn drills_are_predicted() {
         }
     };
     for path in drills(&data) {
-        let case = Case::new(&data, &path);
+        let case = DemoCase::new(&data, &path);
         let prediction = replayed(&case).0.prediction;
         add(&mut all, [prediction.ground, prediction.air]);
         if case.demo.server.origin_wire() == OriginWire::Float {
@@ -152,7 +152,7 @@ fn drills_are_predicted() {
 #[test]
 fn what_was_known_in_play_misses_lifts() {
     let Some(data) = data() else { return };
-    let case = Case::new(&data, &matches(&data)[1]);
+    let case = DemoCase::new(&data, &matches(&data)[1]);
     let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
     settings.set("prediction.among", "known").expect("key");
     let options = replay::ReplayOptions { settings: Some(settings), ..replay::ReplayOptions::default() };
@@ -186,7 +186,7 @@ const EXPECTED: [(usize, [usize; 5], Option<[f64; 4]>); 4] = [
 fn counts_are_those_of_the_data() {
     let Some(data) = data() else { return };
     for (path, (number, counts, rtt)) in matches(&data).iter().zip(EXPECTED) {
-        let case = Case::new(&data, path);
+        let case = DemoCase::new(&data, path);
         let records = case.records();
         let states = case.session.states.keys().iter().map(|key| key.entity);
         let others = states.clone().filter(|entity| usize::from(entity.0) < case.session.players.len());
@@ -221,7 +221,7 @@ fn round_trips_ms(records: &PlayerRecords) -> [f64; 4] {
 fn others_are_drawn_better_from_the_history() {
     let Some(data) = data() else { return };
     for path in matches(&data) {
-        let case = Case::new(&data, &path);
+        let case = DemoCase::new(&data, &path);
         let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
         settings.set("interpolation.lerp_ms", "100").expect("key");
         let scores = score::<QuakeWorld>(&case.session, &case.rules, &settings).expect("states");
@@ -240,7 +240,7 @@ fn others_are_drawn_better_from_the_history() {
 fn a_log_is_small_and_reads_back() {
     let Some(data) = data() else { return };
     for path in matches(&data) {
-        let case = Case::new(&data, &path);
+        let case = DemoCase::new(&data, &path);
         let started = Instant::now();
         let bytes = write_session(Vec::new(), &case.session, WriterOptions::whole()).expect("log");
         let packed = std::fs::metadata(&path).expect("demo").len() as usize;
@@ -277,7 +277,7 @@ fn a_map_that_is_not_the_demos_is_refused() {
 #[test]
 fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
     let Some(data) = data() else { return };
-    let case = Case::new(&data, &data.join("matches/demo16.qwd.xz"));
+    let case = DemoCase::new(&data, &data.join("matches/demo16.qwd.xz"));
     let trace =
         replay::<QuakeWorld>(&case.session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replayed").trace;
     let (table, frames) = (corrections::Columns::of(&trace), trace.table("frames").expect("frames"));

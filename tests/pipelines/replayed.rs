@@ -7,8 +7,8 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::golden::ReplaySummary;
 use hitreg::link::LinkModel;
 use hitreg::record::{
-    ClassId, GapCause, GapRecord, Header, Origin, PlayerRecords, RecordedSide, Session, SessionId, StateKey, Stretch,
-    TickRecord,
+    ClassId, GapCause, GapRecord, Origin, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId,
+    SessionStretch, StateKey, TickRecord,
 };
 use hitreg::replay::{
     LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, TrafficBytes, held_against,
@@ -19,7 +19,7 @@ use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Among;
 use hitreg::trace::schema::ticks;
 use hitreg::units::{EntityId, Micros, Tick};
-use hitreg::verify::{Facts, LogVerdict, VerdictReason, VerifiedReplay, VerifyReference, judge_played};
+use hitreg::verify::{LogFacts, LogVerdict, VerdictReason, VerifiedReplay, VerifyReference, judge_played};
 
 fn record(scenario: &Scenario) -> Session {
     let rules = Arc::new(ArenaRules::default());
@@ -153,7 +153,7 @@ fn anothers_trace_is_held_against_the_recorded_hashes() {
     assert_eq!(other.hashes_compared, session.ticks.len() as u64 - 1);
 }
 
-fn survey(header: &Header, change: impl Fn(&mut Stretch)) -> LogSurvey {
+fn survey(header: &SessionHeader, change: impl Fn(&mut SessionStretch)) -> LogSurvey {
     let mut session = short();
     session.header = header.clone();
     let mut survey = LogSurvey::new(header);
@@ -187,8 +187,8 @@ fn what_a_pass_tells_is_what_the_session_holds() {
 fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
     let session = short();
     let header = &session.header;
-    let nan = |chunk: &mut Stretch| chunk.states.cells_mut().fill(f32::NAN.to_bits());
-    let but_one = |chunk: &mut Stretch| {
+    let nan = |chunk: &mut SessionStretch| chunk.states.cells_mut().fill(f32::NAN.to_bits());
+    let but_one = |chunk: &mut SessionStretch| {
         let begins = chunk.ticks.first().is_some_and(|tick| tick.tick == session.ticks[0].tick);
         let cells = if begins { chunk.states.cells_of(0).len() } else { 0 };
         nan(chunk);
@@ -209,7 +209,7 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
     };
     let judged = |found: &LogSurvey| {
         let verified =
-            judge_played(&Facts::of_log(header, found), Ok(&[played(), played()]), VerifyReference::default());
+            judge_played(&LogFacts::of_log(header, found), Ok(&[played(), played()]), VerifyReference::default());
         (found.is_all_nan(), verified.verdict, verified.why, verified.detail)
     };
     let broken =
@@ -228,7 +228,7 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
 #[test]
 fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
     let header = short().header;
-    let streams = |header: &Header, survey: &LogSurvey, options: &ReplayOptions| {
+    let streams = |header: &SessionHeader, survey: &LogSurvey, options: &ReplayOptions| {
         ReplaySource { header, survey, start: None, keyframes: None }.streams(options)
     };
     let whole = survey(&header, |_| {});
@@ -237,9 +237,9 @@ fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
     let session = Session::new(header.clone());
     assert!(streams(&header, &whole, &ticking(&session, "64")), "its own rate");
     assert!(!streams(&header, &whole, &ticking(&session, "32")), "ticks are the log's");
-    let server = Header { side: Some(RecordedSide { session: SessionId(7), player: None }), ..header.clone() };
+    let server = SessionHeader { side: Some(RecordedSide { session: SessionId(7), player: None }), ..header.clone() };
     assert!(!streams(&server, &survey(&server, |_| {}), &ReplayOptions::default()), "one side");
-    let gap = |chunk: &mut Stretch| {
+    let gap = |chunk: &mut SessionStretch| {
         let (from, to) = (Micros::from_ms(10), Micros::from_ms(20));
         let gap = GapRecord { from, to, player: None, why: GapCause::Damaged };
         if chunk.ticks.first().is_some_and(|tick| tick.tick == Tick(1)) {
@@ -247,7 +247,7 @@ fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
         }
     };
     assert!(!streams(&header, &survey(&header, gap), &ReplayOptions::default()), "a gap, and whole chunks after it");
-    let begins = |chunk: &mut Stretch, in_first: bool| {
+    let begins = |chunk: &mut SessionStretch, in_first: bool| {
         if chunk.ticks.first().is_some_and(|tick| (tick.tick == Tick(1)) == in_first) {
             let key = StateKey { tick: Tick(0), viewer: None, entity: EntityId(0), class: ClassId(0) };
             chunk.states.push(key, &vec![0; header.classes[0].fields.len()]);
@@ -261,7 +261,7 @@ fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
         !streams(&header, &survey(&header, |chunk| begins(chunk, false)), &ReplayOptions::default()),
         "a late beginning"
     );
-    let unsent = |chunk: &mut Stretch| chunk.players.iter_mut().for_each(|player| player.sent.clear());
+    let unsent = |chunk: &mut SessionStretch| chunk.players.iter_mut().for_each(|player| player.sent.clear());
     assert!(!streams(&header, &survey(&header, unsent), &ReplayOptions::default()), "nobody knows when it was sent");
 }
 

@@ -8,15 +8,15 @@ use hitreg::client::Client;
 use hitreg::game::Effect;
 use hitreg::history::Frame;
 use hitreg::pipeline::{ClientPipeline, Setup};
-use hitreg::state::{KnownFrames, Restorer, Saver, StateValue};
+use hitreg::state::{KnownFrames, Restorer, StateValue, StateWriter};
 use hitreg::units::{CommandSeq, Micros, PlayerId};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
-use crate::client::Desk;
-use crate::disc::{Disc, Discs, Rules};
+use crate::client::ClientBench;
+use crate::disc::{Disc, DiscRules, Discs};
 
 fn saved(client: &Client<Discs>) -> Vec<u8> {
-    let mut to = Saver::new(None);
+    let mut to = StateWriter::new(None);
     assert!(client.save(&mut to), "it does not adapt to its line");
     to.into_bytes()
 }
@@ -28,7 +28,7 @@ fn restore(client: &mut Client<Discs>, bytes: &[u8]) -> Result<(), String> {
 }
 
 /// A frame of a session in which something of everything happens, and what came of it.
-fn goes_through(desk: &mut Desk, frame: u32) -> String {
+fn goes_through(desk: &mut ClientBench, frame: u32) -> String {
     let at_ms = i64::from(frame) * 16;
     let mut came_of_it = String::new();
     // Usercmds are acked after five frames. For some seconds nothing is; once the own disc is held up by something.
@@ -56,9 +56,9 @@ fn a_restored_client_goes_on_as_the_one_that_was_saved() {
         vec!["client.clock=calibrated", "client.lead_ms=100", "server.schedule=tick"],
     ];
     for (mode, drawn_in_the_way) in modes.iter().flat_map(|mode| [(mode, false), (mode, true)]) {
-        let desk = || Desk::new(Rules { drawn_in_the_way, ..Rules::default() }, mode);
+        let desk = || ClientBench::new(DiscRules { drawn_in_the_way, ..DiscRules::default() }, mode);
         let mut whole = desk();
-        let mut others: Vec<(u32, Desk)> = Vec::new();
+        let mut others: Vec<(u32, ClientBench)> = Vec::new();
         for frame in 1..1_000 {
             if [1, 2, 7, 44, 58, 91, 112, 230, 700, 799, 900].contains(&frame) {
                 let mut other = desk();
@@ -78,7 +78,7 @@ fn a_restored_client_goes_on_as_the_one_that_was_saved() {
 
 /// The window of a new client, but for what is said here.
 fn window(forgotten: u64, seqs: impl IntoIterator<Item = u32>, valid: usize, waiting: u32) -> Vec<u8> {
-    let mut to = Saver::<Disc>::new(None);
+    let mut to = StateWriter::<Disc>::new(None);
     let command =
         |seq| Usercmd { seq: CommandSeq(seq), lerp_msec: 0, server_time: Micros::ZERO, input: Input::default() };
     forgotten.put(&mut to);
@@ -96,7 +96,8 @@ fn window(forgotten: u64, seqs: impl IntoIterator<Item = u32>, valid: usize, wai
 #[test]
 fn a_window_that_no_client_has_is_refused() {
     let new = || {
-        let setup = Setup { rules: Arc::new(Rules::default()), settings: Arc::default(), seed: hitreg::units::Seed(1) };
+        let setup =
+            Setup { rules: Arc::new(DiscRules::default()), settings: Arc::default(), seed: hitreg::units::Seed(1) };
         Client::<Discs>::new(setup, PlayerId(0))
     };
     let bytes = saved(&new());

@@ -27,7 +27,7 @@ const TICK: Micros = Micros::from_ms(32);
 
 /// What became of every usercmd, and when the server warned.
 #[derive(Default)]
-struct Fates {
+struct UsercmdFates {
     made: BTreeMap<(PlayerId, CommandSeq), (Micros, Micros)>,
     /// What was done, with the tick.
     executed: BTreeMap<(PlayerId, CommandSeq), (Execution, Tick)>,
@@ -35,7 +35,7 @@ struct Fates {
     warnings: Vec<(Micros, OutOfSequence)>,
 }
 
-impl<G: Game> Observer<G> for Fates {
+impl<G: Game> Observer<G> for UsercmdFates {
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>, _: &ScreenView<'_, G::Body>) {
         self.made.insert((player, commanded.command.seq), (at, commanded.command.server_time));
     }
@@ -50,7 +50,7 @@ impl<G: Game> Observer<G> for Fates {
     }
 }
 
-fn play(link: LinkModel, seed: u64, settings: &[(&str, &str)]) -> Fates {
+fn play(link: LinkModel, seed: u64, settings: &[(&str, &str)]) -> UsercmdFates {
     let scenario = Scenario {
         preset: "nereids".to_owned(),
         players: 4,
@@ -60,7 +60,7 @@ fn play(link: LinkModel, seed: u64, settings: &[(&str, &str)]) -> Fates {
         link,
         ..Scenario::default()
     };
-    let mut fates = Fates::default();
+    let mut fates = UsercmdFates::default();
     record_synthetic::<Arena>(&scenario, &Arc::new(ArenaRules::default()), &mut fates).expect("a good scenario");
     fates
 }
@@ -107,18 +107,21 @@ fn without_a_lead_input_is_late_and_the_server_says_so() {
 }
 
 /// A server with two clients of which only the first says anything.
-struct Desk {
+struct ServerBench {
     server: Server<Arena>,
     now: Micros,
     packets: u32,
 }
 
-impl Desk {
-    fn new() -> Desk {
+impl ServerBench {
+    fn new() -> ServerBench {
         let rules = Arc::new(ArenaRules::default());
         let settings = Arc::new(Settings::preset("nereids").expect("a preset"));
-        let mut desk =
-            Desk { server: Server::new(Setup { rules, settings, seed: Seed(1) }, 2), now: Micros::ZERO, packets: 0 };
+        let mut desk = ServerBench {
+            server: Server::new(Setup { rules, settings, seed: Seed(1) }, 2),
+            now: Micros::ZERO,
+            packets: 0,
+        };
         for _ in 0..100 {
             desk.tick();
         }
@@ -160,7 +163,7 @@ impl Desk {
 
 #[test]
 fn three_packets_lost_in_a_row_lose_no_input_and_four_do() {
-    let mut desk = Desk::new();
+    let mut desk = ServerBench::new();
     // Each packet holds the newest usercmd, for three ticks ahead, and the three before it.
     let packet = |newest: u32| (0..4).rev().map(|back| (newest - back as u32, 3 - back)).collect::<Vec<_>>();
     let mut done = BTreeMap::new();
@@ -177,7 +180,7 @@ fn three_packets_lost_in_a_row_lose_no_input_and_four_do() {
 
 #[test]
 fn what_is_for_a_tick_that_is_over_never_runs() {
-    let mut desk = Desk::new();
+    let mut desk = ServerBench::new();
     desk.send(&[(1, -1)]);
     assert_eq!(desk.tick(), (vec![(1, Execution::Late)], vec![(1, -1)]));
     desk.send(&[(2, -5), (3, 0)]);
@@ -189,7 +192,7 @@ fn what_is_for_a_tick_that_is_over_never_runs() {
 
 #[test]
 fn what_is_too_far_ahead_is_not_taken_until_it_is_near() {
-    let mut desk = Desk::new();
+    let mut desk = ServerBench::new();
     desk.send(&[(1, 33)]);
     assert_eq!(desk.tick(), (vec![], vec![(1, 33)]));
     desk.send(&[(1, 32)]);
@@ -201,7 +204,7 @@ fn what_is_too_far_ahead_is_not_taken_until_it_is_near() {
 
 #[test]
 fn an_enemy_cannot_make_the_server_remember_without_bound() {
-    let mut desk = Desk::new();
+    let mut desk = ServerBench::new();
     for seq in 1..=5_000 {
         desk.send(&[(seq, 20)]);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::disc::{Disc, Discs, Rules, TELEPORT};
+use crate::disc::{Disc, DiscRules, Discs, TELEPORT};
 use glam::Vec3;
 use hitreg::game::{Reason, Simulate};
 use hitreg::packet::{ClientPacket, Snapshot};
@@ -35,7 +35,7 @@ impl Rig {
         for pair in ["server.tick_hz=100", "server.update_hz=20"].iter().chain(settings) {
             all.set_pair(pair).expect("a good setting");
         }
-        let rules = Arc::new(Rules { ghosts: true, ..Rules::default() });
+        let rules = Arc::new(DiscRules { ghosts: true, ..DiscRules::default() });
         Rig {
             server: Server::new(Setup { rules, settings: Arc::new(all), seed: Seed(1) }, 2),
             now: Micros::ZERO,

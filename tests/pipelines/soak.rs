@@ -1,13 +1,15 @@
 //! Sessions from seeds, held against what must be true of every one: a fixed number of seeds, and those that ever broke something.
 
-use hitreg::soak::{BrokenProperty, Fault, PlanLimits, SoakCoverage, SoakPlan, SoakProperty, Stage, run, smaller};
+use hitreg::soak::{
+    BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty, run, smaller,
+};
 
 /// How many seeds are tried here; `hitreg soak` tries any number.
 const SEEDS: u64 = 60;
 
 #[test]
 fn what_must_be_true_of_every_session_is_true_of_these() {
-    let (stage, mut exercised) = (Stage::default(), SoakCoverage::default());
+    let (stage, mut exercised) = (SoakMaps::default(), SoakCoverage::default());
     let kept = include_str!("../../fixtures/soak/seeds.txt").lines().filter(|line| !line.starts_with('#'));
     let kept =
         kept.map(|line| line.split(' ').next().and_then(|seed| seed.parse().ok()).expect("a seed and what it broke"));
@@ -26,7 +28,7 @@ fn what_must_be_true_of_every_session_is_true_of_these() {
 
 #[test]
 fn a_seed_comes_to_the_same_again() {
-    let stage = Stage::default();
+    let stage = SoakMaps::default();
     for seed in [2, 3] {
         let plan = SoakPlan::of(seed, &PlanLimits::default());
         assert_eq!(run(&stage, &plan), run(&stage, &plan));
@@ -39,12 +41,12 @@ fn what_is_found_is_made_smaller_while_it_shows_the_same() {
     let seed = (1..).find(|seed| {
         let plan = SoakPlan::of(*seed, &PlanLimits::default());
         plan.players.len() == 4
-            && !plan.faults.contains(&Fault::Lies)
+            && !plan.faults.contains(&PlannedFault::Lies)
             && plan.faults.len() > 4
-            && plan.faults.contains(&Fault::Outages)
+            && plan.faults.contains(&PlannedFault::Outages)
     });
     let breaks = |plan: &SoakPlan| {
-        let shows = plan.players.len() >= 2 && plan.faults.contains(&Fault::Outages) && plan.length_ms >= 300;
+        let shows = plan.players.len() >= 2 && plan.faults.contains(&PlannedFault::Outages) && plan.length_ms >= 300;
         shows.then(|| BrokenProperty { property: SoakProperty::Replay, detail: format!("{} ms", plan.length_ms) })
     };
     let seed = seed.expect("a seed of many");

@@ -55,18 +55,18 @@ fn wrong_in(line: &str) -> Vec<String> {
 }
 
 /// A row of the table.
-struct Row {
+struct StatementRow {
     number: String,
     place: String,
     shown_by: String,
     how: String,
 }
 
-fn rows(table: &str) -> Vec<Row> {
+fn rows(table: &str) -> Vec<StatementRow> {
     let row = |line: &str| {
         let cells: Vec<String> = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
         let [number, _, place, shown_by, how] = cells.try_into().ok()?;
-        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(Row { number, place, shown_by, how })
+        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(StatementRow { number, place, shown_by, how })
     };
     table.lines().filter(|line| line.starts_with("| ")).filter_map(row).collect()
 }
@@ -80,7 +80,7 @@ struct Sources {
 
 impl Sources {
     /// What is wrong with a row.
-    fn wrong_in(mut self, row: &Row) -> Vec<String> {
+    fn wrong_in(mut self, row: &StatementRow) -> Vec<String> {
         let known = ["as written", "as 93 to 99", "otherwise", "not ours"];
         let mut wrong = Vec::new();
         if !known.iter().any(|how| row.how.starts_with(how)) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::drawing::{Drawing, drawn};
+use hitreg::drawing::{ViewErrorCollector, drawn};
 use hitreg::fairness::{Fairness, FairnessBuilder};
 use hitreg::golden::ReplaySummary;
 use hitreg::info::{InfoBuilder, SessionInfo};
@@ -13,7 +13,7 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
     LogError, LogReader, TraceReader, WriterOptions as LogOptions, read_trace, write_session, write_trace_meanwhile,
 };
-use hitreg::record::{Outline, Session, Stretch};
+use hitreg::record::{Outline, Session, SessionStretch};
 use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, StreamReport, replay, stream};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
@@ -117,7 +117,7 @@ fn a_log_replayed_as_it_is_read_has_the_same_rows() {
             assert_eq!((ran.hashes_compared, ran.rollbacks), (whole.hashes_compared, whole.rollbacks));
             assert!(ran.first_difference.is_none() && ran.rollback_error.is_none());
             let mut gist = ReplaySummary::new(trace.header.clone(), true);
-            let (mut drawing, mut weighing) = (Drawing::default(), FairnessBuilder::default());
+            let (mut drawing, mut weighing) = (ViewErrorCollector::default(), FairnessBuilder::default());
             streamed(&file, &options, &mut |_, rows| {
                 gist.add(&rows);
                 drawing.add(&rows);
@@ -190,7 +190,7 @@ fn silent_players_are_waited_for_and_not_looked_for() {
     let source = ReplaySource { header: &header, survey: &survey, start: None, keyframes: None };
     let (read, most) = (RefCell::new(Micros::ZERO), RefCell::new(Micros::ZERO));
     let mut chunks = std::iter::from_fn(|| {
-        let chunk: Option<Stretch> = reader.next_chunk().expect("a sound log");
+        let chunk: Option<SessionStretch> = reader.next_chunk().expect("a sound log");
         let newest = chunk.as_ref().and_then(|chunk| chunk.times().max());
         *read.borrow_mut() = newest.unwrap_or(Micros::ZERO);
         chunk

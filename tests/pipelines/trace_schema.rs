@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "writing the page anew is asked for by an environment variable")]
 
-use crate::disc::{Discs, Rules, TELEPORT};
+use crate::disc::{DiscRules, Discs, TELEPORT};
 use crate::traces;
 use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, TraceVerdict, diff};
@@ -36,7 +36,7 @@ fn the_format_page_has_every_table_and_column() {
 /// A replay writes the declared columns and no others, but for the fields of the game's bodies.
 #[test]
 fn a_replay_writes_what_is_declared() {
-    let trace = traces::replayed(&traces::session(3, 4.0, Rules::default()), &["interpolation.mode=category"]);
+    let trace = traces::replayed(&traces::session(3, 4.0, DiscRules::default()), &["interpolation.mode=category"]);
     assert_eq!(trace.tables.len(), TABLES.len());
     for table in &trace.tables {
         let declared = TableSchema::of(&table.name).expect("a declared table");
@@ -60,7 +60,7 @@ fn a_replay_writes_what_is_declared() {
 
 /// A session, and what becomes of it when one usercmd has another input.
 fn with_other_input(change: impl Fn(&mut Input)) -> [Trace; 2] {
-    let session = traces::session(5, 3.0, Rules { ghosts: true, ..Rules::default() });
+    let session = traces::session(5, 3.0, DiscRules { ghosts: true, ..DiscRules::default() });
     let mut other = session.clone();
     change(&mut other.players[1].frames[60].command.input);
     [session, other].map(|session| traces::replayed(&session, &[]))
@@ -84,7 +84,7 @@ fn whatever_differs_in_a_usercmd_is_not_blamed_on_the_build() {
 
 #[test]
 fn the_time_at_which_others_were_drawn_is_in_the_frames() {
-    let session = traces::session(5, 3.0, Rules::default());
+    let session = traces::session(5, 3.0, DiscRules::default());
     let lerp = |trace: &Trace| frames::Columns::of(trace).lerp_msec.to_vec();
     let recorded: usize = session.players.iter().map(|player| player.frames.len()).sum();
     assert_eq!(lerp(&traces::replayed(&session, &["interpolation.lerp_ms=50"])), vec![50; recorded]);
@@ -92,7 +92,7 @@ fn the_time_at_which_others_were_drawn_is_in_the_frames() {
 
 #[test]
 fn players_who_act_by_impulse_alone_exercise_something() {
-    let mut session: Session = traces::session(5, 3.0, Rules { ghosts: true, ..Rules::default() });
+    let mut session: Session = traces::session(5, 3.0, DiscRules { ghosts: true, ..DiscRules::default() });
     for frame in session.players.iter_mut().flat_map(|player| &mut player.frames) {
         frame.command.input = Input { msec: frame.command.input.msec, impulse: 3, ..Input::default() };
     }
@@ -130,7 +130,7 @@ fn a_column_has_room_for_more_names_than_a_byte_tells_apart() {
 /// A build of before a column came can still be compared with one of after.
 #[test]
 fn what_an_older_build_cannot_have_written_is_no_difference() {
-    let session = traces::session(5, 3.0, Rules::default());
+    let session = traces::session(5, 3.0, DiscRules::default());
     let new = traces::replayed(&session, &[]);
     let mut old = new.clone();
     let mut removed = Vec::new();

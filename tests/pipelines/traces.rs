@@ -10,7 +10,7 @@ use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 
-use crate::disc::{Discs, Rules};
+use crate::disc::{DiscRules, Discs};
 
 /// Two players for eight ticks of 16 ms. Player 1 runs along x, one usercmd a tick; player 0 stands and shoots him in
 /// tick 4 and tick 6.
@@ -166,7 +166,7 @@ pub(crate) fn reorder(table: &mut Table, order: &[usize]) {
 }
 
 /// Four discs for some seconds over a link that loses packets.
-pub(crate) fn session(seed: u64, seconds: f64, rules: Rules) -> Session {
+pub(crate) fn session(seed: u64, seconds: f64, rules: DiscRules) -> Session {
     let link = LinkModel { delay_ms: 40.0, loss: Loss::Random(0.02), ..LinkModel::default() };
     let scenario = Scenario { players: 4, seconds, seed, link, ..Scenario::default() };
     let header = scenario.header::<Discs>(&rules).expect("a good scenario");

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use glam::Vec3;
 use hitreg::client::Client;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Class, ClassId, Judge, Placed, Reason, Reconcile, Scene, ShotVerdict, Simulate,
-    Sink, WorldSink, Wound, body,
+    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Judge, PlacedBody, Reason, Reconcile, Scene,
+    ShotVerdict, Simulate, Sink, WorldSink, body,
 };
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
@@ -28,7 +28,7 @@ const LEAVE: u8 = 2;
 
 body! {
     /// A player or a ball.
-    pub(crate) struct Thing {
+    pub(crate) struct PlayerOrBall {
         Movement origin: Vec3,
         Movement velocity: Vec3,
         Movement viewangles: Vec3,
@@ -44,7 +44,7 @@ body! {
 pub(crate) struct Yard;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Ground(Vec<(EntityId, Thing)>);
+pub(crate) struct Ground(Vec<(EntityId, PlayerOrBall)>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Throw {
@@ -57,12 +57,12 @@ impl Simulate for Yard {
     const NAME: &'static str = "yard";
     type Rules = ();
     type World = Ground;
-    type Body = Thing;
+    type Body = PlayerOrBall;
     type Fire = Throw;
 
     fn classes() -> Vec<Class> {
         let with = |parts: &[&str]| {
-            let fields = Thing::fields().into_iter();
+            let fields = PlayerOrBall::fields().into_iter();
             fields.filter(|field| parts.iter().any(|part| field.name.split('.').next() == Some(*part))).collect()
         };
         vec![
@@ -71,7 +71,7 @@ impl Simulate for Yard {
         ]
     }
 
-    fn class(body: &Thing) -> ClassId {
+    fn class(body: &PlayerOrBall) -> ClassId {
         ClassId(u16::from(body.is_ball))
     }
 
@@ -80,13 +80,14 @@ impl Simulate for Yard {
     }
 
     fn spawn((): &(), _: Seed, players: u16) -> Ground {
-        let player = |p: u16| Thing { origin: Vec3::new(250.0 * f32::from(p), 0.0, 0.0), ..Thing::default() };
-        let ball = |b: u16| Thing {
+        let player =
+            |p: u16| PlayerOrBall { origin: Vec3::new(250.0 * f32::from(p), 0.0, 0.0), ..PlayerOrBall::default() };
+        let ball = |b: u16| PlayerOrBall {
             origin: Vec3::new(300.0 * f32::from(b), 60.0, 0.0),
             velocity: Vec3::new(90.0 - 70.0 * f32::from(b), 25.0, 0.0),
             alive: true,
             is_ball: true,
-            ..Thing::default()
+            ..PlayerOrBall::default()
         };
         let players = (0..players).map(|p| (EntityId(p), player(p)));
         Ground(players.chain((0..BALLS).map(|b| (EntityId(100 + b), ball(b)))).collect())
@@ -94,13 +95,13 @@ impl Simulate for Yard {
 
     fn step_body(
         (): &(),
-        scene: &Scene<'_, Thing>,
-        body: &Thing,
+        scene: &Scene<'_, PlayerOrBall>,
+        body: &PlayerOrBall,
         command: &Usercmd,
         out: &mut impl Sink<Throw>,
-    ) -> Thing {
+    ) -> PlayerOrBall {
         let input = &command.input;
-        let mut next = Thing { viewangles: input.viewangles, ..*body };
+        let mut next = PlayerOrBall { viewangles: input.viewangles, ..*body };
         match input.impulse {
             JOIN if !body.alive => (next.alive, next.teleports) = (true, body.teleports + 1),
             LEAVE => next.alive = false,
@@ -115,11 +116,11 @@ impl Simulate for Yard {
         next
     }
 
-    fn entities(world: &Ground) -> &[(EntityId, Thing)] {
+    fn entities(world: &Ground) -> &[(EntityId, PlayerOrBall)] {
         &world.0
     }
 
-    fn place_body((): &(), world: &mut Ground, player: PlayerId, body: Thing) {
+    fn place_body((): &(), world: &mut Ground, player: PlayerId, body: PlayerOrBall) {
         world.0[usize::from(player.0)].1 = body;
     }
 
@@ -130,22 +131,22 @@ impl Simulate for Yard {
         }
     }
 
-    fn blend(from: &Thing, to: &Thing, fraction: f32) -> Thing {
-        Thing { origin: from.origin.lerp(to.origin, fraction), ..*to }
+    fn blend(from: &PlayerOrBall, to: &PlayerOrBall, fraction: f32) -> PlayerOrBall {
+        PlayerOrBall { origin: from.origin.lerp(to.origin, fraction), ..*to }
     }
 
     fn save(world: &Ground, words: &mut Vec<u32>) {
         for (id, thing) in &world.0 {
             words.push(id.0.into());
             let start = words.len();
-            words.resize(start + Thing::CELLS, 0);
+            words.resize(start + PlayerOrBall::CELLS, 0);
             thing.write(&mut words[start..]);
         }
     }
 
     fn load((): &(), words: &[u32]) -> Result<Option<Ground>, BadCells> {
-        let thing = |row: &[u32]| Thing::read(&row[1..]).map(|thing| (EntityId(row[0] as u16), thing));
-        words.chunks(1 + Thing::CELLS).map(thing).collect::<Result<_, _>>().map(|things| Some(Ground(things)))
+        let thing = |row: &[u32]| PlayerOrBall::read(&row[1..]).map(|thing| (EntityId(row[0] as u16), thing));
+        words.chunks(1 + PlayerOrBall::CELLS).map(thing).collect::<Result<_, _>>().map(|things| Some(Ground(things)))
     }
 
     fn effect_name(_: u8) -> &'static str {
@@ -154,16 +155,16 @@ impl Simulate for Yard {
 }
 
 impl Judge for Yard {
-    fn judge((): &(), fire: &Throw, targets: &[(EntityId, Thing)]) -> ShotVerdict {
+    fn judge((): &(), fire: &Throw, targets: &[(EntityId, PlayerOrBall)]) -> ShotVerdict {
         let ahead = Vec3::new(libm::cosf(fire.yaw.to_radians()), libm::sinf(fire.yaw.to_radians()), 0.0);
-        let is_hit = |(id, body): &&(EntityId, Thing)| {
+        let is_hit = |(id, body): &&(EntityId, PlayerOrBall)| {
             let to = body.origin - fire.from;
             *id != fire.by && body.alive && to.dot(ahead) > 0.0 && to.cross(ahead).length() < 20.0
         };
         match targets.iter().find(is_hit) {
             Some((target, _)) => ShotVerdict {
                 reason: Reason::Hit,
-                wounds: vec![Wound { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
+                wounds: vec![DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
             None => ShotVerdict::miss(Reason::Missed),
         }
@@ -243,15 +244,16 @@ impl ServerPipeline<Yard> for Culling {
         ticked
     }
 
-    fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<Thing>)> {
+    fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<PlayerOrBall>)> {
         let (viewer, mut snapshot) = self.server.poll_snapshot()?;
         let own = viewer.entity();
         let eye = snapshot.frame.get(own)?.origin;
-        let seen =
-            |(id, thing): &&(EntityId, Thing)| *id == own || (thing.alive && thing.origin.distance(eye) < SIGHT_UNITS);
-        let told = |(id, thing): &(EntityId, Thing)| match *id == own {
+        let seen = |(id, thing): &&(EntityId, PlayerOrBall)| {
+            *id == own || (thing.alive && thing.origin.distance(eye) < SIGHT_UNITS)
+        };
+        let told = |(id, thing): &(EntityId, PlayerOrBall)| match *id == own {
             true => (*id, *thing),
-            false => (*id, Thing { pocket: 0, ..*thing }),
+            false => (*id, PlayerOrBall { pocket: 0, ..*thing }),
         };
         let entities = snapshot.frame.entities.iter().filter(seen).map(told).collect();
         snapshot.frame = Arc::new(Frame { entities, ..*snapshot.frame });
@@ -301,8 +303,8 @@ impl Bots for Yard {
     fn think(
         bot: &mut Wanderer,
         (): &(),
-        own: Option<&Thing>,
-        others: &[(EntityId, Placed<Thing>)],
+        own: Option<&PlayerOrBall>,
+        others: &[(EntityId, PlacedBody<PlayerOrBall>)],
         now: Micros,
         msec: u8,
     ) -> Input {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use hitreg::log::read_session;
 use hitreg::record::{
-    ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, Field, OwnValue, PacketRecord, Presence,
+    ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, FieldSchema, OwnValue, PacketRecord, Presence,
     PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions, USERCMD_BYTES, usercmd_bytes};
@@ -15,15 +15,15 @@ use super::{about, at, tick, usercmd};
 
 /// Memory that outlives the recorder.
 #[derive(Clone, Default)]
-pub(super) struct Memory(Arc<Mutex<Vec<u8>>>);
+pub(super) struct SharedMemory(Arc<Mutex<Vec<u8>>>);
 
-impl Memory {
+impl SharedMemory {
     pub(super) fn session(&self) -> Session {
         read_session(&self.0.lock().unwrap()[..]).expect("a whole log")
     }
 }
 
-impl Write for Memory {
+impl Write for SharedMemory {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -35,7 +35,7 @@ impl Write for Memory {
 
 #[test]
 fn the_last_moment_of_all_is_kept() {
-    let memory = Memory::default();
+    let memory = SharedMemory::default();
     let recorder = Recorder::to(memory.clone(), about(1), RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
     let end = Micros(i64::MAX);
@@ -48,7 +48,7 @@ fn the_last_moment_of_all_is_kept() {
 
 #[test]
 fn every_kind_comes_back_as_it_was_pushed() {
-    let memory = Memory::default();
+    let memory = SharedMemory::default();
     let recorder =
         Recorder::to(memory.clone(), about(2).setting("sv_gravity", "800"), RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
@@ -92,8 +92,8 @@ fn every_kind_comes_back_as_it_was_pushed() {
 /// A team's own fields of a usercmd, its own kinds of records, and bytes of any length.
 #[test]
 fn what_only_the_game_knows_is_kept() {
-    let memory = Memory::default();
-    let lean = Field::new("lean", CellKind::F32, Scope::Movement);
+    let memory = SharedMemory::default();
+    let lean = FieldSchema::new("lean", CellKind::F32, Scope::Movement);
     let cast = vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)];
     let about = about(2).usercmd_field(lean).kind("casts", cast).usercmd_bytes();
     let recorder = Recorder::to(memory.clone(), about, RecorderOptions::patient()).unwrap();
@@ -122,7 +122,7 @@ fn what_only_the_game_knows_is_kept() {
 /// Four threads with four players each; the server is a fifth.
 #[test]
 fn from_many_threads_every_player_is_in_order() {
-    let memory = Memory::default();
+    let memory = SharedMemory::default();
     let recorder = Recorder::to(memory.clone(), about(16), RecorderOptions::patient()).unwrap();
     const COMMANDS: u32 = 3000;
     let barrier = std::sync::Barrier::new(5);
@@ -165,7 +165,7 @@ fn from_many_threads_every_player_is_in_order() {
 /// A network thread is 200 ms behind: its records are put where they belong. Beyond the window they are refused.
 #[test]
 fn what_comes_late_is_put_into_its_place_or_refused() {
-    let memory = Memory::default();
+    let memory = SharedMemory::default();
     let options = RecorderOptions::patient();
     let recorder = Recorder::to(memory.clone(), about(1), options).unwrap();
     let (mut server, mut network) = (recorder.stream(), recorder.stream());
@@ -194,7 +194,7 @@ fn what_comes_late_is_put_into_its_place_or_refused() {
 /// An authoritative server that hears of no client frame.
 #[test]
 fn a_server_alone_records_what_reached_it() {
-    let memory = Memory::default();
+    let memory = SharedMemory::default();
     let about = Description::new("mygame").player("p0").usercmds_as_received();
     let recorder = Recorder::to(memory.clone(), about, RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();

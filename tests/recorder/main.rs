@@ -10,15 +10,15 @@ mod refused;
 mod slow;
 mod traces;
 
-use hitreg::record::{CellKind, Class, ClassId, Field, Meaning, Scope};
+use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Meaning, Scope};
 use hitreg::recorder::{Description, Stream};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
 /// A session of so many players whose bodies are a place and a health.
 fn about(players: u16) -> Description {
-    let x = Field::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
-    let health = Field::new("health", CellKind::I32, Scope::Status);
+    let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+    let health = FieldSchema::new("health", CellKind::I32, Scope::Status);
     let about = Description::new("mygame").tick_hz(100).class(Class::new("player", vec![x, health]));
     (0..players).fold(about, |about, player| about.player(format!("p{player}")))
 }

@@ -162,7 +162,8 @@ fn a_recorder_writes_a_trace_as_it_writes_a_log() {
     let folder = tempfile::tempdir().unwrap();
     let (log, trace) = (folder.path().join("a.hitlog"), folder.path().join("a.hittrace"));
     let own = || {
-        let lean = hitreg::record::Field::new("lean", hitreg::record::CellKind::F32, hitreg::record::Scope::Movement);
+        let lean =
+            hitreg::record::FieldSchema::new("lean", hitreg::record::CellKind::F32, hitreg::record::Scope::Movement);
         about(2).usercmd_field(lean).kind("casts", vec![("spell".into(), hitreg::record::CellKind::U32)])
     };
     let push = |recorder: Recorder| {

@@ -1,15 +1,15 @@
 //! What does not fit is refused with a sentence, and harms nothing.
 
-use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, Field, OwnValue, Record, Scope};
+use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, FieldSchema, OwnValue, Record, Scope};
 use hitreg::recorder::{Description, FinishError, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-use super::kept::Memory;
+use super::kept::SharedMemory;
 use super::{about, tick, usercmd};
 
 #[test]
 fn what_does_not_fit_is_refused_and_harms_nothing() {
-    let memory = Memory::default();
+    let memory = SharedMemory::default();
     let own = about(2).kind("casts", vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)]);
     let recorder = Recorder::to(memory.clone(), own, RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
@@ -51,14 +51,14 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
 
 #[test]
 fn a_description_that_is_none_is_refused() {
-    let x = || Field::new("x", CellKind::F32, Scope::Movement);
+    let x = || FieldSchema::new("x", CellKind::F32, Scope::Movement);
     let column = |name: &str| vec![(name.to_owned(), CellKind::U32)];
     let cases = [
         (Description::new("g"), "nobody plays: call `player` for each place that there is"),
         (Description::new("").player("p"), "the game has no name"),
         (about(1).class(Class::new("c", vec![x(), x()])), "class `c` has two fields of one name"),
         (
-            about(1).usercmd_field(Field::new("yaw", CellKind::F32, Scope::Movement)),
+            about(1).usercmd_field(FieldSchema::new("yaw", CellKind::F32, Scope::Movement)),
             "a usercmd has two fields of one name",
         ),
         (about(1).kind("k", column("a")).kind("k", column("a")), "two kinds of records have one name"),

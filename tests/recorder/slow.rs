@@ -8,11 +8,11 @@ use hitreg::record::GapCause;
 use hitreg::recorder::{PushError, Recorder, RecorderOptions};
 use hitreg::units::{Micros, PlayerId};
 
-use super::kept::Memory;
+use super::kept::SharedMemory;
 use super::{about, at, tick, usercmd};
 
 /// Writes nothing before it is told to.
-struct Stuck(Memory, Receiver<()>, bool);
+struct Stuck(SharedMemory, Receiver<()>, bool);
 
 impl Write for Stuck {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -31,7 +31,7 @@ impl Write for Stuck {
 /// 60 s of session while the disk does not answer: far more than may wait.
 #[test]
 fn when_the_disk_cannot_keep_up_whole_chunks_are_dropped_and_a_gap_says_so() {
-    let (memory, (answer, asked)) = (Memory::default(), channel());
+    let (memory, (answer, asked)) = (SharedMemory::default(), channel());
     let recorder = Recorder::to(Stuck(memory.clone(), asked, false), about(16), RecorderOptions::default()).unwrap();
     let mut stream = recorder.stream();
     for number in 1..=6000 {
@@ -62,7 +62,7 @@ fn when_the_disk_cannot_keep_up_whole_chunks_are_dropped_and_a_gap_says_so() {
 /// More at once than a ring holds: the rest is refused, and a gap says from when to when.
 #[test]
 fn when_a_stream_is_full_records_are_refused_and_a_gap_says_so() {
-    let memory = Memory::default();
+    let memory = SharedMemory::default();
     let mut options = RecorderOptions::default();
     options.ring = 64;
     let recorder = Recorder::to(memory.clone(), about(1), options).unwrap();
@@ -90,9 +90,9 @@ fn when_a_stream_is_full_records_are_refused_and_a_gap_says_so() {
 }
 
 /// Takes so many bytes.
-struct Full(usize);
+struct FullSink(usize);
 
-impl Write for Full {
+impl Write for FullSink {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 = self.0.checked_sub(bytes.len()).ok_or(Error::from(ErrorKind::StorageFull))?;
         Ok(bytes.len())
@@ -105,7 +105,7 @@ impl Write for Full {
 
 #[test]
 fn a_full_disk_stops_the_recording_and_the_end_says_why() {
-    let recorder = Recorder::to(Full(4096), about(1), RecorderOptions::default()).unwrap();
+    let recorder = Recorder::to(FullSink(4096), about(1), RecorderOptions::default()).unwrap();
     let mut stream = recorder.stream();
     let stopped = (1..=100_000).find_map(|number| {
         if number % 100 == 0 {

@@ -38,11 +38,11 @@ pub use changed::ChangedShots;
 use distributions::TraceTally;
 pub use distributions::{Causes, CorrectedCounts, InterpolationDiff, Reconciliation, ViewCounts};
 pub use divergence::{Divergence, DivergenceKind, Values};
-pub use follow::{FieldDiff, Growth, LargestError, SeriesDiff};
+pub use follow::{DivergenceSpread, FieldDiff, LargestError, SeriesDiff};
 pub use hits::{ChangedShot, HitChanges, Outcome, SharedText, ShotChange};
-pub use keys::Side;
+pub use keys::TraceSide;
 pub use options::{DiffError, DiffOptions, DiffScope, Tolerance, Tolerances};
-pub use place::{NamedValue, Place, RowDump};
+pub use place::{NamedValue, RowDump, RowPlace};
 pub use settings::{ChangedSetting, settings_that_differ};
 pub use shape::ColumnDifference;
 pub use table::{RowCounts, Status, TableDiff};
@@ -221,7 +221,7 @@ fn compare_tables(
             return Ok(ComparedTable::twice(&table.name));
         }
         let Some(other) = find(right, &table.name) else {
-            return Ok(ComparedTable::only(Side::A, &table.name, of.1));
+            return Ok(ComparedTable::only(TraceSide::A, &table.name, of.1));
         };
         if let Some((anchored, _)) = in_memory {
             let key = RowKey::of(table, other.0, options);
@@ -237,7 +237,7 @@ fn compare_tables(
     let tables = compared_here.par_iter();
     let mut compared: Vec<ComparedTable> = tables.map(one).collect::<Result<_, _>>()?;
     let lacking = right.iter().filter(counted).filter(|(table, _)| find(left, &table.name).is_none());
-    compared.extend(lacking.map(|(table, rows)| ComparedTable::only(Side::B, &table.name, *rows)));
+    compared.extend(lacking.map(|(table, rows)| ComparedTable::only(TraceSide::B, &table.name, *rows)));
     Ok(compared)
 }
 

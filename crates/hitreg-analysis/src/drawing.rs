@@ -27,7 +27,7 @@ pub struct DrawingScore {
 /// The views of a trace by way of drawing, in the order of the names. Empty if the trace has no places of entities, as
 /// in a replay of clients alone.
 pub fn drawn(trace: &Trace) -> Vec<DrawingScore> {
-    let mut drawing = Drawing::default();
+    let mut drawing = ViewErrorCollector::default();
     for name in [ticks::NAME, bodies::NAME, views::NAME] {
         trace.table(name).into_iter().for_each(|table| drawing.gather(table));
     }
@@ -40,7 +40,7 @@ const KEPT: Micros = Micros::from_s(64);
 
 /// Collects the errors of views from the rows of a replay.
 #[derive(Debug, Default)]
-pub struct Drawing {
+pub struct ViewErrorCollector {
     times: BTreeMap<u32, i64>,
     truth: ServerPositions,
     /// The rows since the last rows of `ticks`.
@@ -69,10 +69,10 @@ fn only(table: &Table, columns: &[&str]) -> Table {
     Table::new(&*table.name, columns.iter().filter_map(|name| table.column(name).cloned()).collect())
 }
 
-impl Drawing {
+impl ViewErrorCollector {
     /// The collection for a replay before its first rows.
-    pub fn of(trace: &TraceHeader) -> Drawing {
-        Drawing { is_untold: trace.is_open(), ..Drawing::default() }
+    pub fn of(trace: &TraceHeader) -> ViewErrorCollector {
+        ViewErrorCollector { is_untold: trace.is_open(), ..ViewErrorCollector::default() }
     }
 
     /// Adds rows. Rows of `ticks` give the times of all earlier rows.

@@ -17,7 +17,7 @@ use hitreg_log::units::Micros;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Fairness {
     /// All shots together.
-    pub all: Exposure,
+    pub all: CoverHits,
     /// Pairs of players with at least one hit, sorted by how much the shooter's latency exceeds the target's.
     pub pairs: Vec<PlayerPair>,
 }
@@ -35,12 +35,12 @@ pub struct PlayerPair {
     pub target_latency_ms: Option<f32>,
     /// The hits.
     #[serde(flatten)]
-    pub shots: Exposure,
+    pub shots: CoverHits,
 }
 
 /// Hits by whether the target was in cover.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Exposure {
+pub struct CoverHits {
     /// Hits by hitscan shots, without projectiles.
     pub hits: u64,
     /// The hits among `hits` for which the target's visibility is known.
@@ -219,8 +219,8 @@ impl FairnessSums {
         }
     }
 
-    fn exposure(self) -> Exposure {
+    fn exposure(self) -> CoverHits {
         let FairnessSums { hits, known, in_cover, ms, units } = self;
-        Exposure { hits, known, in_cover, in_cover_ms: Spread::of(ms), in_cover_units: Spread::of(units) }
+        CoverHits { hits, known, in_cover, in_cover_ms: Spread::of(ms), in_cover_units: Spread::of(units) }
     }
 }

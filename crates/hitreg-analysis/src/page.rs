@@ -60,10 +60,10 @@ pub struct PageInput<'a> {
 
 /// Everything that the scripts read, except the columns.
 #[derive(Serialize)]
-struct Contents<'a> {
+struct PageContents<'a> {
     written_by: &'static str,
     sides: Vec<PageSide>,
-    walls: Walls,
+    walls: PageWalls,
     difference: Option<PageDifference<'a>>,
 }
 
@@ -75,7 +75,7 @@ struct PageDifference<'a> {
 }
 
 #[derive(Serialize)]
-struct Walls {
+struct PageWalls {
     /// x and y of both ends, then the heights of bottom and top.
     ends: [ColumnSpan; 6],
     /// The entity that each wall moves with: 0 for none, else the entity's id plus 1.
@@ -95,10 +95,10 @@ const MOST_VIEWS: usize = 600_000;
 pub fn html(picture: &PageSubject<'_>) -> std::io::Result<String> {
     let mut columns = PageColumns::default();
     let most_views = MOST_VIEWS / picture.sides.len().max(1);
-    let contents = Contents {
+    let contents = PageContents {
         written_by: concat!("hitreg ", env!("CARGO_PKG_VERSION")),
         sides: picture.sides.iter().map(|shown| PageSide::of(shown, most_views, &mut columns)).collect(),
-        walls: Walls::pack(picture.walls, &mut columns),
+        walls: PageWalls::pack(picture.walls, &mut columns),
         difference: picture.difference.map(|(found, answer)| PageDifference { answer, found }),
     };
     filled(include_str!("page/web/page.html"), &contents, &columns)
@@ -161,14 +161,14 @@ fn filled(document: &str, contents: &impl Serialize, columns: &PageColumns) -> s
     Ok(parts.into_iter().fold(document.to_owned(), |page, (place, part)| page.replacen(place, part, 1)))
 }
 
-impl Walls {
-    fn pack(walls: &[Wall], columns: &mut PageColumns) -> Walls {
+impl PageWalls {
+    fn pack(walls: &[Wall], columns: &mut PageColumns) -> PageWalls {
         let ends: [fn(&Wall) -> f32; 6] =
             [|w| w.from[0], |w| w.from[1], |w| w.to[0], |w| w.to[1], |w| w.bottom, |w| w.top];
         let mut column =
             |end: fn(&Wall) -> f32| columns.push(walls.iter().map(|wall| whole(end(wall), WALL_UNIT)), WALL_UNIT);
         let ends = ends.map(&mut column);
         let of = |wall: &Wall| wall.of.map_or(0, |entity| i64::from(entity.0) + 1);
-        Walls { ends, of: columns.push(walls.iter().map(of), 1.0) }
+        PageWalls { ends, of: columns.push(walls.iter().map(of), 1.0) }
     }
 }

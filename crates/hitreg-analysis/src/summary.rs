@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
-    Kind as _, OptionalBits, corrections, executed, frames, packets, shots, snapshots, ticks,
+    CellType as _, OptionalBits, corrections, executed, frames, packets, shots, snapshots, ticks,
 };
 use hitreg_log::trace::{Table, Trace};
 
@@ -18,7 +18,7 @@ pub struct Summary {
     /// The results of shots.
     pub shots: ShotSummary,
     /// How much the replay exercised.
-    pub exercised: Exercised,
+    pub exercised: Coverage,
     /// The network traffic; `None` if the trace has no packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkSummary>,
@@ -136,7 +136,7 @@ pub struct ShotSummary {
 
 /// How much of the game a replay exercised. A check that exercised nothing proves nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Exercised {
+pub struct Coverage {
     /// Server ticks.
     pub ticks: u64,
     /// Client frames. If the replay has no client frames, the usercmds that were due on the server.
@@ -178,10 +178,10 @@ struct DirectionSums {
     warnings: u64,
 }
 
-impl Exercised {
+impl Coverage {
     /// Adds another part of the same session.
-    pub fn add(&mut self, other: &Exercised) {
-        let Exercised { ticks, usercmds, active_usercmds, corrections, shots, hits } = self;
+    pub fn add(&mut self, other: &Coverage) {
+        let Coverage { ticks, usercmds, active_usercmds, corrections, shots, hits } = self;
         *ticks += other.ticks;
         *usercmds += other.usercmds;
         *active_usercmds += other.active_usercmds;

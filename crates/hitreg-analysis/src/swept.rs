@@ -17,21 +17,21 @@ pub struct Sweep {
     /// The key of each axis: `PRESET` or a setting's key.
     pub keys: Vec<String>,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SweepRow>,
 }
 
 /// The figures of one combination.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct SweepRow {
     /// The value of each of [`Sweep::keys`].
     pub values: Vec<String>,
     /// The figures of all sessions together.
-    pub figures: Figures,
+    pub figures: SweepFigures,
 }
 
 /// The figures of all replays under one combination of settings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct SweepFigures {
     /// The number of usercmds.
     pub usercmds: u64,
     /// Shots that the server judged.

@@ -13,14 +13,14 @@ mod rejudged;
 mod shot;
 
 pub use asked::{ShotName, WhyError, WhyQuery, player};
-pub use carried::{DrawnFrom, ReceivedSnapshot, UsercmdPath};
+pub use carried::{DrawnSnapshots, ReceivedSnapshot, UsercmdPath};
 pub use correction::{CorrectionExplanation, FieldError};
 pub use line::{AimLine, LineOffset};
 pub use near::near;
 pub use places::{PositionKind, TargetPosition};
 pub use reader::TraceRows;
 pub use rejudged::{RejudgeRules, RejudgedShot, RejudgedShots};
-pub use shot::{ClientFrame, DrawnTarget, GivenHit, JudgedOutcome, ShotExplanation, ShotResult};
+pub use shot::{ClientFrame, DrawnTarget, JudgedOutcome, ReportedHit, ShotExplanation, ShotResult};
 
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use super::body::ArenaBody;
 use super::fall::fall;
 use super::prop::{PropRandom, PropState};
 use super::rules::ArenaRules;
-use super::solid::Hull;
+use super::solid::SolidHull;
 use hitreg_log::units::Micros;
 
 /// How long an apple hangs before it falls, in µs.
@@ -30,7 +30,7 @@ pub(crate) fn step(
     dt: Micros,
 ) {
     if falls(body) {
-        *body = fall(rules, Hull::Point, body, dt);
+        *body = fall(rules, SolidHull::Point, body, dt);
         if body.on_ground {
             state.wait_us = LIES_US;
         }
@@ -39,14 +39,14 @@ pub(crate) fn step(
             body.teleports = body.teleports.wrapping_add(1);
             hang(twig, body, state, stream);
         } else {
-            *body = fall(rules, Hull::Point, body, dt);
+            *body = fall(rules, SolidHull::Point, body, dt);
         }
     }
 }
 
 /// Returns the apple after `dt` of physics alone.
 pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
-    if falls(body) { fall(rules, Hull::Point, body, dt) } else { *body }
+    if falls(body) { fall(rules, SolidHull::Point, body, dt) } else { *body }
 }
 
 fn falls(body: &ArenaBody) -> bool {

@@ -9,11 +9,11 @@ use super::fire::ArenaFire;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid, SweepContact, sweep_box};
+use super::solid::{Solid, SolidHull, SweepContact, sweep_box};
 use super::state::{ArenaWorld, ProjectileFlight};
 use super::weapon::Muzzle;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
-use hitreg_netcode::game::{Reason, ShotVerdict, WorldSink, Wound};
+use hitreg_netcode::game::{DamageShare, Reason, ShotVerdict, WorldSink};
 
 /// How long an arrow sticks where it hit, in µs. This is longer than the announcement may take to any client.
 const STICKS_US: u32 = 2_000_000;
@@ -28,11 +28,11 @@ pub(crate) fn loose(
     let Muzzle::Arrow { speed_units_s, reach_units, .. } = rules.weapon(fire.weapon).shot else { return None };
     let line = fire.centre();
     let end = line.from + line.direction * reach_units;
-    let mut nearest = rules.map.solid().sweep(Hull::Point, line.from, end);
+    let mut nearest = rules.map.solid().sweep(SolidHull::Point, line.from, end);
     for (id, body) in players.iter().filter(|(id, body)| *id != fire.shooter.entity() && body.is_target()) {
         let half = body.hull().half_extent_units();
         let (min, max) = (body.origin - half, body.origin + half);
-        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), Hull::Point, line.from, end));
+        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), SolidHull::Point, line.from, end));
     }
     let target = match nearest.touch {
         SweepContact::Entity(id) => Some(id),
@@ -116,7 +116,7 @@ fn hit(
     let Some((target, _)) = flight.target else { return ShotVerdict::miss(Reason::Missed) };
     let direction = super::fire::axes(arrow.viewangles).forward;
     hurt(rules, world, flight.shooter, target, damage, direction, out);
-    let wound = Wound { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 };
+    let wound = DamageShare { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 };
     ShotVerdict { reason: Reason::Hit, wounds: vec![wound] }
 }
 

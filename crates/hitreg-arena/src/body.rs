@@ -4,10 +4,10 @@
 use glam::Vec3;
 
 use super::pmove::{MoveInput, MoveState};
-use super::solid::Hull;
+use super::solid::SolidHull;
 use super::weapon::WeaponId;
 use hitreg_log::usercmd::Input;
-use hitreg_netcode::game::{CellMeaning, CellRole, Cells, Field, Scope, body, cells};
+use hitreg_netcode::game::{CellMeaning, CellRole, Cells, FieldSchema, Scope, body, cells};
 
 cells! {
     /// The kind of an entity. Fields that a kind does not use keep their defaults.
@@ -42,7 +42,7 @@ pub struct Decision {
 cells! {
     /// The rounds of each weapon.
     #[derive(Eq)]
-    pub struct Rounds {
+    pub struct Ammunition {
         /// Rounds of the pistol.
         pub pistol: u16,
         /// Rounds of the shotgun.
@@ -95,9 +95,9 @@ body! {
         /// The time until the clip is full, in ms; 0 when not reloading.
         Weapons reload_ms: u16 as Time,
         /// Rounds in the clips.
-        Weapons clip: Rounds,
+        Weapons clip: Ammunition,
         /// Rounds outside the clips.
-        Weapons reserve: Rounds,
+        Weapons reserve: Ammunition,
         /// Health points; the player dies at 0.
         Status health: i32,
         /// Whether the player is alive.
@@ -121,7 +121,7 @@ body! {
     role = role;
 }
 
-fn role(field: &Field) -> CellRole {
+fn role(field: &FieldSchema) -> CellRole {
     match field.name.split('.').next().unwrap_or_default() {
         "on_ground" => CellRole::Ground,
         "duck_time_ms" => CellRole::Style,
@@ -138,8 +138,8 @@ fn role(field: &Field) -> CellRole {
 
 impl ArenaBody {
     /// Returns the player's hull.
-    pub fn hull(&self) -> Hull {
-        if self.ducked { Hull::Ducked } else { Hull::Standing }
+    pub fn hull(&self) -> SolidHull {
+        if self.ducked { SolidHull::Ducked } else { SolidHull::Standing }
     }
 
     /// Returns the origin of this player's bullets and of a bot's view. It uses replicated state only, so that server
@@ -196,7 +196,7 @@ pub(crate) fn move_input(input: &Input) -> MoveInput {
     }
 }
 
-impl Rounds {
+impl Ammunition {
     /// Returns the rounds of one weapon.
     pub fn of(&self, weapon: WeaponId) -> u16 {
         match weapon {
@@ -218,7 +218,7 @@ impl Rounds {
 /// Encodes a decision as one cell: 256 times `from`, plus `to`.
 impl Cells for Decision {
     const COUNT: usize = 1;
-    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
         u16::fields(name, scope, said)
     }
     fn put(&self, cells: &mut [u32]) {

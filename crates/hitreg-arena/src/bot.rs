@@ -22,7 +22,7 @@ use hitreg_log::rng::Rng;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, buttons};
 use legs::{BotPath, Stride, on_keys};
-pub use routes::Routes;
+pub use routes::RouteGraph;
 use routes::yaw_towards;
 
 /// Separates the random streams of bots from those of usercmds and respawns.
@@ -39,10 +39,10 @@ const NEAR_ENOUGH_UNITS: f32 = 26.0;
 
 /// One bot.
 #[derive(Clone, Debug)]
-pub struct Bot {
+pub struct ArenaBot {
     me: EntityId,
     rng: Rng,
-    routes: Arc<Routes>,
+    routes: Arc<RouteGraph>,
     eyes: BotAttention,
     hand: BotAim,
     legs: BotPath,
@@ -55,26 +55,26 @@ pub struct Bot {
     aim_height: f32,
 }
 
-impl Bot {
-    /// Creates the bot of one player and computes the map's routes. To create several bots, use [`Bot::crew`], which
+impl ArenaBot {
+    /// Creates the bot of one player and computes the map's routes. To create several bots, use [`ArenaBot::crew`], which
     /// computes them once.
-    pub fn new(seed: Seed, player: PlayerId, rules: &ArenaRules) -> Bot {
-        Bot::on_routes(seed, player, &Arc::new(Routes::new(rules)))
+    pub fn new(seed: Seed, player: PlayerId, rules: &ArenaRules) -> ArenaBot {
+        ArenaBot::on_routes(seed, player, &Arc::new(RouteGraph::new(rules)))
     }
 
     /// Creates a bot for each of `players` players.
-    pub fn crew(seed: Seed, players: u16, rules: &ArenaRules) -> Vec<Bot> {
-        Bot::crew_on(seed, players, &Arc::new(Routes::new(rules)))
+    pub fn crew(seed: Seed, players: u16, rules: &ArenaRules) -> Vec<ArenaBot> {
+        ArenaBot::crew_on(seed, players, &Arc::new(RouteGraph::new(rules)))
     }
 
-    /// Like [`Bot::crew`], with precomputed routes.
-    pub fn crew_on(seed: Seed, players: u16, routes: &Arc<Routes>) -> Vec<Bot> {
-        (0..players).map(|player| Bot::on_routes(seed, PlayerId(player), routes)).collect()
+    /// Like [`ArenaBot::crew`], with precomputed routes.
+    pub fn crew_on(seed: Seed, players: u16, routes: &Arc<RouteGraph>) -> Vec<ArenaBot> {
+        (0..players).map(|player| ArenaBot::on_routes(seed, PlayerId(player), routes)).collect()
     }
 
-    fn on_routes(seed: Seed, player: PlayerId, routes: &Arc<Routes>) -> Bot {
+    fn on_routes(seed: Seed, player: PlayerId, routes: &Arc<RouteGraph>) -> ArenaBot {
         let mut rng = Rng::new(seed, BOT_STREAM | u64::from(player.0));
-        Bot {
+        ArenaBot {
             me: player.entity(),
             eyes: BotAttention::new(&mut rng),
             hand: BotAim::new(&mut rng),

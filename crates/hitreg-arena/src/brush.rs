@@ -4,7 +4,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
-use super::solid::{Hull, HullFace};
+use super::solid::{HullFace, SolidHull};
 
 /// One plane of a brush: `normal · p <= distance` is its solid side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,14 +32,14 @@ impl From<Facet> for [f64; 4] {
 impl Facet {
     /// Returns the plane moved out by the support of `hull`: the position of the hull's origin when the hull touches
     /// the plane.
-    fn moved_out(&self, hull: Hull) -> Facet {
+    fn moved_out(&self, hull: SolidHull) -> Facet {
         let half = hull.half_extent_units().to_array();
         let support: f64 = std::iter::zip(self.normal, half).map(|(n, half)| n.abs() * f64::from(half)).sum();
         Facet { normal: self.normal, distance: self.distance + support }
     }
 
     /// Returns the moved plane for sweeps, in single precision throughout, as in Half-Life.
-    fn face_for(&self, hull: Hull) -> HullFace {
+    fn face_for(&self, hull: SolidHull) -> HullFace {
         let normal = Vec3::from_array(self.normal.map(|n| n as f32));
         let support = normal.abs().dot(hull.half_extent_units());
         HullFace { normal, distance: self.distance as f32 + support }
@@ -114,12 +114,12 @@ impl ConvexBrush {
     }
 
     /// Returns the faces that the origin of `hull` must stay outside of.
-    pub(crate) fn faces_for(&self, hull: Hull) -> impl Iterator<Item = HullFace> {
+    pub(crate) fn faces_for(&self, hull: SolidHull) -> impl Iterator<Item = HullFace> {
         self.facets.iter().map(move |facet| facet.face_for(hull))
     }
 
     /// Returns a box outside which no sweep of `hull` can hit this brush.
-    pub(crate) fn bounds_for(&self, hull: Hull) -> Bounds {
+    pub(crate) fn bounds_for(&self, hull: SolidHull) -> Bounds {
         let grown: Vec<Facet> = self.facets.iter().map(|facet| facet.moved_out(hull)).collect();
         Bounds::of_convex(&grown)
     }

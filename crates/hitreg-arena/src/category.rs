@@ -3,12 +3,12 @@
 use super::body::{ArenaBody, BodyKind};
 use super::fall::fall;
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid};
+use super::solid::{Solid, SolidHull};
 use super::{apple, arrow};
 use hitreg_log::units::Micros;
-use hitreg_netcode::game::{Category, Field};
+use hitreg_netcode::game::{Category, FieldSchema};
 
-pub(crate) fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
+pub(crate) fn category(body: &ArenaBody, own: bool, field: &FieldSchema) -> Category {
     let variable = field.name.split('.').next().unwrap_or_default();
     match (body.kind, variable) {
         (BodyKind::Rocket, "origin") => Category::Simulated,
@@ -32,7 +32,7 @@ pub(crate) fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> Aren
         BodyKind::Player if !body.on_ground => fall(rules, body.hull(), body, dt),
         BodyKind::Player | BodyKind::Rocket => {
             let to = body.origin + body.velocity * dt.as_s_f64() as f32;
-            let hull = if body.kind == BodyKind::Rocket { Hull::Point } else { body.hull() };
+            let hull = if body.kind == BodyKind::Rocket { SolidHull::Point } else { body.hull() };
             ArenaBody { origin: rules.map.solid().sweep(hull, body.origin, to).end, ..*body }
         }
         BodyKind::Tree | BodyKind::Bell | BodyKind::Walker => *body,

@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::body::ArenaBody;
 use super::bounds::Bounds;
-use super::solid::{Hull, Solid, SweepContact, SweepHit, sweep_box};
+use super::solid::{Solid, SolidHull, SweepContact, SweepHit, sweep_box};
 use super::world::NearbyBrushes;
 use hitreg_log::units::EntityId;
 
@@ -64,7 +64,7 @@ fn is_obstacle(id: EntityId, body: &ArenaBody, mover: EntityId) -> bool {
 }
 
 impl Solid for Crowd<'_> {
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
+    fn sweep(&self, hull: SolidHull, from: Vec3, to: Vec3) -> SweepHit {
         let mut nearest = self.map.sweep(hull, from, to);
         if self.near.is_empty() {
             return nearest;
@@ -80,7 +80,7 @@ impl Solid for Crowd<'_> {
         nearest
     }
 
-    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
+    fn inside(&self, hull: SolidHull, at: Vec3) -> SweepContact {
         let held = self.map.inside(hull, at);
         if held != SweepContact::Nothing {
             return held;
@@ -118,9 +118,9 @@ mod tests {
             let others: Vec<_> = (1..).map(EntityId).zip(others.into_iter().map(body)).collect();
             for (from, to, is_short) in paths {
                 let to = if is_short { from + (to - from) / 16.0 } else { to };
-                let map = world.nearby(Hull::Standing, Bounds { min: from, max: from });
+                let map = world.nearby(SolidHull::Standing, Bounds { min: from, max: from });
                 let crowd = Crowd::around(map, &others, EntityId(0), from, 400.0);
-                for hull in Hull::ALL {
+                for hull in SolidHull::ALL {
                     let each = others.iter().map(|(id, body)| {
                         let half = body.hull().half_extent_units();
                         sweep_box(body.origin - half, body.origin + half, SweepContact::Entity(*id), hull, from, to)

@@ -12,7 +12,7 @@ use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walke
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
-    BadCells, Categorize, Category, Field, Judge, Reconcile, Scene, ShotVerdict, Simulate, Sink, Wall, WorldSink,
+    BadCells, Categorize, Category, FieldSchema, Judge, Reconcile, Scene, ShotVerdict, Simulate, Sink, Wall, WorldSink,
 };
 
 /// The built-in game.
@@ -143,7 +143,7 @@ impl Judge for Arena {
 }
 
 impl Categorize for Arena {
-    fn category(body: &ArenaBody, own: bool, field: &Field) -> Category {
+    fn category(body: &ArenaBody, own: bool, field: &FieldSchema) -> Category {
         category::category(body, own, field)
     }
 

@@ -6,23 +6,23 @@ use super::body::ArenaBody;
 use super::fire::ArenaFire;
 use super::hitbox::{self, Hitgroup, Ray};
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid};
+use super::solid::{Solid, SolidHull};
 use super::weapon::Muzzle;
 use hitreg_log::units::EntityId;
-use hitreg_netcode::game::{Reason, ShotVerdict, Wound};
+use hitreg_netcode::game::{DamageShare, Reason, ShotVerdict};
 
 pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> ShotVerdict {
     let Muzzle::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {
         return ShotVerdict::miss(Reason::Launched);
     };
-    let mut wounds: Vec<Wound> = Vec::new();
+    let mut wounds: Vec<DamageShare> = Vec::new();
     let mut hit_world = false;
     for pellet in fire.pellets(rules) {
         match follow(rules, fire, targets, &pellet, reach_units) {
             PelletFate::Met(target, hitgroup) => {
                 let factor = rules.hitgroup_factors[hitgroup as usize];
                 let damage = (damage as f32 * factor) as i32;
-                add_wound(&mut wounds, Wound { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
+                add_wound(&mut wounds, DamageShare { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
             }
             PelletFate::HitWorld => hit_world = true,
             PelletFate::Missed => {}
@@ -45,7 +45,7 @@ pub(crate) fn sees_any_part(rules: &ArenaRules, from: Vec3, body: &ArenaBody) ->
         // Slightly inside the part, so that a wall that touches the part hides it only from behind.
         let edge = across * (half_width - 1.0);
         [middle, middle + edge, middle - edge].into_iter().any(|to| {
-            let way = rules.map.solid().sweep(Hull::Point, from, to);
+            let way = rules.map.solid().sweep(SolidHull::Point, from, to);
             way.fraction >= 1.0 && !way.all_solid
         })
     })
@@ -79,12 +79,12 @@ fn follow(
     let Some((target, hitgroup, away)) = first else { return PelletFate::Missed };
     // Only the way to the target must be free. The sweep's surface gap before a wall just behind the target must not
     // count.
-    let way = rules.map.solid().sweep(Hull::Point, ray.from, ray.from + ray.direction * away);
+    let way = rules.map.solid().sweep(SolidHull::Point, ray.from, ray.from + ray.direction * away);
     if way.fraction < 1.0 || way.all_solid { PelletFate::HitWorld } else { PelletFate::Met(target, hitgroup) }
 }
 
 /// Adds a pellet to the wound of its target. The wound's part is that of the most damaging pellet.
-fn add_wound(wounds: &mut Vec<Wound>, new: Wound) {
+fn add_wound(wounds: &mut Vec<DamageShare>, new: DamageShare) {
     match wounds.binary_search_by_key(&new.target, |wound| wound.target) {
         Err(at) => wounds.insert(at, new),
         Ok(at) => {

@@ -32,8 +32,8 @@ mod weapon;
 mod wield;
 mod world;
 
-pub use body::{ArenaBody, BodyKind, Decision, Rounds};
-pub use bot::Bot;
+pub use body::{Ammunition, ArenaBody, BodyKind, Decision};
+pub use bot::ArenaBot;
 pub use brush::{BrushError, ConvexBrush, Facet};
 pub use effect::ArenaEffect;
 pub use fire::ArenaFire;
@@ -45,7 +45,7 @@ pub use pmove::{
     VIEW_HEIGHT_STANDING_UNITS, pmove,
 };
 pub use rules::ArenaRules;
-pub use solid::{Hull, Solid, SweepContact, SweepHit};
+pub use solid::{Solid, SolidHull, SweepContact, SweepHit};
 pub use state::ArenaWorld;
 pub use weapon::{Muzzle, WeaponId, WeaponRules};
 pub use world::CollisionWorld;

@@ -9,7 +9,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::brush::{BrushError, ConvexBrush, Facet};
-use super::solid::{Hull, Solid, SweepContact};
+use super::solid::{Solid, SolidHull, SweepContact};
 use super::world::CollisionWorld;
 
 pub use props::{BellPlace, Props};
@@ -136,7 +136,8 @@ impl SpawnPoint {
         const MOST_UNITS: u32 = 16;
         (0..=MOST_UNITS).find_map(|up| {
             let origin = self.origin + Vec3::Z * up as f32;
-            (solid.inside(Hull::Standing, origin) == SweepContact::Nothing).then_some(SpawnPoint { origin, ..self })
+            (solid.inside(SolidHull::Standing, origin) == SweepContact::Nothing)
+                .then_some(SpawnPoint { origin, ..self })
         })
     }
 }
@@ -156,7 +157,7 @@ pub struct Teleporter {
 
 impl Teleporter {
     /// Returns whether a hull at `origin` reaches into the box.
-    pub fn holds(&self, hull: Hull, origin: Vec3) -> bool {
+    pub fn holds(&self, hull: SolidHull, origin: Vec3) -> bool {
         let half = hull.half_extent_units();
         (origin + half).cmpge(self.min).all() && (origin - half).cmple(self.max).all()
     }

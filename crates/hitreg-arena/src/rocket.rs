@@ -9,11 +9,11 @@ use super::fire::ArenaFire;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid, SweepContact, sweep_box};
+use super::solid::{Solid, SolidHull, SweepContact, sweep_box};
 use super::state::{ArenaWorld, ProjectileFlight};
 use super::weapon::{Muzzle, WeaponId};
 use hitreg_log::units::{EntityId, Micros};
-use hitreg_netcode::game::{Reason, ShotVerdict, WorldSink, Wound};
+use hitreg_netcode::game::{DamageShare, Reason, ShotVerdict, WorldSink};
 
 /// How far before an obstacle a rocket explodes, in units, so that the surface itself does not shield anyone.
 const BURST_GAP_UNITS: f32 = 1.0;
@@ -72,14 +72,14 @@ fn advance(
     flight: ProjectileFlight,
     to: Vec3,
 ) -> (Vec3, SweepContact) {
-    let mut nearest = rules.map.solid().sweep(Hull::Point, rocket.origin, to);
+    let mut nearest = rules.map.solid().sweep(SolidHull::Point, rocket.origin, to);
     for (id, body) in world.player_bodies() {
         if *id == flight.shooter.entity() || !body.is_target() {
             continue;
         }
         let half = body.hull().half_extent_units();
         let (min, max) = (body.origin - half, body.origin + half);
-        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), Hull::Point, rocket.origin, to));
+        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), SolidHull::Point, rocket.origin, to));
     }
     (nearest.end, nearest.touch)
 }
@@ -103,21 +103,26 @@ impl RocketBurst {
         for number in 0..usize::from(world.players) {
             let (target, body) = world.entities[number];
             match self.damage_to(rules, flight.weapon, target, &body) {
-                Harm::None => continue,
-                Harm::Shielded if target == shooter => continue,
-                Harm::Shielded => {
+                BlastDamage::None => continue,
+                BlastDamage::Shielded if target == shooter => continue,
+                BlastDamage::Shielded => {
                     if verdict.wounds.is_empty() {
                         verdict.reason = Reason::HitWorld;
                     }
                 }
-                Harm::Takes(damage) => {
+                BlastDamage::Takes(damage) => {
                     let own = target == shooter;
                     let damage = if own { (damage as f32 * rules.own_burst_factor) as i32 } else { damage };
                     let direction = (body.origin - self.centre).normalize_or_zero();
                     hurt(rules, world, flight.shooter, target, damage, direction, out);
                     if !own {
                         verdict.reason = Reason::Hit;
-                        verdict.wounds.push(Wound { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 });
+                        verdict.wounds.push(DamageShare {
+                            target,
+                            hitgroup: Hitgroup::Generic as u8,
+                            damage,
+                            pellets: 1,
+                        });
                     }
                 }
             }
@@ -125,30 +130,30 @@ impl RocketBurst {
         verdict
     }
 
-    fn damage_to(&self, rules: &ArenaRules, weapon: WeaponId, id: EntityId, body: &ArenaBody) -> Harm {
+    fn damage_to(&self, rules: &ArenaRules, weapon: WeaponId, id: EntityId, body: &ArenaBody) -> BlastDamage {
         let Muzzle::Rocket { damage, radius_units, .. } = rules.weapon(weapon).shot else {
-            return Harm::None;
+            return BlastDamage::None;
         };
         if !body.is_target() {
-            return Harm::None;
+            return BlastDamage::None;
         }
         if self.met == SweepContact::Entity(id) {
-            return Harm::Takes(damage);
+            return BlastDamage::Takes(damage);
         }
         let half = body.hull().half_extent_units();
         let nearest = self.centre.clamp(body.origin - half, body.origin + half);
         let left = 1.0 - nearest.distance(self.centre) / radius_units;
         let worth = (damage as f32 * left) as i32;
         if worth <= 0 {
-            return Harm::None;
+            return BlastDamage::None;
         }
-        let sees = |to: Vec3| rules.map.solid().sweep(Hull::Point, self.centre, to).fraction == 1.0;
-        if sees(body.origin) || sees(body.eye()) { Harm::Takes(worth) } else { Harm::Shielded }
+        let sees = |to: Vec3| rules.map.solid().sweep(SolidHull::Point, self.centre, to).fraction == 1.0;
+        if sees(body.origin) || sees(body.eye()) { BlastDamage::Takes(worth) } else { BlastDamage::Shielded }
     }
 }
 
 /// The effect of an explosion on one player.
-enum Harm {
+enum BlastDamage {
     /// Out of the radius, or dead.
     None,
     /// Within the radius, but behind a part of the map.

@@ -11,7 +11,7 @@ pub(crate) const SURFACE_GAP_UNITS: f32 = 1.0 / 32.0;
 
 /// The shape of a sweep, centred on its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Hull {
+pub enum SolidHull {
     /// A standing player: 32 by 32 by 72 units.
     Standing,
     /// A ducked player: 32 by 32 by 36 units.
@@ -20,25 +20,25 @@ pub enum Hull {
     Point,
 }
 
-impl Hull {
+impl SolidHull {
     /// All hulls.
-    pub const ALL: [Hull; 3] = [Hull::Standing, Hull::Ducked, Hull::Point];
+    pub const ALL: [SolidHull; 3] = [SolidHull::Standing, SolidHull::Ducked, SolidHull::Point];
 
     /// Returns half of the hull's extent along each axis, in units.
     pub const fn half_extent_units(self) -> Vec3 {
         match self {
-            Hull::Standing => Vec3::new(16.0, 16.0, 36.0),
-            Hull::Ducked => Vec3::new(16.0, 16.0, 18.0),
-            Hull::Point => Vec3::ZERO,
+            SolidHull::Standing => Vec3::new(16.0, 16.0, 36.0),
+            SolidHull::Ducked => Vec3::new(16.0, 16.0, 18.0),
+            SolidHull::Point => Vec3::ZERO,
         }
     }
 
-    /// Returns the hull's index in [`Hull::ALL`].
+    /// Returns the hull's index in [`SolidHull::ALL`].
     pub(crate) const fn index(self) -> usize {
         match self {
-            Hull::Standing => 0,
-            Hull::Ducked => 1,
-            Hull::Point => 2,
+            SolidHull::Standing => 0,
+            SolidHull::Ducked => 1,
+            SolidHull::Point => 2,
         }
     }
 }
@@ -101,10 +101,10 @@ impl SweepHit {
 /// The world as movement sees it. The caller chooses its contents; a wrapper may add other players to the map.
 pub trait Solid {
     /// Moves `hull` in a straight line until an obstacle stops it.
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit;
+    fn sweep(&self, hull: SolidHull, from: Vec3, to: Vec3) -> SweepHit;
 
     /// Returns what `hull` is inside of at `at`; [`SweepContact::Nothing`] when it is free.
-    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact;
+    fn inside(&self, hull: SolidHull, at: Vec3) -> SweepContact;
 }
 
 /// Sweeps a hull against one axis-aligned box, such as another player, by the same rules as for brushes. The box grows
@@ -113,7 +113,7 @@ pub(crate) fn sweep_box(
     box_min: Vec3,
     box_max: Vec3,
     touch: SweepContact,
-    hull: Hull,
+    hull: SolidHull,
     from: Vec3,
     to: Vec3,
 ) -> SweepHit {

@@ -2,13 +2,13 @@
 
 use glam::Vec3;
 
-use super::body::{ArenaBody, BodyKind, Rounds};
+use super::body::{Ammunition, ArenaBody, BodyKind};
 use super::effect::ArenaEffect;
 use super::map::SpawnPoint;
 use super::pmove::VIEW_HEIGHT_STANDING_UNITS;
 use super::prop;
 use super::rules::ArenaRules;
-use super::solid::Hull;
+use super::solid::SolidHull;
 use super::state::ArenaWorld;
 use super::weapon::WeaponId;
 use hitreg_log::rng::Rng;
@@ -72,7 +72,7 @@ fn free_place(rules: &ArenaRules, world: &ArenaWorld, id: EntityId, life: u32) -
     let stream = RESPAWN_STREAM | (u64::from(id.0) << 32) | u64::from(life);
     let start = Rng::new(world.seed, stream).below(places.len() as u64) as usize;
     let is_free = |place: &SpawnPoint| {
-        let hulls = Hull::Standing.half_extent_units() * 2.0;
+        let hulls = SolidHull::Standing.half_extent_units() * 2.0;
         world
             .player_bodies()
             .iter()
@@ -89,8 +89,8 @@ fn appearing(rules: &ArenaRules, before: &ArenaBody, place: SpawnPoint) -> Arena
         origin: place.origin,
         viewangles: Vec3::new(0.0, place.yaw_deg, 0.0),
         view_ofs_z: VIEW_HEIGHT_STANDING_UNITS,
-        clip: Rounds { pistol: pistol.clip, shotgun: shotgun.clip, launcher: launcher.clip },
-        reserve: Rounds { pistol: pistol.reserve, shotgun: shotgun.reserve, launcher: launcher.reserve },
+        clip: Ammunition { pistol: pistol.clip, shotgun: shotgun.clip, launcher: launcher.clip },
+        reserve: Ammunition { pistol: pistol.reserve, shotgun: shotgun.reserve, launcher: launcher.reserve },
         health: rules.health,
         alive: true,
         frags: before.frags,

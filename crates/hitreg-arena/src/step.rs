@@ -10,7 +10,7 @@ use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::pmove::{MoveEvent, MoveInput, pmove};
 use super::rules::ArenaRules;
-use super::solid::{Hull, Solid, SweepContact};
+use super::solid::{Solid, SolidHull, SweepContact};
 use super::wield::wield;
 use super::world::NearbyBrushes;
 use hitreg_log::usercmd::Usercmd;
@@ -79,7 +79,7 @@ fn teleport(rules: &ArenaRules, scene: &Scene<'_, ArenaBody>, body: &mut ArenaBo
     };
     out.touch(Met::Teleporter);
     let there = ArenaBody { origin: teleporter.to.origin, velocity: Vec3::ZERO, on_ground: false, ..*body };
-    if crowd(rules, scene, &there, 0).inside(Hull::Standing, there.origin) != SweepContact::Nothing {
+    if crowd(rules, scene, &there, 0).inside(SolidHull::Standing, there.origin) != SweepContact::Nothing {
         return;
     }
     let me = scene.player.entity();
@@ -101,7 +101,7 @@ fn crowd<'a>(rules: &'a ArenaRules, scene: &Scene<'a, ArenaBody>, body: &ArenaBo
 }
 
 /// Returns the part of the map that a player can meet in a usercmd that moves the player by `way`.
-pub(crate) fn nearby(rules: &ArenaRules, hull: Hull, origin: Vec3, way: Vec3) -> NearbyBrushes<'_> {
+pub(crate) fn nearby(rules: &ArenaRules, hull: SolidHull, origin: Vec3, way: Vec3) -> NearbyBrushes<'_> {
     let near = way.abs() + Vec3::splat(NEAR_UNITS);
     rules.map.solid().nearby(hull, Bounds { min: origin - near, max: origin + near })
 }

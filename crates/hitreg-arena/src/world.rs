@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::bounds::Bounds;
 use super::brush::ConvexBrush;
 use super::bvh::Bvh;
-use super::solid::{Hull, HullFace, NearestHit, Solid, SweepContact, SweepHit, is_inside};
+use super::solid::{HullFace, NearestHit, Solid, SolidHull, SweepContact, SweepHit, is_inside};
 
 /// The solid part of a map.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ struct ExpandedBrushes {
 /// The brushes near one place, looked up once for several queries there.
 pub(crate) struct NearbyBrushes<'a> {
     world: &'a CollisionWorld,
-    hull: Hull,
+    hull: SolidHull,
     /// Queries outside this box use the whole world.
     reach: Bounds,
     brushes: [u32; NEARBY_MOST],
@@ -40,11 +40,11 @@ const NEARBY_MOST: usize = 24;
 impl CollisionWorld {
     /// Prepares a map. When two brushes are equally near, the earlier one counts as hit.
     pub fn new(brushes: &[ConvexBrush]) -> CollisionWorld {
-        CollisionWorld { by_hull: Hull::ALL.map(|hull| ExpandedBrushes::new(brushes, hull)) }
+        CollisionWorld { by_hull: SolidHull::ALL.map(|hull| ExpandedBrushes::new(brushes, hull)) }
     }
 
     /// Returns the brushes that paths of `hull` within `reach` can meet.
-    pub(crate) fn nearby(&self, hull: Hull, reach: Bounds) -> NearbyBrushes<'_> {
+    pub(crate) fn nearby(&self, hull: SolidHull, reach: Bounds) -> NearbyBrushes<'_> {
         let mut near = NearbyBrushes { world: self, hull, reach: Bounds::EMPTY, brushes: [0; NEARBY_MOST], count: 0 };
         if !reach.is_trusted() {
             return near;
@@ -62,7 +62,7 @@ impl CollisionWorld {
     }
 
     /// Like [`Solid::sweep`], but tests every brush. Used to check the prepared world.
-    pub fn sweep_all(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
+    pub fn sweep_all(&self, hull: SolidHull, from: Vec3, to: Vec3) -> SweepHit {
         let grown = &self.by_hull[hull.index()];
         let mut nearest = NearestHit::default();
         for brush in 0..grown.ends.len() as u32 {
@@ -73,7 +73,7 @@ impl CollisionWorld {
 }
 
 impl ExpandedBrushes {
-    fn new(brushes: &[ConvexBrush], hull: Hull) -> ExpandedBrushes {
+    fn new(brushes: &[ConvexBrush], hull: SolidHull) -> ExpandedBrushes {
         let mut faces = Vec::new();
         let mut ends = Vec::new();
         for brush in brushes {
@@ -92,7 +92,7 @@ impl ExpandedBrushes {
 }
 
 impl Solid for CollisionWorld {
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
+    fn sweep(&self, hull: SolidHull, from: Vec3, to: Vec3) -> SweepHit {
         if !Bounds::of_path(from, to).is_trusted() {
             return self.sweep_all(hull, from, to);
         }
@@ -102,7 +102,7 @@ impl Solid for CollisionWorld {
         nearest.into_sweep(from, to, SweepContact::World)
     }
 
-    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
+    fn inside(&self, hull: SolidHull, at: Vec3) -> SweepContact {
         let grown = &self.by_hull[hull.index()];
         let mut solid = false;
         if Bounds::of_path(at, at).is_trusted() {
@@ -117,7 +117,7 @@ impl Solid for CollisionWorld {
 impl NearbyBrushes<'_> {
     /// Returns the brushes whose boxes the path touches; `None` when it leaves the reach.
     #[inline]
-    fn along(&self, hull: Hull, path: Bounds) -> Option<impl Iterator<Item = (u32, &[HullFace])>> {
+    fn along(&self, hull: SolidHull, path: Bounds) -> Option<impl Iterator<Item = (u32, &[HullFace])>> {
         let is_known = hull == self.hull && self.reach.holds(&path);
         let grown = &self.world.by_hull[hull.index()];
         let touched = move |brush: &&u32| grown.boxes[**brush as usize].touches(&path);
@@ -126,7 +126,7 @@ impl NearbyBrushes<'_> {
 }
 
 impl Solid for NearbyBrushes<'_> {
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
+    fn sweep(&self, hull: SolidHull, from: Vec3, to: Vec3) -> SweepHit {
         let Some(brushes) = self.along(hull, Bounds::of_path(from, to)) else {
             return self.world.sweep(hull, from, to);
         };
@@ -135,7 +135,7 @@ impl Solid for NearbyBrushes<'_> {
         nearest.into_sweep(from, to, SweepContact::World)
     }
 
-    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
+    fn inside(&self, hull: SolidHull, at: Vec3) -> SweepContact {
         let Some(mut brushes) = self.along(hull, Bounds::of_path(at, at)) else { return self.world.inside(hull, at) };
         if brushes.any(|(_, faces)| is_inside(faces, at)) { SweepContact::World } else { SweepContact::Nothing }
     }
@@ -153,11 +153,11 @@ mod tests {
     struct Plain<'a>(&'a CollisionWorld);
 
     impl Solid for Plain<'_> {
-        fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
+        fn sweep(&self, hull: SolidHull, from: Vec3, to: Vec3) -> SweepHit {
             self.0.sweep_all(hull, from, to)
         }
 
-        fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
+        fn inside(&self, hull: SolidHull, at: Vec3) -> SweepContact {
             if self.0.sweep_all(hull, at, at).start_solid { SweepContact::World } else { SweepContact::Nothing }
         }
     }
@@ -210,8 +210,8 @@ mod tests {
         prop_oneof![(a_point(), a_point()), along_an_axis]
     }
 
-    fn a_hull() -> impl Strategy<Value = Hull> {
-        prop::sample::select(Hull::ALL.to_vec())
+    fn a_hull() -> impl Strategy<Value = SolidHull> {
+        prop::sample::select(SolidHull::ALL.to_vec())
     }
 
     fn bits(sweep: &SweepHit) -> ([u32; 7], bool, bool, SweepContact) {
@@ -243,7 +243,7 @@ mod tests {
             let near = world.nearby(hull, Bounds { min: at - reach, max: at + reach });
             for [a, b, c, d, e, f] in ways {
                 let (from, to) = (at + Vec3::new(a, b, c) * reach, at + Vec3::new(d, e, f) * reach);
-                for hull in Hull::ALL {
+                for hull in SolidHull::ALL {
                     let plain = world.sweep_all(hull, from, to);
                     prop_assert_eq!(bits(&near.sweep(hull, from, to)), bits(&plain), "{} to {}", from, to);
                     prop_assert_eq!(near.inside(hull, from), world.inside(hull, from), "at {}", from);
@@ -276,7 +276,7 @@ mod tests {
         let to = Vec3::new(150.0, 150.0, 0.0);
         let hit_first = |brushes: [&ConvexBrush; 2]| {
             let world = CollisionWorld::new(&brushes.map(ConvexBrush::clone));
-            world.sweep(Hull::Point, Vec3::ZERO, to).normal
+            world.sweep(SolidHull::Point, Vec3::ZERO, to).normal
         };
         assert_eq!(hit_first([&east, &north]), Vec3::NEG_X);
         assert_eq!(hit_first([&north, &east]), Vec3::NEG_Y);
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn an_empty_world_stops_nothing() {
         let world = CollisionWorld::new(&[]);
-        assert_eq!(world.sweep(Hull::Standing, Vec3::ZERO, Vec3::X), SweepHit::free(Vec3::X));
-        assert_eq!(world.inside(Hull::Standing, Vec3::ZERO), SweepContact::Nothing);
+        assert_eq!(world.sweep(SolidHull::Standing, Vec3::ZERO, Vec3::X), SweepHit::free(Vec3::X));
+        assert_eq!(world.inside(SolidHull::Standing, Vec3::ZERO), SweepContact::Nothing);
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::guard::hitreg_code::{self, HITREG_FINISHED, HITREG_MISFIT, HITREG_VALUE};
 use super::guard::{Failure, array, fail, free, guard, handle, text};
-use ::hitreg_log::record::{CellKind, Class, Field, Meaning, Scope};
+use ::hitreg_log::record::{CellKind, Class, FieldSchema, Meaning, Scope};
 use ::hitreg_log::recorder::Description;
 use ::hitreg_log::units::PlayerId;
 
@@ -89,7 +89,7 @@ unsafe fn field(
     scope: u32,
     meaning: u32,
     unit: *const c_char,
-) -> Result<Field, Failure> {
+) -> Result<FieldSchema, Failure> {
     const SCOPES: [Scope; 3] = [Scope::Movement, Scope::Weapons, Scope::Status];
     const MEANINGS: [Meaning; 9] = [
         Meaning::Plain,
@@ -107,7 +107,7 @@ unsafe fn field(
     let none = |what: &str, number: u32| fail(HITREG_VALUE, format!("there is no {what} {number} of a field"));
     let scope = SCOPES.get(scope as usize).ok_or_else(|| none("scope", scope))?;
     let meaning = MEANINGS.get(meaning as usize).ok_or_else(|| none("meaning", meaning))?;
-    let field = Field::new(name, cell_kind(kind)?, *scope).meaning(*meaning);
+    let field = FieldSchema::new(name, cell_kind(kind)?, *scope).meaning(*meaning);
     if unit.is_null() {
         return Ok(field);
     }

@@ -74,7 +74,7 @@ pub enum BuildError {
 /// The error for a build without a usable result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error("{reason}")]
-pub struct Untestable {
+pub struct UntestableBuild {
     /// The reason, as a text.
     pub reason: String,
     /// The last lines of its stderr; empty if it wrote none.
@@ -136,24 +136,24 @@ impl Build {
     }
 }
 
-impl Untestable {
-    pub(crate) fn because(reason: impl Into<String>) -> Untestable {
-        Untestable { reason: reason.into(), last_words: Vec::new(), needs_memory: None }
+impl UntestableBuild {
+    pub(crate) fn because(reason: impl Into<String>) -> UntestableBuild {
+        UntestableBuild { reason: reason.into(), last_words: Vec::new(), needs_memory: None }
     }
 
     /// Adds the last lines of the build's stderr.
-    pub(crate) fn saying(self, last_words: Vec<String>) -> Untestable {
-        Untestable { last_words, ..self }
+    pub(crate) fn saying(self, last_words: Vec<String>) -> UntestableBuild {
+        UntestableBuild { last_words, ..self }
     }
 
     /// The result for a log that this program cannot replay.
-    pub(crate) fn not_replayed(error: &ReplayError) -> Untestable {
+    pub(crate) fn not_replayed(error: &ReplayError) -> UntestableBuild {
         let needs_memory = if let ReplayError::NeedsMemory(needs) = error { Some(*needs) } else { None };
-        Untestable { needs_memory, ..Untestable::because(error.to_string()) }
+        UntestableBuild { needs_memory, ..UntestableBuild::because(error.to_string()) }
     }
 
-    pub(crate) fn because_of(error: impl std::error::Error) -> Untestable {
-        Untestable::because(error.to_string())
+    pub(crate) fn because_of(error: impl std::error::Error) -> UntestableBuild {
+        UntestableBuild::because(error.to_string())
     }
 }
 
@@ -162,7 +162,7 @@ impl BuildRunner {
     ///
     /// # Errors
     /// When the build gives no readable trace.
-    pub fn trace(&self, build: &Build, request: &BuildRequest<'_>) -> Result<Trace, Untestable> {
+    pub fn trace(&self, build: &Build, request: &BuildRequest<'_>) -> Result<Trace, UntestableBuild> {
         Ok(self.made(build, request, store::read_regular_trace)?.0)
     }
 
@@ -175,7 +175,7 @@ impl BuildRunner {
         &self,
         build: &Build,
         request: &BuildRequest<'_>,
-    ) -> Result<(TraceFile, Option<TemporaryFolder>), Untestable> {
+    ) -> Result<(TraceFile, Option<TemporaryFolder>), UntestableBuild> {
         self.made(build, request, TraceFile::open)
     }
 
@@ -184,7 +184,7 @@ impl BuildRunner {
         build: &Build,
         request: &BuildRequest<'_>,
         take: impl Fn(&Path) -> Result<T, StoreError>,
-    ) -> Result<(T, Option<TemporaryFolder>), Untestable> {
+    ) -> Result<(T, Option<TemporaryFolder>), UntestableBuild> {
         let slot = self.cache.as_ref().and_then(|cache| Some((cache, key(build, request)?)));
         // A cached trace that cannot be read is made again.
         if let Some(trace) = slot.as_ref().and_then(|(cache, key)| take(cache.file(*key).path()).ok()) {
@@ -206,7 +206,7 @@ impl BuildRunner {
     ///
     /// # Errors
     /// When the build gives no readable log.
-    pub fn rerecord(&self, build: &Build, request: &BuildRequest<'_>, to: &Path) -> Result<(), Untestable> {
+    pub fn rerecord(&self, build: &Build, request: &BuildRequest<'_>, to: &Path) -> Result<(), UntestableBuild> {
         let words = self.run(build, "replay", request, &[OsStr::new("--record"), to.as_os_str()])?;
         let read = store::read_log(to).map(drop);
         read.map_err(|error| unreadable("the log that it recorded", &error).saying(words))
@@ -217,7 +217,7 @@ impl BuildRunner {
     ///
     /// # Errors
     /// When the build fails, for example because it does not know the command, or writes no file.
-    pub fn answer(&self, build: &Build, command: &str, request: &BuildRequest<'_>) -> Result<Vec<u8>, Untestable> {
+    pub fn answer(&self, build: &Build, command: &str, request: &BuildRequest<'_>) -> Result<Vec<u8>, UntestableBuild> {
         let folder = tempfile::tempdir().map_err(no_folder)?;
         let path = folder.path().join("answer");
         let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
@@ -232,15 +232,15 @@ impl BuildRunner {
         what: &str,
         request: &BuildRequest<'_>,
         output: &[&OsStr],
-    ) -> Result<Vec<String>, Untestable> {
+    ) -> Result<Vec<String>, UntestableBuild> {
         let log = std::path::absolute(request.log).map_err(no_folder)?;
         let mut command = Command::new(&build.path);
         command.env(CONFIG_VARIABLE, NO_CONFIG);
         command.arg(what).arg(log).args(output).args(request.options);
         let ran = process::run(command, self.time_limit, &self.stop);
-        let ran = ran.map_err(|error| Untestable::because(format!("it cannot be started: {error}")))?;
+        let ran = ran.map_err(|error| UntestableBuild::because(format!("it cannot be started: {error}")))?;
         match why_untestable(&ran.ended) {
-            Some(reason) => Err(Untestable::because(reason).saying(ran.last_words)),
+            Some(reason) => Err(UntestableBuild::because(reason).saying(ran.last_words)),
             None => Ok(ran.last_words),
         }
     }
@@ -258,35 +258,35 @@ fn why_untestable(ended: &ProcessEnd) -> Option<String> {
     }
 }
 
-fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, Untestable> {
+fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, UntestableBuild> {
     if !path.exists() {
-        return Err(Untestable::because("it ended well, but wrote no trace"));
+        return Err(UntestableBuild::because("it ended well, but wrote no trace"));
     }
     take(path).map_err(|error| unreadable("what it wrote is no trace", &error))
 }
 
 /// A file of a build that cannot be read.
-fn unreadable(what: &str, error: &StoreError) -> Untestable {
+fn unreadable(what: &str, error: &StoreError) -> UntestableBuild {
     match error.needs_memory() {
-        Some(needs) => Untestable { needs_memory: Some(needs), ..Untestable::because(needs.to_string()) },
-        None => Untestable::because(format!("{what}: {error}")),
+        Some(needs) => UntestableBuild { needs_memory: Some(needs), ..UntestableBuild::because(needs.to_string()) },
+        None => UntestableBuild::because(format!("{what}: {error}")),
     }
 }
 
 /// Rejects a trace that names another log. Builds in other languages may leave the log's digest empty.
-fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, Untestable> {
+fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, UntestableBuild> {
     match &trace.header().log_digest[..] {
         "" => Ok(trace),
         says if *says == log.to_string() => Ok(trace),
         says => {
             let what = format!("what it wrote is the trace of another log: of {says}, and not of {log}");
-            Err(Untestable::because(what))
+            Err(UntestableBuild::because(what))
         }
     }
 }
 
-fn no_folder(error: impl std::fmt::Display) -> Untestable {
-    Untestable::because(format!("there is no place to run it in: {error}"))
+fn no_folder(error: impl std::fmt::Display) -> UntestableBuild {
+    UntestableBuild::because(format!("there is no place to run it in: {error}"))
 }
 
 /// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build

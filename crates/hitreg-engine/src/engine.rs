@@ -52,12 +52,12 @@ pub use rejudged::{RejudgeError, SideRejudgement, rejudged};
 pub use shrink::{Rerecorder, ShrinkProperty, shrink};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
 pub use streamed::{ScoringError, StreamError, SurveyedLog, can_be_read_twice, until_whole};
-pub use verify::{Golden, GoldenUpdate, LogReport, Proposal, ReplayRunner, Verify, proposals_below};
+pub use verify::{Golden, GoldenUpdate, LogReport, Proposal, ReplayRunner, VerifyOptions, proposals_below};
 
 use std::path::Path;
 
 use crate::build::StopSignal;
-use hitreg_log::record::Header;
+use hitreg_log::record::SessionHeader;
 
 /// The games of this program, and a callback for each log that it reads.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ pub struct Engine<'a> {
     pub games: &'a Games,
     /// Called with the path and header of each log that is read. The command line uses it to report the parts that
     /// [`passed_over`](hitreg_netcode::info::passed_over) finds.
-    pub read: fn(&Path, &Header),
+    pub read: fn(&Path, &SessionHeader),
 }
 
 impl<'a> Engine<'a> {

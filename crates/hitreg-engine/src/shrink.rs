@@ -140,7 +140,7 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
 /// When the session does not show the property, `G` cannot replay it closed loop, or `still` fails.
 pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     session: &Session,
-    still: &StillShows<'_, E>,
+    still: &PropertyCheck<'_, E>,
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<E>> {
     let at_once = rayon::current_num_threads();
@@ -151,7 +151,7 @@ pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
 pub type RecordCandidate<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError<E>> + Sync + 'a;
 
 /// Whether a session still shows the property.
-pub type StillShows<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
+pub type PropertyCheck<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 
 /// Shrinks like [`shrink()`], with the caller's `record` in place of a game type. Tests `at_once` candidates at a time; the
 /// result does not depend on that number.
@@ -161,7 +161,7 @@ pub type StillShows<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 pub fn shrink_by<E: std::error::Error + Send + 'static>(
     session: &Session,
     record: &RecordCandidate<'_, E>,
-    (still, at_once): (&StillShows<'_, E>, usize),
+    (still, at_once): (&PropertyCheck<'_, E>, usize),
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<E>> {
     if !still(session).map_err(ShrinkError::Property)? {

@@ -12,7 +12,7 @@ pub use axis::PRESET;
 pub use axis::{Axis, AxisError};
 
 use figures::FigureSums;
-pub use hitreg_analysis::swept::{Figures, Row, Sweep, SweepCell, SweepTable, figure_names};
+pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
 use hitreg_log::record::Session;
 use hitreg_log::stats::confidence_95;
 use hitreg_netcode::replay::{ReplayError, ReplayOutput, WhatIf, own_settings};
@@ -204,8 +204,8 @@ pub fn sweep(
         let hit_shares: Vec<f64> = of_point.iter().filter_map(FigureSums::hit_share).collect();
         let together = of_point.into_iter().fold(FigureSums::default(), FigureSums::plus);
         let hit_share_ci95 = (plan.what_if == WhatIf::Rerecord).then(|| confidence_95(&hit_shares)).flatten();
-        let figures = Figures { hit_share_ci95, ..together.figures() };
-        Row { values: values.iter().map(|v| (*v).to_owned()).collect(), figures }
+        let figures = SweepFigures { hit_share_ci95, ..together.figures() };
+        SweepRow { values: values.iter().map(|v| (*v).to_owned()).collect(), figures }
     };
     let rows = points.iter().map(row).collect();
     let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();

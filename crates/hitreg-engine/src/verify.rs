@@ -6,10 +6,10 @@ mod facts;
 
 use serde::Serialize;
 
-pub use facts::Facts;
+pub use facts::LogFacts;
 use facts::MissingPart;
 use hitreg_analysis::golden::{self, ReplaySummary};
-use hitreg_analysis::summary::Exercised;
+use hitreg_analysis::summary::Coverage;
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::record::Session;
 use hitreg_log::trace::Digest;
@@ -30,7 +30,7 @@ pub struct LogVerification {
     /// The digest of the first replay; `None` if there is no replay.
     pub digest: Option<Digest>,
     /// How much the replay exercised.
-    pub exercised: Exercised,
+    pub exercised: Coverage,
     /// How many ticks the log holds.
     pub ticks_recorded: u64,
     /// How many recorded tick hashes were compared.
@@ -111,16 +111,16 @@ pub struct VerifiedReplay {
 /// A replayed leg of a log. It keeps only the figures and not the outcome, because the number of legs grows with the
 /// log's length.
 #[derive(Debug)]
-pub struct PlayedLeg {
+pub struct LegFigures {
     figures: ReplayFigures,
     /// Further results of the run.
     pub ran: StreamReport,
 }
 
-impl PlayedLeg {
+impl LegFigures {
     /// Creates the figures of a leg from its outcome.
-    pub fn of(gist: &ReplaySummary, ran: StreamReport) -> PlayedLeg {
-        PlayedLeg { figures: ReplayFigures::of(gist), ran }
+    pub fn of(gist: &ReplaySummary, ran: StreamReport) -> LegFigures {
+        LegFigures { figures: ReplayFigures::of(gist), ran }
     }
 }
 
@@ -130,7 +130,7 @@ pub fn judge(
     replays: Result<&[ReplayOutput], String>,
     against: VerifyReference<'_>,
 ) -> LogVerification {
-    let facts = Facts::of(session);
+    let facts = LogFacts::of(session);
     let replays = match replays {
         Ok(replays) => replays,
         Err(why) => return judge_played(&facts, Err(why), against),
@@ -164,7 +164,7 @@ pub fn judge(
 
 /// Judges replays like [`judge()`], from their kept outcomes.
 pub fn judge_played(
-    facts: &Facts,
+    facts: &LogFacts,
     replays: Result<&[VerifiedReplay], String>,
     against: VerifyReference<'_>,
 ) -> LogVerification {
@@ -174,7 +174,7 @@ pub fn judge_played(
 }
 
 fn judge_with(
-    facts: &Facts,
+    facts: &LogFacts,
     replays: Result<&[VerifiedReplay], String>,
     against: VerifyReference<'_>,
     difference: Option<TextDiff>,
@@ -198,7 +198,7 @@ fn judge_with(
 /// The figures of a replay on which the verdict depends, besides its digest.
 #[derive(Clone, Debug, Default)]
 struct ReplayFigures {
-    exercised: Exercised,
+    exercised: Coverage,
     /// Predictions that were compared with acks.
     held: u64,
     is_closed: bool,
@@ -217,8 +217,8 @@ impl ReplayFigures {
 }
 
 /// Judges the legs of a log, each replayed once and separately. Together they have every tick.
-pub fn judge_legs(facts: &Facts, legs: &[PlayedLeg], against: VerifyReference<'_>) -> LogVerification {
-    let Some(PlayedLeg { ran, .. }) = legs.first() else {
+pub fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyReference<'_>) -> LogVerification {
+    let Some(LegFigures { ran, .. }) = legs.first() else {
         return LogVerification::without_replay(
             LogVerdict::Untestable,
             VerdictReason::NotReplayed,
@@ -239,7 +239,7 @@ pub fn judge_legs(facts: &Facts, legs: &[PlayedLeg], against: VerifyReference<'_
 
 /// Judges the figures. `whole` is the digest and the golden; `replays` is the difference between replays.
 fn judge_figures(
-    facts: &Facts,
+    facts: &LogFacts,
     figures: &ReplayFigures,
     ran: &StreamReport,
     (whole, replays): (Option<(Digest, Option<String>)>, Option<LogFinding>),
@@ -286,7 +286,7 @@ impl LogVerification {
             detail: Some(detail.into()),
             difference: None,
             digest: None,
-            exercised: Exercised::default(),
+            exercised: Coverage::default(),
             ticks_recorded: 0,
             hashes_compared: 0,
             rollbacks: 0,
@@ -305,7 +305,7 @@ impl LogVerification {
 type LogFinding = (LogVerdict, VerdictReason, String);
 
 /// Describes how the replay differs from the record.
-fn compare_recorded(facts: &Facts, ran: &StreamReport) -> Option<LogFinding> {
+fn compare_recorded(facts: &LogFacts, ran: &StreamReport) -> Option<LogFinding> {
     let differs = |why, detail| Some((LogVerdict::Differs, why, detail));
     if let Some(error) = &ran.rollback_error {
         return differs(VerdictReason::Rollback, format!("rollback: {error}"));
@@ -346,14 +346,14 @@ fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
 
 /// Why agreement shows nothing, or does not cover the whole log.
 fn not_judged(
-    facts: &Facts,
+    facts: &LogFacts,
     ran: &StreamReport,
     figures: &ReplayFigures,
-    exercised: &Exercised,
+    exercised: &Coverage,
     against: VerifyReference<'_>,
 ) -> Option<LogFinding> {
     let untestable = |why, detail: String| Some((LogVerdict::Untestable, why, detail));
-    let Facts { with_hash, hole, .. } = *facts;
+    let LogFacts { with_hash, hole, .. } = *facts;
     let is_closed = figures.is_closed;
     if let Some(MissingPart { from, to, ticks_before }) = hole {
         let (from, to) = (seconds(from), seconds(to));

@@ -104,7 +104,7 @@ where
             let player = accepted.player;
             let socket = ClientSocket { stop: &ending, ..socket };
             let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
-            let place = Seat { socket, connection, accepted };
+            let place = PlayerSlot { socket, connection, accepted };
             let link = link.map(|link| (link, posted));
             let granted = play_in::<G>(scope, place, rules, link, asks.to_vec(), &main_loop, sink)?;
             Ok(Some((player, granted)))
@@ -124,13 +124,13 @@ where
 }
 
 /// A slot on a server, with its connection.
-struct Seat<'a, B> {
+struct PlayerSlot<'a, B> {
     socket: ClientSocket<'a>,
     connection: ClientConnection<B>,
     accepted: AcceptedConnection,
 }
 
-impl<B: Body> Seat<'_, B> {
+impl<B: Body> PlayerSlot<'_, B> {
     /// Gives up the slot before playing.
     fn leave(&mut self) {
         self.connection.send_disconnect(LeaveReason::Done);
@@ -141,7 +141,7 @@ impl<B: Body> Seat<'_, B> {
 /// Plays in a slot, after checking that the client can play by the server's welcome.
 fn play_in<'scope, 'env, G>(
     scope: &'scope Scope<'scope, 'env>,
-    mut place: Seat<'env, G::Body>,
+    mut place: PlayerSlot<'env, G::Body>,
     rules: &Arc<G::Rules>,
     link: Option<(&LinkModel, Receiver<TransitDatagram>)>,
     asks: Vec<RequestKind>,
@@ -173,7 +173,7 @@ where
     let rules = Arc::clone(rules);
     let client = spawn(scope, "client", move || {
         let bot = make_bot::<G>(scope, &mut place, seed, &rules)?;
-        let Seat { socket, connection, .. } = place;
+        let PlayerSlot { socket, connection, .. } = place;
         let playing = ClientSetup { socket, connection, player, settings, seed, records, keeps_snapshots: true, asks };
         play::<G>(playing, rules, bot)
     })?;
@@ -185,7 +185,7 @@ where
 /// Creates the bot. This can take long, so the client keeps reporting to the server that it is present.
 fn make_bot<'scope, G: Bots>(
     scope: &'scope Scope<'scope, '_>,
-    place: &mut Seat<'_, G::Body>,
+    place: &mut PlayerSlot<'_, G::Body>,
     seed: Seed,
     rules: &Arc<G::Rules>,
 ) -> Result<G::Bot, LiveError>

@@ -29,7 +29,7 @@ pub use join::{JoinOptions, JoinResult, join, resolve};
 pub use loopback::{live_header, record_live};
 pub use own::{AskError, GrantLimits, OwnSettings};
 pub use proxy::{ProxyOptions, ProxyReport, proxy};
-pub use report::{LatenessSummary, LiveReport, LiveSink, Perception, Rates, SnapshotCounts, TrafficCounts};
+pub use report::{LatenessSummary, LiveReport, LiveSink, Perception, SessionRates, SnapshotCounts, TrafficCounts};
 pub use serve::serve;
 pub use welcome::WelcomeError;
 

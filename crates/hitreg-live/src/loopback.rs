@@ -17,7 +17,7 @@ use super::server::{self, ServerSetup};
 use super::socket::{ReceivedDatagram, open};
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::{ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
-use hitreg_log::record::{Header, Origin, Record};
+use hitreg_log::record::{Origin, Record, SessionHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Bots;
 use hitreg_netcode::pipeline::Netcode;
@@ -30,10 +30,10 @@ use hitreg_netcode::wire::ConnectOptions;
 ///
 /// # Errors
 /// When the scenario is out of bounds or a setting is not available.
-pub fn live_header<G: Bots>(scenario: &Scenario, rules: &G::Rules) -> Result<Header, LiveError> {
+pub fn live_header<G: Bots>(scenario: &Scenario, rules: &G::Rules) -> Result<SessionHeader, LiveError> {
     let header = scenario.header::<G>(rules)?;
     match scenario.settings().map_err(SynthError::from)?.wire.sizes {
-        Sizes::Datagrams => Ok(Header { origin: Origin::Live, ..header }),
+        Sizes::Datagrams => Ok(SessionHeader { origin: Origin::Live, ..header }),
         Sizes::Nominal => Err(LiveError::NominalSizes),
     }
 }
@@ -87,7 +87,7 @@ where
 
 /// The state that all threads share.
 struct Loopback {
-    header: Header,
+    header: SessionHeader,
     settings: Arc<Settings>,
     length: Micros,
     links: Vec<ModelledLinks>,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::clock::MonotonicClock;
 use super::counters::Counters;
-use super::report::{LiveSink, Rates};
-use hitreg_log::record::{Header, Record};
+use super::report::{LiveSink, SessionRates};
+use hitreg_log::record::{Record, SessionHeader};
 use hitreg_log::units::Micros;
 
 /// The interval at which the thread checks whether the session is to end.
@@ -39,7 +39,7 @@ impl MainLoop<'_> {
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            sink.show(&Rates::new(self.counters, self.clock.now()));
+            sink.show(&SessionRates::new(self.counters, self.clock.now()));
             if self.stop.load(Ordering::Relaxed) {
                 self.ending.store(true, Ordering::Relaxed);
             }
@@ -47,7 +47,7 @@ impl MainLoop<'_> {
     }
 
     /// Starts the log.
-    pub(super) fn begin(&self, sink: &mut dyn LiveSink, header: &Header) {
+    pub(super) fn begin(&self, sink: &mut dyn LiveSink, header: &SessionHeader) {
         if sink.begin(header).is_break() {
             self.ending.store(true, Ordering::Relaxed);
         }
@@ -66,7 +66,7 @@ impl MainLoop<'_> {
             let now = self.clock.now();
             if now >= show_at {
                 show_at = now + SHOW_EVERY;
-                sink.show(&Rates::new(self.counters, now));
+                sink.show(&SessionRates::new(self.counters, now));
             }
             if now >= save_at && kept.is_continue() {
                 save_at = now + SAVE_EVERY;

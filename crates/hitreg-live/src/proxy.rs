@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::clock::MonotonicClock;
-use super::report::{LatenessSummary, LiveSink, Rates};
+use super::report::{LatenessSummary, LiveSink, SessionRates};
 use super::socket::open;
 use super::threads::spawn;
 use super::{LiveError, TrafficCounts};
@@ -162,10 +162,10 @@ impl ProxyRecorder<'_> {
         Ok(())
     }
 
-    fn rates(&self, now: Micros, (datagrams, bytes): (u64, u64)) -> Rates {
+    fn rates(&self, now: Micros, (datagrams, bytes): (u64, u64)) -> SessionRates {
         let heard = self.listener.heard();
         let seconds = self.began.map_or(now, |began| now - began).as_s_f64().max(0.1);
-        Rates {
+        SessionRates {
             at: self.began.map(|began| now - began),
             ready: heard.players,
             places: 0,

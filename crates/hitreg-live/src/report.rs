@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 use super::counters::Counters;
-use hitreg_log::record::{Header, Record};
+use hitreg_log::record::{Record, SessionHeader};
 use hitreg_log::stats::percentile;
 use hitreg_log::units::Micros;
 
 /// Receives the records of a live session. All calls come from one thread, and causes come before effects.
 pub trait LiveSink {
     /// Called once before the first record, when the log's header is known. A break ends the session.
-    fn begin(&mut self, header: &Header) -> ControlFlow<()> {
+    fn begin(&mut self, header: &SessionHeader) -> ControlFlow<()> {
         let _ = header;
         ControlFlow::Continue(())
     }
@@ -35,12 +35,12 @@ pub trait LiveSink {
     fn every_second(&mut self) -> ControlFlow<()>;
 
     /// Called several times a second, for progress bars.
-    fn show(&mut self, rates: &Rates);
+    fn show(&mut self, rates: &SessionRates);
 }
 
 /// The progress of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rates {
+pub struct SessionRates {
     /// The time since the session began; `None` while it waits for players.
     pub at: Option<Micros>,
     /// The number of ready players.
@@ -181,12 +181,12 @@ impl LiveReport {
     }
 }
 
-impl Rates {
-    pub(super) fn new(counters: &Counters, now: Micros) -> Rates {
+impl SessionRates {
+    pub(super) fn new(counters: &Counters, now: Micros) -> SessionRates {
         let at = counters.began_at.get().map(|began| now - *began);
         let seconds = at.map_or(0.0, Micros::as_s_f64).max(0.1);
         let per_s = |numbers: &[u64]| numbers.iter().sum::<u64>() as f64 / seconds;
-        Rates {
+        SessionRates {
             at,
             ready: counters.ready.get(),
             places: counters.places.get(),

@@ -17,7 +17,7 @@ use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::Outbound;
 use super::welcome::Welcome;
-use hitreg_log::record::{Header, RecordedSide, SessionId};
+use hitreg_log::record::{RecordedSide, SessionHeader, SessionId};
 use hitreg_netcode::game::Bots;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::session::SynthError;
@@ -44,7 +44,7 @@ where
     let session = SessionId(super::secret().0);
     let length = scenario.length();
     let mut header =
-        Header { side: Some(RecordedSide { session, player: None }), ..live_header::<G>(scenario, rules)? };
+        SessionHeader { side: Some(RecordedSide { session, player: None }), ..live_header::<G>(scenario, rules)? };
     for player in &mut header.players {
         player.recorded = false;
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::own::OwnSettings;
 use hitreg_log::hash::StateHasher;
-use hitreg_log::record::{Header, Origin, PlayerInfo, RecordedSide, SessionId, usercmd_fields};
+use hitreg_log::record::{Origin, PlayerInfo, RecordedSide, SessionHeader, SessionId, usercmd_fields};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Game;
 use hitreg_netcode::session::scenario::{PLAYERS_MAX, SECONDS_MAX};
@@ -80,7 +80,7 @@ pub enum WelcomeError {
 
 impl Welcome {
     /// Creates the welcome for the session of a server's log.
-    pub(super) fn new(header: &Header, session: SessionId, length: Micros) -> Result<Welcome, WelcomeError> {
+    pub(super) fn new(header: &SessionHeader, session: SessionId, length: Micros) -> Result<Welcome, WelcomeError> {
         let settings = Settings::from_pairs(&header.settings)?;
         let usual = match &header.preset {
             Some(name) => Settings::preset(name)?,
@@ -133,7 +133,7 @@ impl Welcome {
     }
 
     /// Returns the log header for a client that plays by this welcome as `player`, with its own rules.
-    pub(super) fn header<G: Game>(&self, rules: &G::Rules, player: PlayerId) -> Result<Header, WelcomeError> {
+    pub(super) fn header<G: Game>(&self, rules: &G::Rules, player: PlayerId) -> Result<SessionHeader, WelcomeError> {
         let refuse = |what, value| Err(WelcomeError::OutOfBounds { what, value });
         if !(1..=PLAYERS_MAX).contains(&self.players) {
             return refuse("players", self.players.into());
@@ -156,7 +156,7 @@ impl Welcome {
             return Err(WelcomeError::OtherSettings);
         }
         let info = |p| PlayerInfo { name: format!("p{p}"), recorded: p == player.0 };
-        let header = Header {
+        let header = SessionHeader {
             game: G::NAME.to_owned(),
             rules: rmp_serde::to_vec_named(rules)?.into(),
             map: G::map_name(rules),
@@ -189,7 +189,7 @@ pub(super) fn with_own(settings: &Settings, player: PlayerId, own: &OwnSettings)
     Ok(settings)
 }
 
-fn rules_digest(header: &Header) -> u64 {
+fn rules_digest(header: &SessionHeader) -> u64 {
     let mut hasher = StateHasher::new();
     hasher.bytes(&header.rules);
     for class in &header.classes {

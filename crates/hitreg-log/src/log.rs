@@ -52,5 +52,5 @@ pub(crate) use limits::MAX_RECORD_BYTES;
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, DamagedPart, recover};
 pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
-pub use version::{Readability, TRACE_FORMAT, UnreadableFormat, Version, check_readable_by};
-pub use writer::{BackgroundLogWriter, LogWriter, StretchWriter, WhenFull, WriterOptions, write_session};
+pub use version::{FormatVersion, Readability, TRACE_FORMAT, UnreadableFormat, check_readable_by};
+pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};

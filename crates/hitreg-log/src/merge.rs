@@ -30,7 +30,7 @@ pub struct MergedSession {
     /// The clients, in the order of players.
     pub clients: Vec<AlignedClient>,
     /// Set when the session ends before the server's log does, because a client's log ends earlier.
-    pub cut: Option<Cut>,
+    pub cut: Option<SessionCut>,
 }
 
 /// A client with the offset of its clock.
@@ -46,7 +46,7 @@ pub struct AlignedClient {
 
 /// The end of a session that was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct SessionCut {
     /// The last tick of the session.
     pub tick: Tick,
     /// Time of that tick on the server's clock.
@@ -161,7 +161,10 @@ fn judged(
 }
 
 /// Returns the last tick up to which the clients' logs contain every packet that the server received.
-fn common_end(session: &Session, sides: &[Option<ClientSide>]) -> Result<((Tick, Micros), Option<Cut>), MergeError> {
+fn common_end(
+    session: &Session,
+    sides: &[Option<ClientSide>],
+) -> Result<((Tick, Micros), Option<SessionCut>), MergeError> {
     let last = session.ticks.last().ok_or(MergeError::NoTicks)?;
     let unknown = |(player, (server, side)): (usize, (&PlayerRecords, &Option<ClientSide>))| {
         let side = side.as_ref()?;
@@ -175,7 +178,7 @@ fn common_end(session: &Session, sides: &[Option<ClientSide>]) -> Result<((Tick,
     };
     let ticks = session.ticks.partition_point(|tick| tick.at < until);
     let end = ticks.checked_sub(1).and_then(|index| session.ticks.get(index)).ok_or(MergeError::NothingLeft { log })?;
-    Ok(((end.tick, end.at), Some(Cut { tick: end.tick, at: end.at, player })))
+    Ok(((end.tick, end.at), Some(SessionCut { tick: end.tick, at: end.at, player })))
 }
 
 /// Returns the earliest of the clients' first packets that reached the server and are in no client's log, up to the

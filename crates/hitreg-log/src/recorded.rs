@@ -6,7 +6,7 @@ mod shots;
 
 use std::collections::BTreeSet;
 
-use crate::record::{CellKind, Class, Field, LogContents, Scope, Session, StateKey, sent_differently};
+use crate::record::{CellKind, Class, FieldSchema, LogContents, Scope, Session, StateKey, sent_differently};
 use crate::trace::schema::{ColumnRole, bodies, executed, frames, ticks};
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
@@ -89,9 +89,9 @@ fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
     for (key, _) in &rows {
         keys.push(bodies::Row { tick: key.tick.0, entity: key.entity.0.into() });
     }
-    let is_known = |field: &&Field| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
+    let is_known = |field: &&FieldSchema| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
     let known = fields.iter().filter(is_known);
-    let column = |field: &Field| {
+    let column = |field: &FieldSchema| {
         let place = |class: &Class| class.fields.iter().position(|of_class| of_class.is_same_cell(field));
         let places: Vec<Option<usize>> = classes.iter().map(place).collect();
         // Fields that a class lacks are 0, as in a body.

@@ -50,13 +50,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-pub use description::{Description, OwnKind, USERCMD_BYTES, usercmd_bytes};
+pub use description::{CustomKind, Description, USERCMD_BYTES, usercmd_bytes};
 pub use error::{FinishError, PushError};
 pub use rotating::Rotation;
 pub use stream::Stream;
 
-use crate::log::{self, BackgroundLogWriter, WhenFull};
-use crate::record::Header;
+use crate::log::{self, BackgroundLogWriter, QueuePolicy};
+use crate::record::SessionHeader;
 use crate::store::{FileType, Recording, Targets};
 use crate::trace::Digest;
 use crate::units::Micros;
@@ -64,7 +64,7 @@ use collector::Collector;
 use cut::FlightCut;
 use flight::FlightBuffer;
 use output::RecordOutput;
-use rotating::Rotating;
+use rotating::RotatingFiles;
 use shared::RecorderShared;
 use traced::PendingTrace;
 
@@ -76,9 +76,9 @@ pub struct RecorderOptions {
     pub window: Micros,
     /// The capacity of each stream's ring, in records; at least 2.
     pub ring: usize,
-    /// What happens when a stream's ring is full or the disk is too slow. [`WhenFull::Wait`] is for sessions that do
+    /// What happens when a stream's ring is full or the disk is too slow. [`QueuePolicy::Wait`] is for sessions that do
     /// not run in real time.
-    pub when_full: WhenFull,
+    pub when_full: QueuePolicy,
     /// How the log writer cuts and packs chunks.
     pub chunks: log::WriterOptions,
     /// When the recorder starts a new file; `None` writes a single file.
@@ -87,7 +87,7 @@ pub struct RecorderOptions {
 
 impl Default for RecorderOptions {
     fn default() -> RecorderOptions {
-        let (window, when_full, chunks) = (Micros::from_ms(250), WhenFull::Drop, log::WriterOptions::live());
+        let (window, when_full, chunks) = (Micros::from_ms(250), QueuePolicy::Drop, log::WriterOptions::live());
         RecorderOptions { window, ring: 4096, when_full, chunks, rotation: None }
     }
 }
@@ -95,7 +95,7 @@ impl Default for RecorderOptions {
 impl RecorderOptions {
     /// Returns options for a session that does not run in real time: the recorder waits and drops nothing.
     pub fn patient() -> RecorderOptions {
-        RecorderOptions { when_full: WhenFull::Wait, ..RecorderOptions::default() }
+        RecorderOptions { when_full: QueuePolicy::Wait, ..RecorderOptions::default() }
     }
 }
 
@@ -137,8 +137,8 @@ impl Recorder {
         let how = (options.chunks, options.when_full);
         let out: Box<dyn RecordOutput> = match options.rotation {
             Some(rotation) => {
-                let cut = FlightCut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
-                Box::new(Rotating::begin(path.to_owned(), header.clone(), cut, rotation, how)?)
+                let cut = FlightCut::new(kinds.iter().position(CustomKind::is_usercmd_bytes));
+                Box::new(RotatingFiles::begin(path.to_owned(), header.clone(), cut, rotation, how)?)
             }
             None => {
                 let target = Targets::new([], false).file(path, FileType::Log)?;
@@ -169,7 +169,7 @@ impl Recorder {
     /// When the description is invalid.
     pub fn keep_last(span: Micros, about: Description, options: RecorderOptions) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
-        let cut = FlightCut::new(kinds.iter().position(OwnKind::is_usercmd_bytes));
+        let cut = FlightCut::new(kinds.iter().position(CustomKind::is_usercmd_bytes));
         Recorder::begin(Box::new(FlightBuffer::new(header.clone(), cut, span)), header, kinds, options)
     }
 
@@ -192,8 +192,8 @@ impl Recorder {
 
     fn begin(
         out: Box<dyn RecordOutput>,
-        header: Header,
-        kinds: Vec<OwnKind>,
+        header: SessionHeader,
+        kinds: Vec<CustomKind>,
         options: RecorderOptions,
     ) -> Result<Recorder, FinishError> {
         let shared = Arc::new(RecorderShared::new(header, kinds, options.when_full));

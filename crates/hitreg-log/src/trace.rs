@@ -41,7 +41,7 @@ pub use source::{each_part, gathered};
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Header, Origin, SessionId};
+use crate::record::{Origin, SessionHeader, SessionId};
 use crate::units::{ClockTime, Micros, Seed};
 
 /// The tables of one replay of a log.
@@ -88,7 +88,7 @@ pub struct SessionSource {
 
 impl SessionSource {
     /// Returns the identity of a log's session.
-    pub fn of(header: &Header) -> SessionSource {
+    pub fn of(header: &SessionHeader) -> SessionSource {
         SessionSource {
             map: header.map.clone(),
             seed: header.seed,

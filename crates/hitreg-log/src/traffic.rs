@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::record::{
-    ArrivalRecord, Fates, Header, Origin, PacketRecord, PlayerRecords, Session, SnapshotRecord, Stretch,
+    ArrivalRecord, ArrivalTable, Origin, PacketRecord, PlayerRecords, Session, SessionHeader, SessionStretch,
+    SnapshotRecord,
 };
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, gathered};
@@ -40,7 +41,7 @@ pub fn of_session(session: &Session) -> Vec<Packet> {
 }
 
 /// Returns whether a log's snapshots are only those that its recorder received.
-pub fn is_received(header: &Header) -> bool {
+pub fn is_received(header: &SessionHeader) -> bool {
     matches!(header.origin, Origin::Imported { .. })
 }
 
@@ -91,7 +92,7 @@ fn add(
     sent: impl Iterator<Item = SentRow>,
     arrivals: &[ArrivalRecord],
 ) {
-    let fates = Fates::new(arrivals);
+    let fates = ArrivalTable::new(arrivals);
     let newest = arrivals.iter().map(|arrival| arrival.number).max();
     all.extend(sent.filter(|(number, ..)| newest.is_some_and(|newest| *number <= newest)).map(
         |(number, sent_us, bytes, choked)| Packet {
@@ -144,7 +145,7 @@ const SENT: &str = "traffic.sent";
 const ARRIVED: &str = "traffic.arrived";
 
 /// Returns the packets and arrivals of a stretch of a log as tables that [`of_log_beside`] reads from a trace.
-pub fn put_by(stretch: &Stretch) -> [Table; 2] {
+pub fn put_by(stretch: &SessionStretch) -> [Table; 2] {
     let (mut sent, mut arrived): ([Vec<u32>; 5], [Vec<u32>; 3]) = Default::default();
     let mut times: [Vec<i64>; 2] = Default::default();
     for (player, records) in (0u32..).zip(&stretch.players) {

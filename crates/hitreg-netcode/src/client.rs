@@ -22,12 +22,12 @@ mod smooth;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::game::{Body, Effect, Game, Placed, ShotVerdict, Touch};
+use crate::game::{Body, Effect, Game, PlacedBody, ShotVerdict, Touch};
 use crate::history::{Frame, History, PlacementLimits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use crate::settings::{InterpolationMode, Settings};
-use crate::state::{BadState, Restorer, Saver};
+use crate::state::{Restorer, StateError, StateWriter};
 use categories::{CategoryDrawer, DrawContext};
 use chase::LagChase;
 use clock::ServerClock;
@@ -37,7 +37,7 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSe
 use hitreg_log::usercmd::{Input, Usercmd};
 use input_time::InputTime;
 use predict::Window;
-use repeats::Repeats;
+use repeats::RepeatCheck;
 use smooth::Smoothing;
 
 /// The client of one player.
@@ -58,20 +58,20 @@ pub struct Client<G: Game> {
     /// The newest usercmd that the newest snapshot acks.
     acked: CommandSeq,
     /// The entities drawn at the last look, in ascending order of entity.
-    drawn: Vec<(EntityId, Placed<G::Body>)>,
+    drawn: Vec<(EntityId, PlacedBody<G::Body>)>,
     drawn_at: Micros,
     /// Whether drawing was skipped because the driver does not look at the screen.
     is_undrawn: bool,
     /// Whether there is an entity that predictions meet where it is drawn.
     meets_drawn: bool,
-    redundancy: Repeats,
+    redundancy: RepeatCheck,
     packets: u32,
 }
 
 impl<G: Game> ClientPipeline<G> for Client<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
         let Setup { rules, settings, seed } = setup;
-        let redundancy = Repeats::new(&settings);
+        let redundancy = RepeatCheck::new(&settings);
         Client {
             clock: ServerClock::new(settings.client.clock),
             input_time: InputTime::new(&settings),
@@ -202,7 +202,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.redundancy.handle_sent(packet, bytes);
     }
 
-    fn drawn(&self) -> &[(EntityId, Placed<G::Body>)] {
+    fn drawn(&self) -> &[(EntityId, PlacedBody<G::Body>)] {
         &self.drawn
     }
 
@@ -214,11 +214,11 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.window.latest()
     }
 
-    fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+    fn save(&self, to: &mut StateWriter<'_, G::Body>) -> bool {
         keyframe::save(self, to)
     }
 
-    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
         keyframe::restore(self, from)
     }
 }
@@ -313,7 +313,7 @@ impl<G: Game> Client<G> {
         now: Micros,
         drawn_origin: Option<Vec3>,
         fires: &[(CommandSeq, u8, G::Fire)],
-    ) -> Option<Placed<G::Body>> {
+    ) -> Option<PlacedBody<G::Body>> {
         let moment = self.moment(now)?;
         for (command, _, fire) in fires {
             self.categories.react(&moment, *command, fire, &mut self.drawn);

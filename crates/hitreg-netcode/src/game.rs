@@ -20,23 +20,23 @@ mod simulate;
 mod states;
 
 pub use acked::shown_by_either;
-pub use acked::{AckedPrediction, Evidence, Grade, LostInput, SnapshotExtras};
+pub use acked::{AckedPrediction, Evidence, LostInput, PredictionGrade, SnapshotExtras};
 pub use body::{BadCells, Body, body};
 pub use bots::Bots;
 pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
-pub use cells::{CellMeaning, Cells, Spatial, cell, cells};
-pub use judge::{Judge, JudgedAgain, RecordedHit, ShotAgain};
+pub use cells::{CellMeaning, Cells, SpatialKind, cell, cells};
+pub use judge::{Judge, RecordedHit, RecordedShot, RejudgedVerdict};
 pub use moment::Moment;
-pub use placed::{Placed, PlacementKind};
+pub use placed::{PlacedBody, PlacementKind};
 pub use reconcile::Reconcile;
 pub use role::CellRole;
 pub use roster::{EntityNumbers, EntityWorld, Roster};
-pub use shot::{ShotVerdict, Wound};
+pub use shot::{DamageShare, ShotVerdict};
 pub use simulate::{Scene, Simulate, Sink, Touch, WorldSink};
 pub use states::unknown_states;
 pub use states::{OtherFields, StateRows};
 
-pub use hitreg_log::record::{Cause, CellKind, Class, ClassId, Effect, Field, Meaning, Reason, Scope, Wall};
+pub use hitreg_log::record::{Cause, CellKind, Class, ClassId, Effect, FieldSchema, Meaning, Reason, Scope, Wall};
 
 /// A complete game as the pipelines use it. [`Simulate`] runs the world, [`Judge`] judges shots, [`Categorize`] says
 /// how entities are drawn, and [`Reconcile`] says how predictions are compared and corrected. Every type that

@@ -13,7 +13,7 @@ pub use place::PlacementLimits;
 pub(crate) use place::is_teleport;
 pub(crate) use place::{between, beyond};
 
-use crate::game::{Game, Placed, PlacementKind};
+use crate::game::{Game, PlacedBody, PlacementKind};
 use hitreg_log::units::{EntityId, Micros, Tick};
 
 /// The number of frames kept per client: Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`.
@@ -115,7 +115,7 @@ impl<B: Clone> History<B> {
         at: Micros,
         but: EntityId,
         limits: &PlacementLimits,
-        out: &mut Vec<(EntityId, Placed<B>)>,
+        out: &mut Vec<(EntityId, PlacedBody<B>)>,
     ) {
         let (before, after) = self.around(at);
         let Some(shown) = after.or(before) else { return };
@@ -134,7 +134,7 @@ impl<B: Clone> History<B> {
                     ),
                     (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
                     // The time is before the oldest known state, so that state is used.
-                    (None, _) => Placed::new(body.clone(), PlacementKind::Held),
+                    (None, _) => PlacedBody::new(body.clone(), PlacementKind::Held),
                 };
                 out.push((*id, placed));
             }

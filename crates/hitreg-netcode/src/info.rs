@@ -11,13 +11,15 @@ use serde::Serialize;
 
 use crate::settings::Settings;
 use connection::{ConnectionBuilder, longer};
-use hitreg_log::record::{Field, GapRecord, Header, Origin, Outline, Session, UnknownKind, usercmd_fields};
+use hitreg_log::record::{
+    FieldSchema, GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind, usercmd_fields,
+};
 use hitreg_log::units::Micros;
 use times::TimeCounts;
 
 /// Whether the session comes from a game with its own netcode, whose settings, fields and kinds of records only its own
 /// builds know. A log of one of hitreg's pipelines has all of the pipeline's settings.
-pub fn is_foreign(header: &Header) -> bool {
+pub fn is_foreign(header: &SessionHeader) -> bool {
     !header.settings.iter().any(|(key, _)| key != TICK_HZ && Settings::is_known(key))
 }
 
@@ -26,13 +28,13 @@ const TICK_HZ: &str = "server.tick_hz";
 
 /// What a later version recorded and this build skips, as text: settings, columns and kinds of records, fields of
 /// usercmds. Classes of entities belong to the game and are not checked here.
-pub fn passed_over(header: &Header) -> Vec<String> {
+pub fn passed_over(header: &SessionHeader) -> Vec<String> {
     if is_foreign(header) {
         return Vec::new();
     }
     let settings = Settings::unknown(&header.settings).map(|(key, value)| format!("setting {key}={value}"));
     let known = usercmd_fields();
-    let is_known = |field: &&Field| known.iter().any(|known| known.name == field.name);
+    let is_known = |field: &&FieldSchema| known.iter().any(|known| known.name == field.name);
     let fields = header.usercmd.iter().filter(|field| !is_known(field));
     let fields = fields.map(|field| match field.unit() {
         "" => format!("usercmd field `{}`", field.name),
@@ -150,7 +152,7 @@ pub struct InfoBuilder {
 
 impl InfoBuilder {
     /// The figures of a log before its first chunk.
-    pub fn new(header: &Header) -> InfoBuilder {
+    pub fn new(header: &SessionHeader) -> InfoBuilder {
         let players = header.players.iter().map(|_| ConnectionBuilder::default()).collect();
         InfoBuilder { counts: BTreeMap::new(), players, ticks: None, gaps: Vec::new() }
     }
@@ -171,7 +173,7 @@ impl InfoBuilder {
     }
 
     /// The figures, after all chunks.
-    pub fn info(&mut self, header: &Header) -> SessionInfo {
+    pub fn info(&mut self, header: &SessionHeader) -> SessionInfo {
         let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
         let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
         let duration = spans.fold(None, |all: Option<(Micros, Micros)>, (first, last)| {
@@ -246,7 +248,9 @@ impl PacketCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_log::record::{ArrivalRecord, FrameRecord, Header, HeardRecord, PlayerInfo, Record, SnapshotRecord};
+    use hitreg_log::record::{
+        ArrivalRecord, FrameRecord, HeardRecord, PlayerInfo, Record, SessionHeader, SnapshotRecord,
+    };
     use hitreg_log::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
     use hitreg_log::usercmd::{Usercmd, buttons};
 
@@ -254,7 +258,7 @@ mod tests {
     /// and the last is in flight.
     fn session() -> Session {
         let player = |name: &str, recorded| PlayerInfo { name: name.into(), recorded };
-        let mut session = Session::new(Header {
+        let mut session = Session::new(SessionHeader {
             game: "test".into(),
             rules: Vec::new().into(),
             map: "nowhere".into(),

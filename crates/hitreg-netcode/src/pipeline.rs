@@ -13,10 +13,10 @@ use std::sync::Arc;
 pub use client::{CellError, ClientFrameOutput, Comparison, Correction, ReconcileOutcome};
 pub use server::{Event, JudgedShot, Limit, Rewind, RollbackError, Rollbacks, TickOutcome};
 
-use crate::game::{Game, Placed};
+use crate::game::{Game, PlacedBody};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::settings::Settings;
-use crate::state::{BadState, Restorer, Saver};
+use crate::state::{Restorer, StateError, StateWriter};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
 
@@ -94,7 +94,7 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
 
     /// Saves all state that can change later ticks. Called just after a tick, when nothing is left to poll. Returns
     /// false when the server cannot be saved.
-    fn save(&self, _to: &mut Saver<'_, G::Body>) -> bool {
+    fn save(&self, _to: &mut StateWriter<'_, G::Body>) -> bool {
         false
     }
 
@@ -102,8 +102,8 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     ///
     /// # Errors
     /// When the bytes are not the state of such a server.
-    fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
-        Err(BadState::Unknown { what: "a server" })
+    fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
+        Err(StateError::Unknown { what: "a server" })
     }
 }
 
@@ -139,7 +139,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16);
 
     /// Returns what the last [`ClientPipeline::look`] drew, in ascending order of entity.
-    fn drawn(&self) -> &[(EntityId, Placed<G::Body>)];
+    fn drawn(&self) -> &[(EntityId, PlacedBody<G::Body>)];
 
     /// Returns the server time that the last [`ClientPipeline::look`] drew.
     fn drawn_at(&self) -> Micros;
@@ -148,7 +148,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     fn predicted(&self) -> Option<&G::Body>;
 
     /// Saves all state that can change later frames, between two frames. Returns false when the client cannot be saved.
-    fn save(&self, _to: &mut Saver<'_, G::Body>) -> bool {
+    fn save(&self, _to: &mut StateWriter<'_, G::Body>) -> bool {
         false
     }
 
@@ -156,7 +156,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     ///
     /// # Errors
     /// When the bytes are not the state of such a client.
-    fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
-        Err(BadState::Unknown { what: "a client" })
+    fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
+        Err(StateError::Unknown { what: "a client" })
     }
 }

@@ -1,7 +1,7 @@
 //! The interface between the proxy and a game's network protocol: a listener that decodes the datagrams of a session
 //! into records.
 
-use hitreg_log::record::{Header, Record};
+use hitreg_log::record::{Record, SessionHeader};
 use hitreg_log::units::Micros;
 
 /// The direction of a datagram.
@@ -54,7 +54,7 @@ pub trait SessionListener {
 
     /// Returns the log's header once the session is identified. No record is made before that. An error means that the
     /// request does not fit the session, for example because of another map.
-    fn header(&mut self) -> Option<Result<Header, String>>;
+    fn header(&mut self) -> Option<Result<SessionHeader, String>>;
 
     /// Returns the counters so far.
     fn heard(&self) -> HeardCounts;

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use error::ReplayError;
-pub use keyframes::{BadKeyframe, KeyframeSchedule, Start};
+pub use keyframes::{BadKeyframe, KeyframeSchedule, ReplayStart};
 pub use part::Part;
 pub use replayed::{HashDifference, Jump, PlayerJumps, ReplayOutput, TrafficBytes};
 pub use streamed::{LogPass, ReplaySource, StreamReport, stream, stream_clients};
@@ -41,7 +41,7 @@ use crate::game::{Body, Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
-use hitreg_log::record::{Header, LogContents, Origin, PlayerRecords, Session, StateKey, usercmd_fields};
+use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, usercmd_fields};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
 use hitreg_log::trace::{SessionSource, Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
@@ -188,7 +188,7 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     Ok(labelled(replayed, mode, &session.header, judged))
 }
 
-fn labelled(mut replayed: ReplayOutput, mode: &str, header: &Header, settings: &Settings) -> ReplayOutput {
+fn labelled(mut replayed: ReplayOutput, mode: &str, header: &SessionHeader, settings: &Settings) -> ReplayOutput {
     replayed.trace.header.game.clone_from(&header.game);
     replayed.trace.header.session = Some(SessionSource::of(header));
     replayed.trace.header.mode = mode.to_owned();
@@ -208,7 +208,7 @@ fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setu
     setup_of::<G>(&session.header, settings)
 }
 
-fn setup_of<G: Game>(header: &Header, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
+fn setup_of<G: Game>(header: &SessionHeader, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
     check_game::<G>(header)?;
     let rules = header.rules.read::<G::Rules>()?;
     let settings = match settings {
@@ -227,7 +227,7 @@ fn setup_of<G: Game>(header: &Header, settings: Option<&Settings>) -> Result<Set
 ///
 /// # Errors
 /// When this build does not know a setting.
-pub fn own_settings(header: &Header) -> Result<Settings, SettingError> {
+pub fn own_settings(header: &SessionHeader) -> Result<Settings, SettingError> {
     let mut settings = Settings::from_pairs(&header.settings)?;
     let says = header.settings.iter().any(|(key, _)| key == AMONG);
     if matches!(header.origin, Origin::Imported { .. }) && !says {
@@ -279,7 +279,7 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
     let setup = setup::<G>(session, settings)?;
     check_session(session)?;
     let unknown = Settings::unknown(&session.header.settings).cloned();
-    let header = Header {
+    let header = SessionHeader {
         settings: setup.settings.to_pairs().into_iter().chain(unknown).collect(),
         // Unknown records of a later version do not result from this build's replay of the input.
         unknown: Vec::new(),
@@ -312,7 +312,7 @@ pub fn play_anew<G: Bots + Netcode>(
     let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
     check_session(session)?;
     let replayed = closed::play_anew::<G>(session, &setup)?;
-    let header = Header { seed, ..session.header.clone() };
+    let header = SessionHeader { seed, ..session.header.clone() };
     Ok(labelled(replayed, "closed", &header, &setup.settings))
 }
 
@@ -323,7 +323,7 @@ fn check_session(session: &Session) -> Result<(), ReplayError> {
 
 /// Refuses logs that do not hold a server and its clients. A server alone is enough if it recorded the packets of its
 /// clients.
-fn check_server(header: &Header, hears: bool) -> Result<(), ReplayError> {
+fn check_server(header: &SessionHeader, hears: bool) -> Result<(), ReplayError> {
     match (header.holds(), header.side) {
         (LogContents::Whole, _) => Ok(()),
         // A server that recorded the packets it received needs no client logs.
@@ -335,12 +335,12 @@ fn check_server(header: &Header, hears: bool) -> Result<(), ReplayError> {
 }
 
 /// Returns the header with the classes and usercmd fields that this build records.
-fn own_classes<G: Game>(header: &Header) -> Header {
-    Header { classes: G::classes(), usercmd: usercmd_fields(), ..header.clone() }
+fn own_classes<G: Game>(header: &SessionHeader) -> SessionHeader {
+    SessionHeader { classes: G::classes(), usercmd: usercmd_fields(), ..header.clone() }
 }
 
 /// Refuses logs of another game, and logs with other entity fields than this build's.
-fn check_game<G: Game>(header: &Header) -> Result<(), ReplayError> {
+fn check_game<G: Game>(header: &SessionHeader) -> Result<(), ReplayError> {
     if header.game != G::NAME {
         return Err(ReplayError::OtherGame { log: header.game.clone(), build: G::NAME });
     }

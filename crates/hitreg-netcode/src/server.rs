@@ -22,7 +22,7 @@ use crate::history::{Frame, PlacementLimits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::settings::{Schedule, Settings};
-use crate::state::{BadState, Restorer, Saver};
+use crate::state::{Restorer, StateError, StateWriter};
 use connection::PlayerConnection;
 use hitreg_log::hash;
 use hitreg_log::record::Presence;
@@ -152,11 +152,11 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         &self.world
     }
 
-    fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+    fn save(&self, to: &mut StateWriter<'_, G::Body>) -> bool {
         keyframe::save(self, to)
     }
 
-    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
         keyframe::restore(self, from)
     }
 }

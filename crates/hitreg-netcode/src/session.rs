@@ -15,7 +15,7 @@ pub mod sequence;
 mod synth;
 mod unencoded;
 
-pub use batches::{BatchReceiver, Batches};
+pub use batches::{BatchReceiver, RecordBatcher};
 pub use bots::BotInput;
 pub use bots::{BotPlayer, frame_phase};
 pub use late_frames::LateFrames;

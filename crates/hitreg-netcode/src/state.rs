@@ -9,18 +9,18 @@ mod saver;
 mod values;
 
 pub use known::KnownFrames;
-pub use restorer::{BadState, Restorer};
-pub use saver::Saver;
+pub use restorer::{Restorer, StateError};
+pub use saver::StateWriter;
 
 /// A value that can be restored from bytes alone.
 pub trait StateValue<B>: Sized {
     /// Writes the value.
-    fn put(&self, to: &mut Saver<'_, B>);
+    fn put(&self, to: &mut StateWriter<'_, B>);
     /// Reads the value.
     ///
     /// # Errors
     /// When the bytes are not a valid value.
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState>;
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError>;
 }
 
 /// Implements `save` and `restore` for a structure. The arguments are fields that are values, fields that are restored

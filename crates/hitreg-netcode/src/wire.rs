@@ -48,7 +48,7 @@ pub use commands::{
 };
 pub(crate) use connection::PACKETS_REMEMBERED;
 pub use connection::{
-    ClientConnection, ClientEvent, DisconnectReason, REQUESTS_MAX, SendReport, ServerConnection, ServerEvent,
+    ClientConnection, ClientEvent, DisconnectReason, QueuedSnapshot, REQUESTS_MAX, ServerConnection, ServerEvent,
     TooManyRequests, UnusableDatagram,
 };
 pub use error::DecodeError;
@@ -62,7 +62,7 @@ pub use header::{DATAGRAM_BYTES_MAX, FILTER, MessageType, SEAL_BYTES, VERSION, m
 pub use key::Key;
 pub use notice::{NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, TEXT_BYTES_MAX};
 pub use priority::{OVERTAKES_AFTER, Urgency};
-pub use receiver::{Decoded, Receiver, ServerDatagram};
+pub use receiver::{DecodeOutcome, Receiver, ServerDatagram};
 pub use request::{
     ClientRequest, LeaveReason, RequestKind, decode_disconnect, decode_request, encode_disconnect, encode_request,
 };

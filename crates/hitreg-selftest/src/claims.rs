@@ -44,7 +44,7 @@ use experiment::Experiment;
 use hitreg_arena::MapTextError;
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::settings::SettingError;
-use script::{Expect, Script};
+use script::{ExpectedFigure, Script};
 
 /// One statement of a founding document.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub enum Theme {
 
 /// Whether a claim is measured with its mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mechanism {
+pub enum MechanismState {
     /// With the mechanism.
     On,
     /// Without it; the claim must then fail.
@@ -195,15 +195,15 @@ impl Claim {
     ///
     /// # Errors
     /// When its file is invalid.
-    pub fn check(&self, mechanism: Mechanism) -> Result<ClaimResult, ClaimError> {
+    pub fn check(&self, mechanism: MechanismState) -> Result<ClaimResult, ClaimError> {
         self.check_as(self.text, mechanism)
     }
 
     /// Measures the claim with another text.
-    fn check_as(&self, text: &str, mechanism: Mechanism) -> Result<ClaimResult, ClaimError> {
+    fn check_as(&self, text: &str, mechanism: MechanismState) -> Result<ClaimResult, ClaimError> {
         let script: Script =
             hitreg_log::serial::from_toml(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
-        let experiment = Experiment::new(script.clone(), mechanism == Mechanism::Off);
+        let experiment = Experiment::new(script.clone(), mechanism == MechanismState::Off);
         let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =
             script.expect.iter().map(|expect| expect.held_against(&measured)).collect::<Result<_, _>>()?;
@@ -244,7 +244,7 @@ impl Theme {
     }
 }
 
-impl Expect {
+impl ExpectedFigure {
     fn held_against(&self, measured: &NamedFigures) -> Result<Figure, ClaimError> {
         let found = measured.iter().find(|(name, _)| *name == self.figure);
         let (_, measured) = *found.ok_or_else(|| ClaimError::NoFigure(self.figure.clone()))?;

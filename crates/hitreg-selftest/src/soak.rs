@@ -22,9 +22,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hitreg_log::units::named;
 use serde::Serialize;
 
-pub use lie::Lie;
-pub use plan::{Fault, PlanLimits, PlayerPlan, SoakPlan};
-pub use play::Stage;
+pub use lie::FalseClaims;
+pub use plan::{PlanLimits, PlannedFault, PlayerPlan, SoakPlan};
+pub use play::SoakMaps;
 pub use smaller::smaller;
 
 /// The properties that must hold for every session.
@@ -151,7 +151,7 @@ impl SoakCoverage {
 ///
 /// # Errors
 /// When a property is broken.
-pub fn run(stage: &Stage, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProperty> {
+pub fn run(stage: &SoakMaps, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProperty> {
     match catch_unwind(AssertUnwindSafe(|| check::check(stage, plan))) {
         Ok(found) => found,
         Err(panic) => {

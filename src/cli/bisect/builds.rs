@@ -9,7 +9,7 @@ use crate::build::BuildRequest;
 use crate::cli::diff::running::{BuildArgs, parse_jobs};
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, files};
 use crate::engine::bisect::BuildSearch;
 use crate::replay::foreign_trace_memory;
@@ -46,7 +46,7 @@ pub(super) struct Args {
     running: BuildArgs,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let log = files::read_log(&args.log)?;
     let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
     drop(log);

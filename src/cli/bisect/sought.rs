@@ -5,7 +5,7 @@ use crate::build::condition::Condition;
 use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::interrupt;
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::engine::bisect::BuildJudge;
 
 /// What is being looked for.
@@ -25,7 +25,7 @@ impl SearchArgs {
         running: &BuildArgs,
         request: BuildRequest<'a>,
         trace_bytes: usize,
-    ) -> Result<BuildJudge<'a>, Trouble> {
+    ) -> Result<BuildJudge<'a>, CommandError> {
         let stop = interrupt::stop()?;
         let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
         Ok(BuildJudge::new(condition, self.looking.options(), running.build_runner()?, request, trace_bytes)?)

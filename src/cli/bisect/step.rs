@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use crate::cli::output::Output;
-use crate::cli::outputs::OutPath;
-use crate::cli::trouble::Trouble;
+use crate::cli::outputs::OutputPath;
+use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, files};
 use crate::engine::Games;
 use crate::engine::bisect::{body_argument, step};
@@ -30,16 +30,16 @@ pub(in crate::cli) struct Args {
     body: Vec<(EntityId, Vec<u32>)>,
     /// Where the body after it goes, as JSON
     #[arg(short, long, value_name = "FILE")]
-    output: OutPath,
+    output: OutputPath,
 }
 
-pub(in crate::cli) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(in crate::cli) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Answer)?;
     let log = files::read_log(&args.log)?;
-    let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
+    let game = games.of(&log.session).map_err(|error| CommandError::file(&args.log, error))?;
     let which = (PlayerId(args.player), CommandSeq(args.command));
     let entities = args.body.iter().cloned().collect();
-    let after = step(game, &log.session, which, &entities).map_err(|error| Trouble::file(&args.log, error))?;
+    let after = step(game, &log.session, which, &entities).map_err(|error| CommandError::file(&args.log, error))?;
     store::save_bytes(&target, after.as_bytes())?;
     Ok(CommandOutcome::Done)
 }

@@ -7,7 +7,7 @@ use crate::cli::diff::sides::SideArgs;
 use crate::cli::diff::{outcome, print_missing};
 use crate::cli::files;
 use crate::cli::output::Output;
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::engine::Games;
 use crate::engine::bisect::bisect_ticks;
 use crate::report::bisect_page;
@@ -36,7 +36,7 @@ pub(super) struct Args {
     running: BuildArgs,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let sides = args.sides.sides(output.files.force())?;
     let runner = args.running.runner(sides.run_builds(), output)?;
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {

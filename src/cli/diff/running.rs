@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::build::{BuildRunner, Cache, TIME_LIMIT};
 use crate::cli::interrupt;
 use crate::cli::output::Output;
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 
 /// How builds are run.
 #[derive(clap::Args)]
@@ -26,19 +26,19 @@ pub(in crate::cli) struct BuildArgs {
 
 impl BuildArgs {
     /// Refuses options about builds that were typed where no build runs.
-    pub(in crate::cli) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), Trouble> {
+    pub(in crate::cli) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), CommandError> {
         let given =
             [("time-limit", self.time_limit.is_some()), ("cache", self.cache.is_some()), ("no-cache", self.no_cache)];
         match given.iter().find(|(name, is_given)| *is_given && !output.files.is_by_default(name)) {
-            Some((name, _)) if !runs_builds => {
-                Err(Trouble::Request(format!("--{name} is about running builds, and no build runs here: leave it out")))
-            }
+            Some((name, _)) if !runs_builds => Err(CommandError::Request(format!(
+                "--{name} is about running builds, and no build runs here: leave it out"
+            ))),
             _ => Ok(()),
         }
     }
 
     /// Runs builds, if `runs_builds` says that there are any.
-    pub(in crate::cli) fn runner(&self, runs_builds: bool, output: &Output) -> Result<BuildRunner, Trouble> {
+    pub(in crate::cli) fn runner(&self, runs_builds: bool, output: &Output) -> Result<BuildRunner, CommandError> {
         self.check(runs_builds, output)?;
         match runs_builds {
             true => self.build_runner(),
@@ -47,10 +47,10 @@ impl BuildArgs {
     }
 
     /// Runs builds.
-    pub(in crate::cli) fn build_runner(&self) -> Result<BuildRunner, Trouble> {
+    pub(in crate::cli) fn build_runner(&self) -> Result<BuildRunner, CommandError> {
         let cache = match self.no_cache {
             true => None,
-            false => Some(Cache::open(&self.folder()).map_err(|error| Trouble::Request(error.to_string()))?),
+            false => Some(Cache::open(&self.folder()).map_err(|error| CommandError::Request(error.to_string()))?),
         };
         Ok(BuildRunner { time_limit: self.time_limit(), cache, stop: interrupt::stop()? })
     }

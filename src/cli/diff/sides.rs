@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::offered;
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::cli::what_if::{OF_ONE_RUN, one_of};
 use crate::engine::{ComparisonSpec, CrossBuild, ReplaySpec, ReplaySpecs};
 use crate::replay::WhatIf;
@@ -19,7 +19,7 @@ pub(in crate::cli) struct SideArgs {
     #[arg(value_name = "B")]
     second: Option<PathBuf>,
     #[command(flatten)]
-    ways: WayArgs,
+    ways: SideReplayArgs,
     /// Run this build's server, and let a client replay what it sends
     #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with = "open")]
     server_build: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub(in crate::cli) struct SideArgs {
 
 /// How each side replays its log.
 #[derive(clap::Args)]
-pub(in crate::cli) struct WayArgs {
+pub(in crate::cli) struct SideReplayArgs {
     /// The build of side A: any program that understands `replay LOG -o TRACE` [default: this one]
     #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
     a: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub(in crate::cli) struct WayArgs {
 
 impl SideArgs {
     /// Both sides; with `force`, also those of different sessions.
-    pub(in crate::cli) fn sides(&self, force: bool) -> Result<ComparisonSpec, Trouble> {
+    pub(in crate::cli) fn sides(&self, force: bool) -> Result<ComparisonSpec, CommandError> {
         let across = (self.server_build.is_some() || self.client_build.is_some())
             .then(|| CrossBuild { server: self.server_build.clone(), client: self.client_build.clone() });
         Ok(ComparisonSpec {
@@ -80,14 +80,14 @@ impl SideArgs {
     }
 }
 
-impl WayArgs {
-    pub(in crate::cli) fn ways(&self) -> Result<ReplaySpecs, Trouble> {
+impl SideReplayArgs {
+    pub(in crate::cli) fn ways(&self) -> Result<ReplaySpecs, CommandError> {
         let has_settings = [&self.a_preset, &self.b_preset].into_iter().any(Option::is_some)
             || [&self.a_set, &self.b_set].into_iter().any(|set| !set.is_empty());
         if self.what_if == WhatIf::Rejudge && !has_settings {
             let what = "--what-if rejudge judges shots under other settings, and there are none: name them with \
                         --a-set, --b-set, --a-preset or --b-preset. It does not let one build judge another's session";
-            return Err(Trouble::Request(what.to_owned()));
+            return Err(CommandError::Request(what.to_owned()));
         }
         let way = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| ReplaySpec {
             build: build.clone(),

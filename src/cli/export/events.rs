@@ -5,7 +5,7 @@ use std::io::Write;
 use super::replayed::ReplayedTables;
 use super::{Args, ExportFailure, save, trace_of};
 use crate::cli::output::Output;
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, files};
 use crate::engine::{Games, can_be_read_twice};
 use crate::log::FileKind;
@@ -25,7 +25,7 @@ enum EventSource {
     Replay { trace: TraceFile, has_packets: bool, is_received: bool, _folder: TemporaryFolder },
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = args.output.as_ref().map(|path| output.files.target(path, FileType::Events)).transpose()?;
     let events = EventSource::of(games, args)?;
     match &target {
@@ -36,7 +36,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 }
 
 impl EventSource {
-    fn of(games: &Games, args: &Args) -> Result<EventSource, Trouble> {
+    fn of(games: &Games, args: &Args) -> Result<EventSource, CommandError> {
         let path = &args.file;
         let whole = |told| trace_of(games, args, told).map(|(trace, packets)| EventSource::Whole(trace, packets));
         if !can_be_read_twice(path) {
@@ -74,7 +74,7 @@ impl EventSource {
                 .and_then(|packets| perfetto::write(trace, packets, out)),
         };
         written.map_err(|error| match error {
-            PerfettoError::Unread(what) => ExportFailure::Reading(Trouble::file(&args.file, what)),
+            PerfettoError::Unread(what) => ExportFailure::Reading(CommandError::file(&args.file, what)),
             PerfettoError::Io(error) => ExportFailure::Writing(error),
         })
     }

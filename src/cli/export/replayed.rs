@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use super::Args;
 use crate::cli::progress::Progress;
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::engine::{Games, StreamError, SurveyedLog, until_whole};
 use crate::log::write_trace_meanwhile;
-use crate::record::Stretch;
+use crate::record::SessionStretch;
 use crate::replay::ReplayOptions;
 use crate::store::{self, TemporaryFolder};
 use crate::trace::schema::{TABLES, TableSet};
@@ -36,7 +36,7 @@ impl ReplayedTables {
         log: &SurveyedLog,
         wanted: &dyn Fn(&str) -> bool,
         packets: bool,
-    ) -> Result<Option<ReplayedTables>, Trouble> {
+    ) -> Result<Option<ReplayedTables>, CommandError> {
         let Ok(game) = games.of_header(&log.header) else { return Ok(None) };
         let (options, _) = args.what_if.options(&log.header)?;
         let tables = TableSet::named(TABLES.map(|table| table.name).into_iter().filter(|name| wanted(name)));
@@ -59,7 +59,7 @@ impl ReplayedTables {
                             write.borrow_mut()(header, rows);
                         }
                     };
-                    let mut seen = |stretch: &Stretch| {
+                    let mut seen = |stretch: &SessionStretch| {
                         let tables = packets.then(|| traffic::put_by(stretch)).into_iter().flatten();
                         tables.for_each(|table| write.borrow_mut()(&TraceHeader::default(), table));
                     };
@@ -69,10 +69,10 @@ impl ReplayedTables {
             })?;
             let ran = ran.map_err(|error| match error {
                 StreamError::Read(error) => error.into(),
-                StreamError::Replay(error) => Trouble::file(&args.file, error),
+                StreamError::Replay(error) => CommandError::file(&args.file, error),
             })?;
             written.put()?;
-            Ok::<_, Trouble>(ran.map(|_| shapes))
+            Ok::<_, CommandError>(ran.map(|_| shapes))
         })?;
         Ok(Some(ReplayedTables { folder, shapes: in_order(shapes) }))
     }

@@ -8,9 +8,9 @@ use crate::cli::CommandOutcome;
 use crate::cli::figures::{count, share};
 use crate::cli::files::FileSize;
 use crate::cli::output::Output;
-use crate::cli::outputs::OutPath;
+use crate::cli::outputs::OutputPath;
 use crate::cli::page::{Page, UNSURE};
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::import::{ImportFileError, Quake3Recording, import_quake3};
 use crate::protocol::Direction;
 use crate::quake3::{ListenerCounts, Overview, RecordingKind};
@@ -45,7 +45,7 @@ pub(super) struct UdpArgs {
     server_log: Option<PathBuf>,
     /// Where the log goes
     #[arg(short, long, value_name = "LOG")]
-    output: OutPath,
+    output: OutputPath,
 }
 
 /// Import a demo of a Quake III engine's client (.dm_68 or .dm_71: OpenArena, ioquake3, Quake III 1.32)
@@ -63,7 +63,7 @@ pub(super) struct DemoArgs {
     demo: PathBuf,
     /// Where the log goes
     #[arg(short, long, value_name = "LOG")]
-    output: OutPath,
+    output: OutputPath,
 }
 
 #[derive(Serialize)]
@@ -86,14 +86,14 @@ struct Quake3ImportReport<'a> {
     warning: Option<String>,
 }
 
-pub(super) fn run_udp(args: &UdpArgs, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run_udp(args: &UdpArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let (map, server_log) = (args.map.as_deref(), args.server_log.as_deref());
     let (recording, force_map) = (args.capture.as_path(), args.force_map);
     let from = Quake3Recording { source: RecordingKind::Capture, recording, map, force_map, server_log };
     run(from, &args.output, output)
 }
 
-pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let from = Quake3Recording {
         source: RecordingKind::Demo,
         recording: &args.demo,
@@ -104,7 +104,7 @@ pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> Result<CommandOu
     run(from, &args.output, output)
 }
 
-fn run(from: Quake3Recording<'_>, to: &OutPath, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+fn run(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(to, FileType::Log)?;
     let overview = import_quake3(&from, &target).map_err(blame)?;
     let report = Quake3ImportReport::new(to, from.source, overview);
@@ -112,9 +112,9 @@ fn run(from: Quake3Recording<'_>, to: &OutPath, output: &mut Output) -> Result<C
     Ok(CommandOutcome::Done)
 }
 
-fn blame(error: ImportFileError) -> Trouble {
+fn blame(error: ImportFileError) -> CommandError {
     let ImportFileError::Quake3 { path, source } = error else { return error.into() };
-    Trouble::file(&path, source.to_string().replace("force it if", "give --force-map if"))
+    CommandError::file(&path, source.to_string().replace("force it if", "give --force-map if"))
 }
 
 impl Quake3ImportReport<'_> {

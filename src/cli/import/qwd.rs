@@ -10,9 +10,9 @@ use crate::cli::CommandOutcome;
 use crate::cli::figures::{bytes, count, duration, share};
 use crate::cli::files::FileSize;
 use crate::cli::output::Output;
-use crate::cli::outputs::OutPath;
+use crate::cli::outputs::OutputPath;
 use crate::cli::page::{Page, UNSURE};
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::import::{ImportFileError, Maps, demos_below, import_qwd};
 use crate::info::SessionInfo;
 use crate::log::WriterOptions;
@@ -57,7 +57,7 @@ pub(super) struct Args {
     force_map: bool,
     /// Where the log goes; of several demos, a folder
     #[arg(short, long, value_name = "LOG|DIR")]
-    output: OutPath,
+    output: OutputPath,
 }
 
 #[derive(Serialize)]
@@ -93,14 +93,16 @@ struct RefusedDemo {
     why: String,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let maps = match (&args.map, &args.maps) {
         (Some(map), _) => Maps::File(map.clone()),
         (None, Some(file)) if file.is_file() => {
-            return Err(Trouble::file(file, "this is no folder with maps: a map itself is given with --map"));
+            return Err(CommandError::file(file, "this is no folder with maps: a map itself is given with --map"));
         }
         (None, Some(folder)) => Maps::Folder(folder.clone()),
-        (None, None) => return Err(Trouble::Request("the map is missing: give --map FILE or --maps DIR".to_owned())),
+        (None, None) => {
+            return Err(CommandError::Request("the map is missing: give --map FILE or --maps DIR".to_owned()));
+        }
     };
     if let [demo] = &args.demos[..]
         && !demo.is_dir()
@@ -115,13 +117,13 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Tr
         if demo.is_dir() { demos.extend(demos_below(demo)?) } else { demos.push(demo.clone()) }
     }
     if demos.is_empty() {
-        return Err(Trouble::Request(
+        return Err(CommandError::Request(
             "there are no demos (*.qwd, *.mvd, plain, .xz or .gz) below the folders given".to_owned(),
         ));
     }
     let targets = targets(&demos, args, output);
     let jobs = demos.par_iter().zip(targets);
-    let imported: Vec<Result<QwdImportReport, Trouble>> =
+    let imported: Vec<Result<QwdImportReport, CommandError>> =
         jobs.map(|(demo, target)| import(demo, &maps, args.force_map, &target?)).collect();
     let mut several = ImportBatch { logs: Vec::new(), refused: Vec::new() };
     for (demo, imported) in demos.into_iter().zip(imported) {
@@ -140,7 +142,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Tr
 }
 
 /// The target of each demo's log in the requested folder, or the reason why it has none.
-fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target, Trouble>> {
+fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target, CommandError>> {
     let log = |demo: &PathBuf| {
         let name = demo.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stem = name.strip_suffix(".xz").or(name.strip_suffix(".gz")).unwrap_or(&name);
@@ -151,7 +153,7 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
         let log = log(demo);
         if let Some(first) = named.get(&log) {
             let what = format!("{log} is of {} already: import it by itself, with a name of its own", first.display());
-            return Err(Trouble::file(demo, what));
+            return Err(CommandError::file(demo, what));
         }
         let target = output.files.target_in(&args.output, &log, FileType::Log)?;
         named.insert(log, demo);
@@ -160,7 +162,7 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
     demos.iter().map(target).collect()
 }
 
-fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, Trouble> {
+fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, CommandError> {
     let (ImportResult { by, session, cut, findings, walls }, demo_bytes) =
         import_qwd(demo, maps, force_map).map_err(blame)?;
     store::save_log(target, &session, WriterOptions::whole())?;
@@ -187,7 +189,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
 }
 
 /// Rewords an error in terms of the options.
-fn blame(error: ImportFileError) -> Trouble {
+fn blame(error: ImportFileError) -> CommandError {
     let ImportFileError::Import { path, source } = error else { return error.into() };
     let what = match source {
         DemoImportError::Map(source) => format!("this is no map of QuakeWorld's: {source}"),
@@ -203,7 +205,7 @@ fn blame(error: ImportFileError) -> Trouble {
         DemoImportError::NoSuchModel { .. } => source.to_string().replace("force it", "give --force-map"),
         other => other.to_string(),
     };
-    Trouble::file(&path, what)
+    CommandError::file(&path, what)
 }
 
 /// Describes a finding and its certainty.

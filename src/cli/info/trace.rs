@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::cli::figures::{bytes, count};
 use crate::cli::output::Output;
-use crate::cli::page::{Align, PageCell};
-use crate::cli::trouble::Trouble;
+use crate::cli::page::{Alignment, PageCell};
+use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, files};
 use crate::golden::ReplaySummary;
-use crate::log::{self, Version};
+use crate::log::{self, FormatVersion};
 use crate::store;
 use crate::trace::{Digest, Table, TraceHeader};
 use crate::units::Micros;
@@ -50,15 +50,15 @@ struct ColumnInfo<'a> {
 pub(super) struct TraceShape {
     header: TraceHeader,
     digest: Digest,
-    version: Version,
+    version: FormatVersion,
     size_bytes: u64,
     /// The tables without rows, and their numbers of rows.
     tables: Vec<(Table, u64)>,
 }
 
 impl TraceShape {
-    pub(super) fn of_file(path: &Path) -> Result<TraceShape, Trouble> {
-        let fail = |error| Trouble::file(path, error);
+    pub(super) fn of_file(path: &Path) -> Result<TraceShape, CommandError> {
+        let fail = |error| CommandError::file(path, error);
         let mut reader = store::open_trace(path)?;
         let (header, version) = (reader.header().clone(), reader.format());
         let mut gist = ReplaySummary::new(header.clone(), false);
@@ -69,10 +69,10 @@ impl TraceShape {
         Ok(TraceShape { header, digest: gist.digest(), version, size_bytes: files::size_bytes(path), tables })
     }
 
-    pub(super) fn of_bytes(path: &Path, file: &[u8]) -> Result<TraceShape, Trouble> {
+    pub(super) fn of_bytes(path: &Path, file: &[u8]) -> Result<TraceShape, CommandError> {
         let trace = files::trace_in(path, file)?;
         let version =
-            log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
+            log::version_of(file).ok_or_else(|| CommandError::file(path, "it does not say which format it has"))?;
         let (digest, size_bytes) = (trace.digest(), file.len() as u64);
         let with_rows = |table: Table| {
             let rows = table.rows() as u64;
@@ -82,7 +82,7 @@ impl TraceShape {
         Ok(TraceShape { header: trace.header, digest, version, size_bytes, tables })
     }
 
-    pub(super) fn show(&self, path: &Path, output: &mut Output) -> Result<CommandOutcome, Trouble> {
+    pub(super) fn show(&self, path: &Path, output: &mut Output) -> Result<CommandOutcome, CommandError> {
         let shown = TraceInfo {
             path,
             kind: "trace",
@@ -110,7 +110,7 @@ impl TraceShape {
             let cells =
                 |t: &TableInfo<'_>| vec![t.name.into(), count(t.rows).into(), t.columns.len().to_string().into()];
             let rows: Vec<Vec<PageCell>> = shown.tables.iter().map(cells).collect();
-            page.table(&[("table", Align::Left), ("rows", Align::Right), ("columns", Align::Right)], &rows);
+            page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Right)], &rows);
         })?;
         Ok(CommandOutcome::Done)
     }

@@ -8,25 +8,25 @@ use super::{Args, score};
 use crate::cli::files;
 use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
-use crate::cli::trouble::Trouble;
-use crate::drawing::{Drawing, DrawingScore};
+use crate::cli::trouble::CommandError;
+use crate::drawing::{DrawingScore, ViewErrorCollector};
 use crate::engine::{Games, Playable, ScoringError, StreamError, SurveyedLog, can_be_read_twice, until_whole};
 use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
 use crate::log::{WriterOptions as LogOptions, write_trace_meanwhile};
-use crate::record::{GapRecord, Header};
+use crate::record::{GapRecord, SessionHeader};
 use crate::replay::{HashDifference, Part, PlayerJumps, ReplayOptions, StreamReport, own_settings};
-use crate::report::Spreads;
+use crate::report::DistributionCollector;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
 use crate::summary::Summary;
 use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
-use crate::verify::Facts;
+use crate::verify::LogFacts;
 
 /// The results of a replay.
 pub(super) struct ReplayResult {
-    pub(super) header: Header,
+    pub(super) header: SessionHeader,
     pub(super) trace: TraceHeader,
     pub(super) part: Option<Part>,
     pub(super) digest: Option<String>,
@@ -51,21 +51,26 @@ pub(super) struct ReplayResult {
 struct RowCollectors {
     gist: ReplaySummary,
     weighing: FairnessBuilder,
-    drawing: Drawing,
-    spreads: Spreads,
+    drawing: ViewErrorCollector,
+    spreads: DistributionCollector,
 }
 
 impl RowCollectors {
     /// Starts with a replay that writes rows in groups.
     fn new(header: TraceHeader) -> RowCollectors {
-        let spreads = Spreads::of(&header);
+        let spreads = DistributionCollector::of(&header);
         RowCollectors { spreads, ..RowCollectors::of_tables(header) }
     }
 
     /// Starts with a replay that writes each table as a whole.
     fn of_tables(header: TraceHeader) -> RowCollectors {
-        let (weighing, drawing) = (FairnessBuilder::of(&header), Drawing::of(&header));
-        RowCollectors { gist: ReplaySummary::new(header, false), weighing, drawing, spreads: Spreads::default() }
+        let (weighing, drawing) = (FairnessBuilder::of(&header), ViewErrorCollector::of(&header));
+        RowCollectors {
+            gist: ReplaySummary::new(header, false),
+            weighing,
+            drawing,
+            spreads: DistributionCollector::default(),
+        }
     }
 
     fn add(&mut self, rows: &Table) {
@@ -82,7 +87,7 @@ pub(super) fn play(
     args: &Args,
     trace: Option<&Target>,
     record: Option<&Target>,
-) -> Result<ReplayResult, Trouble> {
+) -> Result<ReplayResult, CommandError> {
     // Recording a run needs the session in memory, and a trace to a stream cannot be written twice.
     let as_read = record.is_none() && !trace.is_some_and(Target::is_stream);
     let surveyed = match as_read {
@@ -92,7 +97,7 @@ pub(super) fn play(
     let Some((log, part)) = surveyed else { return whole(games, args, false, trace, record) };
     let part = part.map(|part| part.within(log.survey.played()));
     let (options, changed) = options(args, &log.header, part)?;
-    let game = games.of_header(&log.header).map_err(|error| Trouble::file(&args.log, error))?;
+    let game = games.of_header(&log.header).map_err(|error| CommandError::file(&args.log, error))?;
     if !log.streams(game, &options) {
         return whole(games, args, true, trace, record);
     }
@@ -112,7 +117,7 @@ pub(super) fn play(
     let length = part.map_or(log.survey.duration(), length_of);
     let mut summary = gathered.gist.summary();
     if part.is_none() {
-        summary.exercised = Facts::of_log(&log.header, &log.survey).completed(summary.exercised);
+        summary.exercised = LogFacts::of_log(&log.header, &log.survey).completed(summary.exercised);
     }
     let SurveyedLog { header, .. } = log;
     Ok(ReplayResult {
@@ -150,7 +155,7 @@ fn scores(
     args: &Args,
     log: &SurveyedLog,
     options: &ReplayOptions,
-) -> Result<Vec<ModeScore>, Trouble> {
+) -> Result<Vec<ModeScore>, CommandError> {
     let settings = match &options.settings {
         Some(settings) => settings,
         None => &own_settings(&log.header)?,
@@ -159,12 +164,12 @@ fn scores(
         Ok(Some(scores)) => Ok(scores),
         Ok(None) => score(game, &args.log, &files::read_log_again(&args.log)?.session, options),
         Err(ScoringError::Read(error)) => Err(error.into()),
-        Err(ScoringError::Score(error)) => Err(Trouble::file(&args.log, error)),
+        Err(ScoringError::Score(error)) => Err(CommandError::file(&args.log, error)),
     }
 }
 
 /// Surveys the log, or finds the keyframe to start from, and returns the requested part.
-fn survey(games: &Games, args: &Args) -> Result<Option<(SurveyedLog, Option<Part>)>, Trouble> {
+fn survey(games: &Games, args: &Args) -> Result<Option<(SurveyedLog, Option<Part>)>, CommandError> {
     if !can_be_read_twice(&args.log) {
         return Ok(None);
     }
@@ -187,10 +192,10 @@ fn streamed(
     args: &Args,
     attempt: &ReplayAttempt<'_>,
     trace: Option<&Target>,
-) -> Result<(RowCollectors, StreamReport), Trouble> {
+) -> Result<(RowCollectors, StreamReport), CommandError> {
     let failed = |error| match error {
         StreamError::Read(error) => error.into(),
-        StreamError::Replay(error) => Trouble::file(&args.log, error),
+        StreamError::Replay(error) => CommandError::file(&args.log, error),
     };
     until_whole(&AtomicBool::new(false), |encoded| {
         let mut gathered: Option<RowCollectors> = None;
@@ -230,7 +235,7 @@ fn whole(
     told: bool,
     trace: Option<&Target>,
     record: Option<&Target>,
-) -> Result<ReplayResult, Trouble> {
+) -> Result<ReplayResult, CommandError> {
     let log = match told {
         true => files::read_log_again(&args.log)?,
         false => files::read_log(&args.log)?,
@@ -239,7 +244,7 @@ fn whole(
     let part = args.part.of(|tick| Ok(ticks.iter().find(|record| record.tick == tick).map(|record| record.at)))?;
     let part = part.map(|part| part.within(log.session.played()));
     let (options, changed) = options(args, &log.session.header, part)?;
-    let game = games.of(&log.session).map_err(|error| Trouble::file(&args.log, error))?;
+    let game = games.of(&log.session).map_err(|error| CommandError::file(&args.log, error))?;
     let (mut replayed, seconds) = super::replay(game, &args.log, &log.session, &options)?;
     replayed.trace.header.log_digest = log.digest.to_string();
     if let Some(target) = trace {
@@ -247,12 +252,12 @@ fn whole(
     }
     if let Some(target) = record {
         if options.judged_under.is_some() {
-            return Err(Trouble::Request(
+            return Err(CommandError::Request(
                 "--record keeps a run, and rejudging is none: leave one of them out".to_owned(),
             ));
         }
         let again = game.rerecord(&log.session, options.settings.as_ref());
-        let again = again.map_err(|error| Trouble::file(&args.log, error))?;
+        let again = again.map_err(|error| CommandError::file(&args.log, error))?;
         store::save_log(target, &again, LogOptions::whole())?;
     }
     let mut gathered = RowCollectors::of_tables(replayed.trace.header.clone());
@@ -264,7 +269,7 @@ fn whole(
     };
     let mut summary = gathered.gist.summary();
     if part.is_none() {
-        summary.exercised = Facts::of(&log.session).completed(summary.exercised);
+        summary.exercised = LogFacts::of(&log.session).completed(summary.exercised);
     }
     Ok(ReplayResult {
         hole: log.session.first_hole().copied(),
@@ -300,7 +305,11 @@ fn length_of(part: Part) -> Micros {
     part.to - part.from
 }
 
-fn options(args: &Args, header: &Header, part: Option<Part>) -> Result<(ReplayOptions, Vec<String>), Trouble> {
+fn options(
+    args: &Args,
+    header: &SessionHeader,
+    part: Option<Part>,
+) -> Result<(ReplayOptions, Vec<String>), CommandError> {
     let (options, changed) = args.what_if.options(header)?;
     Ok((ReplayOptions { network: true, sizes: args.sizes, part, ..options }, changed))
 }

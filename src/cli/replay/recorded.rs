@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cli::figures::{count, measure, ms, share};
-use crate::cli::page::{Align, Page, PageCell};
+use crate::cli::page::{Alignment, Page, PageCell};
 use crate::replay::PlayerJumps;
 use crate::stats::{CountedValues, Spread};
 use crate::trace::Trace;
@@ -49,8 +49,8 @@ impl JumpReport {
             "On their own screens: moved by more than {} units when a snapshot came",
             Self::LEAST_UNITS
         ));
-        let right = Align::Right;
-        let head = [("", Align::Left), ("times", right), ("p50", right), ("p95", right), ("greatest", right)];
+        let right = Alignment::Right;
+        let head = [("", Alignment::Left), ("times", right), ("p50", right), ("p95", right), ("greatest", right)];
         let row = |jumps: &JumpReport| -> Vec<PageCell> {
             let Spread { p50, p95, max } = jumps.units;
             let units = [p50, p95, max].map(measure);
@@ -142,9 +142,9 @@ impl RejudgedHit {
             page.note(2, &text.replace("{}", &count(hits.len() as u64)));
             return;
         }
-        let right = Align::Right;
+        let right = Alignment::Right;
         let head = [
-            ("", Align::Left),
+            ("", Alignment::Left),
             ("shots", right),
             ("here", right),
             ("within the spread", right),

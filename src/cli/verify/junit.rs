@@ -6,13 +6,13 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::word;
 use crate::cli::replay::exercised;
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::engine::LogReport;
 use crate::store::{self, Target};
 use crate::verify::LogVerdict;
 
 /// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped.
-pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), Trouble> {
+pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), CommandError> {
     let mut suite = TestSuite::new("hitreg verify");
     for log in logs {
         let mut case = TestCase::new(log.path.display().to_string(), status(log));
@@ -22,7 +22,7 @@ pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), Trouble> 
     }
     let mut report = Report::new("hitreg");
     report.add_test_suite(suite);
-    let text = report.to_string().map_err(|error| Trouble::file(target.path(), error))?;
+    let text = report.to_string().map_err(|error| CommandError::file(target.path(), error))?;
     Ok(store::save_bytes(target, text.as_bytes())?)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::cli::trouble::Trouble;
+use crate::cli::trouble::CommandError;
 use crate::store;
 
 /// One of n equal shares.
@@ -36,13 +36,13 @@ impl Partition {
 }
 
 /// The logs to verify, in a fixed order.
-pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result<Vec<PathBuf>, Trouble> {
+pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result<Vec<PathBuf>, CommandError> {
     let mut logs = Vec::new();
     for path in paths {
         if path.is_dir() {
             let below = store::files_below(path, "hitlog")?;
             if below.is_empty() {
-                return Err(Trouble::file(path, "there is no *.hitlog in this directory or below it"));
+                return Err(CommandError::file(path, "there is no *.hitlog in this directory or below it"));
             }
             logs.extend(below);
         } else {
@@ -58,7 +58,7 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
             let share = partition.of(logs);
             if share.is_empty() {
                 let Partition { k, n } = partition;
-                return Err(Trouble::Request(format!("slice {k} of {n} is empty: there are only {all} logs")));
+                return Err(CommandError::Request(format!("slice {k} of {n} is empty: there are only {all} logs")));
             }
             Ok(share)
         }
@@ -67,7 +67,7 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
 }
 
 /// The goldens below directories that have no log beside them.
-pub(super) fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Trouble> {
+pub(super) fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut orphans = Vec::new();
     for directory in paths.iter().filter(|path| path.is_dir()) {
         let goldens = store::files_below(directory, "golden")?;

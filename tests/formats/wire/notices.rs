@@ -5,11 +5,11 @@ use hitreg::game::Effect;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed};
 use hitreg::wire::{
-    Decoded, NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, Receiver, Sender, TEXT_BYTES_MAX, Wrapping16,
+    DecodeOutcome, NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, Receiver, Sender, TEXT_BYTES_MAX, Wrapping16,
 };
 
-use super::runners::{Field, Runner};
-use super::snapshots::Line;
+use super::runners::{Runner, RunnerCrowd};
+use super::snapshots::LossyLink;
 
 fn notice(i: u16) -> Notice {
     let text = "ö".repeat(usize::from(i) % 64);
@@ -23,10 +23,10 @@ fn notice(i: u16) -> Notice {
 #[test]
 fn notices_are_heard_once_and_in_order_whatever_is_lost() {
     for (seed, loss) in [(1, 0.0), (2, 0.3), (3, 0.7)] {
-        let mut field = Field::new(seed, 8);
+        let mut field = RunnerCrowd::new(seed, 8);
         let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 8);
         let mut receiver: Receiver<Runner> = Receiver::new();
-        let mut line = Line::new(seed, loss, 6);
+        let mut line = LossyLink::new(seed, loss, 6);
         let mut rng = Rng::new(Seed(seed), 5);
         let (mut told, mut heard) = (0, Vec::new());
         for now in 1..4_000 {
@@ -39,7 +39,7 @@ fn notices_are_heard_once_and_in_order_whatever_is_lost() {
             line.send_down(now, &encoded.datagram);
             for datagram in line.arrived_down(now) {
                 let decoded = receiver.decode(&datagram, CommandSeq(now)).expect("the server sent it");
-                let Decoded::New(received) = decoded else { continue };
+                let DecodeOutcome::New(received) = decoded else { continue };
                 heard.extend(received.notices);
             }
             line.send_up(now, receiver.received());
@@ -51,7 +51,7 @@ fn notices_are_heard_once_and_in_order_whatever_is_lost() {
 
 #[test]
 fn notice_numbers_wrap() {
-    let mut field = Field::new(1, 1);
+    let mut field = RunnerCrowd::new(1, 1);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 1);
     let mut receiver: Receiver<Runner> = Receiver::new();
     let mut heard = 0u32;
@@ -62,7 +62,7 @@ fn notice_numbers_wrap() {
         }
         let encoded = sender.encode(&field.snapshot(now), None, 1200).expect("the budget holds one body");
         let decoded = receiver.decode(&encoded.datagram, CommandSeq(now)).expect("the server sent it");
-        let Decoded::New(received) = decoded else { panic!("{decoded:?}") };
+        let DecodeOutcome::New(received) = decoded else { panic!("{decoded:?}") };
         heard += received.notices.len() as u32;
         sender.handle_ack(&receiver.received());
     }
@@ -83,7 +83,7 @@ fn what_is_too_long_or_too_much_is_refused() {
 
 #[test]
 fn warnings_definitions_and_waiting_effects_arrive() {
-    let field = Field::new(1, 3);
+    let field = RunnerCrowd::new(1, 3);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(1), 2);
     let mut receiver: Receiver<Runner> = Receiver::new();
     let warning = OutOfSeqWarning { index: Wrapping16(65_530), difference: -7 };
@@ -93,7 +93,7 @@ fn warnings_definitions_and_waiting_effects_arrive() {
     snapshot.effects = (0..200).map(effect).collect();
     let first = sender.encode(&snapshot, None, 1200).expect("the budget holds all bodies");
     assert!(first.effects_waiting > 0 && first.deferred.is_empty());
-    let Ok(Decoded::New(got)) = receiver.decode(&first.datagram, CommandSeq(0)) else { panic!("it is new") };
+    let Ok(DecodeOutcome::New(got)) = receiver.decode(&first.datagram, CommandSeq(0)) else { panic!("it is new") };
     assert_eq!((got.warnings, got.calibration_ms), (vec![warning], None));
     // Two players have connections 1 and 2; the third body is an AI's.
     assert_eq!(got.definitions, [(EntityId(1), Some(2)), (EntityId(0), Some(1)), (EntityId(2), None)]);
@@ -101,7 +101,7 @@ fn warnings_definitions_and_waiting_effects_arrive() {
     for seq in 2..10 {
         sender.handle_ack(&receiver.received());
         let next = sender.encode(&field.snapshot(seq), None, 1200).expect("the budget holds all bodies");
-        let Ok(Decoded::New(got)) = receiver.decode(&next.datagram, CommandSeq(0)) else { panic!("it is new") };
+        let Ok(DecodeOutcome::New(got)) = receiver.decode(&next.datagram, CommandSeq(0)) else { panic!("it is new") };
         assert_eq!(got.warnings, []);
         effects.extend(got.snapshot.effects.iter());
     }

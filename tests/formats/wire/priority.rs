@@ -8,7 +8,7 @@ use hitreg::wire::OVERTAKES_AFTER;
 use proptest::prelude::*;
 
 use super::runners::{Runner, snapshot};
-use super::snapshots::{Line, Pair};
+use super::snapshots::{LossyLink, Pair};
 
 /// A crowd in which everybody changes at each tick. `frags` counts the ticks, so that states can be ordered.
 fn crowd(count: u16, seq: u32, busy: u16) -> Vec<(EntityId, Runner)> {
@@ -35,7 +35,7 @@ proptest! {
         seed in any::<u64>(), count in 2u16..90, busy in 0u16..90, budget in 300usize..700, loss in 0.0f64..0.4,
         delay in 1u64..10,
     ) {
-        let mut pair = Pair::new(count, Line::new(seed, loss, delay));
+        let mut pair = Pair::new(count, LossyLink::new(seed, loss, delay));
         let mut waits: BTreeMap<EntityId, u32> = BTreeMap::new();
         let mut newest = 0;
         let mut shown: BTreeMap<EntityId, i32> = BTreeMap::new();
@@ -70,7 +70,7 @@ proptest! {
 #[test]
 fn the_near_and_the_important_are_heard_more_often() {
     let count = 60;
-    let mut pair = Pair::new(count, Line::new(1, 0.0, 1));
+    let mut pair = Pair::new(count, LossyLink::new(1, 0.0, 1));
     let mut sent_of = vec![0u32; usize::from(count)];
     for seq in 1..1_000 {
         let snapshot = snapshot(seq, Tick(seq), crowd(count, seq, 0));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 use hitreg::arena::{CollisionWorld, ConvexBrush, MoveInput, MoveState, MoveVars, pmove};
-use hitreg::game::{Body, CellRole, Field as BodyField, body};
+use hitreg::game::{Body, CellRole, FieldSchema as BodyField, body};
 use hitreg::history::Frame;
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
@@ -54,7 +54,7 @@ fn role(field: &BodyField) -> CellRole {
 }
 
 /// Sixteen or more of them on a floor with pillars.
-pub(crate) struct Field {
+pub(crate) struct RunnerCrowd {
     rng: Rng,
     world: CollisionWorld,
     states: Vec<MoveState>,
@@ -63,15 +63,15 @@ pub(crate) struct Field {
     tick: Tick,
 }
 
-impl Field {
-    pub(crate) fn new(seed: u64, players: u16) -> Field {
+impl RunnerCrowd {
+    pub(crate) fn new(seed: u64, players: u16) -> RunnerCrowd {
         let mut brushes = vec![ConvexBrush::cuboid([-4096.0, -4096.0, -64.0], [4096.0, 4096.0, 0.0])];
         for i in 0..8 {
             let x = f64::from(i) * 400.0 - 1600.0;
             brushes.push(ConvexBrush::cuboid([x, -32.0, 0.0], [x + 64.0, 32.0, 200.0]));
         }
         let at = |p: u16| Vec3::new(f32::from(p % 8) * 300.0 - 1000.0, f32::from(p / 8) * 300.0 + 150.0, 36.0);
-        Field {
+        RunnerCrowd {
             rng: Rng::new(Seed(seed), 0),
             world: CollisionWorld::new(&brushes),
             states: (0..players).map(|p| MoveState::at(at(p))).collect(),

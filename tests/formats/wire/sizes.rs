@@ -5,8 +5,8 @@ use hitreg::units::{CommandSeq, Micros, SnapshotSeq};
 use hitreg::usercmd::{Input, Usercmd};
 use hitreg::wire::{ClientMessage, PerceivedAvatar, SEAL_BYTES, encode_commands};
 
-use super::runners::{Field, TICK};
-use super::snapshots::{Line, Pair};
+use super::runners::{RunnerCrowd, TICK};
+use super::snapshots::{LossyLink, Pair};
 
 fn mean(sizes: &[usize]) -> f64 {
     sizes.iter().sum::<usize>() as f64 / sizes.len() as f64
@@ -15,8 +15,8 @@ fn mean(sizes: &[usize]) -> f64 {
 #[test]
 fn snapshots_of_sixteen_players() {
     for (every, bound) in [(1, 500.0), (3, 500.0)] {
-        let mut field = Field::new(5, 16);
-        let mut pair = Pair::new(16, Line::new(5, 0.0, 6 / every));
+        let mut field = RunnerCrowd::new(5, 16);
+        let mut pair = Pair::new(16, LossyLink::new(5, 0.0, 6 / every));
         // Each way takes up to six ticks, so that acks are about seven old: 110 ms.
         let mut sizes = Vec::new();
         let mut deferred = 0;
@@ -37,7 +37,7 @@ fn snapshots_of_sixteen_players() {
 
 #[test]
 fn client_packets() {
-    let mut field = Field::new(6, 1);
+    let mut field = RunnerCrowd::new(6, 1);
     let mut commands: Vec<Usercmd> = Vec::new();
     for tick in 1..2_000u32 {
         field.step();

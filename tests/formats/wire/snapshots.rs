@@ -7,13 +7,13 @@ use hitreg::game::{Body, Effect};
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed, SnapshotSeq, Tick};
-use hitreg::wire::{Decoded, EncodeError, EncodedSnapshot, ReceivedSet, Receiver, Sender};
+use hitreg::wire::{DecodeOutcome, EncodeError, EncodedSnapshot, ReceivedSet, Receiver, Sender};
 use proptest::prelude::*;
 
-use super::runners::{Field, Runner, bits, cells, snapshot};
+use super::runners::{Runner, RunnerCrowd, bits, cells, snapshot};
 
 /// A link in both directions, in steps of a tick.
-pub(crate) struct Line {
+pub(crate) struct LossyLink {
     rng: Rng,
     pub(crate) loss: f64,
     /// Up to so many ticks.
@@ -22,9 +22,9 @@ pub(crate) struct Line {
     up: Vec<(u32, ReceivedSet)>,
 }
 
-impl Line {
-    pub(crate) fn new(seed: u64, loss: f64, delay: u64) -> Line {
-        Line { rng: Rng::new(Seed(seed), 1), loss, delay, down: Vec::new(), up: Vec::new() }
+impl LossyLink {
+    pub(crate) fn new(seed: u64, loss: f64, delay: u64) -> LossyLink {
+        LossyLink { rng: Rng::new(Seed(seed), 1), loss, delay, down: Vec::new(), up: Vec::new() }
     }
 
     pub(crate) fn send_down(&mut self, now: u32, datagram: &[u8]) {
@@ -59,11 +59,11 @@ impl Line {
 pub(crate) struct Pair {
     pub(crate) sender: Sender<Runner>,
     pub(crate) receiver: Receiver<Runner>,
-    pub(crate) line: Line,
+    pub(crate) line: LossyLink,
 }
 
 impl Pair {
-    pub(crate) fn new(players: u16, line: Line) -> Pair {
+    pub(crate) fn new(players: u16, line: LossyLink) -> Pair {
         Pair { sender: Sender::new(PlayerId(0), players), receiver: Receiver::new(), line }
     }
 
@@ -83,11 +83,11 @@ impl Pair {
         let mut arrived = Vec::new();
         for datagram in self.line.arrived_down(now) {
             match self.receiver.decode(&datagram, CommandSeq(now)).expect("the server sent it") {
-                Decoded::New(received) => {
+                DecodeOutcome::New(received) => {
                     assert_eq!(received.calibration_ms, Some(-5));
                     arrived.push(received.snapshot);
                 }
-                Decoded::Duplicate | Decoded::TooOld => {}
+                DecodeOutcome::Duplicate | DecodeOutcome::TooOld => {}
             }
         }
         self.line.send_up(now, self.receiver.received());
@@ -128,9 +128,9 @@ fn effect_bits(effects: &[Effect]) -> Vec<(u8, EntityId, [u32; 3], bool)> {
 #[test]
 fn with_room_enough_every_snapshot_arrives_to_the_bit() {
     for (seed, loss, delay) in [(1, 0.0, 1), (2, 0.2, 1), (3, 0.05, 12), (4, 0.6, 8), (5, 0.95, 5)] {
-        let mut field = Field::new(seed, 20);
+        let mut field = RunnerCrowd::new(seed, 20);
         let mut rng = Rng::new(Seed(seed), 9);
-        let mut pair = Pair::new(20, Line::new(seed, loss, delay));
+        let mut pair = Pair::new(20, LossyLink::new(seed, loss, delay));
         let mut sent = BTreeMap::new();
         let mut compared = 0;
         for seq in 1..2_000 {
@@ -157,8 +157,8 @@ fn with_room_enough_every_snapshot_arrives_to_the_bit() {
 
 #[test]
 fn sixteen_bits_wrap_and_nothing_is_noticed() {
-    let mut field = Field::new(1, 2);
-    let mut pair = Pair::new(2, Line::new(1, 0.3, 6));
+    let mut field = RunnerCrowd::new(1, 2);
+    let mut pair = Pair::new(2, LossyLink::new(1, 0.3, 6));
     let mut compared = 0;
     for step in 0..3_000 {
         // Ticks, usercmds and snapshots wrap one after the other.
@@ -177,8 +177,8 @@ fn sixteen_bits_wrap_and_nothing_is_noticed() {
 
 #[test]
 fn long_silence_and_long_rest_are_survived() {
-    let mut field = Field::new(2, 6);
-    let mut pair = Pair::new(6, Line::new(2, 0.0, 3));
+    let mut field = RunnerCrowd::new(2, 6);
+    let mut pair = Pair::new(6, LossyLink::new(2, 0.0, 3));
     for seq in 1..4_000u32 {
         // The line is dead for longer than the window, and players stand still for longer than that.
         pair.line.loss = if (500..700).contains(&seq) { 1.0 } else { 0.0 };
@@ -203,7 +203,7 @@ fn long_silence_and_long_rest_are_survived() {
 
 #[test]
 fn what_cannot_be_sent_is_refused() {
-    let field = Field::new(1, 4);
+    let field = RunnerCrowd::new(1, 4);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 4);
     let too_small = sender.encode(&field.snapshot(1), None, 40);
     let Err(EncodeError::TooSmall { needed_bytes, budget_bytes: 40 }) = too_small else { panic!("{too_small:?}") };
@@ -215,7 +215,7 @@ fn what_cannot_be_sent_is_refused() {
 #[test]
 fn more_entities_than_submessages_or_bytes_go_later() {
     let runner = |i: u16| (EntityId(i), Runner { health: i32::from(i), alive: true, ..Runner::default() });
-    let mut pair = Pair::new(1, Line::new(1, 0.0, 1));
+    let mut pair = Pair::new(1, LossyLink::new(1, 0.0, 1));
     let mut complete = None;
     for seq in 1..60 {
         let sent = snapshot(seq, Tick(seq), (0..900).map(runner).collect());
@@ -259,7 +259,7 @@ proptest! {
             let encoded = sender.encode(&sent, None, 1200).expect("few bodies");
             if lost & (1 << i) == 0 {
                 let decoded = receiver.decode(&encoded.datagram, CommandSeq(7)).expect("the server sent it");
-                let Decoded::New(got) = decoded else { panic!("{decoded:?}") };
+                let DecodeOutcome::New(got) = decoded else { panic!("{decoded:?}") };
                 if encoded.deferred.is_empty() {
                     prop_assert_eq!(bits(&got.snapshot.frame), bits(&sent.frame));
                 }
@@ -284,7 +284,7 @@ fn what_came_is_said_by_the_newest_and_a_bit_for_each_of_the_32_before() {
         let encoded = sender.encode(&sent, None, 1_200).expect("room");
         // The second and the fifth do not come.
         if ![2, 5].contains(&seq) {
-            assert!(matches!(receiver.decode(&encoded.datagram, CommandSeq(0)), Ok(Decoded::New(_))));
+            assert!(matches!(receiver.decode(&encoded.datagram, CommandSeq(0)), Ok(DecodeOutcome::New(_))));
         }
         said.push((receiver.received(), receiver.states_held()));
     }
@@ -303,7 +303,7 @@ fn updates_of(frags: i32, health: i32) -> Vec<Vec<u8>> {
         let tree = Runner { origin: Vec3::new(40.0, seq as f32, 0.0), frags, health, ..Runner::default() };
         let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), Runner::default()), (EntityId(7), tree)]);
         let encoded = sender.encode(&sent, None, 1_200).expect("room");
-        let Ok(Decoded::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(0)) else { panic!("new") };
+        let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(0)) else { panic!("new") };
         assert_eq!(received.snapshot.frame, sent.frame);
         sender.handle_ack(&receiver.received());
         datagrams.push(encoded.datagram);

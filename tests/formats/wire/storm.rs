@@ -6,7 +6,7 @@ use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq};
 use hitreg::wire::{ClientMessage, ClientRequest, LeaveReason, RequestKind, Wrapping16};
 use hitreg::wire::{
-    ClientReference, ConnectMachine, ConnectOptions, Decoded, ENTITIES_MAX, Endpoint, IncomingMessage, Notice,
+    ClientReference, ConnectMachine, ConnectOptions, DecodeOutcome, ENTITIES_MAX, Endpoint, IncomingMessage, Notice,
     Receiver, Sender, ServerConnection, WINDOW, decode_commands, decode_disconnect, decode_request, encode_commands,
     encode_disconnect, encode_request, seal, unseal,
 };
@@ -16,7 +16,7 @@ use proptest::test_runner::TestRunner;
 
 use super::commands::message;
 use super::handshake::{address, endpoint, join};
-use super::runners::{Field, Runner, bits};
+use super::runners::{Runner, RunnerCrowd, bits};
 
 const DATAGRAMS: usize = 1_000_000;
 
@@ -27,7 +27,7 @@ fn real_ones() -> (Vec<Vec<u8>>, Receiver<Runner>) {
     let mut half_way = Receiver::new();
     let mut any_message = || message().new_tree(&mut runner).expect("there is one").current();
     all.extend((0..40).map(|_| encode_commands(&any_message()).expect("the commands are consecutive")));
-    let mut field = Field::new(1, 12);
+    let mut field = RunnerCrowd::new(1, 12);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 12);
     let mut receiver: Receiver<Runner> = Receiver::new();
     for seq in 1..60 {
@@ -116,7 +116,7 @@ fn a_million_datagrams_harm_nobody() {
         }
         let_through += u32::from(unseal(honest.key, &bytes).is_ok());
         match victim.decode(&bytes, CommandSeq(50)) {
-            Ok(Decoded::New(got)) => {
+            Ok(DecodeOutcome::New(got)) => {
                 decoded += 1;
                 assert!(got.snapshot.frame.entities.len() <= ENTITIES_MAX);
                 assert!(got.snapshot.effects.len() + got.notices.len() <= 255);
@@ -147,7 +147,7 @@ fn an_honest_session_goes_on_through_the_storm() {
     let mut rng = Rng::new(Seed(3), 2);
     let mut endpoint: Endpoint = endpoint(2);
     let honest = join(&mut endpoint, address(1, 1), 1, Micros::ZERO);
-    let mut field = Field::new(4, 2);
+    let mut field = RunnerCrowd::new(4, 2);
     let mut sender: Sender<Runner> = Sender::new(honest.player, 2);
     let mut receiver: Receiver<Runner> = Receiver::new();
     let mut seen: Vec<Vec<u8>> = Vec::new();
@@ -169,10 +169,10 @@ fn an_honest_session_goes_on_through_the_storm() {
             }
             if let Ok(datagram) = unseal(honest.key, &bad) {
                 let decoded = receiver.decode(datagram, CommandSeq(seq));
-                assert!(!matches!(decoded, Ok(Decoded::New(_))), "an old one was taken for new");
+                assert!(!matches!(decoded, Ok(DecodeOutcome::New(_))), "an old one was taken for new");
             }
         }
-        if let Ok(Decoded::New(got)) =
+        if let Ok(DecodeOutcome::New(got)) =
             receiver.decode(unseal(honest.key, &sealed).expect("it is sealed"), CommandSeq(seq))
         {
             assert_eq!(bits(&got.snapshot.frame), bits(&sent.frame));

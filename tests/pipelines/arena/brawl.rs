@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hitreg::arena::{Arena, ArenaBody, ArenaRules, ArenaWorld, Bot, WeaponId};
+use hitreg::arena::{Arena, ArenaBody, ArenaBot, ArenaRules, ArenaWorld, WeaponId};
 use hitreg::game::{Body, Judge, Reason, Scene, Simulate};
 use hitreg::hash::StateHasher;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
@@ -17,7 +17,7 @@ const DRAWN_TICKS_AGO: usize = 6;
 
 /// What came of a fight.
 #[derive(Debug, Default)]
-struct Score {
+struct FightResult {
     shots: [u32; 3],
     hits: [u32; 3],
     blocked: u32,
@@ -46,11 +46,11 @@ fn now() -> Instant {
 }
 
 /// Plays; if `reloads`, saves and loads the world before every tick.
-fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32, reloads: bool) -> Score {
+fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32, reloads: bool) -> FightResult {
     let mut world = Arena::spawn(rules, Seed(seed), players);
-    let mut bots = Bot::crew(Seed(seed), players, rules);
+    let mut bots = ArenaBot::crew(Seed(seed), players, rules);
     let mut past: Vec<Vec<(EntityId, ArenaBody)>> = Vec::new();
-    let mut score = Score::default();
+    let mut score = FightResult::default();
     let mut digest = StateHasher::new();
     let mut words = Vec::new();
     for tick in 0..seconds * 1_000 / u32::from(MSEC) {
@@ -100,7 +100,7 @@ fn run(
     own: &ArenaBody,
     command: &Usercmd,
     drawn: &[(EntityId, ArenaBody)],
-    score: &mut Score,
+    score: &mut FightResult,
     events: &mut Events,
 ) {
     let mut notes = Notes::default();
@@ -147,7 +147,7 @@ fn needs_no_client_only_field(
     assert!(own.in_duck || !own.alive || body.view_ofs_z == expected.view_ofs_z);
 }
 
-fn report(name: &str, score: &Score) {
+fn report(name: &str, score: &FightResult) {
     let ns = |time: Duration, count: u32| time.as_nanos() / u128::from(count.max(1));
     eprintln!("{name}: {score:?}");
     eprintln!(

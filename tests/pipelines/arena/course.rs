@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 use hitreg::arena::{
-    Arena, ArenaBody, ArenaFire, ArenaMap, ArenaRules, Hull, Solid, SweepContact, VIEW_HEIGHT_STANDING_UNITS,
+    Arena, ArenaBody, ArenaFire, ArenaMap, ArenaRules, Solid, SolidHull, SweepContact, VIEW_HEIGHT_STANDING_UNITS,
 };
 use hitreg::game::{Effect, Scene, Simulate, Sink, Touch as Met};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
@@ -76,7 +76,7 @@ fn there_are_sixteen_free_spawn_points_and_enough_brushes() {
     assert!((60..=150).contains(&map.brushes().len()), "{} brushes", map.brushes().len());
     assert_eq!(map.spawn_points().len(), 16);
     for place in map.spawn_points() {
-        assert_eq!(map.solid().inside(Hull::Standing, place.origin), SweepContact::Nothing, "{place:?}");
+        assert_eq!(map.solid().inside(SolidHull::Standing, place.origin), SweepContact::Nothing, "{place:?}");
         let mut walker = Walker::at(place.origin.x, place.origin.y, place.origin.z);
         walker.run(Input::default(), 0.5);
         assert!(walker.body.on_ground, "{place:?}");

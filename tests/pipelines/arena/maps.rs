@@ -1,7 +1,7 @@
 //! Maps as text: what is read, and what is said of what cannot be.
 
 use glam::Vec3;
-use hitreg::arena::{ArenaMap, ArenaRules, Hull, MapTextError, ShapeError, Solid};
+use hitreg::arena::{ArenaMap, ArenaRules, MapTextError, ShapeError, Solid, SolidHull};
 
 const START: &str = "{\n\"classname\" \"info_player_deathmatch\"\n\"origin\" \"0 0 24\"\n}\n";
 
@@ -35,7 +35,7 @@ const FLOOR_220: &str = "{
 fn classic_and_valve_faces_give_the_same_map() {
     let classic = ArenaMap::parse("m", world(FLOOR).as_bytes()).unwrap();
     assert_eq!(classic, ArenaMap::parse("m", world(FLOOR_220).as_bytes()).unwrap());
-    let fall = classic.solid().sweep(Hull::Point, Vec3::new(8.0, 8.0, 64.0), Vec3::new(8.0, 8.0, -64.0));
+    let fall = classic.solid().sweep(SolidHull::Point, Vec3::new(8.0, 8.0, 64.0), Vec3::new(8.0, 8.0, -64.0));
     assert!((fall.end.z - 1.0 / 32.0).abs() < 1e-3, "{fall:?}");
     assert_eq!(classic.spawn_points()[0].origin, Vec3::new(0.0, 0.0, 37.0), "raised from Quake's height");
 }
@@ -72,7 +72,7 @@ fn rules_survive_being_stored() {
     let back: ArenaRules = rmp_serde::from_slice(&bytes).unwrap();
     assert_eq!(back, rules);
     let (from, to) = (Vec3::new(-480.0, 480.0, 37.0), Vec3::new(900.0, -300.0, 20.0));
-    let sweep = |rules: &ArenaRules| rules.map.solid().sweep(Hull::Standing, from, to);
+    let sweep = |rules: &ArenaRules| rules.map.solid().sweep(SolidHull::Standing, from, to);
     assert_eq!(sweep(&back), sweep(&rules));
 }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use glam::Vec3;
-use hitreg::arena::{ArenaBody, BodyKind, Hull, Solid};
+use hitreg::arena::{ArenaBody, BodyKind, Solid, SolidHull};
 use hitreg::game::{Category, FIRST_LOCAL_ENTITY};
 use hitreg::history::Frame;
 use hitreg::link::{Jitter, LinkModel};
 use hitreg::units::{EntityId, Micros};
 use hitreg::usercmd::{Input, buttons};
 
-use super::stage::{Play, Screen, Stage, TICK};
+use super::stage::{CategoryStage, Play, Screen, TICK};
 use super::{as_sent, category, delay, run};
 
 /// Stands, takes the launcher, and shoots once at `shot`, upwards to the left of where it first looks.
@@ -31,7 +31,7 @@ fn arrows(screen: &Screen) -> Vec<(EntityId, Category, Vec3)> {
 
 #[test]
 fn an_arrow_is_on_its_shooters_screen_at_once_and_goes_on_as_the_servers() {
-    let mut stage = Stage::new(2, &LinkModel { jitter: Jitter::Exponential(3.0), ..delay(80.0) }, 13, &[]);
+    let mut stage = CategoryStage::new(2, &LinkModel { jitter: Jitter::Exponential(3.0), ..delay(80.0) }, 13, &[]);
     let shot = Micros::from_s(2);
     run(&mut stage, 6, |player, at| archer(player, at, shot, 30.0), as_sent);
     let screens = &stage.seats[0].screens;
@@ -60,7 +60,7 @@ fn an_arrow_is_on_its_shooters_screen_at_once_and_goes_on_as_the_servers() {
 
 #[test]
 fn arrows_that_the_server_has_not_spoken_of_are_told_apart() {
-    let mut stage = Stage::new(1, &delay(450.0), 17, &[]);
+    let mut stage = CategoryStage::new(1, &delay(450.0), 17, &[]);
     let shot = Micros::from_s(2);
     let holds = |player, at: Micros| {
         let fires = if at >= shot { buttons::ATTACK } else { 0 };
@@ -84,7 +84,7 @@ fn arrows_that_the_server_has_not_spoken_of_are_told_apart() {
 #[test]
 fn an_arrow_that_the_server_discards_is_cut() {
     // Nothing of the shot's frame and the next reaches the server, and nothing is sent twice.
-    let mut stage = Stage::new(1, &delay(80.0), 17, &["client.redundancy=1"]);
+    let mut stage = CategoryStage::new(1, &delay(80.0), 17, &["client.redundancy=1"]);
     let shot = Micros::from_s(2);
     let mut play = Play {
         input: &mut |player, at| archer(player, at, shot, 30.0),
@@ -106,7 +106,7 @@ fn an_arrow_that_the_server_discards_is_cut() {
 
 #[test]
 fn an_arrow_that_the_server_never_speaks_of_is_cut_after_a_second() {
-    let mut stage = Stage::new(1, &delay(80.0), 17, &[]);
+    let mut stage = CategoryStage::new(1, &delay(80.0), 17, &[]);
     let shot = Micros::from_s(2);
     run(&mut stage, 5, |player, at| archer(player, at, shot, 30.0), |_, at, _| at < shot);
     let screens = &stage.seats[0].screens;
@@ -121,7 +121,7 @@ fn an_arrow_that_the_server_never_speaks_of_is_cut_after_a_second() {
 fn an_announced_arrow_lands_on_every_screen_where_and_when_it_does() {
     for (seed, off_deg) in [(13, 20.0), (14, -12.0), (15, 0.0), (16, 33.0), (17, 130.0)] {
         let link = LinkModel { jitter: Jitter::Exponential(3.0), ..delay(60.0) };
-        let mut stage = Stage::new(4, &link, seed, &[]);
+        let mut stage = CategoryStage::new(4, &link, seed, &[]);
         let yaw_deg = stage.first_yaw_deg(0) + off_deg;
         run(&mut stage, 6, |player, at| archer(player, at, Micros::from_s(2), yaw_deg), as_sent);
         let arrow_in =
@@ -152,10 +152,10 @@ fn an_arrow_that_will_hit_somebody_does_on_every_screen_wherever_they_go() {
     let link = LinkModel { jitter: Jitter::Exponential(3.0), ..delay(60.0) };
     let target = EntityId(1);
     // Two who appear far from each other with nothing in between.
-    let mut stages = (1..50).map(|seed| Stage::new(3, &link, seed, &[]));
-    let faces = |stage: &mut Stage| {
+    let mut stages = (1..50).map(|seed| CategoryStage::new(3, &link, seed, &[]));
+    let faces = |stage: &mut CategoryStage| {
         let (from, to) = (stage.first_place(0), stage.first_place(1));
-        from.distance(to) > 900.0 && stage.rules.map.solid().sweep(Hull::Ducked, from, to).fraction == 1.0
+        from.distance(to) > 900.0 && stage.rules.map.solid().sweep(SolidHull::Ducked, from, to).fraction == 1.0
     };
     let mut stage = stages.find_map(|mut stage| faces(&mut stage).then_some(stage)).expect("such a pair");
     let begun = stage.first_place(1);
@@ -194,7 +194,7 @@ fn an_arrow_that_will_hit_somebody_does_on_every_screen_wherever_they_go() {
 #[test]
 fn a_shot_of_which_nothing_came_is_cut_with_the_very_ack_of_it() {
     // The server runs every usercmd and says so, but shows no arrow.
-    let mut stage = Stage::new(1, &delay(80.0), 17, &["server.update_hz=64"]);
+    let mut stage = CategoryStage::new(1, &delay(80.0), 17, &["server.update_hz=64"]);
     let shot = Micros::from_s(2);
     let mut play = Play {
         input: &mut |player, at| archer(player, at, shot, 30.0),

@@ -6,7 +6,7 @@ mod stage;
 
 use std::path::Path;
 
-use self::stage::{Play, Screen, Stage, change};
+use self::stage::{CategoryStage, Play, Screen, change};
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, BodyKind};
 use hitreg::game::{Categorize, Category};
@@ -31,7 +31,7 @@ pub(crate) fn delay(delay_ms: f64) -> LinkModel {
 
 /// Runs a session that nothing interferes with but what `told` makes of the snapshots.
 pub(crate) fn run(
-    stage: &mut Stage,
+    stage: &mut CategoryStage,
     seconds: i64,
     mut input: impl FnMut(u16, Micros) -> Input,
     mut told: impl FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
@@ -82,7 +82,7 @@ fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
 
 #[test]
 fn a_tree_stays_where_it_was_though_the_servers_moves() {
-    let mut stage = Stage::new(2, &bad_link(), 1, &[]);
+    let mut stage = CategoryStage::new(2, &bad_link(), 1, &[]);
     let tree = EntityId(2);
     run(&mut stage, 5, nothing, |_, at, snapshot| {
         change(snapshot, tree, |body| body.origin.x += at.as_s_f64() as f32 * 100.0);
@@ -99,7 +99,7 @@ fn a_tree_stays_where_it_was_though_the_servers_moves() {
 
 #[test]
 fn a_sound_plays_to_its_end_though_nothing_comes_after_its_beginning() {
-    let mut stage = Stage::new(1, &bad_link(), 3, &[]);
+    let mut stage = CategoryStage::new(1, &bad_link(), 3, &[]);
     let mut deaf_from: Option<Micros> = None;
     // Once the bell is known to ring, nothing arrives any more.
     run(&mut stage, 9, nothing, |_, at, snapshot| {
@@ -131,7 +131,7 @@ fn a_sound_plays_to_its_end_though_nothing_comes_after_its_beginning() {
 
 #[test]
 fn another_player_is_exactly_as_last_told() {
-    let mut stage = Stage::new(2, &bad_link(), 5, &[]);
+    let mut stage = CategoryStage::new(2, &bad_link(), 5, &[]);
     let dance = |player: u16, at: Micros| Input {
         forwardmove: 400.0,
         viewangles: Vec3::new(0.0, at.as_s_f64() as f32 * 90.0 + f32::from(player) * 40.0, 0.0),
@@ -153,7 +153,7 @@ fn another_player_is_exactly_as_last_told() {
 
 #[test]
 fn oneself_moves_at_once_and_ones_health_when_the_server_says_so() {
-    let mut stage = Stage::new(1, &delay(100.0), 7, &[]);
+    let mut stage = CategoryStage::new(1, &delay(100.0), 7, &[]);
     let (begins, hurt) = (Micros::from_s(2), Micros::from_ms(2_500));
     let walk = |_: u16, at: Micros| Input { forwardmove: if at >= begins { 400.0 } else { 0.0 }, ..Input::default() };
     let me = EntityId(0);
@@ -184,7 +184,7 @@ fn oneself_moves_at_once_and_ones_health_when_the_server_says_so() {
 
 #[test]
 fn an_apple_is_where_it_will_be_when_ones_own_usercmd_runs() {
-    let mut stage = Stage::new(1, &bad_link(), 9, &[]);
+    let mut stage = CategoryStage::new(1, &bad_link(), 9, &[]);
     run(&mut stage, 40, nothing, as_sent);
     let (mut worst, mut worst_late, mut compared, mut greatest_lag) = (0.0_f32, 0.0_f32, 0, 0.0_f32);
     for apple in stage.all_of(BodyKind::Apple) {
@@ -218,7 +218,7 @@ fn an_apple_is_where_it_will_be_when_ones_own_usercmd_runs() {
 #[test]
 fn a_walker_is_right_to_the_bit_from_its_decisions_alone() {
     let link = LinkModel { loss: Loss::Random(0.3), jitter: Jitter::Exponential(15.0), ..delay(100.0) };
-    let mut stage = Stage::new(1, &link, 11, &[]);
+    let mut stage = CategoryStage::new(1, &link, 11, &[]);
     // Whatever a snapshot says of the walker, it says nothing of where it is and how it moves.
     run(&mut stage, 60, nothing, |_, _, snapshot| {
         let walker = snapshot.frame.entities.iter().find(|(_, body)| body.kind == BodyKind::Walker).map(|(id, _)| *id);
@@ -254,7 +254,7 @@ fn a_walker_is_right_to_the_bit_from_its_decisions_alone() {
 fn a_jumping_avatar_never_jumps_when_extrapolated_and_does_when_drawn_as_told() {
     // "That avatar could jump in the air for half a second all day long, if our RTT is more than half a second, we would
     // render him back on the ground." A jump here takes 0.67 s.
-    let mut stage = Stage::new(2, &delay(350.0), 19, &[]);
+    let mut stage = CategoryStage::new(2, &delay(350.0), 19, &[]);
     let jumps = |player: u16, at: Micros| Input {
         buttons: if player == 1 && at.0 % 1_500_000 < 50_000 { buttons::JUMP } else { 0 },
         ..Input::default()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaMap, ArenaRules, BodyKind};
 use hitreg::client::Client;
-use hitreg::game::{Placed, Simulate};
+use hitreg::game::{PlacedBody, Simulate};
 use hitreg::history::Frame;
 use hitreg::link::{Link, LinkModel, ModelledLink};
 use hitreg::packet::{ClientPacket, Snapshot};
@@ -20,16 +20,16 @@ use hitreg::usercmd::Input;
 const STEP: Micros = Micros(625);
 pub(crate) const TICK: Micros = Micros(15_625);
 
-pub(crate) struct Stage {
+pub(crate) struct CategoryStage {
     pub rules: Arc<ArenaRules>,
     server: Server<Arena>,
-    pub seats: Vec<Seat>,
+    pub seats: Vec<StageClient>,
     at: Micros,
     /// The server's entities after each tick.
     pub truth: Vec<Frame<ArenaBody>>,
 }
 
-pub(crate) struct Seat {
+pub(crate) struct StageClient {
     client: Client<Arena>,
     up: ModelledLink,
     down: ModelledLink,
@@ -43,8 +43,8 @@ pub(crate) struct Seat {
 /// What one player saw in one client frame.
 pub(crate) struct Screen {
     pub at: Micros,
-    pub drawn: Vec<(EntityId, Placed<ArenaBody>)>,
-    pub own: Option<Placed<ArenaBody>>,
+    pub drawn: Vec<(EntityId, PlacedBody<ArenaBody>)>,
+    pub own: Option<PlacedBody<ArenaBody>>,
     /// The newest snapshot that had arrived.
     pub newest: Snapshot<ArenaBody>,
     /// The usercmds whose shots went off in this frame.
@@ -61,14 +61,14 @@ pub(crate) struct Play<'a> {
     pub heard: &'a mut dyn FnMut(u16, Micros) -> bool,
 }
 
-impl Stage {
-    pub(crate) fn new(players: u16, link: &LinkModel, seed: u64, changes: &[&str]) -> Stage {
+impl CategoryStage {
+    pub(crate) fn new(players: u16, link: &LinkModel, seed: u64, changes: &[&str]) -> CategoryStage {
         let mut settings = Settings::default();
         for pair in ["interpolation.mode=category", "lag_compensation.enabled=false"].iter().chain(changes) {
             settings.set_pair(pair).expect("a good setting");
         }
         let (rules, settings, seed) = (Arc::new(ArenaRules::new(ArenaMap::orchard())), Arc::new(settings), Seed(seed));
-        let seat = |player: u16| Seat {
+        let seat = |player: u16| StageClient {
             client: Client::new(
                 Setup { rules: Arc::clone(&rules), settings: Arc::clone(&settings), seed },
                 PlayerId(player),
@@ -83,7 +83,7 @@ impl Stage {
         };
         let seats = (0..players).map(seat).collect();
         let server = Server::new(Setup { rules: Arc::clone(&rules), settings: Arc::clone(&settings), seed }, players);
-        Stage { rules, server, seats, at: Micros::ZERO, truth: Vec::new() }
+        CategoryStage { rules, server, seats, at: Micros::ZERO, truth: Vec::new() }
     }
 
     pub(crate) fn run_until(&mut self, end: Micros, play: &mut Play<'_>) {
@@ -148,7 +148,7 @@ impl Stage {
     }
 }
 
-impl Seat {
+impl StageClient {
     fn hear(&mut self, now: Micros, player: u16, play: &mut Play<'_>) {
         let (mut due, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.to_client).into_iter().partition(|(at, _)| *at <= now);
@@ -186,7 +186,7 @@ impl Seat {
 }
 
 impl Screen {
-    pub(crate) fn of(&self, entity: EntityId) -> Option<&Placed<ArenaBody>> {
+    pub(crate) fn of(&self, entity: EntityId) -> Option<&PlacedBody<ArenaBody>> {
         self.drawn.iter().find(|(id, _)| *id == entity).map(|(_, placed)| placed)
     }
 

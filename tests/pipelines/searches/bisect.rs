@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::bugged::{Bug, Bugged, Rules};
+use crate::bugged::{Bug, Bugged, BuggedRules};
 use crate::disc::Disc;
 use hitreg::bisect::{RerunResult, RerunStep, bisect_ticks};
-use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, Side, TraceVerdict};
+use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, TraceSide, TraceVerdict};
 use hitreg::game::{Body, CellKind, Effect, Scene, Simulate, Sink, Touch};
 use hitreg::link::LinkModel;
 use hitreg::record::{Execution, Session};
@@ -20,8 +20,8 @@ use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed};
 
 fn session() -> Session {
-    let rules = Rules {
-        discs: crate::disc::Rules { ghosts: true, push_units: 3.0, ..crate::disc::Rules::default() },
+    let rules = BuggedRules {
+        discs: crate::disc::DiscRules { ghosts: true, push_units: 3.0, ..crate::disc::DiscRules::default() },
         bug: None,
     };
     let link = LinkModel { delay_ms: 30.0, ..LinkModel::default() };
@@ -32,9 +32,9 @@ fn session() -> Session {
     session
 }
 
-fn rules(session: &Session, bug: Option<Bug>) -> Rules {
-    let rules: Rules = rmp_serde::from_slice(&session.header.rules).expect("the rules");
-    Rules { bug, ..rules }
+fn rules(session: &Session, bug: Option<Bug>) -> BuggedRules {
+    let rules: BuggedRules = rmp_serde::from_slice(&session.header.rules).expect("the rules");
+    BuggedRules { bug, ..rules }
 }
 
 fn build(session: &Session, bug: Option<Bug>) -> Trace {
@@ -108,8 +108,8 @@ fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
             "{bug:?}"
         );
 
-        let of = |side| rules(&session, (side == Side::B).then_some(bug));
-        let mut rerun = |side: Side, step: &RerunStep<'_>| run_again(&session, &of(side), step, step.others);
+        let of = |side| rules(&session, (side == TraceSide::B).then_some(bug));
+        let mut rerun = |side: TraceSide, step: &RerunStep<'_>| run_again(&session, &of(side), step, step.others);
         let found = bisect_ticks(&good, &bad, &on(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
         let first = found.first.expect("a divergence");
         assert_eq!((first.place.tick, first.place.entity), (Some(tick), Some(u32::from(player))), "{bug:?}");
@@ -131,21 +131,27 @@ fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
 fn a_collision_is_reproduced_among_the_others() {
     let (mut reproduced, mut alone) = (0, 0);
     for seed in 1..=12 {
-        let solid = Rules { discs: crate::disc::Rules { ghosts: false, ..crate::disc::Rules::default() }, bug: None };
+        let solid = BuggedRules {
+            discs: crate::disc::DiscRules { ghosts: false, ..crate::disc::DiscRules::default() },
+            bug: None,
+        };
         let link = LinkModel { delay_ms: 30.0, ..LinkModel::default() };
         let scenario = Scenario { players: 6, seconds: 8.0, seed, link, ..Scenario::default() };
         let mut session = Session::new(scenario.header::<Bugged>(&solid).expect("a good scenario"));
         let rules = Arc::new(solid);
         record_synthetic::<Bugged>(&scenario, &rules, &mut SessionRecorder::new(&mut session))
             .expect("a good scenario");
-        let ghosts = Rules { discs: crate::disc::Rules { ghosts: true, ..crate::disc::Rules::default() }, bug: None };
+        let ghosts = BuggedRules {
+            discs: crate::disc::DiscRules { ghosts: true, ..crate::disc::DiscRules::default() },
+            bug: None,
+        };
         let mut other = session.clone();
         other.header.rules = rmp_serde::to_vec_named(&ghosts).expect("MessagePack").into();
         let (a, b) = (build(&session, None), build(&other, None));
-        let of = |side| if side == Side::A { &*rules } else { &ghosts };
+        let of = |side| if side == TraceSide::A { &*rules } else { &ghosts };
         let nobody = BTreeMap::new();
         for among in [true, false] {
-            let mut rerun = |side: Side, step: &RerunStep<'_>| {
+            let mut rerun = |side: TraceSide, step: &RerunStep<'_>| {
                 run_again(&session, of(side), step, if among { step.others } else { &nobody })
             };
             let found = bisect_ticks(&a, &b, &on(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
@@ -170,7 +176,7 @@ fn a_collision_is_reproduced_among_the_others() {
 /// Runs one usercmd of the log on a body among others, under the rules of one of the builds.
 fn run_again(
     session: &Session,
-    rules: &Rules,
+    rules: &BuggedRules,
     step: &RerunStep<'_>,
     others: &BTreeMap<u32, Vec<NamedValue>>,
 ) -> Result<Vec<NamedValue>, String> {
@@ -185,10 +191,10 @@ fn run_again(
     let frames = &session.players[usize::from(player.0)].frames;
     let frame = frames.iter().find(|f| f.command.seq == CommandSeq(step.command.command)).ok_or("no such usercmd")?;
     let scene = Scene { seed: session.header.seed, player, entities: &entities, weapons: true };
-    let after = Bugged::step_body(rules, &scene, &body, &frame.command, &mut Nothing);
+    let after = Bugged::step_body(rules, &scene, &body, &frame.command, &mut EmptyInput);
     let mut cells = vec![0; Disc::CELLS];
     after.write(&mut cells);
-    let value = |(field, cell): (&hitreg::game::Field, &u32)| match field.kind {
+    let value = |(field, cell): (&hitreg::game::FieldSchema, &u32)| match field.kind {
         CellKind::F32 => CellValue::Float(f32::from_bits(*cell)),
         CellKind::I32 => CellValue::Integer(i64::from(*cell as i32)),
         CellKind::U32 => CellValue::Integer(i64::from(*cell)),
@@ -205,9 +211,9 @@ fn word(value: &CellValue) -> Result<u32, String> {
     }
 }
 
-struct Nothing;
+struct EmptyInput;
 
-impl<F> Sink<F> for Nothing {
+impl<F> Sink<F> for EmptyInput {
     fn effect(&mut self, _: Effect) {}
     fn fire(&mut self, _: F) {}
     fn touch(&mut self, _: Touch) {}

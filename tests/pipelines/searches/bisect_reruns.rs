@@ -1,14 +1,14 @@
 //! What bisect runs again, and among whom: only what both runs ran, only where it is known how the others stood.
 
 use hitreg::bisect::{RerunResult, RerunStep, bisect_ticks};
-use hitreg::diff::{DiffOptions, DiffScope, NamedValue, Side};
+use hitreg::diff::{DiffOptions, DiffScope, NamedValue, TraceSide};
 use hitreg::trace::{ColumnData, Trace};
 
-use crate::disc::Rules;
+use crate::disc::DiscRules;
 use crate::traces::{data, replayed, session};
 
 fn trace() -> Trace {
-    replayed(&session(5, 4.0, Rules { ghosts: true, ..Rules::default() }), &[])
+    replayed(&session(5, 4.0, DiscRules { ghosts: true, ..DiscRules::default() }), &[])
 }
 
 fn on_state() -> DiffOptions {
@@ -44,7 +44,7 @@ const TICK: u32 = 100;
 /// Whether a usercmd of player 1 was run again for a body that is elsewhere, and which others it was run among.
 fn rerun(a: &Trace, b: &Trace, options: &DiffOptions) -> (bool, Vec<u32>) {
     let mut among = Vec::new();
-    let mut run = |_: Side, step: &RerunStep<'_>| -> Result<Vec<NamedValue>, String> {
+    let mut run = |_: TraceSide, step: &RerunStep<'_>| -> Result<Vec<NamedValue>, String> {
         among = step.others.keys().copied().collect();
         Ok(step.body.to_vec())
     };

@@ -1,7 +1,7 @@
 //! Comparing traces: what is the same is the same however it is written down, what differs is named, and what makes no
 //! sense is said to make none.
 
-use crate::disc::Rules;
+use crate::disc::DiscRules;
 use crate::traces::{column, data, names, replayed, session, set, small, table};
 use hitreg::diff::{DiffOptions, DiffScope, DifferenceClass, DivergenceKind, Status, TraceDiff, TraceVerdict, diff};
 use hitreg::rng::Rng;
@@ -18,7 +18,7 @@ fn status(diff: &TraceDiff, name: &str) -> Status {
 
 #[test]
 fn a_trace_is_the_same_as_itself() {
-    for trace in [small(), replayed(&session(1, 4.0, Rules { push_units: 4.0, ..Rules::default() }), &[])] {
+    for trace in [small(), replayed(&session(1, 4.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[])] {
         let found = compared(&trace, &trace);
         assert_eq!((found.verdict, &found.first), (TraceVerdict::Same, &None));
         assert!(found.tables.iter().all(|t| t.status == Status::Same && t.rows.compared == t.rows.a));
@@ -29,7 +29,7 @@ fn a_trace_is_the_same_as_itself() {
 
 #[test]
 fn one_bit_in_one_field_at_one_tick_is_found_fifty_times_of_fifty() {
-    let whole = replayed(&session(7, 6.0, Rules { push_units: 4.0, ..Rules::default() }), &[]);
+    let whole = replayed(&session(7, 6.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[]);
     let places: [(&str, &[&str]); 5] = [
         ("bodies", &["origin.x", "origin.y", "velocity.x", "velocity.y", "hits_taken", "viewangles.y"]),
         ("bodies", &["refire_ms"]),
@@ -206,7 +206,7 @@ fn a_predicted_effect_is_not_compared_with_one_that_the_server_sent() {
 #[test]
 fn a_state_is_predicted_on_its_own_in_both_runs_of_presets() {
     // One run predicts, the other shows what the server confirmed a round trip ago.
-    let log = session(5, 3.0, Rules::default());
+    let log = session(5, 3.0, DiscRules::default());
     let found = compared(&replayed(&log, &[]), &replayed(&log, &["prediction.mode=off"]));
     let frames = differing(&found, "frames");
     assert!(frames.contains(&"ran".to_owned()), "{frames:?}");
@@ -252,7 +252,7 @@ fn angles_are_apart_by_the_shortest_way_round() {
 
 #[test]
 fn settings_without_any_effect_are_named() {
-    let log = session(3, 3.0, Rules::default());
+    let log = session(3, 3.0, DiscRules::default());
     let changed = |found: &TraceDiff| -> Vec<String> {
         found.settings_without_effect.iter().map(|setting| setting.key.clone()).collect()
     };

@@ -10,17 +10,17 @@ use crate::traces::{column, data, names, reorder, set, table};
 
 /// A trace that gives out so many rows at a time, and again to whoever comes back.
 #[derive(Clone)]
-struct Kept {
+struct StoredTrace {
     trace: Arc<Trace>,
     rows: usize,
     most_waiting: usize,
 }
 
-fn kept(trace: Trace, rows: usize) -> Kept {
-    Kept { trace: Arc::new(trace), rows, most_waiting: usize::MAX }
+fn kept(trace: Trace, rows: usize) -> StoredTrace {
+    StoredTrace { trace: Arc::new(trace), rows, most_waiting: usize::MAX }
 }
 
-impl TraceSource for Kept {
+impl TraceSource for StoredTrace {
     fn header(&self) -> &TraceHeader {
         &self.trace.header
     }
@@ -115,7 +115,7 @@ fn few_rows_that_come_late_keep_no_others_waiting() {
     for (a, b) in [(&a, &both), (&both, &a), (&both, &b), (&b, &both)] {
         let whole = diff(a, b, &options).expect("they can be compared");
         let most_waiting = COUNT as usize * 16;
-        let sides = [a, b].map(|trace| Kept { most_waiting, ..kept(trace.clone(), 500) });
+        let sides = [a, b].map(|trace| StoredTrace { most_waiting, ..kept(trace.clone(), 500) });
         let streamed = diff_sources(&sides[0], &sides[1], &options).expect("no more wait than may");
         assert_eq!(format!("{streamed:?}"), format!("{whole:?}"));
     }

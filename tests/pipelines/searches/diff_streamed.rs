@@ -20,15 +20,15 @@ use proptest::prelude::*;
 use crate::traces::{reorder, set, small};
 
 /// A trace that gives out so many rows at a time.
-struct Cut<'t> {
+struct SlicedTrace<'t> {
     trace: &'t Trace,
     shapes: Vec<(Table, u64)>,
     rows: usize,
 }
 
-fn cut(trace: &Trace, rows: usize) -> Cut<'_> {
+fn cut(trace: &Trace, rows: usize) -> SlicedTrace<'_> {
     let shape = |table: &Table| (part(table, 0..0), table.rows() as u64);
-    Cut { trace, shapes: trace.tables.iter().map(shape).collect(), rows }
+    SlicedTrace { trace, shapes: trace.tables.iter().map(shape).collect(), rows }
 }
 
 fn part(table: &Table, rows: std::ops::Range<usize>) -> Table {
@@ -37,7 +37,7 @@ fn part(table: &Table, rows: std::ops::Range<usize>) -> Table {
     part
 }
 
-impl TraceSource for Cut<'_> {
+impl TraceSource for SlicedTrace<'_> {
     fn header(&self) -> &TraceHeader {
         &self.trace.header
     }

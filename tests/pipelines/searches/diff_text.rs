@@ -1,9 +1,9 @@
 //! What comparisons and bisections look like. Every text is read in review before it is accepted.
 
-use crate::disc::Rules;
+use crate::disc::DiscRules;
 use crate::traces::{replayed, session, set, small};
 use hitreg::bisect::{RerunStep, bisect_ticks};
-use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, Side, TraceDiff, diff};
+use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, TraceDiff, TraceSide, diff};
 use hitreg::report::{bisect_page, diff_answer, diff_junit, diff_line, diff_page};
 use hitreg::trace::Trace;
 
@@ -70,7 +70,7 @@ fn the_answer_comes_before_the_evidence() {
     let hits = diff_answer(&found, DiffScope::Hits).text();
     assert_reads("diff_bug_hits", &hits);
     assert!(!hits.contains("bodies.origin"), "{hits}");
-    let log = session(3, 6.0, Rules { push_units: 4.0, ..Rules::default() });
+    let log = session(3, 6.0, DiscRules { push_units: 4.0, ..DiscRules::default() });
     let text =
         diff_answer(&compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"])), DiffScope::Any)
             .text();
@@ -95,7 +95,7 @@ fn other_settings() {
 /// A replay has more in it than a hand-made trace; its text still fits the page.
 #[test]
 fn a_replay_under_other_settings_fits_the_page() {
-    let log = session(3, 3.0, Rules { push_units: 4.0, ..Rules::default() });
+    let log = session(3, 3.0, DiscRules { push_units: 4.0, ..DiscRules::default() });
     let found = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
     let text = diff_page(&found).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -117,9 +117,9 @@ fn a_bisection() {
     let (a, b) = (small(), with_a_bug());
     let found = bisect_ticks(&a, &b, &DiffOptions::default(), None).expect("no tolerance");
     assert_reads("bisect_inferred", &bisect_page(&found).text());
-    let mut run = |build: Side, step: &RerunStep<'_>| -> Result<Vec<NamedValue>, String> {
+    let mut run = |build: TraceSide, step: &RerunStep<'_>| -> Result<Vec<NamedValue>, String> {
         let mut body = step.body.to_vec();
-        if build == Side::B && step.command.player == 1 {
+        if build == TraceSide::B && step.command.player == 1 {
             body[0].value = CellValue::Float(16.000002);
         }
         Ok(body)

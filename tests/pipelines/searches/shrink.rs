@@ -151,7 +151,7 @@ fn the_result_does_not_depend_on_how_many_threads_there_are() {
 
 #[test]
 fn what_is_not_shown_is_not_shrunk_and_a_failing_property_says_so() {
-    let session = record::<Discs>(scenario(2, 2.0, 0.0), crate::disc::Rules::default());
+    let session = record::<Discs>(scenario(2, 2.0, 0.0), crate::disc::DiscRules::default());
     let never = shrink::<Discs, Infallible>(&session, &|_| Ok(false), &mut |_| {});
     assert!(matches!(never, Err(ShrinkError::NotShown)));
     let once = |tried: &Session| Ok::<bool, Infallible>(tried.players.len() == 2 && *tried == session);
@@ -170,7 +170,7 @@ fn what_is_not_shown_is_not_shrunk_and_a_failing_property_says_so() {
 
 #[test]
 fn a_game_that_begins_at_its_spawn_only_is_shrunk_too() {
-    let rules = crate::disc::Rules { rooted: true, ..crate::disc::Rules::default() };
+    let rules = crate::disc::DiscRules { rooted: true, ..crate::disc::DiscRules::default() };
     let session = record::<Discs>(scenario(4, 6.0, 0.03), rules);
     let shows = |session: &Session| things(session, CostKind::Losses).len() >= 2 && session.players.len() >= 2;
     let shrunk =
@@ -190,7 +190,7 @@ proptest! {
         least in proptest::array::uniform5(0usize..4),
         rooted in any::<bool>(),
     ) {
-        let rules = crate::disc::Rules { rooted, push_units: 3.0, ..crate::disc::Rules::default() };
+        let rules = crate::disc::DiscRules { rooted, push_units: 3.0, ..crate::disc::DiscRules::default() };
         let session = record::<Discs>(Scenario { seed, ..scenario(players, 2.0, 0.08) }, rules);
         let kinds = [CostKind::Losses, CostKind::Duplicates, CostKind::Buttons, CostKind::Angles, CostKind::Moves];
         let shows = |session: &Session| {

@@ -28,7 +28,7 @@ fn record<G: Bots + Netcode>(scenario: &Scenario, rules: G::Rules) -> Session {
 
 fn discs(seed: u64) -> Session {
     let link = LinkModel { delay_ms: 60.0, jitter: Jitter::Exponential(5.0), ..LinkModel::default() };
-    record::<Discs>(&Scenario { seed, seconds: 6.0, link, ..Scenario::default() }, crate::disc::Rules::default())
+    record::<Discs>(&Scenario { seed, seconds: 6.0, link, ..Scenario::default() }, crate::disc::DiscRules::default())
 }
 
 /// Two players near by and two far away, long enough for some to be shot around a corner.
@@ -47,7 +47,7 @@ fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
 }
 
 fn asked(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
-    let games = Games::default().recording::<Discs>(|_| Ok(crate::disc::Rules::default()));
+    let games = Games::default().recording::<Discs>(|_| Ok(crate::disc::DiscRules::default()));
     games.of(&sessions[0]).expect("discs").sweep(sessions, plan, done).expect("logs of this build")
 }
 
@@ -193,7 +193,8 @@ fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
 #[test]
 fn time_in_cover_is_what_the_targets_own_frames_say() {
     const CURTAIN_X: f32 = 20.0;
-    let rules = crate::disc::Rules { ghosts: true, curtain_x: Some(CURTAIN_X), ..crate::disc::Rules::default() };
+    let rules =
+        crate::disc::DiscRules { ghosts: true, curtain_x: Some(CURTAIN_X), ..crate::disc::DiscRules::default() };
     let link = LinkModel { delay_ms: 90.0, ..LinkModel::default() };
     let session = record::<Discs>(&Scenario { seconds: 20.0, link, ..Scenario::default() }, rules);
     let trace = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::disc::{Discs, Rules};
+use crate::disc::{DiscRules, Discs};
 use hitreg::engine::Games;
 use hitreg::link::LinkModel;
 use hitreg::record::Session;
@@ -18,8 +18,8 @@ fn recorded_under(lerp_ms: &str) -> Session {
     let link = LinkModel { delay_ms: 60.0, ..LinkModel::default() };
     let settings = [("interpolation.lerp_ms".to_owned(), lerp_ms.to_owned())].into();
     let scenario = Scenario { seed: 8, seconds: 5.0, link, settings, ..Scenario::default() };
-    let mut session = Session::new(scenario.header::<Discs>(&Rules::default()).expect("a good scenario"));
-    record_synthetic::<Discs>(&scenario, &Arc::new(Rules::default()), &mut SessionRecorder::new(&mut session))
+    let mut session = Session::new(scenario.header::<Discs>(&DiscRules::default()).expect("a good scenario"));
+    record_synthetic::<Discs>(&scenario, &Arc::new(DiscRules::default()), &mut SessionRecorder::new(&mut session))
         .expect("a good scenario");
     session
 }
@@ -37,7 +37,7 @@ fn rejudged(session: &Session, change: &str) -> Result<ReplayOutput, ReplayError
 fn swept(session: &Session, what_if: WhatIf) -> Sweep {
     let axes = vec![Axis::parse("interpolation.lerp_ms=0,50,100").expect("an axis")];
     let plan = SweepPlan::new(axes).expect("a plan").asking(what_if).with_seeds(3).expect("enough seeds");
-    let games = Games::default().recording::<Discs>(|_| Ok(Rules::default()));
+    let games = Games::default().recording::<Discs>(|_| Ok(DiscRules::default()));
     games.of(session).expect("discs").sweep(std::slice::from_ref(session), &plan, &|| {}).expect("a log of this build")
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::diff::{CellValue, Divergence, NamedValue, Side, UsercmdRow};
+use crate::diff::{CellValue, Divergence, NamedValue, TraceSide, UsercmdRow};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, executed};
 
@@ -24,7 +24,7 @@ pub struct RerunStep<'a> {
 
 /// Runs a step in the build of A or of B, and returns the body after it with the same fields. The error says why the
 /// build could not run it.
-pub type RerunFn<'a> = dyn FnMut(Side, &RerunStep<'_>) -> Result<Vec<NamedValue>, String> + 'a;
+pub type RerunFn<'a> = dyn FnMut(TraceSide, &RerunStep<'_>) -> Result<Vec<NamedValue>, String> + 'a;
 
 /// The result of running the usercmds again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,7 +48,7 @@ pub enum RerunResult {
     /// A build could not run a usercmd.
     Failed {
         /// The build.
-        build: Side,
+        build: TraceSide,
         /// The reason.
         reason: String,
     },
@@ -73,7 +73,7 @@ pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut RerunFn
         let Some(body) = bodies.get(&command.player) else { continue };
         let step = RerunStep { tick, command, body, others: &bodies };
         let mut after = |build| rerun(build, &step).map_err(|reason| RerunResult::Failed { build, reason });
-        let (a, b) = match (after(Side::A), after(Side::B)) {
+        let (a, b) = match (after(TraceSide::A), after(TraceSide::B)) {
             (Ok(a), Ok(b)) => (a, b),
             (Err(failed), _) | (_, Err(failed)) => return Some(failed),
         };

@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::cell::{CellComparison, CellPair, CellValue, DifferenceClass, NumberComparison, ulps_apart};
 use super::clock::TickTimes;
 use super::exactness::TableExactness;
-use super::keys::Side;
+use super::keys::TraceSide;
 use super::pairing::{Pairing, RowSpot};
-use super::place::{Place, RowDump};
+use super::place::{RowDump, RowPlace};
 use super::scan::ScanResult;
 use super::settings::ChangedSetting;
 use super::usercmds::UsercmdRow;
@@ -19,7 +19,7 @@ pub struct Divergence {
     /// The name of the table.
     pub table: String,
     /// The place in the session.
-    pub place: Place,
+    pub place: RowPlace,
     /// Whether a value differs, a row is missing or the times differ.
     pub what: DivergenceKind,
     /// The column; if several differ in the row, the first.
@@ -94,7 +94,7 @@ impl Divergence {
     ) -> Divergence {
         let mut found = Divergence {
             table: pairing.a.name.clone(),
-            place: Place::of(pairing, clocks, spot),
+            place: RowPlace::of(pairing, clocks, spot),
             what: DivergenceKind::Value,
             field: None,
             a: None,
@@ -194,9 +194,9 @@ pub(crate) fn last_agreeing(
 /// A row in which A and B agree, as a report shows it.
 pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowDump {
     let (table, row) = match spot.row() {
-        Some((Side::B, row)) => (pairing.b, row),
-        Some((Side::A, row)) => (pairing.a, row),
+        Some((TraceSide::B, row)) => (pairing.b, row),
+        Some((TraceSide::A, row)) => (pairing.a, row),
         None => (pairing.a, pairing.a.rows()),
     };
-    RowDump::of(table, row, Place::of(pairing, clocks, spot), &pairing.key.columns)
+    RowDump::of(table, row, RowPlace::of(pairing, clocks, spot), &pairing.key.columns)
 }

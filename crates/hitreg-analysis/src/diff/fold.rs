@@ -6,15 +6,15 @@ use super::changed::{ChangedShotList, ShotComparison};
 use super::clock::{RowTimes, TickTimes};
 use super::divergence::{Divergence, agreeing, last_agreeing};
 use super::exactness::TableExactness;
-use super::follow::{FieldDiff, Growth, Runs, SeriesDiff};
+use super::follow::{ColumnRuns, DivergenceSpread, FieldDiff, SeriesDiff};
 use super::hits::{ChangedShot, TextTable};
-use super::keys::{RowKey, Side};
+use super::keys::{RowKey, TraceSide};
 use super::mark::{RowMark, by_time};
 use super::options::{DiffOptions, DiffScope};
 use super::pairing::{Owner, Pairing, RowSpot};
 use super::place::RowDump;
 use super::scan::{DifferenceRun, PairResult, ScanResult};
-use super::steps::{Patience, StepStop, TableWalk};
+use super::steps::{ReorderTolerance, StepStop, TableWalk};
 use super::table::{ComparedTable, RowCounts, Status, TableDiff};
 use hitreg_log::trace::schema::{JoinRule, bodies, corrections, shots, views};
 use hitreg_log::trace::{Table, TraceSource};
@@ -27,7 +27,7 @@ pub(super) struct TableFold<'o> {
     exactness: &'o TableExactness<'o>,
     found: ComparedTable,
     /// For each compared column of A: its differences, by owner.
-    columns: Vec<(String, Runs)>,
+    columns: Vec<(String, ColumnRuns)>,
     /// The last compared pair of each owner, if it is needed.
     last: BTreeMap<Owner, RowMark>,
     /// Whether `last` is needed from the first row on.
@@ -80,7 +80,7 @@ impl<'o> TableFold<'o> {
         mut self,
         traces: [&dyn TraceSource; 2],
         shapes: [&Table; 2],
-        patience: Patience,
+        patience: ReorderTolerance,
     ) -> Result<ComparedTable, StepStop> {
         if shapes[0].name == shots::NAME {
             self.changed = ChangedShotList::of(ShotComparison::of(traces, self.options, patience));
@@ -90,7 +90,7 @@ impl<'o> TableFold<'o> {
             true
         })?;
         // The last pair of an owner can be found in later rows only if rows are in the order of their times.
-        if self.first.is_some() && self.times.is_none() && !self.thorough && patience != Patience::Whole {
+        if self.first.is_some() && self.times.is_none() && !self.thorough && patience != ReorderTolerance::Whole {
             return Err(StepStop::TimesGoBack);
         }
         if let Some((mark, owner, _)) = &self.first {
@@ -150,7 +150,7 @@ impl<'o> TableFold<'o> {
     fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
         for (name, runs) in &scan.columns {
             let place = self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-                self.columns.push((name.clone(), Runs::new()));
+                self.columns.push((name.clone(), ColumnRuns::new()));
                 self.columns.len() - 1
             });
             let known = &mut self.columns[place].1;
@@ -183,7 +183,7 @@ impl<'o> TableFold<'o> {
     /// Checks whether the rows of each player or entity are in the order of their times.
     fn note_times(&mut self, pairing: &Pairing<'_>) {
         let Some(known) = &mut self.times else { return };
-        for side in [Side::A, Side::B] {
+        for side in [TraceSide::A, TraceSide::B] {
             let times = &pairing.times[side as usize];
             let whose = |row: usize| pairing.key.series.first().map(|part| pairing.keys.part(*part, side, row));
             let time = |at: Option<i64>| at.map_or((true, 0), |at| (false, at));
@@ -215,7 +215,7 @@ impl<'o> TableFold<'o> {
         &self,
         traces: [&dyn TraceSource; 2],
         shapes: [&Table; 2],
-        patience: Patience,
+        patience: ReorderTolerance,
         (first, owner): (&RowMark, &Owner),
     ) -> Result<Option<RowDump>, StepStop> {
         let mut found: Option<(RowMark, RowDump)> = None;
@@ -269,7 +269,7 @@ impl<'o> TableFold<'o> {
         diff.first = self.first.map(|(.., divergence)| divergence);
         diff.fields = FieldDiff::all(&self.columns);
         diff.series = SeriesDiff::all(&self.columns, &self.last);
-        diff.spread = Growth::of(&self.columns);
+        diff.spread = DivergenceSpread::of(&self.columns);
         for field in &mut diff.fields {
             field.healed = diff.series.iter().filter(|s| s.field == field.field).all(|s| s.healed);
         }
@@ -286,7 +286,7 @@ pub(super) fn each_step(
     traces: [&dyn TraceSource; 2],
     shapes: [&Table; 2],
     (key, clocks): (&RowKey, [&TickTimes; 2]),
-    patience: Patience,
+    patience: ReorderTolerance,
     take: &mut TakeRows<'_>,
 ) -> Result<(), StepStop> {
     let mut steps = TableWalk::of(traces, shapes, key, patience)?;
@@ -357,8 +357,9 @@ fn first_spot(pairing: &Pairing<'_>, scan: &ScanResult, options: &DiffOptions) -
     let missing_of = |side, rows: &'_ [u32]| -> Vec<RowSpot> {
         if options.overlap_only { Vec::new() } else { rows.iter().map(|row| pairing.spot_of(side, *row)).collect() }
     };
-    let missing =
-        missing_of(Side::A, &pairing.joined.only_a).into_iter().chain(missing_of(Side::B, &pairing.joined.only_b));
+    let missing = missing_of(TraceSide::A, &pairing.joined.only_a)
+        .into_iter()
+        .chain(missing_of(TraceSide::B, &pairing.joined.only_b));
     let timed = pairing.key.joined == JoinRule::AtSameTime;
     let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
     values.chain(missing).chain(other_time).min_by(|x, y| pairing.cmp(x, y))

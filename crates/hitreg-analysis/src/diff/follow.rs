@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::cell::DifferenceClass;
 use super::mark::RowMark;
 use super::pairing::Owner;
-use super::place::Place;
+use super::place::RowPlace;
 use super::scan::{DifferenceRun, larger};
 
 /// Differences in one column, by the owner of the rows.
-pub(crate) type Runs = BTreeMap<Owner, DifferenceRun<RowMark>>;
+pub(crate) type ColumnRuns = BTreeMap<Owner, DifferenceRun<RowMark>>;
 
 /// The differences in one column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,9 +27,9 @@ pub struct FieldDiff {
     /// For how many entities or players it differs.
     pub series: u64,
     /// The first differing row.
-    pub first: Place,
+    pub first: RowPlace,
     /// The last differing row.
-    pub last: Place,
+    pub last: RowPlace,
     /// The largest error, in the column's unit; `None` for names, hashes and values that cannot be subtracted.
     pub largest: Option<LargestError>,
     /// Whether all entities and players agree again after their last difference, up to the end.
@@ -42,7 +42,7 @@ pub struct LargestError {
     /// The error, in the column's unit.
     pub error: f64,
     /// The place of the row.
-    pub place: Place,
+    pub place: RowPlace,
 }
 
 /// The differences in one column of one entity or player.
@@ -59,9 +59,9 @@ pub struct SeriesDiff {
     /// How many rows differ.
     pub rows: u64,
     /// The first differing row.
-    pub first: Place,
+    pub first: RowPlace,
     /// The last differing row.
-    pub last: Place,
+    pub last: RowPlace,
     /// The largest error, in the column's unit.
     pub largest: Option<f64>,
     /// Whether later rows of this entity or player agree again, up to the end.
@@ -70,7 +70,7 @@ pub struct SeriesDiff {
 
 /// How far a divergence has spread at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Growth {
+pub struct DivergenceSpread {
     /// The session time.
     pub at_us: Option<i64>,
     /// How many entities or players have differed up to this time.
@@ -80,8 +80,8 @@ pub struct Growth {
 }
 
 impl FieldDiff {
-    pub(crate) fn all(columns: &[(String, Runs)]) -> Vec<FieldDiff> {
-        let of_column = |(name, runs): &(String, Runs)| {
+    pub(crate) fn all(columns: &[(String, ColumnRuns)]) -> Vec<FieldDiff> {
+        let of_column = |(name, runs): &(String, ColumnRuns)| {
             let first = runs.values().map(|r| &r.first).min_by(|x, y| x.cmp(y))?;
             let last = runs.values().map(|r| &r.last).max_by(|x, y| x.cmp(y))?;
             let largest = runs.values().filter_map(|r| r.largest.as_ref()).max_by(|x, y| larger(x, y));
@@ -103,7 +103,7 @@ impl FieldDiff {
 
 impl SeriesDiff {
     /// The differences by column and owner. `last` holds the last compared pair of each owner.
-    pub(crate) fn all(columns: &[(String, Runs)], last: &BTreeMap<Owner, RowMark>) -> Vec<SeriesDiff> {
+    pub(crate) fn all(columns: &[(String, ColumnRuns)], last: &BTreeMap<Owner, RowMark>) -> Vec<SeriesDiff> {
         let runs = columns.iter().flat_map(|(name, runs)| runs.iter().map(move |(owner, run)| (name, owner, run)));
         let series = runs.map(|(name, owner, run)| SeriesDiff {
             field: name.clone(),
@@ -119,19 +119,20 @@ impl SeriesDiff {
     }
 }
 
-impl Growth {
+impl DivergenceSpread {
     /// One point for each time at which the divergence reached another entity, player or column.
-    pub(crate) fn of(columns: &[(String, Runs)]) -> Vec<Growth> {
+    pub(crate) fn of(columns: &[(String, ColumnRuns)]) -> Vec<DivergenceSpread> {
         let runs = columns.iter().enumerate();
         let mut firsts: Vec<(&RowMark, Owner, usize)> = runs
             .flat_map(|(column, (_, runs))| runs.iter().map(move |(owner, run)| (&run.first, *owner, column)))
             .collect();
         firsts.sort_by(|x, y| x.0.cmp(y.0).then(x.2.cmp(&y.2)));
         let (mut owners, mut columns) = (BTreeSet::new(), BTreeSet::new());
-        let mut spread: Vec<Growth> = Vec::new();
+        let mut spread: Vec<DivergenceSpread> = Vec::new();
         for (mark, owner, column) in firsts {
             let grew = owners.insert(owner) | columns.insert(column);
-            let reached = Growth { at_us: mark.at_us(), series: owners.len() as u64, fields: columns.len() as u64 };
+            let reached =
+                DivergenceSpread { at_us: mark.at_us(), series: owners.len() as u64, fields: columns.len() as u64 };
             match spread.last_mut() {
                 Some(last) if last.at_us == mark.at_us() => *last = reached,
                 _ if grew => spread.push(reached),

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::cell::CellValue;
 use super::changed::ChangedShots;
-use super::keys::Side;
+use super::keys::TraceSide;
 use super::pairing::{Pairing, RowSpot};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{NOT_RUN, shots};
@@ -194,7 +194,7 @@ impl HitChanges {
             self.shots_only_in_a += 1;
             if let Some(change) = self.count(Some(&outcome), None) {
                 let shot = ChangedShot::of(pairing.a, *row as usize, change, Some(outcome), None);
-                changed(&pairing.spot_of(Side::A, *row), &shot);
+                changed(&pairing.spot_of(TraceSide::A, *row), &shot);
             }
         }
         for row in &pairing.joined.only_b {
@@ -202,7 +202,7 @@ impl HitChanges {
             self.shots_only_in_b += 1;
             if let Some(change) = self.count(None, Some(&outcome)) {
                 let shot = ChangedShot::of(pairing.b, *row as usize, change, None, Some(outcome));
-                changed(&pairing.spot_of(Side::B, *row), &shot);
+                changed(&pairing.spot_of(TraceSide::B, *row), &shot);
             }
         }
     }

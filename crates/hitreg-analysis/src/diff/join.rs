@@ -1,6 +1,6 @@
 //! Joins the rows of two tables by key.
 
-use super::keys::{KeyCells, Side};
+use super::keys::{KeyCells, TraceSide};
 
 /// Pairs of rows with equal keys. If a key occurs more than once, rows are paired in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,11 +20,11 @@ impl RowJoin {
     pub(crate) fn of(keys: &KeyCells, rows_a: usize, rows_b: usize) -> RowJoin {
         let aligned = keys.common_prefix(rows_a.min(rows_b));
         let mut joined = RowJoin { aligned, ..RowJoin::default() };
-        let a = sorted(keys, Side::A, aligned..rows_a);
-        let b = sorted(keys, Side::B, aligned..rows_b);
+        let a = sorted(keys, TraceSide::A, aligned..rows_a);
+        let b = sorted(keys, TraceSide::B, aligned..rows_b);
         let (mut left, mut right) = (a.iter().copied().peekable(), b.iter().copied().peekable());
         while let (Some(&i), Some(&j)) = (left.peek(), right.peek()) {
-            match keys.cmp((Side::A, i as usize), (Side::B, j as usize)) {
+            match keys.cmp((TraceSide::A, i as usize), (TraceSide::B, j as usize)) {
                 std::cmp::Ordering::Less => joined.only_a.extend(left.next()),
                 std::cmp::Ordering::Greater => joined.only_b.extend(right.next()),
                 std::cmp::Ordering::Equal => joined.rest.extend(left.next().zip(right.next())),
@@ -54,7 +54,7 @@ impl RowJoin {
     }
 }
 
-fn sorted(keys: &KeyCells, side: Side, rows: std::ops::Range<usize>) -> Vec<u32> {
+fn sorted(keys: &KeyCells, side: TraceSide, rows: std::ops::Range<usize>) -> Vec<u32> {
     let mut rows: Vec<u32> = rows.map(|row| row as u32).collect();
     rows.sort_unstable_by(|x, y| keys.cmp((side, *x as usize), (side, *y as usize)).then(x.cmp(y)));
     rows

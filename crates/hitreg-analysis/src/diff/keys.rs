@@ -59,7 +59,7 @@ type KeyNumbers = [Vec<i64>; 2];
 /// One of the two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum TraceSide {
     /// The first trace.
     A,
     /// The second trace.
@@ -80,12 +80,12 @@ impl KeyCells {
         Ok(KeyCells { parts })
     }
 
-    pub(crate) fn part(&self, part: usize, side: Side, row: usize) -> i64 {
+    pub(crate) fn part(&self, part: usize, side: TraceSide, row: usize) -> i64 {
         self.parts[part].0[side as usize][row]
     }
 
     /// The whole key of a row.
-    pub(crate) fn of_row(&self, side: Side, row: usize) -> Vec<KeyPart> {
+    pub(crate) fn of_row(&self, side: TraceSide, row: usize) -> Vec<KeyPart> {
         let part = |(numbers, names): &(KeyNumbers, Option<Vec<String>>)| {
             let number = numbers[side as usize][row];
             let name = names.as_ref().and_then(|names| names.get(usize::try_from(number).ok()?));
@@ -103,7 +103,7 @@ impl KeyCells {
     }
 
     #[inline]
-    pub(crate) fn cmp(&self, x: (Side, usize), y: (Side, usize)) -> std::cmp::Ordering {
+    pub(crate) fn cmp(&self, x: (TraceSide, usize), y: (TraceSide, usize)) -> std::cmp::Ordering {
         let mut parts = self.parts.iter().map(|(part, _)| part[x.0 as usize][x.1].cmp(&part[y.0 as usize][y.1]));
         parts.find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
     }

@@ -13,7 +13,7 @@ const MOST_BYTES: usize = 4 << 20;
 pub(super) struct LateRows {
     /// The late rows that have not been taken yet.
     pub(super) rows: Table,
-    lag: Lag,
+    lag: RowLag,
 }
 
 impl LateRows {
@@ -24,7 +24,7 @@ impl LateRows {
         order: &RowOrder,
         numbers: i64,
     ) -> Result<LateRows, StepStop> {
-        let (mut late, mut lag) = (shape.clone(), Lag::new(numbers));
+        let (mut late, mut lag) = (shape.clone(), RowLag::new(numbers));
         let mut next = trace.rows(&shape.name, &[]);
         while let Some(rows) = next().map_err(StepStop::Unread)? {
             let rows = shape.filled(rows);
@@ -36,7 +36,7 @@ impl LateRows {
                 return Err(StepStop::OutOfOrder);
             }
         }
-        Ok(LateRows { rows: late, lag: Lag::new(numbers) })
+        Ok(LateRows { rows: late, lag: RowLag::new(numbers) })
     }
 
     /// Removes the late rows from the next rows.
@@ -47,15 +47,15 @@ impl LateRows {
 }
 
 /// Measures how far rows are behind the rows before them.
-struct Lag {
+struct RowLag {
     numbers: i64,
     /// For each owner: its greatest number.
     last: BTreeMap<i64, i64>,
 }
 
-impl Lag {
-    fn new(numbers: i64) -> Lag {
-        Lag { numbers, last: BTreeMap::new() }
+impl RowLag {
+    fn new(numbers: i64) -> RowLag {
+        RowLag { numbers, last: BTreeMap::new() }
     }
 
     /// Splits rows into timely rows and late rows.

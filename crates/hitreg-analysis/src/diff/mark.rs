@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::place::Place;
+use super::place::RowPlace;
 
 /// A row of one trace, or a pair of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RowMark {
     pub(crate) rank: RowRank,
-    pub(crate) place: Place,
+    pub(crate) place: RowPlace,
 }
 
 /// The sort key of a row.

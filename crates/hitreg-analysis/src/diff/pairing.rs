@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::clock::{RowTimes, TickTimes};
 use super::join::RowJoin as Rows;
-use super::keys::{KeyCells, RowKey, Side};
+use super::keys::{KeyCells, RowKey, TraceSide};
 use super::mark::{RowMark, RowRank, by_time};
-use super::place::Place;
+use super::place::RowPlace;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::JoinRule;
 
@@ -69,17 +69,17 @@ impl<'a> Pairing<'a> {
         RowSpot { at_us, a: Some(i as u32), b: Some(j as u32) }
     }
 
-    pub(crate) fn spot_of(&self, side: Side, row: u32) -> RowSpot {
+    pub(crate) fn spot_of(&self, side: TraceSide, row: u32) -> RowSpot {
         let at_us = self.times[side as usize][row as usize];
         match side {
-            Side::A => RowSpot { at_us, a: Some(row), b: None },
-            Side::B => RowSpot { at_us, a: None, b: Some(row) },
+            TraceSide::A => RowSpot { at_us, a: Some(row), b: None },
+            TraceSide::B => RowSpot { at_us, a: None, b: Some(row) },
         }
     }
 
     /// The mark of a spot, which remains valid after these rows are dropped.
     pub(crate) fn mark(&self, spot: &RowSpot, clocks: [&TickTimes; 2]) -> RowMark {
-        RowMark { rank: self.rank(spot), place: Place::of(self, clocks, spot) }
+        RowMark { rank: self.rank(spot), place: RowPlace::of(self, clocks, spot) }
     }
 
     /// The sort key of a spot.
@@ -186,10 +186,10 @@ impl RowSpot {
     }
 
     /// The row in A, or in B if A lacks it.
-    pub(crate) fn row(&self) -> Option<(Side, usize)> {
+    pub(crate) fn row(&self) -> Option<(TraceSide, usize)> {
         match (self.a, self.b) {
-            (Some(a), _) => Some((Side::A, a as usize)),
-            (None, Some(b)) => Some((Side::B, b as usize)),
+            (Some(a), _) => Some((TraceSide::A, a as usize)),
+            (None, Some(b)) => Some((TraceSide::B, b as usize)),
             (None, None) => None,
         }
     }

@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use super::cell::CellValue;
 use super::clock::TickTimes;
-use super::keys::Side;
+use super::keys::TraceSide;
 use super::pairing::{Pairing, RowSpot};
 use hitreg_log::trace::Table;
 
 /// The place of a row in a session. Values that are unknown or do not apply to the table are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Place {
+pub struct RowPlace {
     /// The session time, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_us: Option<i64>,
@@ -46,31 +46,31 @@ pub struct RowDump {
     /// Its table.
     pub table: String,
     /// Where it is.
-    pub place: Place,
+    pub place: RowPlace,
     /// The values that are not part of the place.
     pub values: Vec<NamedValue>,
 }
 
-impl Place {
-    pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> Place {
-        let of = |side: Side, row: Option<u32>| {
+impl RowPlace {
+    pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowPlace {
+        let of = |side: TraceSide, row: Option<u32>| {
             let (table, clock) = match side {
-                Side::A => (pairing.a, clocks[0]),
-                Side::B => (pairing.b, clocks[1]),
+                TraceSide::A => (pairing.a, clocks[0]),
+                TraceSide::B => (pairing.b, clocks[1]),
             };
-            row.map(|row| Place::of_row(table, row as usize, &pairing.key.columns, spot.at_us, clock))
+            row.map(|row| RowPlace::of_row(table, row as usize, &pairing.key.columns, spot.at_us, clock))
         };
-        match (of(Side::A, spot.a), of(Side::B, spot.b)) {
+        match (of(TraceSide::A, spot.a), of(TraceSide::B, spot.b)) {
             (Some(a), Some(b)) => {
                 let tick = a.tick.into_iter().chain(b.tick).min();
-                Place { tick, ..a }
+                RowPlace { tick, ..a }
             }
             (a, b) => a.or(b).unwrap_or_default(),
         }
     }
 
-    pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &TickTimes) -> Place {
-        let mut place = Place { at_us, ..Place::default() };
+    pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &TickTimes) -> RowPlace {
+        let mut place = RowPlace { at_us, ..RowPlace::default() };
         for name in key.iter().map(String::as_str) {
             let Some(value) = table.column(name).and_then(|column| CellValue::at(column, row)) else { continue };
             match (name, value.number()) {
@@ -92,7 +92,7 @@ impl Place {
 
 impl RowDump {
     /// A row of a table. `skip` names the columns that the place already holds.
-    pub(crate) fn of(table: &Table, row: usize, place: Place, skip: &[String]) -> RowDump {
+    pub(crate) fn of(table: &Table, row: usize, place: RowPlace, skip: &[String]) -> RowDump {
         let shown = table.columns.iter().filter(|c| !skip.contains(&c.name) && c.name != "at_us");
         let values = shown.filter_map(|c| Some(NamedValue { name: c.name.clone(), value: CellValue::at(c, row)? }));
         RowDump { table: table.name.clone(), place, values: values.collect() }

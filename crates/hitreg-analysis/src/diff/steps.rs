@@ -3,7 +3,7 @@
 //!
 //! Rows belong together by their key. The key often begins with the owner of a row. Then the second key column ascends
 //! for each owner, as usercmds do. In other tables the first column ascends, as ticks do. Rows below the last number of
-//! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`Patience`]. One
+//! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`ReorderTolerance`]. One
 //! level collects a few late rows before all others; the last level reads all rows at once.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(crate) enum StepStop {
 
 /// How far rows may be out of order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum ReorderTolerance {
     /// By this many numbers of the ascending column.
     Numbers(i64),
     /// By this many numbers, except for a few rows that may come at any time.
@@ -34,10 +34,14 @@ pub(crate) enum Patience {
     Whole,
 }
 
-impl Patience {
+impl ReorderTolerance {
     /// The levels in the order in which they are tried.
-    pub(crate) const ALL: [Patience; 4] =
-        [Patience::Numbers(0), Patience::Numbers(4096), Patience::ButForFew(4096), Patience::Whole];
+    pub(crate) const ALL: [ReorderTolerance; 4] = [
+        ReorderTolerance::Numbers(0),
+        ReorderTolerance::Numbers(4096),
+        ReorderTolerance::ButForFew(4096),
+        ReorderTolerance::Whole,
+    ];
 }
 
 /// The columns that order the rows.
@@ -87,16 +91,18 @@ impl<'t> TableWalk<'t> {
         traces: [&'t dyn TraceSource; 2],
         shapes: [&'t Table; 2],
         key: &RowKey,
-        patience: Patience,
+        patience: ReorderTolerance,
     ) -> Result<TableWalk<'t>, StepStop> {
         let (order, numbers) = match patience {
-            Patience::Whole => (None, 0),
-            Patience::Numbers(numbers) | Patience::ButForFew(numbers) => (RowOrder::of(key, shapes), numbers),
+            ReorderTolerance::Whole => (None, 0),
+            ReorderTolerance::Numbers(numbers) | ReorderTolerance::ButForFew(numbers) => {
+                (RowOrder::of(key, shapes), numbers)
+            }
         };
         let coming = |side: usize| {
             let (trace, shape) = (traces[side], shapes[side].without_rows());
             let late = match (patience, &order) {
-                (Patience::ButForFew(_), Some(order)) => Some(LateRows::of(trace, &shape, order, numbers)?),
+                (ReorderTolerance::ButForFew(_), Some(order)) => Some(LateRows::of(trace, &shape, order, numbers)?),
                 _ => None,
             };
             Ok(IncomingRows {

@@ -9,12 +9,12 @@ use super::distributions::{CorrectionOverlap, DrawnDistance, TraceTally};
 use super::divergence::Divergence;
 use super::exactness::TableExactness;
 use super::fold::TableFold;
-use super::follow::{FieldDiff, Growth, SeriesDiff};
+use super::follow::{DivergenceSpread, FieldDiff, SeriesDiff};
 use super::hits::HitChanges;
-use super::keys::{KeyCells, RowKey, Side};
+use super::keys::{KeyCells, RowKey, TraceSide};
 use super::options::{DiffError, DiffOptions};
 use super::shape::{ColumnDifference, unsound};
-use super::steps::{Patience, StepStop};
+use super::steps::{ReorderTolerance, StepStop};
 use hitreg_log::trace::{Table, TraceSource};
 
 /// The differences in one table.
@@ -40,7 +40,7 @@ pub struct TableDiff {
     /// The differences by column and by entity or player.
     pub series: Vec<SeriesDiff>,
     /// How far the divergence has spread over time.
-    pub spread: Vec<Growth>,
+    pub spread: Vec<DivergenceSpread>,
 }
 
 /// The verdict on one table.
@@ -112,10 +112,10 @@ impl ComparedTable {
     }
 
     /// The result for a table that one trace lacks.
-    pub(crate) fn only(side: Side, name: &str, count: u64) -> ComparedTable {
+    pub(crate) fn only(side: TraceSide, name: &str, count: u64) -> ComparedTable {
         let (status, rows) = match side {
-            Side::A => (Status::OnlyInA, RowCounts { a: count, ..RowCounts::default() }),
-            Side::B => (Status::OnlyInB, RowCounts { b: count, ..RowCounts::default() }),
+            TraceSide::A => (Status::OnlyInA, RowCounts { a: count, ..RowCounts::default() }),
+            TraceSide::B => (Status::OnlyInB, RowCounts { b: count, ..RowCounts::default() }),
         };
         ComparedTable {
             diff: TableDiff { name: name.to_owned(), status, rows, ..TableDiff::default() },
@@ -163,7 +163,7 @@ pub(crate) fn compare(
         fold.add([a, b], [&times[0], &times[1]], true);
         return Ok(fold.compared());
     }
-    for patience in Patience::ALL {
+    for patience in ReorderTolerance::ALL {
         for thorough in [false, true] {
             let fold = TableFold::new(diff.clone(), &key, clocks, options, exactness, thorough);
             match fold.step_by_step(traces, [a, b], patience) {

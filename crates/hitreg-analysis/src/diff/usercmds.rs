@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::cell::CellValue;
 use super::clock::TickTimes;
 use super::divergence::Divergence;
-use super::place::{NamedValue, Place, RowDump};
+use super::place::{NamedValue, RowDump, RowPlace};
 use hitreg_log::trace::schema::{ColumnRole, bodies, executed, frames};
 use hitreg_log::trace::{Table, Trace, TraceSource};
 
@@ -140,7 +140,7 @@ fn find(players: &[u32], commands: &[u32], (player, command): (u32, u32)) -> Opt
 }
 
 /// The last authoritative state before a place, of the place's entity.
-fn last_state(trace: &Trace, clock: &TickTimes, place: &Place) -> Option<RowDump> {
+fn last_state(trace: &Trace, clock: &TickTimes, place: &RowPlace) -> Option<RowDump> {
     let bodies = trace.table(bodies::NAME)?;
     let entity = place.entity.or(place.player)?;
     let (ticks, entities) = (bodies.u32s("tick"), bodies.u32s("entity"));
@@ -148,11 +148,11 @@ fn last_state(trace: &Trace, clock: &TickTimes, place: &Place) -> Option<RowDump
     let rows = 0..bodies.rows().min(ticks.len()).min(entities.len());
     let row = rows.filter(|&row| entities[row] == entity && before(ticks[row])).max_by_key(|&row| ticks[row])?;
     let key = ["tick", "entity"].map(str::to_owned);
-    let place = Place::of_row(bodies, row, &key, clock.of_tick(ticks[row]), clock);
+    let place = RowPlace::of_row(bodies, row, &key, clock.of_tick(ticks[row]), clock);
     Some(RowDump::of(bodies, row, place, &key))
 }
 
-fn is_before(tick: u32, clock: &TickTimes, place: &Place) -> bool {
+fn is_before(tick: u32, clock: &TickTimes, place: &RowPlace) -> bool {
     match (clock.of_tick(tick), place.at_us) {
         (Some(at), Some(limit)) => at < limit,
         _ => place.tick.is_some_and(|limit| tick < limit),

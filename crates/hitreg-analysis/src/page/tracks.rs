@@ -65,7 +65,7 @@ const TOLERANCE_DEGREES: f32 = 12.0;
 /// Returns the indices of the samples to keep. The samples must be in the order of their steps.
 pub(super) fn knots(samples: &[TrackPoint], tolerance: f32) -> Vec<u32> {
     let mut kept: Vec<u32> = Vec::new();
-    let mut cone: Option<Cone> = None;
+    let mut cone: Option<SlopeRange> = None;
     for (index, sample) in samples.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| &samples[before]);
         let goes_on = before.is_some_and(|before| before.step + 1 == sample.step && before.mark == sample.mark);
@@ -74,7 +74,7 @@ pub(super) fn knots(samples: &[TrackPoint], tolerance: f32) -> Vec<u32> {
             Some(_) => {
                 // The line ends at the sample before, which was still within the tolerance.
                 kept.push(index as u32 - 1);
-                let mut open = Cone::at(&samples[index - 1]);
+                let mut open = SlopeRange::at(&samples[index - 1]);
                 open.narrow(sample, tolerance);
                 cone = Some(open);
             }
@@ -83,7 +83,7 @@ pub(super) fn knots(samples: &[TrackPoint], tolerance: f32) -> Vec<u32> {
                     kept.push(index as u32 - 1);
                 }
                 kept.push(index as u32);
-                cone = Some(Cone::at(sample));
+                cone = Some(SlopeRange::at(sample));
             }
         }
     }
@@ -94,14 +94,14 @@ pub(super) fn knots(samples: &[TrackPoint], tolerance: f32) -> Vec<u32> {
 }
 
 /// The slopes that a line from a kept sample may have, so that it passes all later samples within the tolerance.
-struct Cone {
+struct SlopeRange {
     from: TrackPoint,
     slopes: [(f32, f32); 4],
 }
 
-impl Cone {
-    fn at(from: &TrackPoint) -> Cone {
-        Cone { from: *from, slopes: [(f32::NEG_INFINITY, f32::INFINITY); 4] }
+impl SlopeRange {
+    fn at(from: &TrackPoint) -> SlopeRange {
+        SlopeRange { from: *from, slopes: [(f32::NEG_INFINITY, f32::INFINITY); 4] }
     }
 
     fn offs(&self, sample: &TrackPoint) -> ([f32; 4], f32) {

@@ -4,7 +4,7 @@ use super::divergence::{divergence, place};
 use super::figures::counted;
 use super::page::Page;
 use crate::bisect::{RerunResult, TickBisection};
-use crate::diff::{Side, TraceVerdict};
+use crate::diff::{TraceSide, TraceVerdict};
 
 /// The page of a `bisect ticks` result.
 pub fn bisect_page(found: &TickBisection) -> Page {
@@ -36,8 +36,8 @@ pub fn bisect_page(found: &TickBisection) -> Page {
     }
     if let Some(RerunResult::Failed { build, reason }) = &found.reran {
         let side = match build {
-            Side::A => "A",
-            Side::B => "B",
+            TraceSide::A => "A",
+            TraceSide::B => "B",
         };
         page.note(0, &format!("the build of {side} could not run its usercmds again: {reason}"));
     }

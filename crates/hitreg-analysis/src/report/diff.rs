@@ -5,7 +5,7 @@ use super::figures::{clipped, count, counted, seconds};
 use super::follow::follow;
 use super::hits::hits;
 use super::layout::WIDTH;
-use super::page::Align::{Left, Right};
+use super::page::Alignment::{Left, Right};
 use super::page::{Page, PageCell};
 use super::side_by_side::{interpolation, reconciliation};
 use super::text_diff::settings;

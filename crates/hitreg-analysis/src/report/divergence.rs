@@ -3,10 +3,10 @@
 use super::figures::{clipped, count, distance, ms, seconds};
 use super::layout::WIDTH;
 use super::page::Page;
-use crate::diff::{CellValue, DifferenceClass, Divergence, DivergenceKind, NamedValue, Place, RowDump, UsercmdRow};
+use crate::diff::{CellValue, DifferenceClass, Divergence, DivergenceKind, NamedValue, RowDump, RowPlace, UsercmdRow};
 
 /// The place of a row: `bodies, tick 812, 12.688 s, entity 1`.
-pub(super) fn place(table: &str, place: &Place) -> String {
+pub(super) fn place(table: &str, place: &RowPlace) -> String {
     let mut parts = vec![table.to_owned()];
     parts.extend(place.tick.map(|tick| format!("tick {tick}")));
     parts.extend(place.at_us.map(seconds));
@@ -16,7 +16,7 @@ pub(super) fn place(table: &str, place: &Place) -> String {
 }
 
 /// The owner of a row: `p1 #733`, `entity 1`, or both.
-pub(super) fn owner(place: &Place) -> Option<String> {
+pub(super) fn owner(place: &RowPlace) -> Option<String> {
     let player = match (place.player, place.command) {
         (Some(player), Some(command)) => Some(format!("p{player} #{command}")),
         (Some(player), None) => Some(format!("p{player}")),

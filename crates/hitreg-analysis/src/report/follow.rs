@@ -2,9 +2,9 @@
 
 use super::divergence::is_time;
 use super::figures::{clipped, count, counted, distance, ms, seconds};
-use super::page::Align::{Left, Right};
+use super::page::Alignment::{Left, Right};
 use super::page::{Page, PageCell};
-use crate::diff::{DifferenceClass, FieldDiff, Place, TableDiff};
+use crate::diff::{DifferenceClass, FieldDiff, RowPlace, TableDiff};
 use hitreg_log::trace::schema::{bodies, frames};
 
 /// Lists every column that differs: how often, for how many entities or players, by how much, from when to when, and
@@ -58,7 +58,7 @@ fn row(table: &TableDiff, field: &FieldDiff) -> Vec<PageCell> {
     ]
 }
 
-fn when(place: &Place) -> String {
+fn when(place: &RowPlace) -> String {
     match (place.at_us, place.tick) {
         (Some(at), _) => seconds(at),
         (None, Some(tick)) => format!("tick {tick}"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::{count, measure};
-use super::page::Align::{Left, Right};
+use super::page::Alignment::{Left, Right};
 use super::page::{Page, PageCell};
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{corrections, frames, ticks};
@@ -15,7 +15,7 @@ const LONGEST: u64 = 40;
 
 /// Collects the distributions of round trips and prediction errors from the rows of a replay.
 #[derive(Debug, Default)]
-pub struct Spreads {
+pub struct DistributionCollector {
     /// When each usercmd was made, by player and number.
     made_at: BTreeMap<(u32, u32), i64>,
     newest: i64,
@@ -30,10 +30,10 @@ pub struct Spreads {
 /// How long the times of usercmds are kept: longer than related rows of two tables can be apart in a replay.
 const KEPT: Micros = Micros::from_s(64);
 
-impl Spreads {
+impl DistributionCollector {
     /// The distributions of a replay before its first rows.
-    pub fn of(trace: &TraceHeader) -> Spreads {
-        Spreads { is_open: trace.is_open(), ..Spreads::default() }
+    pub fn of(trace: &TraceHeader) -> DistributionCollector {
+        DistributionCollector { is_open: trace.is_open(), ..DistributionCollector::default() }
     }
 
     /// Adds rows. Rows of `ticks` show that all earlier rows have been added. In open loop, rows of `frames` show that

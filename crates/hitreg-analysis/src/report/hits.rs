@@ -1,7 +1,7 @@
 //! The page of changed shots.
 
 use super::figures::{count, counted, seconds};
-use super::page::Align::Right;
+use super::page::Alignment::Right;
 use super::page::{Page, PageCell};
 use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
 use hitreg_log::trace::schema::IMPACT;

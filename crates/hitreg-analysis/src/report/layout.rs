@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::page::{Align, Page, PageBlock, PageCell, PageTable, TextSpan, TextStyle};
+use super::page::{Alignment, Page, PageBlock, PageCell, PageTable, TextSpan, TextStyle};
 
 /// The width of all text, in columns. Only a single longer word, such as a path, exceeds it.
 pub const WIDTH: usize = 80;
@@ -114,7 +114,7 @@ impl TextOutput {
     /// A table, indented by two columns.
     fn table(&mut self, table: &PageTable) {
         let columns = ColumnWidths::of(table);
-        let head = |(column, (name, _)): (usize, &(String, Align))| match &table.title {
+        let head = |(column, (name, _)): (usize, &(String, Alignment))| match &table.title {
             Some(title) if column == 0 => TextSpan::styled(TextStyle::Strong, title),
             _ => TextSpan::styled(TextStyle::Faint, name),
         };
@@ -144,8 +144,8 @@ impl TextOutput {
                 let space = " ".repeat(width.saturating_sub(display_width(text)));
                 let (gap, text) = (" ".repeat(gap).into(), TextSpan::styled(cell.mark, text));
                 match table.columns[column].1 {
-                    Align::Left => parts.extend([gap, text, space.into()]),
-                    Align::Right => parts.extend([gap, space.into(), text]),
+                    Alignment::Left => parts.extend([gap, text, space.into()]),
+                    Alignment::Right => parts.extend([gap, space.into(), text]),
                 }
             }
             self.line(&parts);
@@ -175,7 +175,7 @@ impl ColumnWidths {
         let all = MARGIN + widths.iter().sum::<usize>();
         let beyond = |gap: usize| (all + gap * widths.len().saturating_sub(1)).saturating_sub(WIDTH);
         let [apart, together] = [beyond(2), beyond(1)];
-        let words = table.columns.iter().zip(&mut widths).filter(|((_, align), _)| *align == Align::Left);
+        let words = table.columns.iter().zip(&mut widths).filter(|((_, align), _)| *align == Alignment::Left);
         let widest = words.map(|(_, width)| width).max();
         let gap = match &widest {
             _ if apart == 0 => 2,
@@ -222,7 +222,7 @@ fn lines(text: &str, options: Options<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::Align::{Left, Right};
+    use super::super::page::Alignment::{Left, Right};
     use super::*;
 
     #[test]

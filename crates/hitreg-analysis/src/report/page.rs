@@ -69,7 +69,7 @@ pub struct PageTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The columns' names, which may be empty, and the alignment of their cells.
-    pub columns: Vec<(String, Align)>,
+    pub columns: Vec<(String, Alignment)>,
     /// Rows with a cell for each column, or for the first few columns.
     pub rows: Vec<Vec<PageCell>>,
 }
@@ -129,7 +129,7 @@ pub const FAINT: TextStyle = TextStyle::Faint;
 /// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Align {
+pub enum Alignment {
     /// For text, which wraps if the page is too narrow for the table.
     Left,
     /// For numbers.
@@ -209,7 +209,7 @@ impl Page {
     }
 
     /// Adds a table.
-    pub fn table(&mut self, columns: &[(&str, Align)], rows: &[Vec<PageCell>]) {
+    pub fn table(&mut self, columns: &[(&str, Alignment)], rows: &[Vec<PageCell>]) {
         // Column names come from hitreg, not from files, and some have two lines.
         let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
         let mut rows = rows.to_vec();
@@ -218,9 +218,9 @@ impl Page {
     }
 
     /// Adds a table that is its own section, with `title` above its first column.
-    pub fn section(&mut self, title: &str, columns: &[(&str, Align)], rows: &[Vec<PageCell>]) {
+    pub fn section(&mut self, title: &str, columns: &[(&str, Alignment)], rows: &[Vec<PageCell>]) {
         self.blank();
-        self.table(&[&[("", Align::Left)], columns].concat(), rows);
+        self.table(&[&[("", Alignment::Left)], columns].concat(), rows);
         if let Some(PageBlock::Table(table)) = self.blocks.last_mut() {
             table.title = Some(printable(title).into_owned());
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::{count, distance};
-use super::page::Align::Right;
+use super::page::Alignment::Right;
 use super::page::{Page, PageCell};
 use crate::diff::{InterpolationDiff, Reconciliation};
 use hitreg_log::stats::Spread;
@@ -61,7 +61,7 @@ pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
     page
 }
 
-const SIDES: [(&str, super::page::Align); 2] = [("A", Right), ("B", Right)];
+const SIDES: [(&str, super::page::Alignment); 2] = [("A", Right), ("B", Right)];
 
 fn counts(what: &str, a: u64, b: u64) -> Vec<PageCell> {
     vec![clipped_name(what), count(a).into(), count(b).into()]

@@ -1,9 +1,9 @@
 //! The page of a sweep.
 
-use super::page::Align::{Left, Right};
-use super::page::{Align, Page, PageCell};
+use super::page::Alignment::{Left, Right};
+use super::page::{Alignment, Page, PageCell};
 use super::what_if_line;
-use crate::swept::{Figures, Sweep};
+use crate::swept::{Sweep, SweepFigures};
 use hitreg_log::record::WhatIf;
 use hitreg_log::stats::Spread;
 
@@ -23,12 +23,12 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
         "kB/s\ndown",
         "\nup",
     ];
-    let mut columns: Vec<(&str, Align)> = names.iter().map(|name| (*name, Right)).collect();
+    let mut columns: Vec<(&str, Alignment)> = names.iter().map(|name| (*name, Right)).collect();
     let has_intervals = sweep.what_if == WhatIf::Rerecord;
     if has_intervals {
         columns.splice(1..1, [("hit\n%", Right), ("95%\nci", Right)]);
     }
-    let row = |row: &crate::swept::Row| -> Vec<PageCell> {
+    let row = |row: &crate::swept::SweepRow| -> Vec<PageCell> {
         let mut cells = figures(&row.figures).to_vec();
         if has_intervals {
             cells.splice(1..1, hit_share(&row.figures));
@@ -68,13 +68,13 @@ fn equal_rows(sweep: &Sweep) -> Option<String> {
         _ => format!("All rows are equal: the replays of these logs do not depend on {keys}."),
     })
 }
-fn hit_share(f: &Figures) -> [String; 2] {
+fn hit_share(f: &SweepFigures) -> [String; 2] {
     let share = (f.shots > 0).then(|| format!("{:.1}", 100.0 * f.hits as f64 / f.shots as f64));
     let interval = f.hit_share_ci95.map(|half| format!("±{:.1}", 100.0 * half));
     [share, interval].map(|cell| cell.unwrap_or("-".to_owned()))
 }
 
-fn figures(f: &Figures) -> [String; 11] {
+fn figures(f: &SweepFigures) -> [String; 11] {
     let part = |spread: Option<Spread>, part: fn(Spread) -> f32, digits: usize| {
         spread.map_or("-".to_owned(), |spread| format!("{:.digits$}", part(spread)))
     };
@@ -98,11 +98,14 @@ fn figures(f: &Figures) -> [String; 11] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::swept::Row;
+    use crate::swept::SweepRow;
 
     #[test]
     fn equal_rows_have_a_reason() {
-        let row = |shots| Row { values: vec!["30".to_owned()], figures: Figures { shots, ..Figures::default() } };
+        let row = |shots| SweepRow {
+            values: vec!["30".to_owned()],
+            figures: SweepFigures { shots, ..SweepFigures::default() },
+        };
         let sweep = |key: &str, what_if, rows| Sweep { what_if, repeats: 1, keys: vec![key.to_owned()], rows };
         let note = equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1), row(1)]));
         assert!(note.is_some_and(|note| note.contains("a replay cannot change client.cmd_hz")));

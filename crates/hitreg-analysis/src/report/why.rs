@@ -1,12 +1,12 @@
 //! Explains one shot or one correction to the person who asks about it.
 
 use super::figures::{clipped, count, counted, measure, ms, seconds};
-use super::page::Align::{Left, Right};
+use super::page::Alignment::{Left, Right};
 use super::page::{Page, PageCell};
 use super::why_scene::WhyDrawing;
 use crate::why::{
-    CorrectionExplanation, DrawnFrom, GivenHit, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot,
-    RejudgedShot, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
+    CorrectionExplanation, DrawnSnapshots, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot, RejudgedShot,
+    ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
 
 /// The page about a shot or a correction. `settings` are the settings of the trace.
@@ -126,7 +126,7 @@ fn chosen(shot: &ShotExplanation) -> Option<&'static str> {
 }
 
 /// The snapshots from which a target was drawn.
-fn made_of(from: &DrawnFrom) -> String {
+fn made_of(from: &DrawnSnapshots) -> String {
     let at = |snapshot: &ReceivedSnapshot| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
     match (&from.after, from.fraction) {
         (Some(after), Some(fraction)) => {
@@ -187,7 +187,7 @@ fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome,
 }
 
 /// The hit that the recorded server reported for a shot.
-fn given(given: &GivenHit) -> String {
+fn given(given: &ReportedHit) -> String {
     let Some(target) = &given.target else { return "the server gave no hit for it".to_owned() };
     let whom = if target == "?" { "a hit of somebody" } else { target };
     let damage = given.damage.map_or(String::new(), |damage| format!(" for {}", measure(damage)));

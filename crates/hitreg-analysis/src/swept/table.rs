@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use super::{Figures, Sweep};
+use super::{Sweep, SweepFigures};
 use hitreg_log::stats::Spread;
 
 /// Rows of named columns. Serializes as a list of rows, each a map from column to value.
@@ -69,7 +69,7 @@ impl SweepTable {
 impl Sweep {
     /// The table of all figures, with one column for each figure.
     pub fn table(&self) -> SweepTable {
-        let row = |row: &super::Row| {
+        let row = |row: &super::SweepRow| {
             let values = row.values.iter().cloned().map(SweepCell::Text);
             let what_if = std::iter::once(SweepCell::Text(self.what_if.name().to_owned()));
             values.chain(what_if).chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
@@ -83,10 +83,10 @@ impl Sweep {
 
 /// The names of the figures' columns, which every sweep has.
 pub fn figure_names() -> Vec<String> {
-    figures(&Figures::default()).into_iter().map(|(name, _)| name.to_owned()).collect()
+    figures(&SweepFigures::default()).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-fn figures(f: &Figures) -> Vec<(&'static str, SweepCell)> {
+fn figures(f: &SweepFigures) -> Vec<(&'static str, SweepCell)> {
     let count = |count: Option<u64>| count.map_or(SweepCell::None, SweepCell::Count);
     let number = |number: Option<f64>| number.map_or(SweepCell::None, SweepCell::Number);
     // The shortest decimal of a 32-bit float, so that 0.1 is not written as 0.10000000149011612.

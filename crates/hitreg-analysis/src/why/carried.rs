@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::ShotExplanation;
-use hitreg_log::record::{Fates, PlayerRecords, Session, SnapshotRecord};
+use hitreg_log::record::{ArrivalTable, PlayerRecords, Session, SnapshotRecord};
 use hitreg_log::units::{EntityId, Micros};
 
 /// The packets that carried a usercmd.
@@ -22,7 +22,7 @@ pub struct UsercmdPath {
 
 /// The snapshots between which a target was drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct DrawnFrom {
+pub struct DrawnSnapshots {
     /// The last snapshot at or before the drawn time.
     pub before: ReceivedSnapshot,
     /// The first snapshot after the drawn time; `None` if the client did not have one yet.
@@ -50,10 +50,10 @@ impl ShotExplanation {
         self.drawn_from = self.drawn_from(records);
     }
 
-    fn drawn_from(&self, records: &PlayerRecords) -> Option<DrawnFrom> {
+    fn drawn_from(&self, records: &PlayerRecords) -> Option<DrawnSnapshots> {
         let entity = EntityId(super::player(self.about.as_deref()?).ok()?.try_into().ok()?);
         let (drawn_us, made_us) = (self.drawn.as_ref()?.at_us?, self.made?.at_us?);
-        let arrivals = Fates::new(&records.received);
+        let arrivals = ArrivalTable::new(&records.received);
         let had = |snapshot: &&SnapshotRecord| {
             let arrived = arrivals.of(snapshot.seq.0).next();
             arrived.is_some_and(|at| at <= Micros(made_us)) && snapshot.entities.contains(&entity)
@@ -71,7 +71,7 @@ impl ShotExplanation {
         let span =
             after.map(|after| after.server_time_us.saturating_sub(before.server_time_us)).filter(|span| *span > 0);
         let fraction = span.map(|span| drawn_us.saturating_sub(before.server_time_us) as f32 / span as f32);
-        Some(DrawnFrom { before, after, fraction })
+        Some(DrawnSnapshots { before, after, fraction })
     }
 }
 
@@ -82,7 +82,7 @@ impl ReceivedSnapshot {
 }
 
 fn carried(records: &PlayerRecords, command: u32) -> Option<UsercmdPath> {
-    let fates = Fates::new(&records.reached);
+    let fates = ArrivalTable::new(&records.reached);
     let carries = |newest: u32, count: u8| newest >= command && newest - command < u32::from(count);
     let with = records.sent.iter().filter(|packet| carries(packet.newest.0, packet.count));
     let with: Vec<_> = with.collect();

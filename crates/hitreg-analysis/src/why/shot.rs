@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::line::AimLine;
 use super::places::{self, PositionKind, TargetPosition};
-use super::{DrawnFrom, ShotName, TraceRows, UsercmdPath, cell, measure};
+use super::{DrawnSnapshots, ShotName, TraceRows, UsercmdPath, cell, measure};
 use hitreg_log::trace::schema::{IMPACT, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{NameColumn, Trace};
 
@@ -33,7 +33,7 @@ pub struct ShotExplanation {
     /// How the server judged it; `None` if the server never did.
     pub judged: Option<JudgedOutcome>,
     /// The result that the recorded server reported, if this shot is judged again.
-    pub given: Option<GivenHit>,
+    pub given: Option<ReportedHit>,
     /// Whether only the recorded server reported this shot, and the replay has no shot to judge.
     pub is_reported: bool,
     /// The result of the projectile's impact, if this shot is its launch.
@@ -56,7 +56,7 @@ pub struct ShotExplanation {
     /// How the client drew the target.
     pub drawn: Option<DrawnTarget>,
     /// The snapshots between which the client drew the target, from the log.
-    pub drawn_from: Option<DrawnFrom>,
+    pub drawn_from: Option<DrawnSnapshots>,
     /// The positions of the target: drawn, judged, present.
     pub places: Vec<TargetPosition>,
 }
@@ -106,7 +106,7 @@ pub struct JudgedOutcome {
 
 /// The result of a shot that the recorded server reported.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GivenHit {
+pub struct ReportedHit {
     /// The player that it reported as hit, such as `p3`, or `?` if that was not recorded. `None` if it reported no hit.
     pub target: Option<String>,
     /// The reported damage; `None` if it was not recorded.
@@ -160,7 +160,7 @@ impl ShotExplanation {
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // An impact has no aim; the line belongs to its launch.
         let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(trace.table(frames::NAME)?, row));
-        let given = shots.given_target.iter().nth(row).map(|_| GivenHit {
+        let given = shots.given_target.iter().nth(row).map(|_| ReportedHit {
             target: named(shots.given_target, row),
             damage: measure(shots.given_damage, row),
             off_units: measure(shots.off_units, row),
@@ -168,7 +168,7 @@ impl ShotExplanation {
         });
         let is_rewound = cell(shots.rewind_us, row).is_some_and(|rewind_us| rewind_us != 0);
         let is_rejudged = is_rewound || named(shots.present_target, row).is_some();
-        let is_without_shot = |given: &GivenHit| given.target.is_some() && given.off_units.is_none();
+        let is_without_shot = |given: &ReportedHit| given.target.is_some() && given.off_units.is_none();
         let is_reported = !is_impact && !is_rejudged && given.as_ref().is_some_and(is_without_shot);
         let mut shot = ShotExplanation {
             shooter,

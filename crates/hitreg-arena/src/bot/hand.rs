@@ -21,7 +21,7 @@ const CONTENT_DEG: f32 = 1.5;
 
 /// The properties that differ between hands.
 #[derive(Clone, Copy, Debug)]
-struct Skill {
+struct AimSkill {
     /// How quickly it approaches its target, per second.
     gain: f32,
     /// The standard deviation of its tremble, in degrees.
@@ -33,7 +33,7 @@ struct Skill {
 /// One bot's aim.
 #[derive(Clone, Debug)]
 pub(crate) struct BotAim {
-    skill: Skill,
+    skill: AimSkill,
     /// Pitch and yaw in degrees, before rounding to the steps of the wire format.
     view: Vec2,
     tremble: Vec2,
@@ -43,7 +43,7 @@ pub(crate) struct BotAim {
 
 impl BotAim {
     pub(crate) fn new(rng: &mut Rng) -> BotAim {
-        let skill = Skill {
+        let skill = AimSkill {
             gain: 9.0 + 7.0 * rng.unit_f32(),
             tremble_deg: 0.5 + 0.9 * rng.unit_f32(),
             flick_error: 0.1 + 0.2 * rng.unit_f32(),

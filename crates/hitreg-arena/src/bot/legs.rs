@@ -4,8 +4,8 @@ use glam::Vec3;
 
 use super::super::body::ArenaBody;
 use super::super::rules::ArenaRules;
-use super::super::solid::{Hull, Solid};
-use super::routes::{RouteEdge, Routes, has_arrived, yaw_towards};
+use super::super::solid::{Solid, SolidHull};
+use super::routes::{RouteEdge, RouteGraph, has_arrived, yaw_towards};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::Micros;
 use hitreg_log::usercmd::buttons;
@@ -69,7 +69,7 @@ impl BotPath {
     }
 
     /// Starts a path to a place.
-    pub(crate) fn set_out(&mut self, rules: &ArenaRules, routes: &Routes, from: Vec3, place: usize) {
+    pub(crate) fn set_out(&mut self, rules: &ArenaRules, routes: &RouteGraph, from: Vec3, place: usize) {
         let start = routes.nearest(&rules.map, from);
         self.path = routes.path(start, place);
         let first = RouteEdge { to: start, walk_to: routes.places()[start], ducked: false, time_ms: 0 };
@@ -129,7 +129,7 @@ impl BotPath {
         let ahead = level(foe - own.origin);
         let mut side = Vec3::new(-ahead.y, ahead.x, 0.0) * if self.strafes_left { 1.0 } else { -1.0 };
         let elbow = own.origin + side * ELBOW_ROOM_UNITS;
-        if rules.map.solid().sweep(Hull::Point, own.origin, elbow).fraction < 1.0 {
+        if rules.map.solid().sweep(SolidHull::Point, own.origin, elbow).fraction < 1.0 {
             self.strafes_left = !self.strafes_left;
             side = -side;
         }
@@ -146,8 +146,8 @@ impl BotPath {
     }
 
     /// Starts a path to the nearest place that a foe cannot see.
-    pub(crate) fn take_cover(&mut self, rules: &ArenaRules, routes: &Routes, own: Vec3, foe_eye: Vec3) {
-        let hides = |place: &Vec3| rules.map.solid().sweep(Hull::Point, foe_eye, *place).fraction < 1.0;
+    pub(crate) fn take_cover(&mut self, rules: &ArenaRules, routes: &RouteGraph, own: Vec3, foe_eye: Vec3) {
+        let hides = |place: &Vec3| rules.map.solid().sweep(SolidHull::Point, foe_eye, *place).fraction < 1.0;
         let away = |place: &Vec3| place.distance(own);
         let hidden = routes.places().iter().enumerate().filter(|(_, place)| hides(place));
         if let Some((place, _)) = hidden.min_by(|(_, a), (_, b)| away(a).total_cmp(&away(b))) {

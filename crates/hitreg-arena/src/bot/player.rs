@@ -2,29 +2,29 @@
 
 use super::super::map::BUILT_IN as BUILT_IN_MAPS;
 use super::super::{Arena, ArenaBody, ArenaRules};
-use super::Bot;
+use super::ArenaBot;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
-use hitreg_netcode::game::{Bots, Placed};
+use hitreg_netcode::game::{Bots, PlacedBody};
 
 impl Bots for Arena {
-    type Bot = Bot;
+    type Bot = ArenaBot;
 
     const MAPS: &'static [(&'static str, &'static str)] = BUILT_IN_MAPS;
 
-    fn bot(rules: &ArenaRules, seed: Seed, player: PlayerId) -> Bot {
-        Bot::new(seed, player, rules)
+    fn bot(rules: &ArenaRules, seed: Seed, player: PlayerId) -> ArenaBot {
+        ArenaBot::new(seed, player, rules)
     }
 
-    fn bots(rules: &ArenaRules, seed: Seed, players: u16) -> Vec<Bot> {
-        Bot::crew(seed, players, rules)
+    fn bots(rules: &ArenaRules, seed: Seed, players: u16) -> Vec<ArenaBot> {
+        ArenaBot::crew(seed, players, rules)
     }
 
     fn think(
-        bot: &mut Bot,
+        bot: &mut ArenaBot,
         rules: &ArenaRules,
         own: Option<&ArenaBody>,
-        others: &[(EntityId, Placed<ArenaBody>)],
+        others: &[(EntityId, PlacedBody<ArenaBody>)],
         now: Micros,
         msec: u8,
     ) -> Input {

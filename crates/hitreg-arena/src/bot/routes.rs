@@ -8,7 +8,7 @@ use glam::{Vec2, Vec3};
 use super::super::map::ArenaMap;
 use super::super::pmove::{BUTTON_DUCK, MoveInput, MoveState, pmove};
 use super::super::rules::ArenaRules;
-use super::super::solid::{Hull, Solid};
+use super::super::solid::{Solid, SolidHull};
 use super::super::step::nearby;
 
 /// The longest distance between joined places, in units.
@@ -28,7 +28,7 @@ const TRIAL_MSEC: u8 = 16;
 
 /// The graph of a map.
 #[derive(Clone, Debug)]
-pub struct Routes {
+pub struct RouteGraph {
     places: Vec<Vec3>,
     ways: Vec<Vec<RouteEdge>>,
 }
@@ -44,14 +44,14 @@ pub(crate) struct RouteEdge {
     pub(crate) time_ms: u32,
 }
 
-impl Routes {
+impl RouteGraph {
     /// Builds the graph by walking every candidate way.
-    pub fn new(rules: &ArenaRules) -> Routes {
+    pub fn new(rules: &ArenaRules) -> RouteGraph {
         let map = &rules.map;
         let waypoints = map.waypoints().iter().map(|&at| Vec3::from_array(at));
         let places: Vec<Vec3> = map.spawn_points().iter().map(|place| place.origin).chain(waypoints).collect();
         let ways = (0..places.len()).map(|from| ways_from(rules, &places, from)).collect();
-        Routes { places, ways }
+        RouteGraph { places, ways }
     }
 
     pub(crate) fn places(&self) -> &[Vec3] {
@@ -67,7 +67,7 @@ impl Routes {
         };
         let mut order: Vec<usize> = (0..self.places.len()).collect();
         order.sort_by(|&a, &b| away(&self.places[a]).total_cmp(&away(&self.places[b])).then(a.cmp(&b)));
-        let in_sight = |&&place: &&usize| map.solid().sweep(Hull::Point, at, self.places[place]).fraction == 1.0;
+        let in_sight = |&&place: &&usize| map.solid().sweep(SolidHull::Point, at, self.places[place]).fraction == 1.0;
         order.iter().take(8).find(in_sight).or(order.first()).copied().unwrap_or_default()
     }
 
@@ -150,7 +150,7 @@ fn walk(rules: &ArenaRules, start: Vec3, goal: Vec3, ducked: bool) -> Option<u32
             buttons: if ducked { BUTTON_DUCK } else { 0 },
             ..MoveInput::default()
         };
-        let hull = if state.ducked { Hull::Ducked } else { Hull::Standing };
+        let hull = if state.ducked { SolidHull::Ducked } else { SolidHull::Standing };
         let map = nearby(rules, hull, state.origin, state.velocity * (f32::from(TRIAL_MSEC) / 1_000.0));
         state = pmove(&rules.movement, &map, &state, &input, &mut |_| ());
         time_ms += u32::from(TRIAL_MSEC);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn leads_everywhere(rules: &ArenaRules) {
-        let routes = Routes::new(rules);
+        let routes = RouteGraph::new(rules);
         let mut lost = Vec::new();
         for from in 0..routes.places.len() {
             for to in 0..routes.places.len() {
@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn ways_use_the_low_passage_and_the_teleporter() {
         let rules = ArenaRules::default();
-        let routes = Routes::new(&rules);
+        let routes = RouteGraph::new(&rules);
         let mut ways = routes.ways.iter().flatten();
         assert!(ways.clone().any(|way| way.ducked));
-        let teleports = |way: &RouteEdge| rules.map.teleporters()[0].holds(Hull::Standing, way.walk_to);
+        let teleports = |way: &RouteEdge| rules.map.teleporters()[0].holds(SolidHull::Standing, way.walk_to);
         assert!(ways.any(teleports));
     }
 }

@@ -5,7 +5,7 @@ use quake_map::{Entity, TextParseError};
 
 use super::super::bounds::Bounds;
 use super::super::brush::ConvexBrush;
-use super::super::solid::Hull;
+use super::super::solid::SolidHull;
 use super::shape::{ShapeError, closed_brush, plane_through};
 use super::{ArenaMap, BellPlace, MOST_BRUSHES, MapSource, Props, SpawnPoint, Teleporter};
 
@@ -180,7 +180,7 @@ fn teleporters(entities: &[EntityReader<'_>], map: &ArenaMap) -> Result<Vec<Tele
             .find(|other| other.class() == "info_teleport_destination" && other.value("targetname") == Some(target))
             .ok_or_else(|| MapTextError::NoDestination { entity: entity.number, target: target.to_owned() })?;
         let bounds =
-            entity.brushes()?.iter().fold(Bounds::EMPTY, |all, brush| all.union(brush.bounds_for(Hull::Point)));
+            entity.brushes()?.iter().fold(Bounds::EMPTY, |all, brush| all.union(brush.bounds_for(SolidHull::Point)));
         if entity.entity.brushes.is_empty() {
             return Err(entity.bad_value("brushes", "at least one brush"));
         }

@@ -3,7 +3,8 @@
 use glam::Vec3;
 
 use super::{
-    BUTTON_DUCK, Hull, MoveEvent, MoveState, PlayerMove, Solid, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS,
+    BUTTON_DUCK, MoveEvent, MoveState, PlayerMove, Solid, SolidHull, VIEW_HEIGHT_DUCKED_UNITS,
+    VIEW_HEIGHT_STANDING_UNITS,
 };
 
 /// The start of the duck timer, and the time until the player is ducked.
@@ -14,7 +15,7 @@ const TIME_TO_DUCK_S: f64 = 0.4;
 const DUCKED_SPEED: f64 = 0.333;
 
 /// How much lower the small hull's middle is than the large one's when the feet are at the same height, in units.
-const HULL_CENTRE_DROP_UNITS: f32 = Hull::Standing.half_extent_units().z - Hull::Ducked.half_extent_units().z;
+const HULL_CENTRE_DROP_UNITS: f32 = SolidHull::Standing.half_extent_units().z - SolidHull::Ducked.half_extent_units().z;
 
 /// The most that a player stuck by ducking is moved up, in steps of one unit.
 const UNSTICK_UP_UNITS: u32 = 36;
@@ -68,7 +69,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
         if self.now.on_ground {
             origin += Vec3::new(0.0, 0.0, HULL_CENTRE_DROP_UNITS);
         }
-        let has_room = self.is_free(origin) && !self.world.sweep(Hull::Standing, origin, origin).start_solid;
+        let has_room = self.is_free(origin) && !self.world.sweep(SolidHull::Standing, origin, origin).start_solid;
         if !has_room {
             return;
         }

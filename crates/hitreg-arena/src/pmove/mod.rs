@@ -17,7 +17,7 @@ mod wish;
 
 use glam::Vec3;
 
-use super::solid::{Hull, Solid, SweepContact, SweepHit};
+use super::solid::{Solid, SolidHull, SweepContact, SweepHit};
 pub(crate) use state::BUTTON_ATTACK;
 pub use state::{
     BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
@@ -115,8 +115,8 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> PlayerMove<'a, W, F> {
         self.land();
     }
 
-    fn hull(&self) -> Hull {
-        if self.now.ducked { Hull::Ducked } else { Hull::Standing }
+    fn hull(&self) -> SolidHull {
+        if self.now.ducked { SolidHull::Ducked } else { SolidHull::Standing }
     }
 
     fn sweep(&self, from: Vec3, to: Vec3) -> SweepHit {

@@ -174,14 +174,14 @@ impl WorldWithPlayer<'_> {
 }
 
 impl Solid for WorldWithPlayer<'_> {
-    fn sweep(&self, hull: Hull, from: Vec3, to: Vec3) -> SweepHit {
-        let half = Hull::Standing.half_extent_units();
+    fn sweep(&self, hull: SolidHull, from: Vec3, to: Vec3) -> SweepHit {
+        let half = SolidHull::Standing.half_extent_units();
         let other = sweep_box(self.other - half, self.other + half, Self::OTHER, hull, from, to);
         self.map.sweep(hull, from, to).nearer(other)
     }
 
-    fn inside(&self, hull: Hull, at: Vec3) -> SweepContact {
-        let half = Hull::Standing.half_extent_units();
+    fn inside(&self, hull: SolidHull, at: Vec3) -> SweepContact {
+        let half = SolidHull::Standing.half_extent_units();
         let held = sweep_box(self.other - half, self.other + half, Self::OTHER, hull, at, at).start_solid;
         if held { Self::OTHER } else { self.map.inside(hull, at) }
     }
@@ -203,7 +203,7 @@ fn other_players_are_in_the_way_and_can_be_stood_on() {
     let within = standing_at(100.0, 0.0, 0.0);
     assert!(run(&world, within, 1, still(0)).origin.x == 100.0, "no way out without a struggle");
     let freed = run(&world, within, 1, still(BUTTON_JUMP)).origin;
-    assert_eq!(world.inside(Hull::Standing, freed), SweepContact::Nothing, "{freed}");
+    assert_eq!(world.inside(SolidHull::Standing, freed), SweepContact::Nothing, "{freed}");
 }
 
 #[test]

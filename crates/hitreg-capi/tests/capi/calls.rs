@@ -17,7 +17,7 @@ const WORK: usize = 4 << 30;
 
 /// A program: a sequence of bytes that choose calls and arguments, and the handles so far. After the last byte, it
 /// reads zeros.
-struct Program<'a> {
+struct CallProgram<'a> {
     bytes: std::slice::Iter<'a, u8>,
     folder: &'a str,
     texts: Vec<CString>,
@@ -29,7 +29,7 @@ struct Program<'a> {
     traces: Vec<*mut hitreg_trace>,
 }
 
-impl Drop for Program<'_> {
+impl Drop for CallProgram<'_> {
     fn drop(&mut self) {
         // SAFETY: the library made each handle, and only this code frees it. Streams may outlive their recorders.
         unsafe {
@@ -42,7 +42,7 @@ impl Drop for Program<'_> {
     }
 }
 
-impl Program<'_> {
+impl CallProgram<'_> {
     fn byte(&mut self) -> u8 {
         self.bytes.next().copied().unwrap_or_default()
     }
@@ -321,7 +321,7 @@ impl Program<'_> {
 }
 
 /// Describes, records, finishes and reads a log first, so that the random calls have all kinds of handles.
-fn begun(program: &mut Program<'_>) {
+fn begun(program: &mut CallProgram<'_>) {
     let path = program.kept(format!("{}/a.hitlog", program.folder).into_bytes());
     let [player, class, field, spell] = ["player", "player", "x", "spell"].map(|text| program.kept(text.into()));
     let (mut recorder, mut stream, mut log, mut trace) = (null_mut(), null_mut(), null_mut(), null_mut());
@@ -375,7 +375,7 @@ fn calls() {
     let calls = |_: &[u8], rng: &mut Rng| (0..rng.below(1200)).map(|_| rng.next_u64() as u8).collect();
     target_within("calls", WORK, vec![Vec::new()], calls, &mut |bytes| {
         let folder = TempDir::new().expect("a folder");
-        let mut program = Program {
+        let mut program = CallProgram {
             bytes: bytes.iter(),
             folder: folder.path().to_str().expect("UTF-8"),
             texts: Vec::new(),

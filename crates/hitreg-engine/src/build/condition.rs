@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::process::{self, ProcessEnd};
-use super::{StopSignal, Untestable};
+use super::{StopSignal, UntestableBuild};
 
 /// A shell command in which `{}` is replaced by a log and `{build}` by a build.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub enum ConditionAnswer {
     /// The log does not show the problem (exit code 0).
     Gone,
     /// The command could not decide (exit code 125 and others, a crash, the time limit).
-    Unknown(Untestable),
+    Unknown(UntestableBuild),
 }
 
 /// The error for a command that cannot be run, so that its exit codes mean nothing.
@@ -67,8 +67,9 @@ impl Condition {
         let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|e| bad(e.to_string()))?;
         let last_words = ran.last_words;
-        let unknown =
-            |reason: String, last_words| Ok(ConditionAnswer::Unknown(Untestable::because(reason).saying(last_words)));
+        let unknown = |reason: String, last_words| {
+            Ok(ConditionAnswer::Unknown(UntestableBuild::because(reason).saying(last_words)))
+        };
         match ran.ended {
             ProcessEnd::Exit(0) => Ok(ConditionAnswer::Gone),
             ProcessEnd::Exit(1) => Ok(ConditionAnswer::Shows),

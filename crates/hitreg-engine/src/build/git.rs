@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use super::process::{self, ProcessEnd};
-use super::{StopSignal, Untestable, why_untestable};
+use super::{StopSignal, UntestableBuild, why_untestable};
 
 /// Variables that git sets for the commands that it runs. Commands in another worktree must not inherit them.
 const INHERITED: [&str; 8] = [
@@ -177,17 +177,17 @@ impl Repository {
 ///
 /// # Errors
 /// When the command fails, takes too long or is stopped.
-pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &StopSignal) -> Result<(), Untestable> {
+pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &StopSignal) -> Result<(), UntestableBuild> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).current_dir(worktree);
     without_inherited(&mut shell);
     let ran = process::run(shell, time_limit, stop)
-        .map_err(|error| Untestable::because(format!("the build command cannot be started: {error}")))?;
+        .map_err(|error| UntestableBuild::because(format!("the build command cannot be started: {error}")))?;
     let reason = match ran.ended {
         ProcessEnd::Exit(code @ 1..) => Some(format!("the build command failed (exit code {code})")),
         other => why_untestable(&other).map(|why| format!("the build command: {why}")),
     };
-    reason.map_or(Ok(()), |reason| Err(Untestable::because(reason).saying(ran.last_words)))
+    reason.map_or(Ok(()), |reason| Err(UntestableBuild::because(reason).saying(ran.last_words)))
 }
 
 fn git<A: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = A>) -> Result<String, GitError> {

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::{ComparisonSpec, Engine, EngineError, SideTrace, check};
 use crate::build::BuildRunner;
 use hitreg_analysis::diff::{
-    ChangedSetting, DiffOptions, Side, TraceDiff, TraceVerdict, diff_sources, settings_that_differ,
+    ChangedSetting, DiffOptions, TraceDiff, TraceSide, TraceVerdict, diff_sources, settings_that_differ,
 };
 use hitreg_log::trace::TraceSource;
 
@@ -28,7 +28,7 @@ pub fn look_for_effects(
         return Ok(());
     }
     let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
-        for (side, trace, value) in [(Side::A, a, &setting.b), (Side::B, b, &setting.a)] {
+        for (side, trace, value) in [(TraceSide::A, a, &setting.b), (TraceSide::B, b, &setting.a)] {
             check(&runner.stop)?;
             let pair = format!("{}={value}", setting.key);
             let same = |other: &SideTrace| {

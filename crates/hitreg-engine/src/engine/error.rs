@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::games::UnknownGame;
 use crate::build::condition::BadCondition;
 use crate::build::git::GitError;
-use crate::build::{BuildError, CacheError, Untestable};
+use crate::build::{BuildError, CacheError, UntestableBuild};
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
@@ -168,7 +168,7 @@ impl EngineError {
     ///
     /// # Errors
     /// Fails if the reason is the memory limit.
-    pub(super) fn check_memory(path: &Path, untestable: &Untestable) -> Result<(), EngineError> {
+    pub(super) fn check_memory(path: &Path, untestable: &UntestableBuild) -> Result<(), EngineError> {
         match untestable.needs_memory {
             Some(source) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
             None => Ok(()),

@@ -10,7 +10,7 @@ use super::streamed::{StreamError, SurveyedLog, until_whole};
 use super::{Engine, EngineError, Playable};
 use hitreg_analysis::why::RejudgedShots;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Session, Stretch};
+use hitreg_log::record::{Session, SessionStretch};
 use hitreg_log::trace::schema::{TableSet, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::{ClockTime, Micros};
@@ -141,7 +141,7 @@ fn played(
     until_whole(&AtomicBool::new(false), |encoded| {
         let (mut trace, mut session) = (Trace::default(), Session::new(log.header.clone()));
         let (reached, mut views, too_long_by) = (Cell::new(Micros::ZERO), 0, Cell::new(None));
-        let mut seen = |chunk: &Stretch| {
+        let mut seen = |chunk: &SessionStretch| {
             let is_near = kept.is_some_and(|(part, _)| chunk.times().any(|at| part.has(at)));
             if is_near && too_long_by.get().is_none() {
                 session.append(chunk.clone());

@@ -16,7 +16,7 @@ use crate::shrink::{self, ShrinkError, ShrinkResult};
 use crate::sweep::{self, Sweep, SweepError, SweepPlan};
 use bots::BotGame;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Header, Session, Stretch};
+use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_netcode::game::{self, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
@@ -41,7 +41,7 @@ pub struct MapFile<'a> {
 pub type RulesError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes the rules of a game, from a map file if there is one.
-type MakeRules<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Simulate>::Rules, RulesError>;
+type RulesFactory<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Simulate>::Rules, RulesError>;
 
 /// The games of a build.
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl Games {
     ///
     /// # Errors
     /// Fails if this build does not have the game.
-    pub fn of_header(&self, header: &Header) -> Result<&dyn Playable, UnknownGame> {
+    pub fn of_header(&self, header: &SessionHeader) -> Result<&dyn Playable, UnknownGame> {
         let name = &header.game;
         let found = self.games.iter().find(|game| game.name() == name);
         found.map(|game| &**game).ok_or_else(|| UnknownGame { log: name.clone(), build: self.names() })
@@ -98,7 +98,7 @@ impl Games {
 
     /// The parts of a log that this build skips: data of a later format version, and entity classes or fields that the
     /// game does not know.
-    pub fn passed_over(&self, header: &Header) -> Vec<String> {
+    pub fn passed_over(&self, header: &SessionHeader) -> Vec<String> {
         let mut parts = passed_over(header);
         parts.extend(self.of_header(header).map(|game| game.unknown_states(header)).unwrap_or_default());
         parts
@@ -160,7 +160,7 @@ pub trait Playable: Send + Sync {
     fn stream(
         &self,
         source: &ReplaySource<'_>,
-        chunks: &mut dyn Iterator<Item = Stretch>,
+        chunks: &mut dyn Iterator<Item = SessionStretch>,
         options: (&ReplayOptions, bool),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
@@ -208,7 +208,7 @@ pub trait Playable: Send + Sync {
     fn shrink(
         &self,
         session: &Session,
-        still: (&shrink::StillShows<'_, EngineError>, usize),
+        still: (&shrink::PropertyCheck<'_, EngineError>, usize),
         progress: &mut dyn FnMut(&shrink::ShrinkStep),
     ) -> Result<ShrinkResult, ShrinkError<EngineError>>;
 
@@ -219,7 +219,7 @@ pub trait Playable: Send + Sync {
     fn sweep(&self, sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
 
     /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
-    fn unknown_states(&self, header: &Header) -> Vec<String>;
+    fn unknown_states(&self, header: &SessionHeader) -> Vec<String>;
 
     /// Scores the interpolation modes on the snapshots that a session's players received.
     ///
@@ -233,7 +233,7 @@ pub trait Playable: Send + Sync {
     /// Fails if a recorded state does not belong to this game.
     fn score_as_read(
         &self,
-        log: (&Header, &LogSurvey),
+        log: (&SessionHeader, &LogSurvey),
         pass: LogPass<'_, score::DrawingScoreError>,
         settings: &Settings,
     ) -> Result<Option<Vec<ModeScore>>, ScoreError>;
@@ -288,7 +288,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
     fn stream(
         &self,
         source: &ReplaySource<'_>,
-        chunks: &mut dyn Iterator<Item = Stretch>,
+        chunks: &mut dyn Iterator<Item = SessionStretch>,
         options: (&ReplayOptions, bool),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
@@ -379,7 +379,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
         sweep::sweep(sessions, plan, (&run, at_once), done)
     }
 
-    fn unknown_states(&self, header: &Header) -> Vec<String> {
+    fn unknown_states(&self, header: &SessionHeader) -> Vec<String> {
         game::unknown_states::<G>(&header.classes)
     }
 
@@ -390,7 +390,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
 
     fn score_as_read(
         &self,
-        (header, survey): (&Header, &LogSurvey),
+        (header, survey): (&SessionHeader, &LogSurvey),
         pass: LogPass<'_, score::DrawingScoreError>,
         settings: &Settings,
     ) -> Result<Option<Vec<ModeScore>>, ScoreError> {

@@ -73,7 +73,7 @@ impl LogFile {
     /// # Errors
     /// Fails if the log is damaged or incomplete.
     pub fn read(from: impl Read) -> Result<LogFile, LogError> {
-        let mut read = Digested::new(from);
+        let mut read = HashingReader::new(from);
         // The log reader reads to the end of the stream, so the digest covers all of it.
         let session = log::read_session(&mut read)?;
         Ok(LogFile { session, digest: read.digest() })
@@ -81,14 +81,14 @@ impl LogFile {
 }
 
 /// A reader that hashes everything it reads.
-pub(super) struct Digested<R> {
+pub(super) struct HashingReader<R> {
     from: R,
     hasher: Xxh3Default,
 }
 
-impl<R> Digested<R> {
-    pub(super) fn new(from: R) -> Digested<R> {
-        Digested { from, hasher: Xxh3Default::new() }
+impl<R> HashingReader<R> {
+    pub(super) fn new(from: R) -> HashingReader<R> {
+        HashingReader { from, hasher: Xxh3Default::new() }
     }
 
     /// The digest of all bytes read so far.
@@ -97,7 +97,7 @@ impl<R> Digested<R> {
     }
 }
 
-impl<R: Read> Read for Digested<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.from.read(buffer)?;
         self.hasher.update(&buffer[..read]);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::{Engine, EngineError, can_be_read_twice};
 use hitreg_log::log::{self, LogError, LogReader, StretchWriter, WriteError, WriterOptions};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::merge::{AlignedClient, Cut, MergeError, MergePlan, PlanFailure, SideLogs, merge};
-use hitreg_log::record::{Header, Outline, SessionId, Stretch};
+use hitreg_log::merge::{AlignedClient, MergeError, MergePlan, PlanFailure, SessionCut, SideLogs, merge};
+use hitreg_log::record::{Outline, SessionHeader, SessionId, SessionStretch};
 use hitreg_log::store::{self, StoreError, Target};
 use hitreg_netcode::info::{InfoBuilder, SessionInfo};
 
@@ -26,7 +26,7 @@ pub struct MergedLog {
     /// The number of usercmds in each client's log.
     pub usercmds: Vec<usize>,
     /// Set if the session ends before the server's log does, because a client's log ends earlier.
-    pub cut: Option<Cut>,
+    pub cut: Option<SessionCut>,
     /// The logs that are cut off.
     pub cut_off: Vec<usize>,
 }
@@ -59,7 +59,7 @@ impl Engine<'_> {
         }
         let mut files = MergeFiles::open(paths)?;
         paths.iter().zip(&files.readers).for_each(|(path, log)| (self.read)(path, log.reader.header()));
-        let headers: Vec<Header> = files.readers.iter().map(|log| log.reader.header().clone()).collect();
+        let headers: Vec<SessionHeader> = files.readers.iter().map(|log| log.reader.header().clone()).collect();
         match MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut files) {
             Ok(plan) => Ok(write(&plan, files, target, headers.first().and_then(session_of))?),
             Err(PlanFailure::Merge(error)) => Err(error.into()),
@@ -107,7 +107,7 @@ impl MergeFiles<'_> {
 impl SideLogs for MergeFiles<'_> {
     type Error = EngineError;
 
-    fn next(&mut self, log: usize) -> Result<Option<Stretch>, EngineError> {
+    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, EngineError> {
         let MergeReader { reader, used_bytes, is_cut_off } = &mut self.readers[log];
         match reader.next_held(MemoryLimit::current(), used_bytes) {
             Err(LogError::Torn(_)) => {
@@ -125,7 +125,7 @@ impl SideLogs for MergeFiles<'_> {
     }
 }
 
-fn session_of(header: &Header) -> Option<SessionId> {
+fn session_of(header: &SessionHeader) -> Option<SessionId> {
     header.side.map(|side| side.session)
 }
 
@@ -185,7 +185,11 @@ fn write(
 }
 
 /// Merges logs in memory.
-fn in_memory(paths: &[PathBuf], target: &Target, read: impl Fn(&Path, &Header)) -> Result<MergedLog, MergeFailure> {
+fn in_memory(
+    paths: &[PathBuf],
+    target: &Target,
+    read: impl Fn(&Path, &SessionHeader),
+) -> Result<MergedLog, MergeFailure> {
     let (mut sessions, mut cut_off) = (Vec::with_capacity(paths.len()), Vec::new());
     for (log, path) in paths.iter().enumerate() {
         let fail = |source| EngineError::content(path, source);

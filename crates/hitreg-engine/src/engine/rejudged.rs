@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::log_file::LogOrTrace;
 use super::{ComparisonSpec, Engine, EngineError, Playable, ReplaySpec};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
-use hitreg_log::record::{Header, Session};
+use hitreg_log::record::{Session, SessionHeader};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, shots};
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, own_settings};
@@ -40,7 +40,7 @@ pub fn rejudged(
 
 /// Judges the shots of `trace` under other rules, with `replay` as the source of traces.
 pub(super) fn rejudged_by<E: From<SettingError> + Send>(
-    header: &Header,
+    header: &SessionHeader,
     options: &ReplayOptions,
     trace: &Trace,
     replay: impl Fn(&ReplayOptions) -> Result<Trace, E> + Sync,

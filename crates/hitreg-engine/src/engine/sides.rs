@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use super::log_file::LogFile;
 use super::{Engine, EngineError, check};
-use crate::build::{Build, BuildRequest, BuildRunner, Untestable};
+use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
 use held::Goal;
 pub use held::SideTrace;
-use hitreg_analysis::diff::Side;
+use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::WriterOptions as LogOptions;
-use hitreg_log::record::{Header, LogContents};
+use hitreg_log::record::{LogContents, SessionHeader};
 use hitreg_log::store::{self, Target, TraceFile};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
@@ -212,7 +212,7 @@ impl ComparisonSpec {
             EngineError::check_memory(&self.first, &untestable)?;
             let reason = format!("as the server, {}", untestable.reason);
             let missing =
-                MissingSide::new("a", build_name(server.build.as_deref()), Untestable { reason, ..untestable });
+                MissingSide::new("a", build_name(server.build.as_deref()), UntestableBuild { reason, ..untestable });
             let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
             return Ok(Traces { names, made: Err(missing), overlap_only: false });
         }
@@ -233,12 +233,12 @@ impl ComparisonSpec {
         &self,
         engine: &Engine<'_>,
         runner: &BuildRunner,
-        side: Side,
+        side: TraceSide,
         pair: String,
     ) -> Result<Option<SideTrace>, EngineError> {
         let (way, name) = match side {
-            Side::A => (&self.ways.a, "a"),
-            Side::B => (&self.ways.b, "b"),
+            TraceSide::A => (&self.ways.a, "a"),
+            TraceSide::B => (&self.ways.b, "b"),
         };
         let mut way = way.clone();
         way.set.push(pair);
@@ -338,7 +338,7 @@ impl ReplaySpec {
     }
 
     /// Refuses to judge shots again without a server, in a game that cannot do that.
-    fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &Header) -> Result<(), EngineError> {
+    fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &SessionHeader) -> Result<(), EngineError> {
         let is_asked = self.rejudge && !(self.preset.is_none() && self.set.is_empty());
         let is_open = self.open || log.holds() == LogContents::Clients;
         let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
@@ -398,12 +398,12 @@ impl ReplaySpec {
         path: &Path,
         log: &LogFile,
         to: &Target,
-    ) -> Result<Result<(), Untestable>, EngineError> {
+    ) -> Result<Result<(), UntestableBuild>, EngineError> {
         let Some(build) = &self.build else {
             let settings = self.settings(engine, &log.session.header)?;
-            let again = engine.games.of(&log.session).map_err(Untestable::because_of);
+            let again = engine.games.of(&log.session).map_err(UntestableBuild::because_of);
             let again = again.and_then(|game| {
-                game.rerecord(&log.session, settings.as_ref()).map_err(|error| Untestable::not_replayed(&error))
+                game.rerecord(&log.session, settings.as_ref()).map_err(|error| UntestableBuild::not_replayed(&error))
             });
             return match again {
                 Ok(again) => Ok(Ok(store::save_log(to, &again, LogOptions::whole())?)),
@@ -416,7 +416,11 @@ impl ReplaySpec {
     }
 
     /// The options of this program's replay of a log on this side.
-    pub(super) fn replay_options(&self, engine: &Engine<'_>, log: &Header) -> Result<ReplayOptions, EngineError> {
+    pub(super) fn replay_options(
+        &self,
+        engine: &Engine<'_>,
+        log: &SessionHeader,
+    ) -> Result<ReplayOptions, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(engine, log)?;
         let tables = self.tables;
@@ -426,7 +430,7 @@ impl ReplaySpec {
     }
 
     /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.
-    fn settings(&self, engine: &Engine<'_>, log: &Header) -> Result<Option<Settings>, EngineError> {
+    fn settings(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Option<Settings>, EngineError> {
         if self.preset.is_none() && self.set.is_empty() {
             return Ok(None);
         }
@@ -446,8 +450,8 @@ impl ReplaySpec {
 }
 
 impl MissingSide {
-    fn new(side: &'static str, build: String, untestable: Untestable) -> MissingSide {
-        let Untestable { reason, last_words, .. } = untestable;
+    fn new(side: &'static str, build: String, untestable: UntestableBuild) -> MissingSide {
+        let UntestableBuild { reason, last_words, .. } = untestable;
         MissingSide { verdict: "untestable", side: Some(side), build: Some(build), reason, last_words }
     }
 

@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keyframes::KeyframeRef;
 pub(in crate::engine) use legs::Leg;
 
-use super::log_file::Digested;
+use super::log_file::HashingReader;
 use super::{Engine, EngineError, Playable, games};
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, find_keyframe, write_trace_meanwhile};
-use hitreg_log::record::{Header, Stretch};
+use hitreg_log::record::{SessionHeader, SessionStretch};
 use hitreg_log::store::{self, Target, is_standard_stream};
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, TraceHeader};
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayOptions, ReplaySource, Start, StreamReport};
+use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
 use hitreg_netcode::score::{DrawingScoreError, ModeScore};
 use hitreg_netcode::settings::Settings;
 
@@ -33,7 +33,7 @@ const SHORT_BYTES: usize = 16 << 20;
 pub struct SurveyedLog {
     path: PathBuf,
     /// The header of the log.
-    pub header: Header,
+    pub header: SessionHeader,
     /// The result of the survey pass.
     pub survey: LogSurvey,
     /// The digest of the file, for trace headers; `None` if the file was not read to its end.
@@ -43,7 +43,7 @@ pub struct SurveyedLog {
     /// The keyframes in the log.
     keyframes: Vec<KeyframeRef>,
     /// The keyframe from which the replay starts; `None` for the beginning of the log.
-    start: Option<Start>,
+    start: Option<ReplayStart>,
 }
 
 /// Why a streamed replay failed.
@@ -91,7 +91,7 @@ impl Engine<'_> {
 impl SurveyedLog {
     fn of(path: &Path) -> Result<SurveyedLog, EngineError> {
         let fail = |source| EngineError::content(path, source);
-        let mut read = Digested::new(store::open(path)?);
+        let mut read = HashingReader::new(store::open(path)?);
         let mut reader = LogReader::new(&mut read).map_err(fail)?;
         let header = reader.header().clone();
         let (mut survey, mut keyframes, mut session_bytes) = (LogSurvey::new(&header), Vec::new(), 0_usize);
@@ -161,7 +161,7 @@ impl SurveyedLog {
         &self,
         game: &dyn Playable,
         options: (&ReplayOptions, bool),
-        seen: &mut dyn FnMut(&Stretch),
+        seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<StreamReport>, StreamError> {
@@ -178,7 +178,7 @@ impl SurveyedLog {
         game: &dyn Playable,
         source: &ReplaySource<'_>,
         options: (&ReplayOptions, bool),
-        seen: &mut dyn FnMut(&Stretch),
+        seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<StreamReport>, StreamError> {
@@ -186,7 +186,7 @@ impl SurveyedLog {
             return self.run_clients(game, source, options.0, seen, to, progress).map(Some);
         }
         let fail = |source| EngineError::content(&self.path, source);
-        let mut reader: Box<dyn Stretches> = match source.start {
+        let mut reader: Box<dyn StretchSource> = match source.start {
             None => Box::new(self.reader()?),
             Some(start) => {
                 let file = BufReader::new(store::open_file(&self.path).map_err(EngineError::from)?);
@@ -219,12 +219,12 @@ impl SurveyedLog {
         game: &dyn Playable,
         source: &ReplaySource<'_>,
         options: &ReplayOptions,
-        seen: &mut dyn FnMut(&Stretch),
+        seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<StreamReport, StreamError> {
         let (mut broken, mut is_first) = (None, true);
-        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), ReplayError>| {
+        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), ReplayError>| {
             // `seen` gets every chunk, during the first pass only.
             match std::mem::take(&mut is_first) {
                 true => self.go_through(&mut broken, LogReader::next_chunk, &mut |chunk| {
@@ -248,7 +248,7 @@ impl SurveyedLog {
     /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
     pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Option<Vec<ModeScore>>, ScoringError> {
         let mut broken = None;
-        let mut pass = |take: &mut dyn FnMut(Stretch) -> Result<(), DrawingScoreError>| {
+        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
             self.go_through(&mut broken, LogReader::next_chunk_of_clients, take)
         };
         let scores = game.score_as_read((&self.header, &self.survey), &mut pass, settings);
@@ -262,8 +262,8 @@ impl SurveyedLog {
     fn go_through<E>(
         &self,
         broken: &mut Option<EngineError>,
-        next: fn(&mut LogSource) -> Result<Option<Stretch>, LogError>,
-        take: &mut dyn FnMut(Stretch) -> Result<(), E>,
+        next: fn(&mut LogSource) -> Result<Option<SessionStretch>, LogError>,
+        take: &mut dyn FnMut(SessionStretch) -> Result<(), E>,
     ) -> Result<(), E> {
         let fail = |source| EngineError::content(&self.path, source);
         let mut reader = match self.reader() {
@@ -331,12 +331,12 @@ impl SurveyedLog {
 type LogSource = LogReader<Box<dyn std::io::Read + Send>>;
 
 /// A source of log stretches.
-trait Stretches {
-    fn next(&mut self) -> Result<Option<Stretch>, LogError>;
+trait StretchSource {
+    fn next(&mut self) -> Result<Option<SessionStretch>, LogError>;
 }
 
-impl<R: std::io::Read> Stretches for LogReader<R> {
-    fn next(&mut self) -> Result<Option<Stretch>, LogError> {
+impl<R: std::io::Read> StretchSource for LogReader<R> {
+    fn next(&mut self) -> Result<Option<SessionStretch>, LogError> {
         self.next_chunk()
     }
 }

@@ -15,16 +15,16 @@ pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
 pub use played::ReplayRunner;
 
 use super::{Engine, EngineError, SurveyedLog};
-use crate::verify::{Facts, LogVerdict, LogVerification, VerdictReason, VerifyReference, judge, judge_played};
+use crate::verify::{LogFacts, LogVerdict, LogVerification, VerdictReason, VerifyReference, judge, judge_played};
 use golden::Goldens;
 use hitreg_analysis::golden::is_of_first_version as golden_is_of_first_version;
-use hitreg_analysis::summary::Exercised;
+use hitreg_analysis::summary::Coverage;
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::store::Targets;
 use hitreg_netcode::replay::ReplayOptions;
 
 /// How logs are verified.
-pub struct Verify<'a> {
+pub struct VerifyOptions<'a> {
     /// The build that replays them.
     pub player: ReplayRunner<'a>,
     /// What to do if the outcome differs from the golden.
@@ -56,7 +56,7 @@ pub struct LogReport {
     /// The digest of the first replay's trace; `None` if no replay succeeded.
     pub digest: Option<String>,
     /// The features that the session exercised.
-    pub exercised: Exercised,
+    pub exercised: Coverage,
     /// The number of ticks in the log.
     pub ticks_recorded: u64,
     /// The number of recorded tick hashes that were compared.
@@ -86,7 +86,7 @@ pub struct LogReport {
     pub seconds: f64,
 }
 
-impl Verify<'_> {
+impl VerifyOptions<'_> {
     /// Verifies logs, and calls `done` after each. Problems with a log or its golden go into its report.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Verify<'_> {
                 let golden = accepted.is_some() || self.keep.writes();
                 let replays = played::streamed(engine, log, self.rollback_every, golden, at_once)?;
                 let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
-                let verified = judge_played(&Facts::of_log(&log.header, &log.survey), played, against);
+                let verified = judge_played(&LogFacts::of_log(&log.header, &log.survey), played, against);
                 match replays {
                     Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(verified),
                     _ => verified,

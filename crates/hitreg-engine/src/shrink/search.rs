@@ -4,7 +4,9 @@ mod probe;
 
 use std::collections::BTreeSet;
 
-use super::{CostCounts, CostKind, RecordCandidate, Removable, ShrinkError, ShrinkStep, StillShows, things, without};
+use super::{
+    CostCounts, CostKind, PropertyCheck, RecordCandidate, Removable, ShrinkError, ShrinkStep, things, without,
+};
 use hitreg_log::record::Session;
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
@@ -30,7 +32,7 @@ const SHORTEST_WINDOW: usize = 32;
 
 pub(super) struct Search<'a, E: std::error::Error + 'static> {
     record: &'a RecordCandidate<'a, E>,
-    still: &'a StillShows<'a, E>,
+    still: &'a PropertyCheck<'a, E>,
     /// How many candidates are tested at once.
     at_once: usize,
     progress: &'a mut dyn FnMut(&ShrinkStep),
@@ -48,7 +50,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     pub(super) fn new(
         session: Session,
         record: &'a RecordCandidate<'a, E>,
-        (still, at_once): (&'a StillShows<'a, E>, usize),
+        (still, at_once): (&'a PropertyCheck<'a, E>, usize),
         progress: &'a mut dyn FnMut(&ShrinkStep),
     ) -> Search<'a, E> {
         let counts = CostCounts::of(&session);

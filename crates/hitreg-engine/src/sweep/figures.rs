@@ -1,7 +1,7 @@
 //! The figures of one combination of settings, gathered from the traces of its replays.
 
 use hitreg_analysis::summary::{Summary, is_relocation};
-use hitreg_analysis::swept::Figures;
+use hitreg_analysis::swept::SweepFigures;
 use hitreg_log::record::Session;
 use hitreg_log::stats::Spread;
 use hitreg_log::trace::schema::{corrections, shots};
@@ -117,9 +117,9 @@ impl FigureSums {
         self
     }
 
-    pub(super) fn figures(self) -> Figures {
+    pub(super) fn figures(self) -> SweepFigures {
         let traffic = self.traffic.filter(|traffic| traffic.player_seconds > 0.0);
-        Figures {
+        SweepFigures {
             usercmds: self.usercmds,
             shots: self.shots,
             hits: self.hits,

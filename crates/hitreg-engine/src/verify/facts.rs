@@ -1,13 +1,13 @@
 //! The facts of a log against which its replays are judged.
 
-use hitreg_analysis::summary::Exercised;
-use hitreg_log::record::{CellKind, Header, LogContents, PlayerRecords, Session};
+use hitreg_analysis::summary::Coverage;
+use hitreg_log::record::{CellKind, LogContents, PlayerRecords, Session, SessionHeader};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{LogSurvey, TickCounts};
 
 /// The facts of a log against which its replays are judged.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct LogFacts {
     pub(super) ticks: u64,
     pub(super) with_hash: u64,
     /// Whether any hash is not 0.
@@ -28,16 +28,16 @@ pub(super) struct MissingPart {
     pub(super) ticks_before: u64,
 }
 
-impl Facts {
+impl LogFacts {
     /// The facts of a session.
-    pub fn of(session: &Session) -> Facts {
+    pub fn of(session: &Session) -> LogFacts {
         let with_hash = session.ticks.iter().filter_map(|tick| tick.hash);
         let hole = session.first_hole().map(|gap| MissingPart {
             from: gap.from,
             to: gap.to,
             ticks_before: session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64,
         });
-        Facts {
+        LogFacts {
             ticks: session.ticks.len() as u64,
             with_hash: with_hash.clone().count() as u64,
             has_hashes: with_hash.clone().any(|hash| hash != 0),
@@ -50,13 +50,13 @@ impl Facts {
     }
 
     /// The facts of a log that is read chunk by chunk and has no missing part.
-    pub fn of_log(header: &Header, survey: &LogSurvey) -> Facts {
+    pub fn of_log(header: &SessionHeader, survey: &LogSurvey) -> LogFacts {
         let TickCounts { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;
         let contradiction = match out_of_order {
             Some([before, after]) => Some(disorder(before, after)),
             None => survey.is_all_nan().then(|| ALL_NAN.to_owned()),
         };
-        Facts {
+        LogFacts {
             ticks: count,
             with_hash,
             has_hashes,
@@ -71,9 +71,9 @@ impl Facts {
     /// The counts of a replay of the whole log. Usercmds are counted in the log if the replay has no active one: a
     /// server's own log has no client frames, and another build's trace may lack their table.
     #[must_use]
-    pub fn completed(&self, exercised: Exercised) -> Exercised {
+    pub fn completed(&self, exercised: Coverage) -> Coverage {
         match exercised.active_usercmds {
-            0 => Exercised { usercmds: self.usercmds, active_usercmds: self.active_usercmds, ..exercised },
+            0 => Coverage { usercmds: self.usercmds, active_usercmds: self.active_usercmds, ..exercised },
             _ => exercised,
         }
     }

@@ -31,8 +31,8 @@ use super::kinds::{RecordLayout, named_by};
 use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, HeardRecord, PacketRecord,
-    PresenceRecord, ShotRecord, SnapshotRecord, Stretch, TickRecord, each_stream,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PresenceRecord,
+    SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord, each_stream,
 };
 
 /// Which records to decode besides the states.
@@ -130,7 +130,7 @@ macro_rules! code {
 each_stream!(code);
 
 /// Decodes a chunk of a log with this header.
-pub(crate) fn decode(content: &[u8], header: &Header, schema: &Schema) -> Result<Stretch, String> {
+pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<SessionStretch, String> {
     decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
 }
 
@@ -139,7 +139,7 @@ fn encode_kind<T: RecordLayout, H>(
     parts: RecordSeries<'_, T>,
     part: &SessionSlice<'_, H>,
     context: &ChunkContext,
-    header: &Header,
+    header: &SessionHeader,
 ) -> Option<PackedTable<ByteBuf>> {
     let mut rows = TableWriter::new(parts);
     if rows.is_empty() {
@@ -164,7 +164,7 @@ fn decode_kind<T: RecordLayout>(
     columns: &mut ColumnReader<'_>,
     context: &ChunkContext,
     budget: &mut Budget,
-    so_far: &Stretch,
+    so_far: &SessionStretch,
 ) -> Result<Vec<T>, String> {
     budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
     let base = named_by(columns.name).unwrap_or_default();

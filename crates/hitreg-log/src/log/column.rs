@@ -10,7 +10,7 @@ mod float;
 mod packing;
 mod predict;
 
-use float::Form;
+use float::FloatForm;
 use packing::Packing;
 use predict::{Predictor, Residuals};
 
@@ -19,32 +19,34 @@ use crate::varint::put_varint;
 
 /// Packs integers.
 pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
-    Candidate::best([(Form::Integer, values)], series)
+    Candidate::best([(FloatForm::Integer, values)], series)
 }
 
 /// Packs integers by the cost of a sample: several times as fast as [`encode`], and nearly as small.
 pub(crate) fn encode_quickly(values: &[i64], series: &[usize]) -> Vec<u8> {
-    match Candidate::unchanging(Form::Integer, values, series, |value| *value) {
+    match Candidate::unchanging(FloatForm::Integer, values, series, |value| *value) {
         Some(unchanging) => unchanging,
-        None => Candidate::best_of_sample([(Form::Integer, values)], series),
+        None => Candidate::best_of_sample([(FloatForm::Integer, values)], series),
     }
 }
 
 /// Packs integers either directly or as distances from a reference value in each row, whichever is smaller.
 pub(crate) fn encode_relative(values: &[i64], references: &[i64], series: &[usize]) -> Vec<u8> {
     let distances: Vec<i64> = values.iter().zip(references).map(|(v, r)| v.wrapping_sub(*r)).collect();
-    Candidate::best([(Form::Relative, &distances[..]), (Form::Integer, values)], series)
+    Candidate::best([(FloatForm::Relative, &distances[..]), (FloatForm::Integer, values)], series)
 }
 
 /// Packs the bits of IEEE 754 singles by the cost of a sample.
 pub(crate) fn encode_f32_quickly(bits: &[u32], series: &[usize]) -> Vec<u8> {
-    if let Some(unchanging) = Candidate::unchanging(Form::Ordered, bits, series, |bits| float::ordered(*bits)) {
+    if let Some(unchanging) = Candidate::unchanging(FloatForm::Ordered, bits, series, |bits| float::ordered(*bits)) {
         return unchanging;
     }
     let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered(b)).collect();
     match float::fixed(bits) {
-        Some((form, fixed)) => Candidate::best_of_sample([(form, &fixed[..]), (Form::Ordered, &ordered[..])], series),
-        None => Candidate::best_of_sample([(Form::Ordered, &ordered[..])], series),
+        Some((form, fixed)) => {
+            Candidate::best_of_sample([(form, &fixed[..]), (FloatForm::Ordered, &ordered[..])], series)
+        }
+        None => Candidate::best_of_sample([(FloatForm::Ordered, &ordered[..])], series),
     }
 }
 
@@ -52,8 +54,8 @@ pub(crate) fn encode_f32_quickly(bits: &[u32], series: &[usize]) -> Vec<u8> {
 pub(crate) fn encode_f32(bits: &[u32], series: &[usize]) -> Vec<u8> {
     let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered(b)).collect();
     match float::fixed(bits) {
-        Some((form, fixed)) => Candidate::best([(form, &fixed[..]), (Form::Ordered, &ordered[..])], series),
-        None => Candidate::best([(Form::Ordered, &ordered[..])], series),
+        Some((form, fixed)) => Candidate::best([(form, &fixed[..]), (FloatForm::Ordered, &ordered[..])], series),
+        None => Candidate::best([(FloatForm::Ordered, &ordered[..])], series),
     }
 }
 
@@ -61,14 +63,16 @@ pub(crate) fn encode_f32(bits: &[u32], series: &[usize]) -> Vec<u8> {
 pub(crate) fn decode(packed: &[u8], series: &[usize], references: Option<&[i64]>) -> Result<Vec<i64>, String> {
     let (form, mut values) = unpack(packed, series)?;
     match (form, references) {
-        (Form::Integer, _) => {}
-        (Form::Relative, Some(references)) => {
+        (FloatForm::Integer, _) => {}
+        (FloatForm::Relative, Some(references)) => {
             for (value, reference) in values.iter_mut().zip(references) {
                 *value = value.wrapping_add(*reference);
             }
         }
-        (Form::Relative, None) => return Err("it is relative, but has nothing to relate to".into()),
-        (Form::Fixed { .. } | Form::Ordered, _) => return Err("it holds floats where whole numbers belong".into()),
+        (FloatForm::Relative, None) => return Err("it is relative, but has nothing to relate to".into()),
+        (FloatForm::Fixed { .. } | FloatForm::Ordered, _) => {
+            return Err("it holds floats where whole numbers belong".into());
+        }
     }
     Ok(values)
 }
@@ -82,7 +86,7 @@ pub(crate) fn decode_f32(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, St
 /// Unpacks 32-bit cells of any form; integers may be signed or unsigned.
 pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
     let (form, values) = unpack(packed, series)?;
-    if form != Form::Integer {
+    if form != FloatForm::Integer {
         return form.f32_bits(&values);
     }
     let mut cells = vec![0; values.len()];
@@ -98,15 +102,15 @@ pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, 
 pub(crate) fn decode_any(packed: &[u8], series: &[usize]) -> Result<(bool, Vec<i64>), String> {
     let (form, values) = unpack(packed, series)?;
     match form {
-        Form::Integer => Ok((false, values)),
-        Form::Relative => Err("it is relative, and nothing says to what".into()),
+        FloatForm::Integer => Ok((false, values)),
+        FloatForm::Relative => Err("it is relative, and nothing says to what".into()),
         form => Ok((true, form.f32_bits(&values)?.into_iter().map(i64::from).collect())),
     }
 }
 
 /// One way to write a column.
 struct Candidate {
-    form: Form,
+    form: FloatForm,
     residuals: Residuals,
     packing: Packing,
     cost: u64,
@@ -117,7 +121,7 @@ const STRETCHES: usize = 16;
 const STRETCH: usize = 48;
 
 impl Candidate {
-    fn best<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Vec<u8> {
+    fn best<const N: usize>(forms: [(FloatForm, &[i64]); N], series: &[usize]) -> Vec<u8> {
         if is_all_zero(&forms) {
             return Vec::new();
         }
@@ -125,7 +129,7 @@ impl Candidate {
     }
 
     /// Chooses by a sample, and writes all numbers that way.
-    fn best_of_sample<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Vec<u8> {
+    fn best_of_sample<const N: usize>(forms: [(FloatForm, &[i64]); N], series: &[usize]) -> Vec<u8> {
         let Some((_, values)) = forms.first().filter(|(_, values)| values.len() > 2 * STRETCHES * STRETCH) else {
             return Candidate::best(forms, series);
         };
@@ -150,7 +154,7 @@ impl Candidate {
 
     /// Packs values that are constant within each series; `None` if any series changes.
     fn unchanging<T: PartialEq>(
-        form: Form,
+        form: FloatForm,
         values: &[T],
         series: &[usize],
         number: impl Fn(&T) -> i64,
@@ -172,7 +176,7 @@ impl Candidate {
         Some(Candidate { form, residuals, packing: Packing::Constant, cost: 0 }.write())
     }
 
-    fn cheapest<const N: usize>(forms: [(Form, &[i64]); N], series: &[usize]) -> Option<Candidate> {
+    fn cheapest<const N: usize>(forms: [(FloatForm, &[i64]); N], series: &[usize]) -> Option<Candidate> {
         let candidates = forms.into_iter().flat_map(|(form, values)| {
             Predictor::ALL.map(|order| {
                 let residuals = Residuals::new(values, series, order);
@@ -194,20 +198,20 @@ impl Candidate {
     }
 }
 
-fn is_all_zero(forms: &[(Form, &[i64])]) -> bool {
-    forms.iter().all(|(form, values)| !matches!(form, Form::Relative) && values.iter().all(|&v| v == 0))
+fn is_all_zero(forms: &[(FloatForm, &[i64])]) -> bool {
+    forms.iter().all(|(form, values)| !matches!(form, FloatForm::Relative) && values.iter().all(|&v| v == 0))
 }
 
-fn unpack(packed: &[u8], series: &[usize]) -> Result<(Form, Vec<i64>), String> {
+fn unpack(packed: &[u8], series: &[usize]) -> Result<(FloatForm, Vec<i64>), String> {
     let rows = series.iter().sum();
     if packed.is_empty() {
-        return Ok((Form::ZERO, vec![0; rows]));
+        return Ok((FloatForm::ZERO, vec![0; rows]));
     }
     let mut from = Cursor::new(packed);
     let code = from.byte()?;
     let order = Predictor::from_code(code & 3)?;
     let packing = Packing::from_code((code >> 2) & 3);
-    let form = Form::read(code >> 4, &mut from)?;
+    let form = FloatForm::read(code >> 4, &mut from)?;
     let unit = from.varint()?;
     let firsts = predict::read_firsts(&mut from, order, series)?;
     let rest = packing::read(packing, rows - firsts.len(), &mut from)?;

@@ -160,9 +160,9 @@ mod tests {
     use super::*;
 
     /// A disk that becomes full after some bytes.
-    struct Full(usize);
+    struct FullDisk(usize);
 
-    impl Write for Full {
+    impl Write for FullDisk {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
             Ok(bytes.len())
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_writer_that_failed_writes_nothing_more() {
-        let mut sink = ChunkSink::new(Full(100), 3).unwrap();
+        let mut sink = ChunkSink::new(FullDisk(100), 3).unwrap();
         sink.chunk("a chunk", b"fits").unwrap();
         let noise: Vec<u8> = (0..200u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         assert!(matches!(sink.chunk("a chunk", &noise), Err(WriteError::Io(_))));

@@ -12,8 +12,8 @@ use super::error::{LogError, WriteError};
 use super::frames::{FileFrames, unpack};
 use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
-use super::version::{LOG_FORMAT, TRACE_FORMAT, Version, check_readable_by};
-use crate::record::{Class, Field, Header, Origin, PlayerInfo, RecordedSide, usercmd_fields};
+use super::version::{FormatVersion, LOG_FORMAT, TRACE_FORMAT, check_readable_by};
+use crate::record::{Class, FieldSchema, Origin, PlayerInfo, RecordedSide, SessionHeader, usercmd_fields};
 use crate::units::Seed;
 
 /// The kind of a file.
@@ -39,7 +39,7 @@ impl std::fmt::Display for FileKind {
 
 impl FileKind {
     /// Returns the format that this build writes by default. The build reads all minor versions of it.
-    pub const fn format(self) -> Version {
+    pub const fn format(self) -> FormatVersion {
         match self {
             FileKind::Log | FileKind::Other => LOG_FORMAT,
             FileKind::Trace => TRACE_FORMAT,
@@ -70,7 +70,7 @@ pub fn kind_of(bytes: &[u8]) -> FileKind {
 }
 
 /// Returns the format of a log or trace; `None` for any other file.
-pub fn version_of(file: &[u8]) -> Option<Version> {
+pub fn version_of(file: &[u8]) -> Option<FormatVersion> {
     let frame = FileFrames::new(file, 0).next().ok()??;
     let content = unpack(&frame).ok()?;
     let preamble: Preamble<'_> = crate::serial::from_msgpack(&content).ok()?;
@@ -105,7 +105,7 @@ fn starts_with_magic(content: &[u8], magic: &str) -> bool {
 #[derive(Serialize, Deserialize)]
 struct FirstChunk<'a, H> {
     magic: &'a str,
-    format: Version,
+    format: FormatVersion,
     sealed: Option<bool>,
     written_by: Option<String>,
     header: H,
@@ -115,14 +115,14 @@ struct FirstChunk<'a, H> {
 #[derive(Deserialize)]
 struct Preamble<'a> {
     magic: &'a str,
-    format: Version,
+    format: FormatVersion,
 }
 
 /// A decoded first chunk.
 #[derive(Debug)]
 pub(crate) struct OpeningChunk<H> {
     pub(crate) header: H,
-    pub(crate) format: Version,
+    pub(crate) format: FormatVersion,
     /// Whether the file has the chain, the seal and the seek table. Only foreign writers leave them out.
     pub(crate) sealed: bool,
 }
@@ -145,7 +145,7 @@ pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>
 }
 
 /// Encodes the first chunk of a log.
-pub(crate) fn encode_log(header: &Header) -> Result<Vec<u8>, WriteError> {
+pub(crate) fn encode_log(header: &SessionHeader) -> Result<Vec<u8>, WriteError> {
     let players = header.players.len();
     if players > MAX_PLAYERS {
         return Err(WriteError::Header(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")));
@@ -154,7 +154,7 @@ pub(crate) fn encode_log(header: &Header) -> Result<Vec<u8>, WriteError> {
 }
 
 /// Decodes the first chunk of a log. Returns the header, the schema, and whether the file is sealed.
-pub(crate) fn decode_log(content: &[u8]) -> Result<(Header, Schema, bool), LogError> {
+pub(crate) fn decode_log(content: &[u8]) -> Result<(SessionHeader, Schema, bool), LogError> {
     let OpeningChunk { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
     let players = header.players.len();
     if players > MAX_PLAYERS {
@@ -206,17 +206,17 @@ struct StoredHeader<'a> {
     side: Option<RecordedSide>,
     /// The fields of the only class, in format 1.
     #[serde(default, skip_serializing)]
-    fields: Vec<Field>,
+    fields: Vec<FieldSchema>,
     #[serde(default)]
     classes: Cow<'a, [Class]>,
     #[serde(default)]
-    usercmd: Cow<'a, [Field]>,
+    usercmd: Cow<'a, [FieldSchema]>,
     #[serde(default)]
     kinds: Cow<'a, [(String, Vec<String>)]>,
 }
 
 impl StoredHeader<'_> {
-    fn of(header: &Header) -> StoredHeader<'_> {
+    fn of(header: &SessionHeader) -> StoredHeader<'_> {
         StoredHeader {
             game: (&header.game).into(),
             rules: Cow::Borrowed(Bytes::new(&header.rules)),
@@ -234,10 +234,10 @@ impl StoredHeader<'_> {
         }
     }
 
-    fn into_header(self, format: Version) -> (Header, Schema) {
+    fn into_header(self, format: FormatVersion) -> (SessionHeader, Schema) {
         let schema = Schema::of(format, self.kinds.into_owned());
         let is_old = format.major == 1;
-        let header = Header {
+        let header = SessionHeader {
             game: self.game.into_owned(),
             rules: self.rules.into_owned().into_vec().into(),
             map: self.map.into_owned(),

@@ -13,11 +13,11 @@ use super::header;
 use super::keyframes::keyframe_in;
 use super::limits::MAX_CHUNK_MEMORY;
 use super::schema::Schema;
+use super::version::FormatVersion;
 use super::version::KEYFRAMES_SINCE;
-use super::version::Version;
 use crate::memory::MemoryLimit;
 use crate::record::Keyframe;
-use crate::record::{Header, Outline, Session, Stretch};
+use crate::record::{Outline, Session, SessionHeader, SessionStretch};
 
 /// Reads a log of any length chunk by chunk.
 ///
@@ -25,7 +25,7 @@ use crate::record::{Header, Outline, Session, Stretch};
 /// only a log that was read to its end without an error is exactly the written one.
 pub struct LogReader<R> {
     chunks: Chunks<R>,
-    header: Header,
+    header: SessionHeader,
     schema: Schema,
 }
 
@@ -42,23 +42,23 @@ impl<R: Read> LogReader<R> {
     }
 
     /// Returns the header, the schema, and whether the file is sealed.
-    pub(super) fn opened(self) -> (Header, Schema, bool) {
+    pub(super) fn opened(self) -> (SessionHeader, Schema, bool) {
         let LogReader { chunks, header, schema } = self;
         (header, schema, chunks.is_sealed())
     }
 
     /// Returns a reader that continues a log with these chunks.
-    pub(super) fn within(chunks: Chunks<R>, header: Header, schema: Schema) -> LogReader<R> {
+    pub(super) fn within(chunks: Chunks<R>, header: SessionHeader, schema: Schema) -> LogReader<R> {
         LogReader { chunks, header, schema }
     }
 
     /// Returns the log's header.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SessionHeader {
         &self.header
     }
 
     /// Returns the version of the log's format.
-    pub fn format(&self) -> Version {
+    pub fn format(&self) -> FormatVersion {
         self.schema.version()
     }
 
@@ -66,7 +66,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// When the log is cut off or damaged here. Chunks returned earlier are good.
-    pub fn next_chunk(&mut self) -> Result<Option<Stretch>, LogError> {
+    pub fn next_chunk(&mut self) -> Result<Option<SessionStretch>, LogError> {
         let Some(content) = self.chunks.next()? else { return Ok(None) };
         chunk::decode(&content.bytes, &self.header, &self.schema).map(Some).map_err(|what| content.corrupt(what))
     }
@@ -75,7 +75,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`].
-    pub fn next_chunk_of_clients(&mut self) -> Result<Option<Stretch>, LogError> {
+    pub fn next_chunk_of_clients(&mut self) -> Result<Option<SessionStretch>, LogError> {
         let Some(content) = self.chunks.next()? else { return Ok(None) };
         let of = (&self.header, Kinds::OfClients);
         let decoded = chunk::decode_within(MAX_CHUNK_MEMORY, &content.bytes, of, &self.schema);
@@ -83,7 +83,7 @@ impl<R: Read> LogReader<R> {
     }
 
     /// Returns the next chunk and the bytes of memory that it needs in a session.
-    fn next_sized(&mut self) -> Result<Option<(Stretch, usize)>, LogError> {
+    fn next_sized(&mut self) -> Result<Option<(SessionStretch, usize)>, LogError> {
         let Some(chunk) = self.next_chunk()? else { return Ok(None) };
         let bytes = self.schema.empty_chunk_bytes(&self.header) + chunk.bytes();
         Ok(Some((chunk, bytes)))
@@ -94,7 +94,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`], and when the log needs more memory than the limit.
-    pub fn next_held(&mut self, limit: MemoryLimit, used: &mut usize) -> Result<Option<Stretch>, LogError> {
+    pub fn next_held(&mut self, limit: MemoryLimit, used: &mut usize) -> Result<Option<SessionStretch>, LogError> {
         while let Some((chunk, bytes)) = self.next_sized()? {
             *used = used.saturating_add(bytes);
             if limit.check(*used).is_ok() {
@@ -110,7 +110,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// When the log is cut off or damaged in these chunks. Chunks returned earlier are good.
-    pub fn next_chunks(&mut self, keyframe: &mut dyn FnMut(Keyframe)) -> Result<Vec<Stretch>, LogError> {
+    pub fn next_chunks(&mut self, keyframe: &mut dyn FnMut(Keyframe)) -> Result<Vec<SessionStretch>, LogError> {
         const AT_ONCE: usize = 8;
         let has_keyframes = self.schema.version() >= KEYFRAMES_SINCE;
         let mut contents = Vec::with_capacity(AT_ONCE);
@@ -192,7 +192,7 @@ impl<R: Read + Send> LogReader<R> {
 ///
 /// # Errors
 /// As [`LogReader::new`].
-pub fn read_header(from: impl Read) -> Result<Header, LogError> {
+pub fn read_header(from: impl Read) -> Result<SessionHeader, LogError> {
     LogReader::new(from).map(|reader| reader.header)
 }
 

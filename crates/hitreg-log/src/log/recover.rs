@@ -15,7 +15,7 @@ use super::frames::{FileFrame, FileFrames, FrameError, FrameKind, unpack};
 use super::header::decode_log;
 use super::schema::Schema;
 use crate::memory::MemoryLimit;
-use crate::record::{GapCause, GapRecord, Session, Stretch};
+use crate::record::{GapCause, GapRecord, Session, SessionStretch};
 use crate::units::Micros;
 
 /// The damage found in a recovered log.
@@ -140,7 +140,7 @@ struct TrustedChunk {
     index: u32,
     before: Option<u64>,
     /// Its records; `None` for the last chunk.
-    records: Option<Stretch>,
+    records: Option<SessionStretch>,
     is_keyframe: bool,
     /// The chunk numbers of keyframes, from the last chunk.
     keyframes: Vec<u32>,

@@ -2,17 +2,17 @@
 //! columns.
 
 use super::kinds::RecordLayout;
-use super::version::{LOG_FORMAT, Version};
+use super::version::{FormatVersion, LOG_FORMAT};
 use crate::record::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, Header, HeardRecord, PacketRecord,
-    PlayerRecords, PresenceRecord, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PlayerRecords,
+    PresenceRecord, SessionHeader, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
 };
 
 /// The columns of each record kind, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Schema {
     kinds: Vec<(String, Vec<String>)>,
-    version: Version,
+    version: FormatVersion,
 }
 
 macro_rules! own_kinds {
@@ -51,7 +51,7 @@ impl Schema {
 
     /// Returns the schema of a log whose header declares these kinds. Logs of format 1 declare none and get the kinds
     /// that this build writes. Missing tables and columns are empty.
-    pub(crate) fn of(version: Version, declared: Vec<(String, Vec<String>)>) -> Schema {
+    pub(crate) fn of(version: FormatVersion, declared: Vec<(String, Vec<String>)>) -> Schema {
         match version.major {
             1 => Schema { version, ..Schema::new(&[]) },
             _ => Schema { kinds: declared, version },
@@ -59,7 +59,7 @@ impl Schema {
     }
 
     /// Returns the format version of the log.
-    pub(crate) fn version(&self) -> Version {
+    pub(crate) fn version(&self) -> FormatVersion {
         self.version
     }
 
@@ -70,7 +70,7 @@ impl Schema {
 
     /// Returns the memory that reading any chunk of this log takes, even an empty one, in bytes. The reader visits
     /// everything that the header declares.
-    pub(crate) fn empty_chunk_bytes(&self, header: &Header) -> usize {
+    pub(crate) fn empty_chunk_bytes(&self, header: &SessionHeader) -> usize {
         let declared = header.classes.len() + header.unknown.len() + self.kinds.len();
         header.players.len() * size_of::<PlayerRecords>() + declared * size_of::<UnknownKind>()
     }

@@ -14,12 +14,12 @@ use super::chunks::Chunks;
 use super::container::ChunkSink;
 use super::error::{LogError, WriteError};
 use super::header::{self, FileKind, OpeningChunk};
-use super::version::Version;
+use super::version::FormatVersion;
 use crate::memory::MemoryLimit;
 use crate::trace::schema::shots;
 use crate::trace::{ColumnData, Table, Trace, TraceHeader};
 pub use index::TraceIndex;
-use past::RecentTicks;
+use past::RecentStates;
 
 /// The most bytes of columns in memory in one chunk; a larger row gets a chunk of its own.
 const CHUNK_BYTES: usize = 2 << 20;
@@ -48,7 +48,7 @@ pub struct TraceWriter<W> {
     /// The names of the tables written so far.
     tables: BTreeSet<String>,
     /// The recent states that views are packed against.
-    past: RecentTicks,
+    past: RecentStates,
     /// Whether to drop old states.
     forgets: bool,
 }
@@ -61,7 +61,7 @@ impl<W: Write> TraceWriter<W> {
     pub fn new(out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, LEVEL)?;
         sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
-        Ok(TraceWriter { sink, tables: BTreeSet::new(), past: RecentTicks::default(), forgets: true })
+        Ok(TraceWriter { sink, tables: BTreeSet::new(), past: RecentStates::default(), forgets: true })
     }
 
     /// Writes a table, or more rows of one. Tables keep the order of their first call, with or without rows.
@@ -141,7 +141,7 @@ pub fn write_trace_meanwhile<W: Write + Send, T>(
 pub struct TraceReader<R> {
     chunks: Chunks<R>,
     header: TraceHeader,
-    format: Version,
+    format: FormatVersion,
 }
 
 impl<R: Read> TraceReader<R> {
@@ -163,7 +163,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Returns the version of the trace's format.
-    pub fn format(&self) -> Version {
+    pub fn format(&self) -> FormatVersion {
         self.format
     }
 
@@ -218,7 +218,7 @@ impl<R: Read> TraceReader<R> {
 }
 
 /// The first format with the names `missed` and `hit the world`; older traces have `wide` and `blocked`.
-const MISSES_NAMED_ANEW: Version = Version { major: 1, minor: 3 };
+const MISSES_NAMED_ANEW: FormatVersion = FormatVersion { major: 1, minor: 3 };
 
 /// Replaces the old names of misses by the current ones.
 fn name_misses_anew(rows: &mut Table) {
@@ -305,7 +305,7 @@ mod tests {
         let table =
             |names: [&str; 2]| Table::new("t", names.map(|name| Column::new(name, ColumnData::U32(vec![7]))).into());
         let before = crate::log::container::Chain::default();
-        let chunk = |names| layout::encode(&table(names), 0..1, &RecentTicks::default(), (1, before)).unwrap();
+        let chunk = |names| layout::encode(&table(names), 0..1, &RecentStates::default(), (1, before)).unwrap();
         assert!(layout::decode(&chunk(["a", "b"]), &[]).is_ok() && layout::shape(&chunk(["a", "b"])).is_ok());
         let twice = chunk(["a", "a"]);
         assert_eq!(layout::decode(&twice, &[]), Err("there are two columns \"a\"".to_owned()));

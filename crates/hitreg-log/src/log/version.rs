@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A format version. Files store it as `[major, minor]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(u16, u16)", into = "(u16, u16)")]
-pub struct Version {
+pub struct FormatVersion {
     /// Increases when an older reader would misread the file.
     pub major: u16,
     /// Increases when a file has additions that an older reader may ignore.
@@ -13,27 +13,27 @@ pub struct Version {
 }
 
 /// The format of logs without keyframes that this build writes.
-pub(crate) const LOG_FORMAT: Version = Version { major: 2, minor: 1 };
+pub(crate) const LOG_FORMAT: FormatVersion = FormatVersion { major: 2, minor: 1 };
 /// The newest log format that this build reads, and the format of logs with keyframes.
-pub(crate) const KEYFRAMES_SINCE: Version = Version { major: 2, minor: 2 };
+pub(crate) const KEYFRAMES_SINCE: FormatVersion = FormatVersion { major: 2, minor: 2 };
 
 /// The format of traces that this build writes. A minor version may add tables, and columns to a table, see
 /// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).
-pub const TRACE_FORMAT: Version = Version { major: 3, minor: 0 };
+pub const TRACE_FORMAT: FormatVersion = FormatVersion { major: 3, minor: 0 };
 
-impl From<(u16, u16)> for Version {
-    fn from((major, minor): (u16, u16)) -> Version {
-        Version { major, minor }
+impl From<(u16, u16)> for FormatVersion {
+    fn from((major, minor): (u16, u16)) -> FormatVersion {
+        FormatVersion { major, minor }
     }
 }
 
-impl From<Version> for (u16, u16) {
-    fn from(version: Version) -> (u16, u16) {
+impl From<FormatVersion> for (u16, u16) {
+    fn from(version: FormatVersion) -> (u16, u16) {
         (version.major, version.minor)
     }
 }
 
-impl std::fmt::Display for Version {
+impl std::fmt::Display for FormatVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
     }
@@ -55,15 +55,15 @@ pub enum UnreadableFormat {
     #[error("it has format {file}, and this build reads up to {reader}: use a newer hitreg")]
     Newer {
         /// The file's version.
-        file: Version,
+        file: FormatVersion,
         /// The reader's version.
-        reader: Version,
+        reader: FormatVersion,
     },
     /// The version does not exist.
     #[error("it claims format {file}, which no hitreg ever wrote")]
     Never {
         /// The file's version.
-        file: Version,
+        file: FormatVersion,
     },
 }
 
@@ -73,7 +73,7 @@ pub enum UnreadableFormat {
 ///
 /// # Errors
 /// When the reader cannot read the file.
-pub fn check_readable_by(file: Version, reader: Version) -> Result<Readability, UnreadableFormat> {
+pub fn check_readable_by(file: FormatVersion, reader: FormatVersion) -> Result<Readability, UnreadableFormat> {
     if file.major == 0 {
         Err(UnreadableFormat::Never { file })
     } else if file.major > reader.major {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_compatibility_table_of_the_format_page() {
-        let v = |major, minor| Version { major, minor };
+        let v = |major, minor| FormatVersion { major, minor };
         let cases = [
             (v(1, 0), v(1, 0), Ok(Readability::Fully)),
             (v(1, 0), v(1, 3), Ok(Readability::Fully)),

@@ -5,7 +5,7 @@ mod stretches;
 
 use std::io::Write;
 
-pub use background::{BackgroundLogWriter, WhenFull};
+pub use background::{BackgroundLogWriter, QueuePolicy};
 pub use stretches::StretchWriter;
 
 use super::chunk::{self, Bucket, SessionSlice};
@@ -13,7 +13,7 @@ use super::container::ChunkSink;
 use super::error::WriteError;
 use super::header;
 use super::timeline::{ChunkFill, Timeline};
-use crate::record::{Header, MisplacedRecord, Record, Session};
+use crate::record::{MisplacedRecord, Record, Session, SessionHeader};
 use crate::units::Micros;
 
 /// The size of chunks, and the compression level.
@@ -51,7 +51,7 @@ impl WriterOptions {
 /// [`BackgroundLogWriter`] does that on another thread. A writer dropped without [`LogWriter::finish`] leaves a
 /// cut-off log, as a crash would.
 pub struct LogWriter<W> {
-    header: Header,
+    header: SessionHeader,
     bucket: Bucket,
     filling: ChunkFill,
     sink: ChunkSink<W>,
@@ -62,7 +62,7 @@ impl<W: Write> LogWriter<W> {
     ///
     /// # Errors
     /// When writing fails, or the header does not fit into a chunk.
-    pub fn new(out: W, header: &Header, options: WriterOptions) -> Result<LogWriter<W>, WriteError> {
+    pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<LogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;
         Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: ChunkFill::new(options), sink })
@@ -115,7 +115,7 @@ impl<W: Write> LogWriter<W> {
 fn write_part<W: Write, H>(
     sink: &mut ChunkSink<W>,
     part: &SessionSlice<'_, H>,
-    header: &Header,
+    header: &SessionHeader,
 ) -> Result<(), WriteError> {
     let content = chunk::encode(part, header, sink.next())?;
     sink.chunk("a stretch of records", &content)
@@ -147,7 +147,7 @@ pub fn write_session<W: Write>(out: W, session: &Session, options: WriterOptions
 }
 
 /// Checks whether a session fits its header.
-fn check<H>(session: &Session<H>, header: &Header) -> Result<(), MisplacedRecord> {
+fn check<H>(session: &Session<H>, header: &SessionHeader) -> Result<(), MisplacedRecord> {
     let players = header.players.len();
     if session.players.len() != players {
         let id = crate::units::PlayerId(u16::try_from(session.players.len().max(1) - 1).unwrap_or(u16::MAX));

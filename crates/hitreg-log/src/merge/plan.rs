@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use super::survey::{LogProgress, MergeSurvey};
-use super::{AlignedClient, Cut, MergeError};
-use crate::record::{ClockOwner, Header, Stretch, TickRecord, UnknownRecords};
+use super::{AlignedClient, MergeError, SessionCut};
+use crate::record::{ClockOwner, SessionHeader, SessionStretch, TickRecord, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// A source that reads the logs of a session's sides stretch by stretch. Indices are positions in the caller's list.
@@ -17,7 +17,7 @@ pub trait SideLogs {
     ///
     /// # Errors
     /// When the log cannot be read.
-    fn next(&mut self, log: usize) -> Result<Option<Stretch>, Self::Error>;
+    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, Self::Error>;
 
     /// Restarts a log from its first stretch.
     ///
@@ -29,9 +29,9 @@ pub trait SideLogs {
 /// How to merge logs into one session: the result of the first pass.
 #[derive(Clone, Debug)]
 pub struct MergePlan {
-    header: Header,
+    header: SessionHeader,
     clients: Vec<AlignedClient>,
-    cut: Option<Cut>,
+    cut: Option<SessionCut>,
     end: (Tick, Micros),
     sides: super::SideIndex,
     logs: Vec<LogProgress>,
@@ -60,7 +60,7 @@ impl MergePlan {
     /// # Errors
     /// When the logs cannot be read, are not the sides of one session (see [`merge`](super::merge)), or cannot be
     /// merged as streams.
-    pub fn of<L: SideLogs>(headers: &[&Header], logs: &mut L) -> Result<MergePlan, PlanFailure<L::Error>> {
+    pub fn of<L: SideLogs>(headers: &[&SessionHeader], logs: &mut L) -> Result<MergePlan, PlanFailure<L::Error>> {
         let survey = MergeSurvey::of(headers, logs)?;
         let offsets = survey.offsets()?;
         let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
@@ -68,7 +68,7 @@ impl MergePlan {
         if let Some((until, player, log)) = survey.first_unknown(last.at) {
             let tick = last_before(until, &survey, logs).map_err(PlanFailure::Read)?;
             let tick = tick.ok_or(MergeError::NothingLeft { log })?;
-            (end, cut) = ((tick.tick, tick.at), Some(Cut { tick: tick.tick, at: tick.at, player }));
+            (end, cut) = ((tick.tick, tick.at), Some(SessionCut { tick: tick.tick, at: tick.at, player }));
         }
         let aligned = |((player, log), offset)| AlignedClient { player: PlayerId(player), log, offset };
         Ok(MergePlan {
@@ -85,7 +85,7 @@ impl MergePlan {
     }
 
     /// Returns the merged session's header.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SessionHeader {
         &self.header
     }
 
@@ -95,7 +95,7 @@ impl MergePlan {
     }
 
     /// Returns the cut, if the session ends before the server's log does.
-    pub fn cut(&self) -> Option<Cut> {
+    pub fn cut(&self) -> Option<SessionCut> {
         self.cut
     }
 
@@ -113,7 +113,7 @@ impl MergePlan {
     pub fn put_together<L: SideLogs, E: From<L::Error>>(
         &self,
         logs: &mut L,
-        to: &mut dyn FnMut(Stretch, Micros) -> Result<(), E>,
+        to: &mut dyn FnMut(SessionStretch, Micros) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut parts = Vec::new();
         for log in 0..self.logs.len() {
@@ -136,7 +136,7 @@ impl MergePlan {
                 part.bound = Micros(i64::MAX);
             }
             let until = parts.iter().map(|part| part.bound).min().unwrap_or(Micros(i64::MAX));
-            to(moved.unwrap_or_else(|| Stretch::of(&self.header)), until)?;
+            to(moved.unwrap_or_else(|| SessionStretch::of(&self.header)), until)?;
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl MergeInput {
     }
 
     /// Returns the part of the log's next stretch that the session includes, on the server's clock.
-    fn take(&mut self, plan: &MergePlan, stretch: Stretch) -> Stretch {
+    fn take(&mut self, plan: &MergePlan, stretch: SessionStretch) -> SessionStretch {
         let kinds = &plan.header.unknown;
         let mut stretch = plan.sides.share(self.log, stretch);
         // The first pass has checked how far the chunks reach back.

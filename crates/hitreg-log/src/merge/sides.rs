@@ -2,7 +2,7 @@
 
 use super::MergeError;
 use crate::record::player_of;
-use crate::record::{ClockOwner, Header, PlayerRecords, Stretch};
+use crate::record::{ClockOwner, PlayerRecords, SessionHeader, SessionStretch};
 use crate::units::{Micros, PlayerId};
 
 /// The most that times may differ from zero, in µs. Sums of three such times do not overflow.
@@ -23,7 +23,7 @@ pub(super) struct SideIndex {
 
 impl SideIndex {
     /// Finds the server's log and each client's, and checks that all belong to one session with the same rules.
-    pub(super) fn of(headers: &[&Header]) -> Result<SideIndex, MergeError> {
+    pub(super) fn of(headers: &[&SessionHeader]) -> Result<SideIndex, MergeError> {
         let mut server: Option<usize> = None;
         let mut sides = Vec::new();
         for (log, header) in headers.iter().enumerate() {
@@ -66,8 +66,8 @@ impl SideIndex {
     }
 
     /// Returns the header of the merged session.
-    pub(super) fn header(&self, server: &Header) -> Header {
-        let mut header = Header { side: None, ..server.clone() };
+    pub(super) fn header(&self, server: &SessionHeader) -> SessionHeader {
+        let mut header = SessionHeader { side: None, ..server.clone() };
         for (player, log) in header.players.iter_mut().zip(&self.clients) {
             player.recorded |= log.is_some();
         }
@@ -76,14 +76,14 @@ impl SideIndex {
 
     /// Returns the part of a stretch that goes into the merged session. Of entirely unknown kinds the clock is unknown:
     /// the merge keeps the server's rows and drops the clients'.
-    pub(super) fn share(&self, log: usize, mut stretch: Stretch) -> Stretch {
+    pub(super) fn share(&self, log: usize, mut stretch: SessionStretch) -> SessionStretch {
         let mut taken: Vec<PlayerRecords> = self.clients.iter().map(|_| PlayerRecords::default()).collect();
         match self.player_of(log) {
             Some(player) => {
                 let records = stretch.players.get_mut(player).map(std::mem::take).unwrap_or_default();
                 taken[player].take(ClockOwner::Client, records);
                 let known = stretch.unknown.into_iter().filter(super::is_of_clients).collect();
-                Stretch { players: taken, unknown: known, ..Stretch::default() }
+                SessionStretch { players: taken, unknown: known, ..SessionStretch::default() }
             }
             None => {
                 for ((taken, log), records) in taken.iter_mut().zip(&self.clients).zip(stretch.players) {
@@ -92,18 +92,18 @@ impl SideIndex {
                         None => *taken = records,
                     }
                 }
-                Stretch { players: taken, ..stretch }
+                SessionStretch { players: taken, ..stretch }
             }
         }
     }
 }
 
 /// Checks that a client's log belongs to the server's session and has the same rules.
-fn check_header(server: &Header, client: &Header, log: usize) -> Result<(), MergeError> {
-    let session = |header: &Header| header.side.map(|side| side.session);
+fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> Result<(), MergeError> {
+    let session = |header: &SessionHeader| header.side.map(|side| side.session);
     // A client need not know the settings of other players.
     let own = client.side.and_then(|side| side.player);
-    let shared = |header: &Header| -> Vec<(String, String)> {
+    let shared = |header: &SessionHeader| -> Vec<(String, String)> {
         let is_shared = |(key, _): &&(String, String)| player_of(key).is_none_or(|player| Some(player) == own);
         header.settings.iter().filter(is_shared).cloned().collect()
     };

@@ -7,7 +7,7 @@ use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
 use super::way::PacketMatcher;
 use super::{MergeError, Offset, first_unknown, judged, offset};
-use crate::record::{Header, Stretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The furthest, in time, that a chunk may reach back behind earlier chunks. Other logs are merged in memory.
@@ -49,7 +49,7 @@ struct PlayerMerge {
 /// The state of the first pass.
 pub(super) struct MergeSurvey<'a> {
     pub(super) sides: SideIndex,
-    headers: &'a [&'a Header],
+    headers: &'a [&'a SessionHeader],
     pub(super) logs: Vec<LogProgress>,
     players: Vec<PlayerMerge>,
     /// The first and the last tick.
@@ -65,7 +65,7 @@ pub(super) struct MergeSurvey<'a> {
 impl<'a> MergeSurvey<'a> {
     /// Reads all logs to their ends.
     pub(super) fn of<L: SideLogs>(
-        headers: &'a [&'a Header],
+        headers: &'a [&'a SessionHeader],
         logs: &mut L,
     ) -> Result<MergeSurvey<'a>, PlanFailure<L::Error>> {
         let sides = SideIndex::of(headers)?;
@@ -123,7 +123,7 @@ impl<'a> MergeSurvey<'a> {
     }
 
     /// Processes the next stretch of a log. `None` if the logs cannot be merged as streams.
-    fn add(&mut self, log: usize, stretch: &Stretch) -> Option<()> {
+    fn add(&mut self, log: usize, stretch: &SessionStretch) -> Option<()> {
         let headers = self.headers;
         let kinds = &headers[self.sides.server].unknown;
         for records in &stretch.unknown {
@@ -154,7 +154,7 @@ impl<'a> MergeSurvey<'a> {
         }
     }
 
-    fn add_server(&mut self, stretch: &Stretch) -> Option<()> {
+    fn add_server(&mut self, stretch: &SessionStretch) -> Option<()> {
         let executed = stretch.players.iter().flat_map(|player| &player.executed).map(|executed| executed.tick);
         let named = executed.chain(stretch.states.keys().iter().map(|key| key.tick)).min();
         if let (Some(named), Some((_, last))) = (named, self.ticks) {
@@ -237,7 +237,7 @@ impl PlayerMerge {
         self.up.waits_for_sender() || self.down.on_its_way() > SNAPSHOTS_AHEAD
     }
 
-    fn add_client(&mut self, stretch: &Stretch, player: usize) -> Option<()> {
+    fn add_client(&mut self, stretch: &SessionStretch, player: usize) -> Option<()> {
         let records = stretch.players.get(player)?;
         records.sent.iter().try_for_each(|packet| self.up.send(packet.number, packet.at)).ok()?;
         records.received.iter().try_for_each(|arrival| self.down.arrive(*arrival)).ok()?;
@@ -264,7 +264,7 @@ impl PlayerMerge {
 
 impl LogProgress {
     /// Notes the times of the next chunk's records. `None` if it reaches back too far.
-    pub(super) fn add(&mut self, stretch: &Stretch, kinds: &[UnknownKind]) -> Option<()> {
+    pub(super) fn add(&mut self, stretch: &SessionStretch, kinds: &[UnknownKind]) -> Option<()> {
         self.chunks += 1;
         let unknown = stretch.unknown.iter().filter_map(|records| {
             kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.times(kind))

@@ -25,7 +25,7 @@ pub(super) struct PacketMatcher {
 /// The error for packets that cannot be matched as streams: numbers are out of order, or one log is too far ahead of
 /// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NotWindowed;
+pub(super) struct UnorderedPackets;
 
 /// How many packets an arrival may be behind the newest arrival.
 const KEPT_MOST: usize = 4096;
@@ -35,19 +35,19 @@ const AHEAD_MOST: usize = 1 << 16;
 
 impl PacketMatcher {
     /// Adds a packet from the sender's log.
-    pub(super) fn send(&mut self, number: u32, at: Micros) -> Result<(), NotWindowed> {
+    pub(super) fn send(&mut self, number: u32, at: Micros) -> Result<(), UnorderedPackets> {
         let is_next = self.newest.is_none_or(|newest| newest < number);
         self.newest = Some(number);
         if !(self.receives_no_more && self.waiting.is_empty()) {
             self.sent.push_back((number, at));
         }
-        if is_next && self.sent.len() <= AHEAD_MOST { Ok(()) } else { Err(NotWindowed) }
+        if is_next && self.sent.len() <= AHEAD_MOST { Ok(()) } else { Err(UnorderedPackets) }
     }
 
     /// Adds an arrival from the receiver's log.
-    pub(super) fn arrive(&mut self, arrival: ArrivalRecord) -> Result<(), NotWindowed> {
+    pub(super) fn arrive(&mut self, arrival: ArrivalRecord) -> Result<(), UnorderedPackets> {
         self.waiting.push_back(arrival);
-        if self.waiting.len() <= AHEAD_MOST { Ok(()) } else { Err(NotWindowed) }
+        if self.waiting.len() <= AHEAD_MOST { Ok(()) } else { Err(UnorderedPackets) }
     }
 
     /// Notes the end of the sender's log.
@@ -76,7 +76,7 @@ impl PacketMatcher {
 
     /// Returns the next arrival with its send time, which is `None` if the sender's log lacks the packet. Returns
     /// `None` until enough of the sender's log is read.
-    pub(super) fn next(&mut self) -> Result<Option<(ArrivalRecord, Option<Micros>)>, NotWindowed> {
+    pub(super) fn next(&mut self) -> Result<Option<(ArrivalRecord, Option<Micros>)>, UnorderedPackets> {
         let is_known = |number: u32| self.sends_no_more || self.newest.is_some_and(|newest| newest >= number);
         let Some(arrival) = self.waiting.front().copied().filter(|arrival| is_known(arrival.number)) else {
             return Ok(None);
@@ -90,7 +90,7 @@ impl PacketMatcher {
                 self.forgotten = passed.next_back().map(|(number, _)| number).or(self.forgotten);
                 Ok(Some((arrival, Some(at))))
             }
-            Err(_) if self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten) => Err(NotWindowed),
+            Err(_) if self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten) => Err(UnorderedPackets),
             Err(_) => Ok(Some((arrival, None))),
         }
     }
@@ -137,9 +137,9 @@ mod tests {
         assert!(matches!(way.next(), Ok(Some((_, Some(_))))));
         assert_eq!(way.on_its_way(), 999);
         assert!(matches!(way.next(), Ok(Some((_, Some(_))))));
-        assert_eq!(way.next(), Err(NotWindowed));
-        assert_eq!(way.send(9_999, Micros(0)), Err(NotWindowed), "out of order");
-        assert_eq!(sent(&mut way, 10_000..80_000), Err(NotWindowed), "far ahead");
+        assert_eq!(way.next(), Err(UnorderedPackets));
+        assert_eq!(way.send(9_999, Micros(0)), Err(UnorderedPackets), "out of order");
+        assert_eq!(sent(&mut way, 10_000..80_000), Err(UnorderedPackets), "far ahead");
         let mut gone = PacketMatcher::default();
         gone.end_receiving();
         assert_eq!((sent(&mut gone, 1..100_000), gone.sent.len()), (Ok(()), 0), "nobody receives it");

@@ -5,17 +5,17 @@ use crate::units::Micros;
 
 /// The arrivals of all packets in one direction, by packet number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fates {
+pub struct ArrivalTable {
     /// (number, arrival) in ascending order.
     arrivals: Vec<(u32, Micros)>,
 }
 
-impl Fates {
+impl ArrivalTable {
     /// Builds the index from arrivals in the order of time.
-    pub fn new(arrivals: &[ArrivalRecord]) -> Fates {
+    pub fn new(arrivals: &[ArrivalRecord]) -> ArrivalTable {
         let mut arrivals: Vec<(u32, Micros)> = arrivals.iter().map(|a| (a.number, a.at)).collect();
         arrivals.sort_unstable();
-        Fates { arrivals }
+        ArrivalTable { arrivals }
     }
 
     /// Returns the arrivals of a packet: none if it was lost, several if it was duplicated.

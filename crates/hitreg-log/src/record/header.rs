@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Field, RecordedSide, StoredRules, UnknownKind};
+use super::{Class, FieldSchema, RecordedSide, StoredRules, UnknownKind};
 use crate::units::Seed;
 
 /// The header of a session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Header {
+pub struct SessionHeader {
     /// Name of the game; `Simulate::NAME`.
     pub game: String,
     /// The game's rules in MessagePack, maps included, so that a log replays without other files.
@@ -30,15 +30,15 @@ pub struct Header {
     pub classes: Vec<Class>,
     /// The fields of a usercmd except its number and its server time. They are
     /// [`usercmd_fields`](super::usercmd_fields), and any that the application or a later format version adds.
-    pub usercmd: Vec<Field>,
+    pub usercmd: Vec<FieldSchema>,
     /// Custom kinds, and kinds and columns that a later format version added.
     pub unknown: Vec<UnknownKind>,
 }
 
-impl Header {
+impl SessionHeader {
     /// Returns the fields of a body: those of all classes, each once, in the order of their first occurrence.
-    pub fn body_fields(&self) -> Vec<Field> {
-        let mut all: Vec<Field> = Vec::new();
+    pub fn body_fields(&self) -> Vec<FieldSchema> {
+        let mut all: Vec<FieldSchema> = Vec::new();
         for field in self.classes.iter().flat_map(|class| &class.fields) {
             if !all.iter().any(|known| known.is_same_cell(field)) {
                 all.push(field.clone());

@@ -19,13 +19,13 @@ impl StateSource for States {
 
 /// The states of the most recent chunks, each sorted by key.
 #[derive(Default)]
-pub struct KeptStates {
+pub struct RecentChunkStates {
     chunks: VecDeque<States>,
     /// Number of chunks dropped before the first in `chunks`.
     forgotten: u32,
 }
 
-impl KeptStates {
+impl RecentChunkStates {
     /// Adds the states of the next chunk.
     pub fn add(&mut self, mut states: States) {
         states.put_in_order();
@@ -40,7 +40,7 @@ impl KeptStates {
     }
 }
 
-impl StateSource for KeptStates {
+impl StateSource for RecentChunkStates {
     fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
         let has = |states: &&States| {
             let keys = states.keys();
@@ -88,7 +88,7 @@ mod tests {
     fn a_tick_that_is_cut_is_told_as_if_it_were_whole() {
         let first = [(7, None, 1, 0, 10), (8, None, 1, 1, 11), (8, Some(0), 2, 0, 12)];
         let second = [(8, None, 1, 0, 13), (8, Some(0), 1, 1, 14), (9, None, 1, 0, 15)];
-        let mut kept = KeptStates::default();
+        let mut kept = RecentChunkStates::default();
         kept.add(states(&first));
         kept.add(states(&second));
         let mut whole = states(&[&first[..], &second].concat());
@@ -100,7 +100,8 @@ mod tests {
                 assert_eq!(told, whole.sent(of.0, of.1, of.2).collect::<Vec<_>>(), "{of:?}");
             }
         }
-        let sent = |kept: &KeptStates, tick| StateSource::sent(kept, Tick(tick), PlayerId(1), EntityId(1)).count();
+        let sent =
+            |kept: &RecentChunkStates, tick| StateSource::sent(kept, Tick(tick), PlayerId(1), EntityId(1)).count();
         assert_eq!([7, 8, 9].map(|tick| sent(&kept, tick)), [1, 2, 1]);
         kept.forget_before(1);
         assert_eq!([7, 8, 9].map(|tick| sent(&kept, tick)), [0, 1, 1]);

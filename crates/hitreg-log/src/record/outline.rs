@@ -13,7 +13,7 @@ pub struct Outline {
     /// Number of records of each kind, by the kind's name in the format; kinds without records are absent.
     pub counts: BTreeMap<String, usize>,
     /// Each player's connection, in the order of player numbers.
-    pub players: Vec<OutlineOfPlayer>,
+    pub players: Vec<PlayerOutline>,
     /// Times of the first and the last tick.
     pub ticks: Option<(Micros, Micros)>,
     /// Spans with missing records.
@@ -22,7 +22,7 @@ pub struct Outline {
 
 /// The connection records of one player. Tuples begin with the number of the usercmd, packet or snapshot.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OutlineOfPlayer {
+pub struct PlayerOutline {
     /// Client frames: usercmd number and time.
     pub frames: Vec<(u32, Micros)>,
     /// Number of client frames with the attack button down.
@@ -54,7 +54,7 @@ impl Outline {
         let unknown = unknown.map(|kind| (kind.name.as_str(), rows(kind)));
         let mut outline = Outline {
             counts: BTreeMap::new(),
-            players: session.players.iter().map(OutlineOfPlayer::of).collect(),
+            players: session.players.iter().map(PlayerOutline::of).collect(),
             ticks: session.ticks.first().zip(session.ticks.last()).map(|(first, last)| (first.at, last.at)),
             gaps: session.gaps.clone(),
         };
@@ -73,11 +73,11 @@ impl Outline {
     }
 }
 
-impl OutlineOfPlayer {
-    fn of(records: &PlayerRecords) -> OutlineOfPlayer {
+impl PlayerOutline {
+    fn of(records: &PlayerRecords) -> PlayerOutline {
         let heard = records.heard.iter().flat_map(|heard| &heard.commands);
         let reached = records.reached.iter().map(|arrival| arrival.number);
-        OutlineOfPlayer {
+        PlayerOutline {
             frames: records.frames.iter().map(|frame| (frame.command.seq.0, frame.at)).collect(),
             firing: records.frames.iter().filter(|frame| is_firing(&frame.command)).count(),
             heard: heard.map(|command| (command.seq.0, is_firing(command))).collect(),

@@ -77,7 +77,7 @@ impl Meaning {
 
 /// One cell of an entity's state, or one field of a usercmd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Field {
+pub struct FieldSchema {
     /// Name, unique within its class: `origin.x`, `next_attack_ms`.
     pub name: String,
     /// The type of the cell.
@@ -87,28 +87,28 @@ pub struct Field {
     /// The measured quantity.
     #[serde(default, skip_serializing_if = "Meaning::is_plain")]
     pub meaning: Meaning,
-    /// The unit, if it differs from the [usual one](Meaning::usual_unit) of the meaning; see [`Field::unit`].
+    /// The unit, if it differs from the [usual one](Meaning::usual_unit) of the meaning; see [`FieldSchema::unit`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub own_unit: String,
 }
 
-impl Field {
+impl FieldSchema {
     /// Returns a field of plain meaning without a unit.
-    pub fn new(name: impl Into<String>, kind: CellKind, scope: Scope) -> Field {
-        Field { name: name.into(), kind, scope, meaning: Meaning::Plain, own_unit: String::new() }
+    pub fn new(name: impl Into<String>, kind: CellKind, scope: Scope) -> FieldSchema {
+        FieldSchema { name: name.into(), kind, scope, meaning: Meaning::Plain, own_unit: String::new() }
     }
 
     /// Returns the field with a meaning, in the meaning's usual unit.
     #[must_use]
-    pub fn meaning(self, meaning: Meaning) -> Field {
-        Field { meaning, ..self }
+    pub fn meaning(self, meaning: Meaning) -> FieldSchema {
+        FieldSchema { meaning, ..self }
     }
 
     /// Returns the field in another unit than the usual one of its meaning.
     #[must_use]
-    pub fn in_unit(self, unit: &str) -> Field {
+    pub fn in_unit(self, unit: &str) -> FieldSchema {
         let own_unit = if unit == self.meaning.usual_unit() { String::new() } else { unit.to_owned() };
-        Field { own_unit, ..self }
+        FieldSchema { own_unit, ..self }
     }
 
     /// Returns the unit; empty for dimensionless fields.
@@ -118,7 +118,7 @@ impl Field {
 
     /// Returns whether another log's or build's field holds the same value: same name, kind and scope, whatever the
     /// meaning.
-    pub fn is_same_cell(&self, other: &Field) -> bool {
+    pub fn is_same_cell(&self, other: &FieldSchema) -> bool {
         (&self.name, self.kind, self.scope) == (&other.name, other.kind, other.scope)
     }
 }
@@ -134,12 +134,12 @@ pub struct Class {
     /// Name of the class: `player`, `entity`.
     pub name: String,
     /// The fields of its states, in the order of the cells.
-    pub fields: Vec<Field>,
+    pub fields: Vec<FieldSchema>,
 }
 
 impl Class {
     /// Returns a class with these fields.
-    pub fn new(name: impl Into<String>, fields: Vec<Field>) -> Class {
+    pub fn new(name: impl Into<String>, fields: Vec<FieldSchema>) -> Class {
         Class { name: name.into(), fields }
     }
 
@@ -148,8 +148,8 @@ impl Class {
     ///
     /// # Panics
     /// When a name matches no field, because the class would silently lack it.
-    pub fn of(name: impl Into<String>, fields: &[Field], names: &[&str]) -> Class {
-        let of = |field: &Field, name: &str| {
+    pub fn of(name: impl Into<String>, fields: &[FieldSchema], names: &[&str]) -> Class {
+        let of = |field: &FieldSchema, name: &str| {
             field.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         for name in names {
@@ -160,15 +160,16 @@ impl Class {
     }
 
     /// Returns the single class of a game whose entities all have the same fields.
-    pub fn only(fields: Vec<Field>) -> Vec<Class> {
+    pub fn only(fields: Vec<FieldSchema>) -> Vec<Class> {
         vec![Class::new("entity", fields)]
     }
 }
 
 /// Returns the fields of a [`Usercmd`](crate::usercmd::Usercmd) except its number and its server time.
-pub fn usercmd_fields() -> Vec<Field> {
+pub fn usercmd_fields() -> Vec<FieldSchema> {
     use CellKind::{F32, U32};
-    let field = |name, kind, meaning, unit| Field::new(name, kind, Scope::Movement).meaning(meaning).in_unit(unit);
+    let field =
+        |name, kind, meaning, unit| FieldSchema::new(name, kind, Scope::Movement).meaning(meaning).in_unit(unit);
     vec![
         field("lerp_ms", U32, Meaning::Time, "ms"),
         field("msec", U32, Meaning::Time, "ms"),
@@ -192,13 +193,13 @@ mod tests {
     fn what_a_later_version_adds_is_read_as_what_says_least() {
         let future = [("name", "spin"), ("kind", "f32"), ("scope", "physics"), ("meaning", "torque"), ("note", "new")];
         let future: std::collections::BTreeMap<_, _> = future.into_iter().collect();
-        let field: Field = crate::serial::from_msgpack(&rmp_serde::to_vec_named(&future).unwrap()).unwrap();
-        assert_eq!(field, Field::new("spin", CellKind::F32, Scope::Status));
+        let field: FieldSchema = crate::serial::from_msgpack(&rmp_serde::to_vec_named(&future).unwrap()).unwrap();
+        assert_eq!(field, FieldSchema::new("spin", CellKind::F32, Scope::Status));
     }
 
     #[test]
     fn a_unit_is_the_meanings_own_unless_it_says_another() {
-        let time = Field::new("wait", CellKind::U32, Scope::Status).meaning(Meaning::Time);
+        let time = FieldSchema::new("wait", CellKind::U32, Scope::Status).meaning(Meaning::Time);
         let (us, ms) = (time.clone().in_unit("us"), time.clone().in_unit("ms"));
         assert_eq!((time.unit(), us.unit(), &*ms.own_unit), ("ms", "us", ""));
     }

@@ -1,18 +1,18 @@
 //! A session in memory, or a stretch of it.
 
 use super::{
-    ClockOwner, DamageRecord, EventTime, GapRecord, Header, OwnRow, OwnValue, PlayerRecords, Record, RecordStream,
-    StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    ClockOwner, CustomRow, DamageRecord, EventTime, GapRecord, OwnValue, PlayerRecords, Record, RecordStream,
+    SessionHeader, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
-/// A session in memory. Without a header (`Session<()>`) it is a [`Stretch`], such as the content of one chunk of a
+/// A session in memory. Without a header (`Session<()>`) it is a [`SessionStretch`], such as the content of one chunk of a
 /// log.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Session<H = Header> {
+pub struct Session<H = SessionHeader> {
     /// The data known before the first record.
     pub header: H,
-    /// The records of each player, in the order of [`Header::players`].
+    /// The records of each player, in the order of [`SessionHeader::players`].
     pub players: Vec<PlayerRecords>,
     /// Entity states in the order of their keys.
     pub states: States,
@@ -22,18 +22,18 @@ pub struct Session<H = Header> {
     pub damage: Vec<DamageRecord>,
     /// Spans with missing records.
     pub gaps: Vec<GapRecord>,
-    /// Records of custom and unknown kinds; [`Header::unknown`] declares them.
+    /// Records of custom and unknown kinds; [`SessionHeader::unknown`] declares them.
     pub unknown: Vec<UnknownRecords>,
 }
 
 /// Consecutive records of a session, without a header.
-pub type Stretch = Session<()>;
+pub type SessionStretch = Session<()>;
 
 impl Session {
     /// Returns a session without records.
-    pub fn new(header: Header) -> Session {
+    pub fn new(header: SessionHeader) -> Session {
         let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
-        let Stretch { states, ticks, damage, gaps, unknown, .. } = Stretch::default();
+        let SessionStretch { states, ticks, damage, gaps, unknown, .. } = SessionStretch::default();
         Session { header, players, states, ticks, damage, gaps, unknown }
     }
 
@@ -132,7 +132,7 @@ impl<H> Session<H> {
     }
 
     /// Appends later records.
-    pub fn append(&mut self, mut later: Stretch) {
+    pub fn append(&mut self, mut later: SessionStretch) {
         self.append_own(&mut later);
         for (player, later) in self.players.iter_mut().zip(later.players) {
             player.append(later);
@@ -184,14 +184,17 @@ impl<H> Session<H> {
     }
 }
 
-impl Stretch {
+impl SessionStretch {
     /// Returns an empty stretch of a session with this header.
-    pub(crate) fn of(header: &Header) -> Stretch {
-        Stretch { players: header.players.iter().map(|_| PlayerRecords::default()).collect(), ..Stretch::default() }
+    pub(crate) fn of(header: &SessionHeader) -> SessionStretch {
+        SessionStretch {
+            players: header.players.iter().map(|_| PlayerRecords::default()).collect(),
+            ..SessionStretch::default()
+        }
     }
 
     /// Adds a row of a kind that only the header declares.
-    pub(crate) fn push_row(&mut self, row: &OwnRow, header: &Header) {
+    pub(crate) fn push_row(&mut self, row: &CustomRow, header: &SessionHeader) {
         let Some(kind) = header.unknown.get(row.kind) else { return };
         let records = match self.unknown.iter_mut().position(|known| known.kind == kind.name) {
             Some(place) => &mut self.unknown[place],
@@ -214,7 +217,7 @@ impl Stretch {
     ///
     /// # Errors
     /// When the record does not fit the header. The stretch is then unchanged.
-    pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), MisplacedRecord> {
+    pub(crate) fn push(&mut self, record: &Record, header: &SessionHeader) -> Result<(), MisplacedRecord> {
         record.check(header)?;
         self.put(record);
         Ok(())
@@ -223,7 +226,7 @@ impl Stretch {
 
 impl Record {
     /// Checks that the record fits a session.
-    pub(crate) fn check(&self, header: &Header) -> Result<(), MisplacedRecord> {
+    pub(crate) fn check(&self, header: &SessionHeader) -> Result<(), MisplacedRecord> {
         let players = header.players.len();
         if let Some(id) = self.player().filter(|id| usize::from(id.0) >= players) {
             return Err(MisplacedRecord::Player { id, players });
@@ -238,7 +241,7 @@ impl Record {
 
 impl StateKey {
     /// Checks that a state with this many cells fits a session.
-    pub(crate) fn check(&self, found: usize, header: &Header) -> Result<(), MisplacedRecord> {
+    pub(crate) fn check(&self, found: usize, header: &SessionHeader) -> Result<(), MisplacedRecord> {
         let (players, classes, class) = (header.players.len(), header.classes.len(), self.class.0);
         if let Some(id) = self.viewer.filter(|id| usize::from(id.0) >= players) {
             return Err(MisplacedRecord::Player { id, players });

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Header, Origin};
+use super::{Origin, SessionHeader};
 use crate::units::PlayerId;
 
 /// The id that all logs of one session share, different for each session.
@@ -37,7 +37,7 @@ pub enum LogContents {
     Server,
 }
 
-impl Header {
+impl SessionHeader {
     /// Returns the part of its session that the log holds.
     pub fn holds(&self) -> LogContents {
         match (&self.origin, self.side) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Class, ClassId, Field};
+use super::{Class, ClassId, FieldSchema};
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// The state of an entity after a tick.
@@ -195,9 +195,10 @@ pub fn sent_differently<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&
     let mut apart = BTreeSet::new();
     for (key, cells) in states.iter().filter(|(key, _)| key.viewer.is_some()) {
         for (class, shared) in states.shared(key.tick, key.entity) {
-            let same = |field: &Field| fields(class).iter().position(|other| other.is_same_cell(field));
-            let differs =
-                |(field, cell): &(&Field, &u32)| same(field).is_some_and(|place| shared.get(place) != Some(*cell));
+            let same = |field: &FieldSchema| fields(class).iter().position(|other| other.is_same_cell(field));
+            let differs = |(field, cell): &(&FieldSchema, &u32)| {
+                same(field).is_some_and(|place| shared.get(place) != Some(*cell))
+            };
             let differing = fields(key.class).iter().zip(cells).filter(differs);
             apart.extend(differing.map(|(field, _)| field.name.as_str()));
         }

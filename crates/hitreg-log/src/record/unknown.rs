@@ -70,7 +70,7 @@ impl OwnValue {
 
 /// A row of one of [`Header::unknown`](super::Header::unknown) before it is added to a log.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct OwnRow {
+pub(crate) struct CustomRow {
     /// Index of the kind in [`Header::unknown`](super::Header::unknown).
     pub(crate) kind: usize,
     /// As in [`UnknownRecords::series`].

@@ -10,8 +10,8 @@ use rtrb::Consumer;
 use super::flight::FlightRecording;
 use super::output::{RecordOutput, RecorderInput};
 use super::shared::{Item, RecordTime, RecorderShared, RecorderState, RingEntry};
-use super::{FinishError, OwnKind, description};
-use crate::log::WhenFull;
+use super::{CustomKind, FinishError, description};
+use crate::log::QueuePolicy;
 use crate::record::{GapCause, GapRecord, Record};
 use crate::units::Micros;
 
@@ -71,7 +71,7 @@ impl Collector {
             if flush {
                 // Records that have waited since the last flush are released, whatever their time. Recorders that wait
                 // are exempt: their sessions do not run in real time and may pause for longer.
-                if self.shared.when_full == WhenFull::Drop {
+                if self.shared.when_full == QueuePolicy::Drop {
                     until = until.max(newest_then);
                 }
                 (flushed, newest_then) = (Instant::now(), self.newest);
@@ -184,7 +184,7 @@ impl Collector {
 
 /// Converts an item to the form that outputs take.
 fn told(
-    kinds: &[OwnKind],
+    kinds: &[CustomKind],
     at: Micros,
     item: Item,
     to: &mut dyn FnMut(&RecorderInput) -> Result<(), FinishError>,

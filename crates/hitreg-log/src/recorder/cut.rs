@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use super::FinishError;
 use super::output::RecorderInput;
 use crate::log::WriteError;
-use crate::record::{EventTime, Header, OwnValue, Presence, PresenceRecord, Record, StateRecord, Stretch, TickRecord};
+use crate::record::{
+    EventTime, OwnValue, Presence, PresenceRecord, Record, SessionHeader, SessionStretch, StateRecord, TickRecord,
+};
 use crate::units::{CommandSeq, PlayerId, Tick};
 
 /// The setting that holds the number of this part.
@@ -38,7 +40,7 @@ struct Usercmds {
 
 /// The state that a part begins with.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beginning {
+pub(super) struct PartStart {
     pub(super) after: TickRecord,
     pub(super) told: Vec<RecorderInput>,
 }
@@ -99,19 +101,19 @@ impl FlightCut {
     }
 
     /// Returns the state for a part that begins now.
-    pub(super) fn beginning(&self) -> Beginning {
+    pub(super) fn beginning(&self) -> PartStart {
         let present = self.present.iter().map(|(player, presence)| Record::Presence(*player, *presence));
         let bodies = self.bodies.iter().map(|body| Record::State(StateRecord { tick: Tick(0), ..body.clone() }));
         let waiting = self.players.values().filter(|of| of.ran).flat_map(|of| &of.waiting);
         let told =
             present.chain(bodies).map(RecorderInput::Record).chain(waiting.map(|(_, told)| told.clone())).collect();
-        Beginning { after: self.last, told }
+        PartStart { after: self.last, told }
     }
 }
 
-impl Beginning {
+impl PartStart {
     /// Returns the header of the part that begins with this state.
-    pub(super) fn header(&self, header: &Header, part: u32) -> Header {
+    pub(super) fn header(&self, header: &SessionHeader, part: u32) -> SessionHeader {
         let mut header = header.clone();
         header.settings.push((PART.to_owned(), part.to_string()));
         if self.after.tick > Tick(0) {
@@ -121,15 +123,19 @@ impl Beginning {
     }
 
     /// Returns the state as a stretch of a session.
-    pub(super) fn stretch(&self, header: &Header) -> Result<Stretch, FinishError> {
-        let mut stretch = Stretch::of(header);
+    pub(super) fn stretch(&self, header: &SessionHeader) -> Result<SessionStretch, FinishError> {
+        let mut stretch = SessionStretch::of(header);
         self.told.iter().try_for_each(|told| add(&mut stretch, told, header))?;
         Ok(stretch)
     }
 }
 
 /// Adds an item to a stretch.
-pub(super) fn add(stretch: &mut Stretch, told: &RecorderInput, header: &Header) -> Result<(), FinishError> {
+pub(super) fn add(
+    stretch: &mut SessionStretch,
+    told: &RecorderInput,
+    header: &SessionHeader,
+) -> Result<(), FinishError> {
     let (record, row) = match told {
         RecorderInput::Record(record) => (Some(record), None),
         RecorderInput::Row(_, row, of) => (of.as_ref(), Some(row)),

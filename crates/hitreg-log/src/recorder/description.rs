@@ -2,8 +2,8 @@
 
 use super::{FinishError, PushError};
 use crate::record::{
-    CellKind, Class, Field, Header, Origin, OwnRow, OwnValue, PlayerInfo, RecordedSide, SessionId, UnknownKind,
-    UnknownRecords, usercmd_fields,
+    CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, SessionHeader, SessionId,
+    UnknownKind, UnknownRecords, usercmd_fields,
 };
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
@@ -13,13 +13,13 @@ pub const USERCMD_BYTES: &str = "usercmd_bytes";
 /// The header data of a session: game, map, settings, players, classes and custom kinds.
 #[derive(Clone, Debug)]
 pub struct Description {
-    header: Header,
-    kinds: Vec<OwnKind>,
+    header: SessionHeader,
+    kinds: Vec<CustomKind>,
 }
 
 /// A custom record kind, declared by the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnKind {
+pub struct CustomKind {
     /// Name of the kind, unique in the description.
     pub name: String,
     /// Names and types of its columns except `at_us`: 32-bit floats or integers.
@@ -31,7 +31,7 @@ pub struct OwnKind {
 impl Description {
     /// Returns the description of a session of a game. Builds select their game by this name.
     pub fn new(game: impl Into<String>) -> Description {
-        let header = Header {
+        let header = SessionHeader {
             game: game.into(),
             rules: Vec::new().into(),
             map: String::new(),
@@ -96,11 +96,11 @@ impl Description {
 
     /// Adds a game-defined field to each usercmd.
     #[must_use]
-    pub fn usercmd_field(mut self, field: Field) -> Description {
+    pub fn usercmd_field(mut self, field: FieldSchema) -> Description {
         let column = (field.name.clone(), field.kind);
         match self.kinds.iter_mut().find(|kind| kind.is_usercmd()) {
             Some(kind) => kind.columns.push(column),
-            None => self.kinds.push(OwnKind { name: FRAMES.into(), columns: vec![column], place: 0 }),
+            None => self.kinds.push(CustomKind { name: FRAMES.into(), columns: vec![column], place: 0 }),
         }
         self.header.usercmd.push(field);
         self
@@ -110,7 +110,7 @@ impl Description {
     #[must_use]
     pub fn usercmd_bytes(mut self) -> Description {
         let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I32)).into();
-        self.kinds.push(OwnKind { name: USERCMD_BYTES.into(), columns, place: 0 });
+        self.kinds.push(CustomKind { name: USERCMD_BYTES.into(), columns, place: 0 });
         self
     }
 
@@ -119,9 +119,9 @@ impl Description {
     #[must_use]
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
         // Kinds of usercmd data come last, so that they do not shift the numbers of the other kinds.
-        let of_usercmds = |kind: &OwnKind| kind.is_usercmd() || kind.is_usercmd_bytes();
+        let of_usercmds = |kind: &CustomKind| kind.is_usercmd() || kind.is_usercmd_bytes();
         let place = self.kinds.iter().position(of_usercmds).unwrap_or(self.kinds.len());
-        self.kinds.insert(place, OwnKind { name: name.into(), columns, place: 0 });
+        self.kinds.insert(place, CustomKind { name: name.into(), columns, place: 0 });
         self
     }
 
@@ -147,7 +147,7 @@ impl Description {
     }
 
     /// Checks the description and returns the log's header.
-    pub(super) fn into_header(self) -> Result<(Header, Vec<OwnKind>), FinishError> {
+    pub(super) fn into_header(self) -> Result<(SessionHeader, Vec<CustomKind>), FinishError> {
         let Description { mut header, mut kinds } = self;
         let fault = |what: String| Err(FinishError::Description(what));
         let sides_player = header.side.and_then(|side| side.player);
@@ -209,7 +209,7 @@ fn is_twice<'a>(names: impl Iterator<Item = &'a String>) -> bool {
     names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-impl OwnKind {
+impl CustomKind {
     pub(super) fn is_usercmd_bytes(&self) -> bool {
         self.name == USERCMD_BYTES
     }
@@ -238,19 +238,19 @@ impl OwnKind {
 
 /// Returns the rows that hold the extra bytes of a usercmd.
 pub(super) fn rows_of_bytes(
-    kinds: &[OwnKind],
+    kinds: &[CustomKind],
     player: PlayerId,
     command: CommandSeq,
     at: Micros,
     bytes: &[u8],
-) -> impl Iterator<Item = OwnRow> {
-    let kind = kinds.iter().position(OwnKind::is_usercmd_bytes).unwrap_or(kinds.len());
+) -> impl Iterator<Item = CustomRow> {
+    let kind = kinds.iter().position(CustomKind::is_usercmd_bytes).unwrap_or(kinds.len());
     let head = [at.0, i64::from(command.0), bytes.len() as i64];
     bytes.chunks(8).map(move |part| {
         let mut word = [0; 8];
         word[..part.len()].copy_from_slice(part);
         let values = head.into_iter().chain([i64::from_le_bytes(word)]).map(OwnValue::Number).collect();
-        OwnRow { kind, series: u32::from(player.0), key: 0, values }
+        CustomRow { kind, series: u32::from(player.0), key: 0, values }
     })
 }
 

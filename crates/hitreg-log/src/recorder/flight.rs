@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::FinishError;
-use super::cut::{Beginning, FlightCut, add};
+use super::cut::{FlightCut, PartStart, add};
 use super::output::{RecordOutput, RecorderInput};
 use crate::log::{self, WriterOptions};
-use crate::record::{EventTime, GapCause, GapRecord, Header, Session, Stretch};
+use crate::record::{EventTime, GapCause, GapRecord, Session, SessionHeader, SessionStretch};
 use crate::store::{self, FileType, Targets};
 use crate::units::{Micros, Tick};
 
@@ -19,13 +19,13 @@ const PARTS: i64 = 12;
 const SHORTEST: Micros = Micros::from_s(1);
 
 pub(super) struct FlightBuffer {
-    header: Header,
+    header: SessionHeader,
     keep: Micros,
     cut: FlightCut,
     /// Complete parts, packed as logs.
     parts: VecDeque<FlightPart>,
-    beginning: Arc<Beginning>,
-    current: Stretch,
+    beginning: Arc<PartStart>,
+    current: SessionStretch,
     /// First and last time in `current`.
     span: Option<(Micros, Micros)>,
     /// Time of the session's first record.
@@ -37,17 +37,17 @@ pub(super) struct FlightBuffer {
 /// A complete part, packed as a log.
 #[derive(Clone)]
 struct FlightPart {
-    beginning: Arc<Beginning>,
+    beginning: Arc<PartStart>,
     log: Arc<Vec<u8>>,
     last: Micros,
 }
 
 /// A copy of the kept data at the time of a save request.
 pub(super) struct FlightRecording {
-    header: Header,
+    header: SessionHeader,
     parts: VecDeque<FlightPart>,
-    beginning: Arc<Beginning>,
-    current: Stretch,
+    beginning: Arc<PartStart>,
+    current: SessionStretch,
     keep: Micros,
     first: Option<Micros>,
     newest: Option<Micros>,
@@ -55,8 +55,8 @@ pub(super) struct FlightRecording {
 }
 
 impl FlightBuffer {
-    pub(super) fn new(header: Header, cut: FlightCut, keep: Micros) -> FlightBuffer {
-        let current = Stretch::of(&header);
+    pub(super) fn new(header: SessionHeader, cut: FlightCut, keep: Micros) -> FlightBuffer {
+        let current = SessionStretch::of(&header);
         let (parts, beginning) = (VecDeque::new(), Arc::default());
         FlightBuffer { header, keep, cut, parts, beginning, current, span: None, first: None, forgotten: 0 }
     }
@@ -64,7 +64,7 @@ impl FlightBuffer {
     /// Packs the full part, starts the next, and drops parts older than the kept span.
     fn turn(&mut self) -> Result<(), FinishError> {
         let Some((_, last)) = self.span.take() else { return Ok(()) };
-        let full = std::mem::replace(&mut self.current, Stretch::of(&self.header));
+        let full = std::mem::replace(&mut self.current, SessionStretch::of(&self.header));
         let log = log::write_session(Vec::new(), &whole(self.header.clone(), full), WriterOptions::live())?;
         let beginning = std::mem::replace(&mut self.beginning, Arc::new(self.cut.beginning()));
         self.parts.push_back(FlightPart { beginning, log: Arc::new(log), last });
@@ -143,13 +143,13 @@ impl FlightRecording {
     }
 }
 
-fn whole(header: Header, stretch: Stretch) -> Session {
+fn whole(header: SessionHeader, stretch: SessionStretch) -> Session {
     let mut session = Session::new(header);
     session.append(stretch);
     session
 }
 
-fn stretch(session: Session) -> Stretch {
+fn stretch(session: Session) -> SessionStretch {
     let Session { players, states, ticks, damage, gaps, unknown, .. } = session;
-    Stretch { header: (), players, states, ticks, damage, gaps, unknown }
+    SessionStretch { header: (), players, states, ticks, damage, gaps, unknown }
 }

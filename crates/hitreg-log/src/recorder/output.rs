@@ -5,7 +5,7 @@ use std::io::Write;
 use super::FinishError;
 use super::flight::FlightRecording;
 use crate::log::BackgroundLogWriter;
-use crate::record::{EventTime, OwnRow, Record};
+use crate::record::{CustomRow, EventTime, Record};
 use crate::store::Recording;
 use crate::units::Micros;
 
@@ -14,7 +14,7 @@ use crate::units::Micros;
 pub(super) enum RecorderInput {
     Record(Record),
     /// A row of a custom kind at a time, with the record that it extends.
-    Row(Micros, OwnRow, Option<Record>),
+    Row(Micros, CustomRow, Option<Record>),
 }
 
 impl RecorderInput {

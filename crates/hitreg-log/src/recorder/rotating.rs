@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::FinishError;
-use super::cut::{Beginning, FlightCut};
+use super::cut::{FlightCut, PartStart};
 use super::output::{RecordOutput, RecorderInput};
-use crate::log::{self, WhenFull, WriteError};
-use crate::record::{EventTime, Header};
+use crate::log::{self, QueuePolicy, WriteError};
+use crate::record::{EventTime, SessionHeader};
 use crate::store::{FileType, Recording, Targets};
 use crate::units::Micros;
 
@@ -26,10 +26,10 @@ impl Default for Rotation {
     }
 }
 
-pub(super) struct Rotating {
+pub(super) struct RotatingFiles {
     path: PathBuf,
-    header: Header,
-    how: (log::WriterOptions, WhenFull),
+    header: SessionHeader,
+    how: (log::WriterOptions, QueuePolicy),
     rotation: Rotation,
     cut: FlightCut,
     /// `None` only while the recorder replaces one file by the next.
@@ -42,19 +42,19 @@ pub(super) struct Rotating {
     dropped: u64,
 }
 
-impl Rotating {
+impl RotatingFiles {
     /// Starts the first file, numbered after the existing ones.
     pub(super) fn begin(
         path: PathBuf,
-        header: Header,
+        header: SessionHeader,
         cut: FlightCut,
         rotation: Rotation,
-        how: (log::WriterOptions, WhenFull),
-    ) -> Result<Rotating, FinishError> {
+        how: (log::WriterOptions, QueuePolicy),
+    ) -> Result<RotatingFiles, FinishError> {
         let number = Recording::last_number(&path)? + 1;
-        let file = Some(begin(&path, number, &Beginning::default(), &header, how)?);
+        let file = Some(begin(&path, number, &PartStart::default(), &header, how)?);
         let (begun, is_full, dropped) = (None, false, 0);
-        Ok(Rotating { path, header, how, rotation, cut, file, number, begun, is_full, dropped })
+        Ok(RotatingFiles { path, header, how, rotation, cut, file, number, begun, is_full, dropped })
     }
 
     /// Finishes the current file and starts the next one.
@@ -79,15 +79,15 @@ impl Rotating {
 fn begin(
     path: &Path,
     number: u32,
-    beginning: &Beginning,
-    header: &Header,
-    (chunks, when_full): (log::WriterOptions, WhenFull),
+    beginning: &PartStart,
+    header: &SessionHeader,
+    (chunks, when_full): (log::WriterOptions, QueuePolicy),
 ) -> Result<Recording, FinishError> {
     let target = Targets::new([], false).file(&Recording::numbered(path, number), FileType::Log)?;
     Ok(Recording::begin_with(&target, &beginning.header(header, number), chunks, when_full)?)
 }
 
-impl RecordOutput for Rotating {
+impl RecordOutput for RotatingFiles {
     fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         if self.is_full && self.cut.may_stand_before(told) {
             self.turn()?;

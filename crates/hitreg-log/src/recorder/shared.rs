@@ -8,9 +8,9 @@ use std::thread::Thread;
 use rtrb::Consumer;
 
 use super::flight::FlightRecording;
-use super::{OwnKind, PushError, RecordingSummary};
-use crate::log::WhenFull;
-use crate::record::{Header, OwnRow, Record};
+use super::{CustomKind, PushError, RecordingSummary};
+use crate::log::QueuePolicy;
+use crate::record::{CustomRow, Record, SessionHeader};
 use crate::units::{CommandSeq, Micros, PlayerId};
 
 /// One item in a stream's ring.
@@ -31,7 +31,7 @@ pub(super) enum RecordTime {
 pub(super) enum Item {
     Record(Record),
     /// A row of a custom kind, with the usercmd that it extends, if any.
-    Row(Box<OwnRow>, Option<Box<Record>>),
+    Row(Box<CustomRow>, Option<Box<Record>>),
     /// The extra bytes of a usercmd.
     Bytes(Box<(PlayerId, CommandSeq, Vec<u8>)>),
     /// The ring was full: this many records are missing since a time.
@@ -52,9 +52,9 @@ pub(super) enum RecorderState {
 }
 
 pub(super) struct RecorderShared {
-    pub(super) header: Header,
-    pub(super) kinds: Vec<OwnKind>,
-    pub(super) when_full: WhenFull,
+    pub(super) header: SessionHeader,
+    pub(super) kinds: Vec<CustomKind>,
+    pub(super) when_full: QueuePolicy,
     state: AtomicU8,
     /// Records before this time, in microseconds, have been passed to the output.
     released: AtomicI64,
@@ -76,7 +76,7 @@ impl std::fmt::Debug for RecorderShared {
 }
 
 impl RecorderShared {
-    pub(super) fn new(header: Header, kinds: Vec<OwnKind>, when_full: WhenFull) -> RecorderShared {
+    pub(super) fn new(header: SessionHeader, kinds: Vec<CustomKind>, when_full: QueuePolicy) -> RecorderShared {
         RecorderShared {
             header,
             kinds,

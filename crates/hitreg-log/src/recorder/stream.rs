@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use rtrb::{Producer, PushError as RingFull};
 
 use super::shared::{Item, RecordTime, RecorderShared, RingEntry};
-use super::{OwnKind, PushError};
-use crate::log::{MAX_RECORD_BYTES, WhenFull};
-use crate::record::{ClassId, EventTime, FrameRecord, OwnRow, OwnValue, Record, StateRecord, TickRecord};
+use super::{CustomKind, PushError};
+use crate::log::{MAX_RECORD_BYTES, QueuePolicy};
+use crate::record::{ClassId, CustomRow, EventTime, FrameRecord, OwnValue, Record, StateRecord, TickRecord};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
-/// The sleep between two attempts to push into a full ring, with [`WhenFull::Wait`].
+/// The sleep between two attempts to push into a full ring, with [`QueuePolicy::Wait`].
 const NAP: std::time::Duration = std::time::Duration::from_micros(200);
 
 /// A stream of records from one thread. By default a push never blocks: a full ring makes it return an error.
@@ -57,7 +57,7 @@ impl Stream {
         command: CommandSeq,
         bytes: &[u8],
     ) -> Result<(), PushError> {
-        if !self.shared.kinds.iter().any(OwnKind::is_usercmd_bytes) {
+        if !self.shared.kinds.iter().any(CustomKind::is_usercmd_bytes) {
             return Err(PushError::NoBytes);
         }
         self.fits(bytes.len().saturating_mul(8))?;
@@ -111,7 +111,7 @@ impl Stream {
         own.check(values)?;
         self.shared.check(Some(at))?;
         let values = std::iter::once(OwnValue::Number(at.0)).chain(values.iter().copied()).collect();
-        self.send(Some(at), Item::Row(Box::new(OwnRow { kind: own.place, series, key: 0, values }), None))
+        self.send(Some(at), Item::Row(Box::new(CustomRow { kind: own.place, series, key: 0, values }), None))
     }
 
     /// Pushes a usercmd with its game-defined fields, one value for each declared field.
@@ -132,7 +132,7 @@ impl Stream {
         record.check(&self.shared.header)?;
         self.shared.check(Some(at))?;
         let (series, key) = (u32::from(player.0), i64::from(command.seq.0));
-        let row = OwnRow { kind: fields.place, series, key, values: own.to_vec() };
+        let row = CustomRow { kind: fields.place, series, key, values: own.to_vec() };
         self.send(Some(at), Item::Row(Box::new(row), Some(Box::new(record))))
     }
 
@@ -162,7 +162,7 @@ impl Stream {
 
     #[cold]
     fn full(&mut self, mut entry: RingEntry) -> Result<(), PushError> {
-        if self.shared.when_full == WhenFull::Drop {
+        if self.shared.when_full == QueuePolicy::Drop {
             self.lose();
             return Err(PushError::Overrun);
         }

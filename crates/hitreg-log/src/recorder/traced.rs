@@ -3,7 +3,7 @@
 use super::FinishError;
 use super::cut::add;
 use super::output::{RecordOutput, RecorderInput};
-use crate::record::{Header, Session, Stretch};
+use crate::record::{Session, SessionHeader, SessionStretch};
 use crate::recorded;
 use crate::store::{self, Target};
 use crate::trace::{Digest, SessionSource, Trace, TraceHeader};
@@ -12,13 +12,13 @@ use crate::trace::{Digest, SessionSource, Trace, TraceHeader};
 pub(super) struct PendingTrace {
     target: Target,
     log: Digest,
-    header: Header,
-    records: Stretch,
+    header: SessionHeader,
+    records: SessionStretch,
 }
 
 impl PendingTrace {
-    pub(super) fn new(target: Target, log: Digest, header: Header) -> PendingTrace {
-        PendingTrace { target, log, records: Stretch::of(&header), header }
+    pub(super) fn new(target: Target, log: Digest, header: SessionHeader) -> PendingTrace {
+        PendingTrace { target, log, records: SessionStretch::of(&header), header }
     }
 }
 

@@ -9,7 +9,7 @@ use super::StoreError;
 const LINKS_MAX: usize = 40;
 
 /// The destination of an output path.
-pub(super) enum Destination {
+pub(super) enum OutputDestination {
     /// A pipe, a device, or a file that a process has open. It is written directly.
     Stream,
     /// A file at this path, existing or new.
@@ -24,19 +24,19 @@ pub(super) struct FileDestination {
     pub(super) permissions: Option<Permissions>,
 }
 
-impl Destination {
+impl OutputDestination {
     /// Resolves `path`.
     ///
     /// # Errors
     /// When the path is a directory, its parent does not exist, or its links form a cycle.
-    pub(super) fn of(path: &Path) -> Result<Destination, StoreError> {
+    pub(super) fn of(path: &Path) -> Result<OutputDestination, StoreError> {
         if super::standard::is_meant(path) {
-            return Ok(Destination::Stream);
+            return Ok(OutputDestination::Stream);
         }
-        let Some(path) = follow(path)? else { return Ok(Destination::Stream) };
+        let Some(path) = follow(path)? else { return Ok(OutputDestination::Stream) };
         let permissions = match std::fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => return Err(StoreError::IsDirectory { path }),
-            Ok(meta) if !meta.is_file() => return Ok(Destination::Stream),
+            Ok(meta) if !meta.is_file() => return Ok(OutputDestination::Stream),
             Ok(meta) => Some(meta.permissions()),
             Err(_) => None,
         };
@@ -48,7 +48,7 @@ impl Destination {
             let parent = file.folder().to_owned();
             return Err(StoreError::NoParent { path: file.path, parent });
         }
-        Ok(Destination::File(file))
+        Ok(OutputDestination::File(file))
     }
 }
 

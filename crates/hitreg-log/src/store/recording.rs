@@ -4,10 +4,10 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::destination::Destination;
+use super::destination::OutputDestination;
 use super::target::Target;
-use crate::log::{BackgroundLogWriter, WhenFull, WriteError, WriterOptions};
-use crate::record::{Header, OwnRow, Record};
+use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
+use crate::record::{CustomRow, Record, SessionHeader};
 use crate::units::Micros;
 
 /// A recording in progress. Until [`Recording::finish`], it is at [`Recording::unfinished_path`]. After a kill or a
@@ -25,8 +25,8 @@ impl Recording {
     /// # Errors
     /// When the file cannot be written, or when an unfinished recording exists there, whether its process still runs or
     /// was killed.
-    pub fn begin(target: &Target, header: &Header) -> Result<Recording, StoreError> {
-        Recording::begin_with(target, header, WriterOptions::live(), WhenFull::Wait)
+    pub fn begin(target: &Target, header: &SessionHeader) -> Result<Recording, StoreError> {
+        Recording::begin_with(target, header, WriterOptions::live(), QueuePolicy::Wait)
     }
 
     /// Like [`Recording::begin`], with other chunk options and another reaction to a slow disk.
@@ -35,9 +35,9 @@ impl Recording {
     /// As [`Recording::begin`].
     pub fn begin_with(
         target: &Target,
-        header: &Header,
+        header: &SessionHeader,
         options: WriterOptions,
-        when_full: WhenFull,
+        when_full: QueuePolicy,
     ) -> Result<Recording, StoreError> {
         RecordingClaim::new(target)?.begin(header, options, when_full)
     }
@@ -99,7 +99,7 @@ impl Recording {
     }
 
     /// Adds a row of a table or column that only the header defines, together with the record that it belongs to.
-    pub(crate) fn push_row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), StoreError> {
+    pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow, of: Option<&Record>) -> Result<(), StoreError> {
         self.writer.push_row(at, row, of).map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 
@@ -154,7 +154,7 @@ impl RecordingClaim {
     /// # Errors
     /// As [`Recording::begin`].
     pub fn new(target: &Target) -> Result<RecordingClaim, StoreError> {
-        let Destination::File(file) = target.check()? else {
+        let OutputDestination::File(file) = target.check()? else {
             return Err(StoreError::NoFile { path: target.path().into() });
         };
         let unfinished = Recording::unfinished_path(&file.path);
@@ -172,9 +172,9 @@ impl RecordingClaim {
     /// When the file cannot be written.
     pub fn begin(
         mut self,
-        header: &Header,
+        header: &SessionHeader,
         options: WriterOptions,
-        when_full: WhenFull,
+        when_full: QueuePolicy,
     ) -> Result<Recording, StoreError> {
         let (unfinished, path) = (self.unfinished.clone(), self.path.clone());
         let out = self.file.take().ok_or_else(|| StoreError::NoFile { path: path.clone() })?;

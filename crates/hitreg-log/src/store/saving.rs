@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::path::PathBuf;
 
-use super::destination::Destination;
+use super::destination::OutputDestination;
 use super::target::Target;
 use super::unnamed::UnnamedFile;
 use super::{StoreError, standard};
@@ -69,7 +69,7 @@ pub fn prepare<'a>(
     let fail = |source: WriteError| StoreError::write(path, source);
     let io = |source: std::io::Error| StoreError::write(path, source.into());
     let file = match target.check()? {
-        Destination::Stream => {
+        OutputDestination::Stream => {
             let stream = match standard::is_meant(path) {
                 true => standard::output(),
                 false => File::options().append(true).open(path),
@@ -79,7 +79,7 @@ pub fn prepare<'a>(
             out.flush().map_err(io)?;
             return Ok(PreparedFile { target, file: None });
         }
-        Destination::File(file) => file,
+        OutputDestination::File(file) => file,
     };
     let unfinished = UnnamedFile::in_folder(file.folder()).map_err(io)?;
     if let Some(permissions) = file.permissions {

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::destination::Destination;
+use super::destination::OutputDestination;
 use super::{READ_AHEAD, StoreError};
 use crate::log::{self, FileKind};
 
@@ -98,7 +98,7 @@ impl Targets {
 
     fn guarded(&self, path: &Path, kind: FileType, may_replace_recordings: bool) -> Result<Target, StoreError> {
         let guard = Guard { kind, inputs: self.inputs.clone(), may_replace_recordings };
-        if let Destination::File(file) = Destination::of(path)? {
+        if let OutputDestination::File(file) = OutputDestination::of(path)? {
             let whole = file.folder().canonicalize().unwrap_or_else(|_| file.folder().to_owned());
             let whole = whole.join(file.path.file_name().unwrap_or_default());
             let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,13 +133,13 @@ impl Target {
 
     /// Returns whether the path is a pipe or a device, which is written directly.
     pub fn is_stream(&self) -> bool {
-        matches!(Destination::of(&self.path), Ok(Destination::Stream))
+        matches!(OutputDestination::of(&self.path), Ok(OutputDestination::Stream))
     }
 
     /// Checks the existing file and returns the destination.
-    pub(super) fn check(&self) -> Result<Destination, StoreError> {
-        let destination = Destination::of(&self.path)?;
-        if let (Destination::File(file), Some(guard)) = (&destination, &self.guard)
+    pub(super) fn check(&self) -> Result<OutputDestination, StoreError> {
+        let destination = OutputDestination::of(&self.path)?;
+        if let (OutputDestination::File(file), Some(guard)) = (&destination, &self.guard)
             && file.permissions.is_some()
         {
             guard.look_at(&self.path, &file.path)?;

@@ -3,12 +3,12 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::log::WriterOptions;
-use crate::record::{FrameRecord, Header, Origin, PlayerInfo, Record};
+use crate::record::{FrameRecord, Origin, PlayerInfo, Record, SessionHeader};
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
 fn session() -> Session {
-    let mut session = Session::new(Header {
+    let mut session = Session::new(SessionHeader {
         game: "disc".into(),
         rules: Vec::new().into(),
         map: "flat".into(),

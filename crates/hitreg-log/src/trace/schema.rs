@@ -18,7 +18,7 @@ mod usercmd;
 pub use document::document;
 pub(crate) use kinds::NONE;
 pub use kinds::{
-    Code, Kind, NameCells, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, TextColumn,
+    CellType, Code, NameCells, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, TextColumn,
 };
 pub use set::TableSet;
 pub use tables::*;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::smooth::EasedEntities;
-use crate::game::{Body, Category, FIRST_LOCAL_ENTITY, Field, Game, Meaning, Placed, PlacementKind, Rendering};
+use crate::game::{
+    Body, Category, FIRST_LOCAL_ENTITY, FieldSchema, Game, Meaning, PlacedBody, PlacementKind, Rendering,
+};
 use crate::history::Frame;
 use crate::settings::Settings;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -40,7 +42,7 @@ pub(super) struct DrawContext<G: Game> {
 
 /// The client's memory for drawing by category.
 pub(super) struct CategoryDrawer<G: Game> {
-    fields: Vec<Field>,
+    fields: Vec<FieldSchema>,
     /// The first cell of the origin.
     origin: usize,
     /// The entities of the newest update, in ascending order of id.
@@ -97,7 +99,7 @@ impl<G: Game> CategoryDrawer<G> {
 
     /// Draws every entity except the client's own avatar, and the unconfirmed effects of its usercmds, in ascending
     /// order of id.
-    pub(super) fn draw(&mut self, moment: &DrawContext<G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+    pub(super) fn draw(&mut self, moment: &DrawContext<G>, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
         self.learn(moment);
         // An effect ends when the server acks its usercmd without confirming it, or does not ack the usercmd in time.
         self.reactions
@@ -113,7 +115,7 @@ impl<G: Game> CategoryDrawer<G> {
 
     /// Draws the client's own avatar. `predicted` provides the fields that the client predicts. Returns `None` before
     /// the avatar's first update.
-    pub(super) fn own(&self, moment: &DrawContext<G>, predicted: &G::Body) -> Option<Placed<G::Body>> {
+    pub(super) fn own(&self, moment: &DrawContext<G>, predicted: &G::Body) -> Option<PlacedBody<G::Body>> {
         let id = moment.player.entity();
         let known = self.known.iter().find(|known| known.entity == id)?;
         Some(Self::place(moment, known, moment.newest.get(id)?, Some(predicted)))
@@ -125,7 +127,7 @@ impl<G: Game> CategoryDrawer<G> {
         moment: &DrawContext<G>,
         command: CommandSeq,
         fire: &G::Fire,
-        out: &mut Vec<(EntityId, Placed<G::Body>)>,
+        out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
     ) {
         let Some(body) = G::reaction(&moment.rules, fire) else { return };
         if self.reactions.is_empty() {
@@ -185,7 +187,7 @@ impl<G: Game> CategoryDrawer<G> {
         known: &DrawnEntity<G::Body>,
         last: &G::Body,
         predicted: Option<&G::Body>,
-    ) -> Placed<G::Body> {
+    ) -> PlacedBody<G::Body> {
         let drawn = known.under(moment, known.category, last, predicted);
         if known.others.is_empty() {
             return drawn;
@@ -198,13 +200,13 @@ impl<G: Game> CategoryDrawer<G> {
             cells[*cell] = from[*cell];
         }
         // Each cell comes from a valid body, and a body that accepts cells one by one accepts them together.
-        Placed { body: G::Body::read(&cells).unwrap_or_else(|_| drawn.body.clone()), ..drawn }
+        PlacedBody { body: G::Body::read(&cells).unwrap_or_else(|_| drawn.body.clone()), ..drawn }
     }
 }
 
 /// Returns the category of a body's origin, and the cells with other categories.
 fn categories_of<G: Game>(
-    fields: &[Field],
+    fields: &[FieldSchema],
     origin: usize,
     body: &G::Body,
     own: bool,
@@ -222,7 +224,7 @@ impl<B: Body> DrawnEntity<B> {
         category: Category,
         last: &B,
         predicted: Option<&B>,
-    ) -> Placed<B> {
+    ) -> PlacedBody<B> {
         let (rules, updated_at) = (&*moment.rules, moment.newest.server_time);
         let (body, how, at) = match category {
             Category::Constant => (self.defined.clone(), PlacementKind::Held, self.defined_at),
@@ -253,7 +255,7 @@ impl<B: Body> DrawnEntity<B> {
                 }
             },
         };
-        Placed { body, how, by: Some(Rendering { category, at }) }
+        PlacedBody { body, how, by: Some(Rendering { category, at }) }
     }
 }
 
@@ -267,10 +269,10 @@ impl<G: Game> DrawContext<G> {
 }
 
 impl<B: Body> Reaction<B> {
-    fn place<G: Game<Body = B>>(&self, moment: &DrawContext<G>) -> Placed<B> {
+    fn place<G: Game<Body = B>>(&self, moment: &DrawContext<G>) -> PlacedBody<B> {
         let body = G::simulate(&moment.rules, &self.body, after(self.left, moment.local));
         let by = Some(Rendering { category: Category::Reactive, at: moment.own });
-        Placed { body, how: PlacementKind::Extrapolated, by }
+        PlacedBody { body, how: PlacementKind::Extrapolated, by }
     }
 }
 

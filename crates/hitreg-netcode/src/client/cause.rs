@@ -4,7 +4,7 @@
 use super::context::PredictionContext;
 use super::fields::PredictedCells;
 use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Game, Sink, Touch};
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{CommandSeq, EntityId};
 use hitreg_log::usercmd::Usercmd;
 
@@ -22,12 +22,12 @@ pub(super) struct CauseCounts {
 }
 
 impl CauseCounts {
-    pub(super) fn save<B: Body>(self, to: &mut Saver<'_, B>) {
+    pub(super) fn save<B: Body>(self, to: &mut StateWriter<'_, B>) {
         let CauseCounts { into, found } = self;
         (into, found).put(to);
     }
 
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         (self.into, self.found) = StateValue::<B>::get(from)?;
         Ok(())
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::draw::OthersDrawer;
-use crate::game::{Body, Game, Placed, PlacementKind};
+use crate::game::{Body, Game, PlacedBody, PlacementKind};
 use crate::history::is_teleport;
 use crate::state::fields;
 use hitreg_log::units::{EntityId, Micros};
@@ -32,7 +32,7 @@ impl<B: Body> LagChase<B> {
         others: &OthersDrawer<'_, G>,
         clock: Micros,
         takes: Micros,
-        out: &mut Vec<(EntityId, Placed<B>)>,
+        out: &mut Vec<(EntityId, PlacedBody<B>)>,
     ) {
         let Some(frame) = others.history.newest() else { return };
         let since = match self.goal.filter(|(goal, _)| *goal == frame.server_time) {
@@ -47,9 +47,9 @@ impl<B: Body> LagChase<B> {
         for (id, goal) in frame.entities.iter().filter(|(id, _)| *id != others.but) {
             let from = self.set_out.get(id).filter(|from| !is_teleport::<B>(from, goal, others.limits));
             let placed = match from {
-                None => Placed::new(goal.clone(), PlacementKind::Teleported),
-                Some(_) if fraction >= 1.0 => Placed::new(goal.clone(), PlacementKind::Held),
-                Some(from) => Placed::new(G::blend(from, goal, fraction.max(0.0)), PlacementKind::Interpolated),
+                None => PlacedBody::new(goal.clone(), PlacementKind::Teleported),
+                Some(_) if fraction >= 1.0 => PlacedBody::new(goal.clone(), PlacementKind::Held),
+                Some(from) => PlacedBody::new(G::blend(from, goal, fraction.max(0.0)), PlacementKind::Interpolated),
             };
             self.last.insert(*id, placed.body.clone());
             out.push((*id, placed));

@@ -4,7 +4,7 @@
 
 use crate::game::Body;
 use crate::settings::ClockMode;
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::Micros;
 
 const RESET_ABOVE: Micros = Micros::from_ms(500);
@@ -20,12 +20,12 @@ pub(super) struct ServerClock {
 }
 
 impl ServerClock {
-    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
         let ServerClock { mode: _, offset, round_trip } = self;
         (*offset, *round_trip).put(to);
     }
 
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         (self.offset, self.round_trip) = StateValue::<B>::get(from)?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::game::body;
 
 body! {
     /// A point that moves and shoots.
-    pub(super) struct Dot {
+    pub(super) struct DotBody {
         Movement origin: Vec3,
         Movement velocity: Vec3,
         Movement viewangles: Vec3,

@@ -1,7 +1,7 @@
 //! The ways of drawing the others (Bernier 2001, "Display of Targets"): the last snapshot, its extrapolation, the last
 //! two snapshots, or the position history.
 
-use crate::game::{Game, Placed, PlacementKind};
+use crate::game::{Game, PlacedBody, PlacementKind};
 use crate::history::{Frame, History, PlacementLimits, between, beyond};
 use crate::settings::InterpolationMode;
 use hitreg_log::units::{EntityId, Micros};
@@ -17,7 +17,7 @@ pub(super) struct OthersDrawer<'a, G: Game> {
 }
 
 /// Places every entity except the client's own at server time `at`, in ascending order of id.
-pub(super) fn draw<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+pub(super) fn draw<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
     match others.mode {
         InterpolationMode::History => others.history.place_all::<G>(others.rules, at, others.but, others.limits, out),
         InterpolationMode::Off => last(others, out),
@@ -29,15 +29,15 @@ pub(super) fn draw<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut 
     }
 }
 
-fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
     let Some(frame) = others.history.newest() else { return };
-    let held = |(id, body): &(EntityId, G::Body)| (*id, Placed::new(body.clone(), PlacementKind::Held));
+    let held = |(id, body): &(EntityId, G::Body)| (*id, PlacedBody::new(body.clone(), PlacementKind::Held));
     out.extend(seen(frame, others.but).map(held));
 }
 
 /// Extrapolates the last snapshot to the estimated present of the server: by its age on the client's clock plus the
 /// latency.
-fn extrapolated<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+fn extrapolated<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
     let Some(frame) = others.history.newest() else { return };
     let limits = PlacementLimits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
     let place = |(id, body): &(EntityId, G::Body)| {
@@ -47,7 +47,7 @@ fn extrapolated<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec
 }
 
 /// Interpolates between the last two snapshots only, always moving towards the last.
-fn two_point<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, Placed<G::Body>)>) {
+fn two_point<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
     let Some(newest) = others.history.newest() else { return };
     let before = others.history.before_newest();
     let place = |(id, body): &(EntityId, G::Body)| {

@@ -37,13 +37,13 @@ impl PredictedCells {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::dot::Dot;
+    use crate::client::dot::DotBody;
 
     #[test]
     fn an_error_is_what_is_predicted_is_not_so_and_is_not_kept() {
         let found = |mode, [ours, theirs, kept]: [u32; 3]| {
-            let dot = |shots| Dot { shots, ..Dot::default() };
-            PredictedCells::new::<Dot>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()
+            let dot = |shots| DotBody { shots, ..DotBody::default() };
+            PredictedCells::new::<DotBody>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()
         };
         let weapons = PredictionMode::Weapons;
         assert_eq!(

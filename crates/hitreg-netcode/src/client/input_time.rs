@@ -6,7 +6,7 @@ use crate::game::Body;
 use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::settings::{ClockMode, Settings};
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::Micros;
 
 pub(super) struct InputTime {
@@ -19,7 +19,7 @@ pub(super) struct InputTime {
 }
 
 impl InputTime {
-    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
         let InputTime { options, steering, round_trip, last } = self;
         (*round_trip, *last).put(to);
         if options.is_some() {
@@ -28,7 +28,7 @@ impl InputTime {
         }
     }
 
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         (self.round_trip, self.last) = StateValue::<B>::get(from)?;
         if let Some(options) = self.options {
             let has_begun = <bool as StateValue<B>>::get(from)?;

@@ -1,13 +1,13 @@
 //! The keyframe of a client: its whole state between two frames.
 
 use super::{Client, Window};
-use crate::game::{Game, Placed, PlacementKind};
+use crate::game::{Game, PlacedBody, PlacementKind};
 use crate::settings::InterpolationMode;
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::EntityId;
 
 /// Saves the client. Returns false for a client with adaptive redundancy.
-pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> bool {
+pub(super) fn save<G: Game>(client: &Client<G>, to: &mut StateWriter<'_, G::Body>) -> bool {
     let Client {
         rules,
         settings,
@@ -52,14 +52,14 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut Saver<'_, G::Body>) -> 
     redundancy.is_fixed()
 }
 
-pub(super) fn restore<G: Game>(client: &mut Client<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+pub(super) fn restore<G: Game>(client: &mut Client<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
     from.of_player(client.player);
     client.history = StateValue::<G::Body>::get(from)?;
     client.history.frames().clone().iter().for_each(|frame| client.note_met(frame));
     (client.newest, client.acked, client.packets) = StateValue::<G::Body>::get(from)?;
     client.drawn_at = StateValue::<G::Body>::get(from)?;
     let met: Vec<(EntityId, G::Body)> = StateValue::<G::Body>::get(from)?;
-    client.drawn = met.into_iter().map(|(id, body)| (id, Placed::new(body, PlacementKind::Held))).collect();
+    client.drawn = met.into_iter().map(|(id, body)| (id, PlacedBody::new(body, PlacementKind::Held))).collect();
     client.clock.restore(from)?;
     client.smoothing.restore(from)?;
     client.chase.restore(from)?;

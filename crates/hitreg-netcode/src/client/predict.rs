@@ -16,7 +16,7 @@ use super::PredictedOutput;
 use super::cause::{CauseCounts, MissExplanation};
 use super::context::PredictionContext;
 use super::fields::PredictedCells;
-use crate::game::{AckedPrediction, Body, Effect, Game, Grade, LostInput, Sink, Touch, shown_by_either};
+use crate::game::{AckedPrediction, Body, Effect, Game, LostInput, PredictionGrade, Sink, Touch, shown_by_either};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{Comparison, Correction, ReconcileOutcome};
@@ -244,7 +244,7 @@ impl<G: Game> Window<G> {
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         // A difference within the rounding of a recording is not a wrong prediction.
-        let may_be_wrong = grade == Grade::Miss || !G::RECORDS_ARE_ROUNDED;
+        let may_be_wrong = grade == PredictionGrade::Miss || !G::RECORDS_ARE_ROUNDED;
         let is_wrong = may_be_wrong && next != *predicted;
         let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
         let mut cut = std::mem::take(&mut self.cut);

@@ -12,7 +12,7 @@ use hitreg_log::units::Micros;
 /// The number of packets whose send time is kept. Echoes of older packets are ignored.
 const REMEMBERED: usize = 256;
 
-pub(super) struct Repeats {
+pub(super) struct RepeatCheck {
     most: usize,
     adaptive: Option<RedundancyOptions>,
     /// `None` before the first packet.
@@ -23,10 +23,10 @@ pub(super) struct Repeats {
     echoed: Option<(u32, u16)>,
 }
 
-impl Repeats {
-    pub(super) fn new(settings: &Settings) -> Repeats {
+impl RepeatCheck {
+    pub(super) fn new(settings: &Settings) -> RepeatCheck {
         let options = RedundancyOptions { interval: settings.client.cmd_hz.interval() };
-        Repeats {
+        RepeatCheck {
             most: settings.client.redundancy as usize,
             adaptive: settings.client.adaptive_redundancy.then_some(options),
             redundancy: None,
@@ -81,14 +81,14 @@ mod tests {
     use hitreg_log::units::SnapshotSeq;
     use hitreg_log::usercmd::Usercmd;
 
-    fn adaptive() -> Repeats {
+    fn adaptive() -> RepeatCheck {
         let mut settings = Settings::preset("nereids").expect("a preset");
         settings.set("client.adaptive_redundancy", "true").expect("a setting");
-        Repeats::new(&settings)
+        RepeatCheck::new(&settings)
     }
 
     /// Returns the state after this many packets, one every 10 ms, and then `told`.
-    fn after(packets: u32, told: impl FnOnce(&mut Repeats)) -> String {
+    fn after(packets: u32, told: impl FnOnce(&mut RepeatCheck)) -> String {
         let mut repeats = adaptive();
         for number in 1..=packets {
             repeats.of_packet(Micros::from_ms(10 * i64::from(number)), number);

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use glam::Vec3;
 
-use crate::game::{Body, Category, Placed};
+use crate::game::{Body, Category, PlacedBody};
 use crate::settings::Settings;
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{EntityId, Micros};
 
 pub(super) struct Smoothing {
@@ -19,12 +19,12 @@ pub(super) struct Smoothing {
 }
 
 impl Smoothing {
-    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
         let Smoothing { fade: _, max_units: _, error, since } = self;
         (*error, *since).put(to);
     }
 
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         (self.error, self.since) = StateValue::<B>::get(from)?;
         Ok(())
     }
@@ -73,7 +73,7 @@ struct EasedEntity {
 }
 
 impl EasedEntities {
-    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
         let EasedEntities { fade_ms: _, max_units: _, eased } = self;
         to.number(eased.len() as u64);
         for (id, EasedEntity { told, smoothing }) in eased {
@@ -82,7 +82,7 @@ impl EasedEntities {
         }
     }
 
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         self.eased.clear();
         for _ in 0..from.count(size_of::<EasedEntity>())? {
             let (id, told) = StateValue::<B>::get(from)?;
@@ -104,13 +104,13 @@ impl EasedEntities {
         &mut self,
         now: Micros,
         told: Micros,
-        drawn: &mut [(EntityId, Placed<B>)],
+        drawn: &mut [(EntityId, PlacedBody<B>)],
         before: impl Fn(EntityId) -> Option<Vec3>,
     ) {
         if self.fade_ms == 0 {
             return;
         }
-        let is_simulated = |placed: &Placed<B>| placed.by.is_some_and(|by| by.category == Category::Simulated);
+        let is_simulated = |placed: &PlacedBody<B>| placed.by.is_some_and(|by| by.category == Category::Simulated);
         self.eased.retain(|id, _| drawn.iter().any(|(other, placed)| other == id && is_simulated(placed)));
         for (id, placed) in drawn.iter_mut().filter(|(_, placed)| is_simulated(placed)) {
             let meant = placed.body.origin();
@@ -132,7 +132,7 @@ impl EasedEntities {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::dot::Dot;
+    use crate::client::dot::DotBody;
     use crate::game::{PlacementKind, Rendering};
 
     #[test]
@@ -154,7 +154,10 @@ mod tests {
             let mut drawn_at = |at_ms, told_ms, ids: &[u16]| {
                 let by = Some(Rendering { category: Category::Simulated, at: Micros::ZERO });
                 let placed = |id: &u16| {
-                    (EntityId(*id), Placed { by, ..Placed::new(Dot::default(), PlacementKind::Extrapolated) })
+                    (
+                        EntityId(*id),
+                        PlacedBody { by, ..PlacedBody::new(DotBody::default(), PlacementKind::Extrapolated) },
+                    )
                 };
                 let mut drawn: Vec<_> = ids.iter().map(placed).collect();
                 // By the update before, each entity would be 10 units away.

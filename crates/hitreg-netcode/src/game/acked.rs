@@ -6,32 +6,32 @@ use hitreg_log::usercmd::Usercmd;
 
 /// How well a prediction agrees with the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grade {
+pub enum PredictionGrade {
     /// Equal to the bit, or as close as the recorded state can show.
     Exact,
     /// Within 0.2 units and 1.5 units/s.
     Near,
-    /// Further apart than [`Grade::Near`] allows.
+    /// Further apart than [`PredictionGrade::Near`] allows.
     Miss,
 }
 
-named!(Grade {
+named!(PredictionGrade {
     Exact = "exact",
     Near = "near",
     Miss = "miss",
 });
 
-impl Grade {
-    /// Grades two bodies by place and speed: [`Grade::Exact`] if both are equal to the bit, else by distance.
-    pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> Grade {
+impl PredictionGrade {
+    /// Grades two bodies by place and speed: [`PredictionGrade::Exact`] if both are equal to the bit, else by distance.
+    pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> PredictionGrade {
         let origin = predicted.origin() - authoritative.origin();
         let velocity = predicted.velocity() - authoritative.velocity();
         if origin == glam::Vec3::ZERO && velocity == glam::Vec3::ZERO {
-            Grade::Exact
+            PredictionGrade::Exact
         } else if origin.length() <= 0.2 && velocity.length() <= 1.5 {
-            Grade::Near
+            PredictionGrade::Near
         } else {
-            Grade::Miss
+            PredictionGrade::Miss
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use glam::Vec3;
 
-use super::{CellRole, Field};
+use super::{CellRole, FieldSchema};
 
 /// The error for cells that are no valid state of the game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// The number of cells.
     const CELLS: usize;
     /// Names and kinds of the cells, in order.
-    fn fields() -> Vec<Field>;
+    fn fields() -> Vec<FieldSchema>;
     /// Writes the cells; `cells` has exactly [`Body::CELLS`] words.
     fn write(&self, cells: &mut [u32]);
     /// Reads the cells back; exact inverse of [`Body::write`].
@@ -31,7 +31,7 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     fn read(cells: &[u32]) -> Result<Self, BadCells>;
     /// What a field means to the clients that receive it: its place in the live protocol, and its priority. Server and
     /// client must use the same roles, so roles are part of the game's version.
-    fn role(field: &Field) -> CellRole {
+    fn role(field: &FieldSchema) -> CellRole {
         CellRole::by_default(field)
     }
     /// The engine's own id of the entity, unique among entities. 0 if the game has no ids or the body belongs to no

@@ -1,6 +1,6 @@
 //! Games with bots.
 
-use super::{Game, Placed};
+use super::{Game, PlacedBody};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
 
@@ -27,7 +27,7 @@ pub trait Bots: Game {
         bot: &mut Self::Bot,
         rules: &Self::Rules,
         own: Option<&Self::Body>,
-        others: &[(EntityId, Placed<Self::Body>)],
+        others: &[(EntityId, PlacedBody<Self::Body>)],
         now: Micros,
         msec: u8,
     ) -> Input;

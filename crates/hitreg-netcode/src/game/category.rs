@@ -7,7 +7,7 @@
 //! There are two timelines. The *server timeline* is the client's clock, which the server's updates set. The *client
 //! timeline* is the time of the client's own avatar: the server time at which a usercmd made now will run.
 
-use super::{Field, Scope, Simulate};
+use super::{FieldSchema, Scope, Simulate};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, named};
 
 /// How a client obtains the value of a variable that it draws.
@@ -85,7 +85,7 @@ pub const FIRST_LOCAL_ENTITY: EntityId = EntityId(0xf000);
 pub trait Categorize: Simulate {
     /// The category of a variable. `own` is whether the body is the viewer's avatar. The answer may depend on the kind
     /// of entity. It must stay the same until [`Body::teleports`](super::Body::teleports) changes.
-    fn category(_body: &Self::Body, own: bool, field: &Field) -> Category {
+    fn category(_body: &Self::Body, own: bool, field: &FieldSchema) -> Category {
         Category::by_default(own, field.scope)
     }
 

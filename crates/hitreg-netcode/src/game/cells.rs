@@ -3,7 +3,7 @@
 
 use glam::{EulerRot, Quat, Vec2, Vec3, Vec4};
 
-use super::{CellKind, Field, Meaning, Scope};
+use super::{CellKind, FieldSchema, Meaning, Scope};
 
 /// A declaration's `as` clause: a meaning, and a unit if it is not the usual one.
 pub type CellMeaning = Option<(Meaning, Option<&'static str>)>;
@@ -13,7 +13,7 @@ pub trait Cells: Sized {
     /// The number of cells.
     const COUNT: usize;
     /// Describes the cells as parts of a field called `name`. `said` overrides the type's own meaning.
-    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field>;
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema>;
     /// Writes exactly [`Cells::COUNT`] words.
     fn put(&self, cells: &mut [u32]);
     /// Reads exactly [`Cells::COUNT`] words; `Err` holds the invalid word.
@@ -24,9 +24,9 @@ pub trait Cells: Sized {
 }
 
 /// Describes one cell. Its meaning is `usual`, unless `said` overrides it.
-pub fn cell(name: &str, kind: CellKind, scope: Scope, said: CellMeaning, usual: Meaning) -> Field {
+pub fn cell(name: &str, kind: CellKind, scope: Scope, said: CellMeaning, usual: Meaning) -> FieldSchema {
     let (meaning, unit) = said.unwrap_or((usual, None));
-    let field = Field::new(name, kind, scope).meaning(meaning);
+    let field = FieldSchema::new(name, kind, scope).meaning(meaning);
     match unit {
         Some(unit) => field.in_unit(unit),
         None => field,
@@ -121,7 +121,7 @@ floats!(Quat: x y z w);
 /// The cells of the elements, named `name.0`, `name.1` and so on.
 impl<T: Cells, const N: usize> Cells for [T; N] {
     const COUNT: usize = N * T::COUNT;
-    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
         (0..N).flat_map(|place| T::fields(&format!("{name}.{place}"), scope, said)).collect()
     }
     fn put(&self, cells: &mut [u32]) {
@@ -140,7 +140,7 @@ impl<T: Cells, const N: usize> Cells for [T; N] {
 /// cells are 0 if the value is absent.
 impl<T: Cells> Cells for Option<T> {
     const COUNT: usize = 1 + T::COUNT;
-    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
+    fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
         let mut fields = bool::fields(name, scope, None);
         let values = T::fields(name, scope, said);
         // A value whose cell has the flag's name gets the name `NAME.is`.
@@ -161,15 +161,15 @@ impl<T: Cells> Cells for Option<T> {
 }
 
 /// A place, a velocity or an orientation, in two or three dimensions.
-pub trait Spatial: Copy {
+pub trait SpatialKind: Copy {
     /// Converts to three dimensions. A `Vec2` fills x and y. An orientation becomes pitch, yaw and roll in degrees.
     fn in_space(self) -> Vec3;
-    /// Returns a value of this type from three dimensions; the inverse of [`Spatial::in_space`].
+    /// Returns a value of this type from three dimensions; the inverse of [`SpatialKind::in_space`].
     #[must_use]
     fn put_there(self, there: Vec3) -> Self;
 }
 
-impl Spatial for Vec3 {
+impl SpatialKind for Vec3 {
     fn in_space(self) -> Vec3 {
         self
     }
@@ -178,7 +178,7 @@ impl Spatial for Vec3 {
     }
 }
 
-impl Spatial for Vec2 {
+impl SpatialKind for Vec2 {
     fn in_space(self) -> Vec3 {
         self.extend(0.0)
     }
@@ -188,7 +188,7 @@ impl Spatial for Vec2 {
 }
 
 /// An angle about the up axis, in degrees.
-impl Spatial for f32 {
+impl SpatialKind for f32 {
     fn in_space(self) -> Vec3 {
         Vec3::new(0.0, self, 0.0)
     }
@@ -198,7 +198,7 @@ impl Spatial for f32 {
 }
 
 /// A rotation from looking along x, with z up.
-impl Spatial for Quat {
+impl SpatialKind for Quat {
     fn in_space(self) -> Vec3 {
         let (yaw, pitch, roll) = self.to_euler(EulerRot::ZYX);
         Vec3::new(pitch.to_degrees(), yaw.to_degrees(), roll.to_degrees())
@@ -209,7 +209,7 @@ impl Spatial for Quat {
 }
 
 /// An absent value reads as zero and stays absent.
-impl<T: Spatial> Spatial for Option<T> {
+impl<T: SpatialKind> SpatialKind for Option<T> {
     fn in_space(self) -> Vec3 {
         self.map_or(Vec3::ZERO, T::in_space)
     }

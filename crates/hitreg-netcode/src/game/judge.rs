@@ -56,7 +56,7 @@ pub trait Judge: Simulate {
         _rules: &Self::Rules,
         _session: &Session,
         _furthest: Option<Micros>,
-    ) -> Result<Vec<ShotAgain>, BadCells> {
+    ) -> Result<Vec<RecordedShot>, BadCells> {
         Ok(Vec::new())
     }
 
@@ -73,7 +73,7 @@ pub trait Judge: Simulate {
 
 /// A shot of another server's recording, judged again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ShotAgain {
+pub struct RecordedShot {
     /// The player who shot.
     pub shooter: PlayerId,
     /// The usercmd that fired. For a hit without a known shot: the newest usercmd that fired at all.
@@ -93,7 +93,7 @@ pub struct ShotAgain {
     /// The hit that the server reported.
     pub given: Option<RecordedHit>,
     /// How the shot was judged here; `None` if no shot is known.
-    pub judged: Option<JudgedAgain>,
+    pub judged: Option<RejudgedVerdict>,
 }
 
 /// A hit as the server reported it.
@@ -107,7 +107,7 @@ pub struct RecordedHit {
 
 /// How a shot was judged here, compared with the places of the other entities.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JudgedAgain {
+pub struct RejudgedVerdict {
     /// Start and direction of the shot.
     pub aim: (Vec3, Vec3),
     /// How far the other entities were rewound.

@@ -5,7 +5,7 @@ use hitreg_log::units::named;
 
 /// A body at one time, and how its place was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Placed<B> {
+pub struct PlacedBody<B> {
     /// The body.
     pub body: B,
     /// How its place was found.
@@ -14,10 +14,10 @@ pub struct Placed<B> {
     pub by: Option<Rendering>,
 }
 
-impl<B> Placed<B> {
+impl<B> PlacedBody<B> {
     /// A body without a category.
-    pub fn new(body: B, how: PlacementKind) -> Placed<B> {
-        Placed { body, how, by: None }
+    pub fn new(body: B, how: PlacementKind) -> PlacedBody<B> {
+        PlacedBody { body, how, by: None }
     }
 }
 

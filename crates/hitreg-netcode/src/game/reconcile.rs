@@ -1,7 +1,7 @@
 //! What a game adds to prediction beyond running usercmds: how to compare, what to keep, and why a prediction was
 //! wrong.
 
-use super::{AckedPrediction, BadCells, Body as _, Cause, Evidence, Grade, Scene, Simulate, SnapshotExtras};
+use super::{AckedPrediction, BadCells, Body as _, Cause, Evidence, PredictionGrade, Scene, Simulate, SnapshotExtras};
 use hitreg_log::units::EntityId;
 
 /// How a client reconciles the prediction of its own body. Every item has a default. By default, prediction resumes
@@ -14,15 +14,15 @@ pub trait Reconcile: Simulate {
 
     /// How well a prediction agrees with the server's result of the same usercmds. `None` if the two cannot be
     /// compared, for example if one of them is on a level that the rules do not hold.
-    fn grade(predicted: &Self::Body, authoritative: &Self::Body) -> Option<Grade> {
-        Some(Grade::of_distance(predicted, authoritative))
+    fn grade(predicted: &Self::Body, authoritative: &Self::Body) -> Option<PredictionGrade> {
+        Some(PredictionGrade::of_distance(predicted, authoritative))
     }
 
     /// What [`Reconcile::grade`] calls exact and near, as text for people. A game with its own measure describes it
     /// here.
     const GRADES: &str = "exact: to the bit; near: within 0.2 units and 1.5 units/s";
 
-    /// Whether recorded states are rounded. If so, only a [`Grade::Miss`] is wrong. If not, any difference in a
+    /// Whether recorded states are rounded. If so, only a [`PredictionGrade::Miss`] is wrong. If not, any difference in a
     /// predicted cell is wrong.
     const RECORDS_ARE_ROUNDED: bool = false;
 

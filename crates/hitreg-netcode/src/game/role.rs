@@ -1,6 +1,6 @@
 //! What the cells of a body mean to the clients that receive them.
 
-use super::{Field, Meaning, Scope};
+use super::{FieldSchema, Meaning, Scope};
 
 /// What a cell means to the clients that receive it. The protocol's bits are in order of importance; 7 is the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum CellRole {
 
 impl CellRole {
     /// Derives a field's role from its meaning, and from its scope if the meaning is not enough.
-    pub fn by_default(field: &Field) -> CellRole {
+    pub fn by_default(field: &FieldSchema) -> CellRole {
         match (field.meaning, field.scope) {
             (Meaning::Angle, _) => CellRole::Orientation,
             (Meaning::Position | Meaning::Velocity | Meaning::Direction, _) => CellRole::Movement,

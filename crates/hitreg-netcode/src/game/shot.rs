@@ -9,12 +9,12 @@ pub struct ShotVerdict {
     /// Why the shot did or did not hurt any target.
     pub reason: Reason,
     /// The wounds in ascending order of target; empty for a miss.
-    pub wounds: Vec<Wound>,
+    pub wounds: Vec<DamageShare>,
 }
 
 /// The part of a shot's damage that one target takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wound {
+pub struct DamageShare {
     /// The entity that was hit.
     pub target: EntityId,
     /// The body part, in the game's numbering; [`Judge::hitgroup_name`](crate::game::Judge::hitgroup_name) names it.
@@ -32,7 +32,7 @@ impl ShotVerdict {
     }
 
     /// The wound that counts as the shot's result: the one with the most damage. Among equals, the lowest target wins.
-    pub fn main_wound(&self) -> Option<&Wound> {
+    pub fn main_wound(&self) -> Option<&DamageShare> {
         self.wounds.iter().max_by(|a, b| a.damage.cmp(&b.damage).then(b.target.cmp(&a.target)))
     }
 }

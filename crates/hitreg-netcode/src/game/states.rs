@@ -1,6 +1,6 @@
 //! Conversion between bodies and the states of a log: which cells of a body each class holds.
 
-use super::{BadCells, Body, CellKind, Class, ClassId, Field, Game};
+use super::{BadCells, Body, CellKind, Class, ClassId, FieldSchema, Game};
 
 /// Converts a build's bodies to states of a log's classes and back.
 #[derive(Clone, Debug)]
@@ -36,14 +36,14 @@ impl StateRows {
         let (body, known) = (G::Body::fields(), G::classes());
         let cells = |class: &Class| -> Result<Option<Vec<Option<usize>>>, OtherFields> {
             let Some(ours) = known.iter().find(|known| known.name == class.name) else { return Ok(None) };
-            let differs = |field: &Field| !class.fields.iter().any(|log| log.is_same_cell(field));
+            let differs = |field: &FieldSchema| !class.fields.iter().any(|log| log.is_same_cell(field));
             if let Some(index) = ours.fields.iter().position(differs) {
                 let build = &ours.fields[index];
                 let log = class.fields.iter().find(|log| log.name == build.name);
                 let class = class.name.clone();
                 return Err(OtherFields { class, index, log: text(log), build: text(Some(build)) });
             }
-            let cell = |field: &Field| body.iter().position(|cell| cell.is_same_cell(field));
+            let cell = |field: &FieldSchema| body.iter().position(|cell| cell.is_same_cell(field));
             Ok(Some(class.fields.iter().map(cell).collect()))
         };
         let classes = classes.iter().map(cells).collect::<Result<_, _>>()?;
@@ -53,7 +53,7 @@ impl StateRows {
     /// Creates the conversion for a log that this build writes.
     pub fn own<G: Game>() -> StateRows {
         let body = G::Body::fields();
-        let cell = |field: &Field| body.iter().position(|cell| cell.name == field.name);
+        let cell = |field: &FieldSchema| body.iter().position(|cell| cell.name == field.name);
         let cells = |class: &Class| Some(class.fields.iter().map(cell).collect());
         StateRows { classes: G::classes().iter().map(cells).collect(), body_cells: G::Body::CELLS }
     }
@@ -101,7 +101,7 @@ pub fn unknown_states<G: Game>(classes: &[Class]) -> Vec<String> {
     let of_class = |class: &Class| match known.iter().find(|known| known.name == class.name) {
         None => vec![format!("class `{}`", class.name)],
         Some(ours) => {
-            let is_known = |field: &&Field| !ours.fields.iter().any(|ours| ours.name == field.name);
+            let is_known = |field: &&FieldSchema| !ours.fields.iter().any(|ours| ours.name == field.name);
             let unknown = class.fields.iter().filter(is_known);
             unknown.map(|field| format!("field `{}` of class `{}`", field.name, class.name)).collect()
         }
@@ -109,9 +109,9 @@ pub fn unknown_states<G: Game>(classes: &[Class]) -> Vec<String> {
     classes.iter().flat_map(of_class).collect()
 }
 
-fn text(field: Option<&Field>) -> String {
+fn text(field: Option<&FieldSchema>) -> String {
     match field {
-        Some(Field { name, kind, scope, .. }) => {
+        Some(FieldSchema { name, kind, scope, .. }) => {
             let kind = match kind {
                 CellKind::F32 => "f32",
                 CellKind::I32 => "i32",

@@ -1,6 +1,6 @@
 //! The placement of one body for drawing or judging, from its states before and after a time.
 
-use crate::game::{Body, Game, Placed, PlacementKind};
+use crate::game::{Body, Game, PlacedBody, PlacementKind};
 use crate::settings::{OnMissing, Settings};
 use hitreg_log::units::Micros;
 
@@ -32,15 +32,15 @@ pub(crate) fn between<G: Game>(
     (after_at, after): (Micros, &G::Body),
     at: Micros,
     limits: &PlacementLimits,
-) -> Placed<G::Body> {
+) -> PlacedBody<G::Body> {
     let Some((before_at, before)) = before else {
-        return Placed::new(after.clone(), PlacementKind::Teleported);
+        return PlacedBody::new(after.clone(), PlacementKind::Teleported);
     };
     if is_teleport(before, after, limits) {
-        return Placed::new(after.clone(), PlacementKind::Teleported);
+        return PlacedBody::new(after.clone(), PlacementKind::Teleported);
     }
     let fraction = (at - before_at).0 as f32 / (after_at - before_at).0 as f32;
-    Placed::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), PlacementKind::Interpolated)
+    PlacedBody::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), PlacementKind::Interpolated)
 }
 
 /// Places a body after its last known state.
@@ -50,13 +50,13 @@ pub(crate) fn beyond<G: Game>(
     last: &G::Body,
     at: Micros,
     limits: &PlacementLimits,
-) -> Placed<G::Body> {
+) -> PlacedBody<G::Body> {
     match limits.extrapolate_max {
         Some(max) if at > last_at => {
             let body = G::extrapolate(rules, last, (at - last_at).min(max));
-            Placed::new(body, PlacementKind::Extrapolated)
+            PlacedBody::new(body, PlacementKind::Extrapolated)
         }
-        Some(_) | None => Placed::new(last.clone(), PlacementKind::Held),
+        Some(_) | None => PlacedBody::new(last.clone(), PlacementKind::Held),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::numbers::NumberSet;
 use super::times::TimeCounts;
 use super::{PacketCounts, PlayerFigures};
-use hitreg_log::record::OutlineOfPlayer;
+use hitreg_log::record::PlayerOutline;
 use hitreg_log::stats::Delivery;
 use hitreg_log::units::Micros;
 
@@ -44,7 +44,7 @@ struct PacketNumbers {
 
 impl ConnectionBuilder {
     /// Adds the connection's part of the next chunk.
-    pub(super) fn add(&mut self, outline: &OutlineOfPlayer) {
+    pub(super) fn add(&mut self, outline: &PlayerOutline) {
         self.frames += outline.frames.len();
         self.firing += outline.firing;
         for (number, fires) in &outline.heard {

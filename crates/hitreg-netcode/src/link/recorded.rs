@@ -2,7 +2,7 @@
 //! before its time. A build or setting that sends other packets can therefore use the recording too.
 
 use super::{Fate, Link};
-use hitreg_log::record::{ArrivalRecord, Fates, PacketRecord, SnapshotRecord};
+use hitreg_log::record::{ArrivalRecord, ArrivalTable, PacketRecord, SnapshotRecord};
 use hitreg_log::units::Micros;
 
 /// One recorded direction.
@@ -26,7 +26,7 @@ impl RecordedLink {
     }
 
     fn new(sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord]) -> RecordedLink {
-        let fates = Fates::new(arrivals);
+        let fates = ArrivalTable::new(arrivals);
         let sent = sent
             .map(|(number, at)| {
                 let mut arrivals = fates.of(number);

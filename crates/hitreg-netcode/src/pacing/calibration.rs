@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::game::Body;
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::Micros;
 
 /// The number of frames in the filter: about a second at 32 ms.
@@ -29,13 +29,13 @@ pub struct Calibration {
 
 impl Calibration {
     /// Saves the state as part of a server.
-    pub(crate) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+    pub(crate) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
         let Calibration { leads, off } = self;
         leads.put(to);
         off.put(to);
     }
 
-    pub(crate) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(crate) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         *self = Calibration { leads: StateValue::<B>::get(from)?, off: StateValue::<B>::get(from)? };
         Ok(())
     }

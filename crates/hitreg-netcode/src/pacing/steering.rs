@@ -8,7 +8,7 @@
 
 use super::calibration::CALIBRATION_FRAMES;
 use crate::game::Body;
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{Micros, Tick};
 
 /// The parameters of steering.
@@ -58,7 +58,7 @@ pub struct Steering {
 
 impl Steering {
     /// Saves the state as part of a client.
-    pub(crate) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+    pub(crate) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
         let Steering { options: _, offset, remaining, since, deaf_until, heard, corrections } = self;
         (*offset, *remaining, *since).put(to);
         (*deaf_until, *heard, *corrections).put(to);
@@ -67,7 +67,7 @@ impl Steering {
     pub(crate) fn restored<B: Body>(
         options: SteeringOptions,
         from: &mut Restorer<'_, B>,
-    ) -> Result<Steering, BadState> {
+    ) -> Result<Steering, StateError> {
         let (offset, remaining, since) = StateValue::<B>::get(from)?;
         let (deaf_until, heard, corrections) = StateValue::<B>::get(from)?;
         Ok(Steering { options, offset, remaining, since, deaf_until, heard, corrections })

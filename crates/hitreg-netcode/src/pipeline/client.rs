@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use crate::game::{Cause, Effect, Evidence, Game, Grade, Placed, ShotVerdict};
+use crate::game::{Cause, Effect, Evidence, Game, PlacedBody, PredictionGrade, ShotVerdict};
 use crate::packet::ClientPacket;
 use hitreg_log::units::{CommandSeq, Micros};
 use hitreg_log::usercmd::Usercmd;
@@ -17,7 +17,7 @@ pub struct ClientFrameOutput<G: Game> {
     /// The player's predicted own body; `None` before the first snapshot.
     pub predicted: Option<G::Body>,
     /// The own body as drawn, when drawing by category.
-    pub own: Option<Placed<G::Body>>,
+    pub own: Option<PlacedBody<G::Body>>,
     /// The origin at which the own body is drawn, in units: the predicted origin, or on the way to it after a
     /// correction.
     pub drawn_origin: Option<Vec3>,
@@ -77,10 +77,10 @@ pub struct Comparison {
     /// The number of usercmds acked at once.
     pub commands: u32,
     /// The quality of the prediction.
-    pub grade: Grade,
+    pub grade: PredictionGrade,
     /// Set when `grade` is that of running the usercmds again as the server ran them. It is then the grade of the
     /// prediction in play, among the bodies that the client knew at that time.
-    pub as_played: Option<Grade>,
+    pub as_played: Option<PredictionGrade>,
     /// The distance between the origins, in units.
     pub error_units: f32,
     /// The length of the velocity difference, in units/s; zero for differences within a recording's rounding.

@@ -182,7 +182,7 @@ impl<G: Game, I: InputSource<G>> InputSource<G> for BoundedInput<'_, I> {
 }
 
 /// An observer that counts events into a budget and passes them on.
-pub(super) struct Counted<'a, O> {
+pub(super) struct BudgetObserver<'a, O> {
     pub(super) budget: &'a ReplayBudget,
     pub(super) observer: &'a mut O,
     /// By player.
@@ -198,9 +198,9 @@ struct FrameCounts {
     in_second: (i64, u32),
 }
 
-impl<'a, O> Counted<'a, O> {
+impl<'a, O> BudgetObserver<'a, O> {
     pub(super) fn new(budget: &'a ReplayBudget, observer: &'a mut O) -> Self {
-        Counted { budget, observer, players: Vec::new() }
+        BudgetObserver { budget, observer, players: Vec::new() }
     }
 
     fn of(&mut self, player: PlayerId) -> &mut FrameCounts {
@@ -237,7 +237,7 @@ impl<'a, O> Counted<'a, O> {
     }
 }
 
-impl<G: Game, O: Observer<G>> Observer<G> for Counted<'_, O> {
+impl<G: Game, O: Observer<G>> Observer<G> for BudgetObserver<'_, O> {
     fn tick_begins(&mut self, at: Micros) {
         self.observer.tick_begins(at);
     }
@@ -404,7 +404,7 @@ mod tests {
     fn count(scenario: &Scenario) -> (usize, Tally) {
         let (budget, mut tally) = (ReplayBudget::streaming(), Tally::default());
         let rules = Arc::new(ArenaRules::default());
-        record_synthetic::<Arena>(scenario, &rules, &mut Counted::new(&budget, &mut tally)).expect("a scenario");
+        record_synthetic::<Arena>(scenario, &rules, &mut BudgetObserver::new(&budget, &mut tally)).expect("a scenario");
         (budget.bytes.get(), tally)
     }
 
@@ -427,7 +427,7 @@ mod tests {
 
     fn player(budget: &ReplayBudget, frames: impl Iterator<Item = Micros>) {
         let mut observer = ();
-        let mut counted = Counted::new(budget, &mut observer);
+        let mut counted = BudgetObserver::new(budget, &mut observer);
         frames.for_each(|at| counted.count_frame(PlayerId(3), at));
     }
 
@@ -468,7 +468,7 @@ mod tests {
         player(&budget, frames(UNACKED_FEW + MAX_UNACKED + 1));
         assert!(matches!(budget.check(), Err(ReplayError::TooManyUnacked)));
         let (budget, mut nothing) = (ReplayBudget::streaming(), ());
-        let mut counted = Counted::new(&budget, &mut nothing);
+        let mut counted = BudgetObserver::new(&budget, &mut nothing);
         for at in frames(3 * MAX_UNACKED) {
             counted.count_frame(PlayerId(0), at);
             if at.0 % 1_000_000 == 0 {

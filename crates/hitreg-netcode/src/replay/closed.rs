@@ -7,8 +7,8 @@ mod watch;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::budget::{Counted, ReplayBudget};
-use super::feed::{FedLink, SharedFeed};
+use super::budget::{BudgetObserver, ReplayBudget};
+use super::feed::{FeedLink, SharedFeed};
 use super::keyframes::{self, REACH};
 use super::streamed::{ReplaySource, StreamReport};
 use super::{KeyframeSchedule, Part, ReplayError, ReplayOptions, ReplayOutput, TraceTables};
@@ -18,11 +18,11 @@ use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer};
 use crate::settings::Settings;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Header, Keyframe, Session, StateKey, States};
+use hitreg_log::record::{Keyframe, Session, SessionHeader, StateKey, States};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{EntityId, Micros, Tick};
-use input::{FedInput, RecordedInput};
+use input::{FeedInput, RecordedInput};
 use watch::{HashChecker, HashSource};
 
 pub(super) fn replay<G: Netcode>(
@@ -97,8 +97,8 @@ pub(super) fn stream<G: Netcode>(
 ) -> Result<Option<StreamReport>, ReplayError> {
     let players = source.header.players.len();
     let of = |player| Links {
-        up: RecordedLinkSource::Fed(FedLink::up(feed, player)),
-        down: RecordedLinkSource::Fed(FedLink::down(feed, player)),
+        up: RecordedLinkSource::Fed(FeedLink::up(feed, player)),
+        down: RecordedLinkSource::Fed(FeedLink::down(feed, player)),
     };
     let links = (0..players).map(of).collect();
     let machine = match encoded || options.sizes {
@@ -132,10 +132,10 @@ pub(super) fn stream<G: Netcode>(
     let ticks = ticks.take_while(|at| *at < over && !budget.is_exceeded());
     let mut watch = HashChecker::new(tables, HashSource::Fed(Rc::clone(feed)), (part, Some(to)), progress);
     watch.look_away_until(Part::needs_from(part.from));
-    let mut input = FedInput(Rc::clone(feed));
+    let mut input = FeedInput(Rc::clone(feed));
     let tick = source.start.map_or(Tick(0), |start| start.tick);
     let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
-    let (mut bound, mut counted) = (budget.bound(&mut input), Counted::new(&budget, &mut watch));
+    let (mut bound, mut counted) = (budget.bound(&mut input), BudgetObserver::new(&budget, &mut watch));
     match source.keyframes {
         Some(to) => machine.run_watched(ticks, &mut bound, &mut counted, &mut |machine| keyframes.after(machine, to)),
         None => machine.run(ticks, &mut bound, &mut counted),
@@ -235,7 +235,7 @@ fn run_by<G: Netcode>(
     let budget = ReplayBudget::holding(session, tables, MemoryLimit::current());
     budget.begin::<G>(session, tick_times(session, &setup.settings)?.count())?;
     let ticks = tick_times(session, &setup.settings)?.take_while(|_| !budget.is_exceeded());
-    machine.run(ticks, &mut budget.bound(input), &mut Counted::new(&budget, observer));
+    machine.run(ticks, &mut budget.bound(input), &mut BudgetObserver::new(&budget, observer));
     budget.check()
 }
 
@@ -250,7 +250,7 @@ fn links<'l>(session: &Session) -> Vec<Links<RecordedLinkSource<'l>>> {
 /// A recorded link, in memory or in a feed.
 pub(super) enum RecordedLinkSource<'a> {
     Whole(RecordedLink),
-    Fed(FedLink<'a>),
+    Fed(FeedLink<'a>),
 }
 
 impl Link for RecordedLinkSource<'_> {
@@ -290,7 +290,7 @@ fn beginning<G: Game>(session: &Session, rules: &G::Rules) -> Result<Option<G::W
 }
 
 fn world<G: Game>(
-    header: &Header,
+    header: &SessionHeader,
     states: &States,
     players: usize,
     rules: &G::Rules,
@@ -306,7 +306,7 @@ fn world<G: Game>(
 
 /// Returns the initial bodies of a session cut from another one; empty for a session that begins at the spawn.
 pub(super) fn bodies_at_the_beginning<G: Game>(
-    header: &Header,
+    header: &SessionHeader,
     states: &States,
 ) -> Result<Vec<(EntityId, G::Body)>, ReplayError> {
     let rows = StateRows::new::<G>(&header.classes)?;

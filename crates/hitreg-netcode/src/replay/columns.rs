@@ -2,20 +2,20 @@
 
 use rayon::prelude::*;
 
-use crate::game::{CellKind, Field};
+use crate::game::{CellKind, FieldSchema};
 use hitreg_log::trace::{Column, ColumnData};
 
 /// Rows of cells, to become columns.
 #[derive(Clone, Debug)]
 pub(super) struct CellRows {
-    fields: Vec<Field>,
+    fields: Vec<FieldSchema>,
     cells: Vec<u32>,
     /// The number of cells taken last time, as an estimate for the next.
     taken: usize,
 }
 
 impl CellRows {
-    pub(super) fn new(fields: Vec<Field>) -> CellRows {
+    pub(super) fn new(fields: Vec<FieldSchema>) -> CellRows {
         CellRows { fields, cells: Vec::new(), taken: 0 }
     }
 
@@ -40,14 +40,14 @@ impl CellRows {
         let rows = std::mem::take(&mut self.cells);
         self.taken = rows.len();
         let width = self.fields.len();
-        let columns = |(group, fields): (usize, &[Field])| {
+        let columns = |(group, fields): (usize, &[FieldSchema])| {
             let mut all = vec![Vec::with_capacity(rows.len() / width); fields.len()];
             for block in rows.chunks(width * AT_ONCE_ROWS) {
                 for (index, cells) in (group * AT_ONCE_FIELDS..).zip(&mut all) {
                     cells.extend(block.chunks_exact(width).map(|row| row[index]));
                 }
             }
-            let column = |(field, cells): (&Field, Vec<u32>)| {
+            let column = |(field, cells): (&FieldSchema, Vec<u32>)| {
                 let data = match field.kind {
                     CellKind::F32 => ColumnData::F32(bytemuck::cast_vec(cells)),
                     CellKind::I32 => ColumnData::I64(cells.into_iter().map(|cell| i64::from(cell as i32)).collect()),

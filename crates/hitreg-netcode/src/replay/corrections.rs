@@ -2,7 +2,7 @@
 //! row for each corrected field.
 
 use super::columns::value;
-use crate::game::Field;
+use crate::game::FieldSchema;
 use crate::pipeline::{Comparison, Correction};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{corrections, errors};
@@ -17,7 +17,7 @@ pub(super) struct Corrections {
 impl Corrections {
     pub(super) fn push(
         &mut self,
-        fields: &[Field],
+        fields: &[FieldSchema],
         player: PlayerId,
         at: Micros,
         comparison: &Comparison,

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-pub(super) use link::FedLink;
+pub(super) use link::FeedLink;
 pub(super) use resumed::FeedCheckpoint;
 
 use resumed::{NearbyChunks, ResumePoint};
@@ -15,7 +15,9 @@ use resumed::{NearbyChunks, ResumePoint};
 use super::survey::LogSurvey;
 use crate::link::Fate;
 use crate::packet::HeardPacket;
-use hitreg_log::record::{ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SnapshotRecord, Stretch, TickRecord};
+use hitreg_log::record::{
+    ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SessionStretch, SnapshotRecord, TickRecord,
+};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The distance to look ahead for input.
@@ -23,7 +25,7 @@ const AHEAD: Micros = Micros::from_s(2);
 
 /// The records of a log that are read but not yet used.
 pub(super) struct Feed<'a> {
-    chunks: &'a mut dyn Iterator<Item = Stretch>,
+    chunks: &'a mut dyn Iterator<Item = SessionStretch>,
     survey: &'a LogSurvey,
     players: Vec<PlayerFeed>,
     /// The times of ticks that the replay has not asked for yet.
@@ -74,7 +76,7 @@ enum FeedDirection {
 pub(super) type SharedFeed<'a> = Rc<RefCell<Feed<'a>>>;
 
 impl<'a> Feed<'a> {
-    pub(super) fn new(chunks: &'a mut dyn Iterator<Item = Stretch>, survey: &'a LogSurvey) -> SharedFeed<'a> {
+    pub(super) fn new(chunks: &'a mut dyn Iterator<Item = SessionStretch>, survey: &'a LogSurvey) -> SharedFeed<'a> {
         let of = |player: &super::survey::PlayerSurvey| PlayerFeed {
             frames_left: player.frames,
             heard_left: player.heard,
@@ -278,7 +280,7 @@ mod tests {
 
     /// Chunks of one second each, with two ticks per second. Each record of the only player is in the chunk of its
     /// time.
-    fn chunks(seconds: i64, of: &PlayerRecords) -> Vec<Stretch> {
+    fn chunks(seconds: i64, of: &PlayerRecords) -> Vec<SessionStretch> {
         let within = |second: i64| move |at: Micros| (ms(1000 * second)..ms(1000 * second + 1000)).contains(&at);
         let chunk = |second: i64| {
             let is_in = within(second);
@@ -291,12 +293,12 @@ mod tests {
             };
             let number = 2 * second as u32 + 1;
             let ticks = vec![tick(number, ms(1000 * second)), tick(number + 1, ms(1000 * second + 500))];
-            Stretch { ticks, players: vec![player], ..Stretch::default() }
+            SessionStretch { ticks, players: vec![player], ..SessionStretch::default() }
         };
         (0..seconds).map(chunk).collect()
     }
 
-    fn survey(chunks: &[Stretch]) -> LogSurvey {
+    fn survey(chunks: &[SessionStretch]) -> LogSurvey {
         let scenario = Scenario { players: 1, ..Scenario::default() };
         let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
         let mut survey = LogSurvey::new(&header);
@@ -372,7 +374,7 @@ mod tests {
         for step in [11, 70, 333] {
             let mut read = log.iter().cloned();
             let feed = Feed::new(&mut read, &told);
-            let mut fed = FedLink::up(&feed, 0);
+            let mut fed = FeedLink::up(&feed, 0);
             let mut whole = RecordedLink::up(&sent, &reached);
             for at in (0..9_500).step_by(step).map(ms) {
                 assert_eq!(fed.send(at, 100), whole.send(at, 100), "every {step} ms, at {at}");

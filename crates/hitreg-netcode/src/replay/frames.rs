@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::columns::CellRows;
-use crate::game::{Body, Field, Game};
+use crate::game::{Body, FieldSchema, Game};
 use crate::pipeline::ClientFrameOutput;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::frames::{Row, SCHEMA, Writer};
@@ -16,7 +16,7 @@ pub(super) struct FrameTable {
 }
 
 impl FrameTable {
-    pub(super) fn new(fields: Vec<Field>) -> FrameTable {
+    pub(super) fn new(fields: Vec<FieldSchema>) -> FrameTable {
         FrameTable { rows: Writer::default(), own: CellRows::new(fields) }
     }
 

@@ -16,8 +16,8 @@ use crate::game::{Game, StateRows};
 use crate::link::Link;
 use crate::pipeline::{ClientPipeline, Netcode};
 use crate::session::{AfterTick, Machine};
-use crate::state::{BadState, KnownFrames, Restorer, Saver};
-use hitreg_log::record::{Header, Keyframe, Session, Stretch};
+use crate::state::{KnownFrames, Restorer, StateError, StateWriter};
+use hitreg_log::record::{Keyframe, Session, SessionHeader, SessionStretch};
 use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 
 /// How far before a keyframe its references may point, in session time.
@@ -49,7 +49,7 @@ impl KeyframeSchedule {
 
 /// A keyframe at which a replay begins.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub struct ReplayStart {
     /// The tick before the keyframe.
     pub tick: Tick,
     /// The time of that tick.
@@ -93,18 +93,18 @@ pub enum BadKeyframe {
     },
     /// The state does not fit this session.
     #[error(transparent)]
-    State(#[from] BadState),
+    State(#[from] StateError),
     /// The restored state has another digest than the saved one.
     #[error("what it leads to is not what it was made of")]
     Other,
 }
 
-impl Start {
+impl ReplayStart {
     /// Reads a keyframe of a log with this header.
     ///
     /// # Errors
     /// When this build cannot start from the keyframe.
-    pub fn read(keyframe: &Keyframe, header: &Header) -> Result<Start, ReplayError> {
+    pub fn read(keyframe: &Keyframe, header: &SessionHeader) -> Result<ReplayStart, ReplayError> {
         let (tick, at) = (keyframe.tick, keyframe.at);
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
         let content: KeyframeContent =
@@ -118,15 +118,15 @@ impl Start {
             return Err(fail(BadKeyframe::Players { found, players }));
         }
         let stretch = keyframe.stretch;
-        Ok(Start { tick, at, stretch, fed, survey: LogSurvey::of_gist(gist), digest, state })
+        Ok(ReplayStart { tick, at, stretch, fed, survey: LogSurvey::of_gist(gist), digest, state })
     }
 
     /// Restores the keyframe's state into a machine. `near` are the chunks around the keyframe.
     pub(super) fn put<G: Netcode, L: Link, C: ClientPipeline<G>>(
         &self,
         machine: &mut Machine<G, L, C>,
-        header: &Header,
-        near: &[Rc<Stretch>],
+        header: &SessionHeader,
+        near: &[Rc<SessionStretch>],
     ) -> Result<(), ReplayError> {
         let fail = |why| ReplayError::Keyframe { tick: self.tick, at: ClockTime(self.at), why };
         let known = known::<G>(header, near, self.at)?;
@@ -140,26 +140,30 @@ impl Start {
 
 /// Returns the digest of a machine's whole state; `None` if the state cannot be saved.
 pub(super) fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterTick<'_, G, L, C>) -> Option<u64> {
-    let mut saver = Saver::new(None);
+    let mut saver = StateWriter::new(None);
     machine.save(&mut saver).then(|| xxh3_64(&saver.into_bytes()))
 }
 
 /// Returns a keyframe's content just after a tick; `None` if the state cannot be saved.
 pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     machine: &AfterTick<'_, G, L, C>,
-    (header, survey, fed): (&Header, &LogSurvey, FeedCheckpoint),
-    near: &[Rc<Stretch>],
+    (header, survey, fed): (&SessionHeader, &LogSurvey, FeedCheckpoint),
+    near: &[Rc<SessionStretch>],
 ) -> Result<Option<Vec<u8>>, ReplayError> {
     let Some(digest) = digest(machine) else { return Ok(None) };
     let known = known::<G>(header, near, machine.at)?;
-    let mut saver = Saver::new(Some(&known));
+    let mut saver = StateWriter::new(Some(&known));
     machine.save(&mut saver);
     let content = KeyframeContent { version: VERSION, gist: survey.gist(), fed, digest, state: saver.into_bytes() };
     Ok(rmp_serde::to_vec(&content).ok())
 }
 
 /// Returns the snapshot frames and usercmds of these chunks up to a time.
-fn known<G: Game>(header: &Header, near: &[Rc<Stretch>], until: Micros) -> Result<KnownFrames<G::Body>, ReplayError> {
+fn known<G: Game>(
+    header: &SessionHeader,
+    near: &[Rc<SessionStretch>],
+    until: Micros,
+) -> Result<KnownFrames<G::Body>, ReplayError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let mut session = Session::new(header.clone());
     for stretch in near {

@@ -173,7 +173,7 @@ fn arrives(at: Micros, sent: Micros, arrived: &mut u32, took_ms: &mut f32) {
 mod tests {
     use super::*;
     use crate::game::Category;
-    use hitreg_log::trace::schema::{Kind as _, OptionalBits};
+    use hitreg_log::trace::schema::{CellType as _, OptionalBits};
     use hitreg_log::units::CommandSeq;
 
     fn packet(number: u32, ms: i64) -> PacketRecord {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) use fed::stream;
 pub(super) use snapshot::snapshot;
 
-use super::budget::{Counted, ReplayBudget};
+use super::budget::{BudgetObserver, ReplayBudget};
 use super::{Jump, ReplayError, ReplayOutput, TraceTables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
@@ -32,7 +32,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
     let budget = ReplayBudget::holding(session, TableSet::ALL, MemoryLimit::current());
     budget.begin::<G>(session, 0)?;
-    let mut counted = Counted::new(&budget, &mut tables);
+    let mut counted = BudgetObserver::new(&budget, &mut tables);
     let mut jumps = Vec::new();
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         let [Some(first), Some(last)] = [records.frames.first(), records.frames.last()] else { continue };
@@ -60,24 +60,25 @@ fn replay_player<G: Game, C: ClientPipeline<G>>(
     (session, rows): (&Session, &StateRows),
     records: &PlayerRecords,
     client: &mut OpenLoopClient<G, C>,
-    (tables, jumps): (&mut Counted<'_, TraceTables>, &mut Vec<Jump>),
+    (tables, jumps): (&mut BudgetObserver<'_, TraceTables>, &mut Vec<Jump>),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<(), ReplayError> {
     let mut arrivals = records.received.iter().peekable();
-    let mut receive = |client: &mut OpenLoopClient<G, C>, tables: &mut Counted<'_, TraceTables>, until: Micros| {
-        while let Some(arrival) = arrivals.peek().filter(|arrival| arrival.at <= until) {
-            let index = records.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0);
-            if let Some(record) = index.ok().and_then(|index| records.snapshots.get(index)) {
-                if client.is_yet_to_make(record.ack) {
-                    break;
+    let mut receive =
+        |client: &mut OpenLoopClient<G, C>, tables: &mut BudgetObserver<'_, TraceTables>, until: Micros| {
+            while let Some(arrival) = arrivals.peek().filter(|arrival| arrival.at <= until) {
+                let index = records.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0);
+                if let Some(record) = index.ok().and_then(|index| records.snapshots.get(index)) {
+                    if client.is_yet_to_make(record.ack) {
+                        break;
+                    }
+                    let snapshot = snapshot::<G>(&session.states, rows, client.player, record)?;
+                    jumps.extend(client.receive(arrival.at, &snapshot, tables));
                 }
-                let snapshot = snapshot::<G>(&session.states, rows, client.player, record)?;
-                jumps.extend(client.receive(arrival.at, &snapshot, tables));
+                arrivals.next();
             }
-            arrivals.next();
-        }
-        Ok::<(), ReplayError>(())
-    };
+            Ok::<(), ReplayError>(())
+        };
     for recorded in &records.frames {
         receive(client, tables, recorded.at)?;
         client.frame(recorded, tables)?;

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 
 use super::cover::CoverTracker;
 use super::part::Part;
-use crate::game::{Body, Game, Reason, ShotAgain, ShotVerdict};
+use crate::game::{Body, Game, Reason, RecordedShot, ShotVerdict};
 use crate::pipeline::{JudgedShot, Limit};
 use glam::Vec3;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::trace::schema::shots::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use target::{Aimed, aimed_at};
+use target::{ShotTarget, aimed_at};
 
 /// Fills the table in the order of the server's judging; predicted shots that the server never judged come last.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl ShotTable {
     }
 
     /// Adds a judged shot of a recording. The columns of cover stay empty.
-    pub(super) fn judged_again<G: Game>(&mut self, shot: &ShotAgain, on_screen: DrawnOrigins<'_>) {
+    pub(super) fn judged_again<G: Game>(&mut self, shot: &RecordedShot, on_screen: DrawnOrigins<'_>) {
         let judged = shot.judged.as_ref();
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
         let aimed = judged.and_then(|judged| {
@@ -232,9 +232,9 @@ struct ShotRow<'a> {
     predicted: Option<&'a ShotVerdict>,
     judged: Option<&'a ShotVerdict>,
     rewind: (Micros, Limit),
-    aimed: Option<Aimed>,
+    aimed: Option<ShotTarget>,
     view_error: Option<f32>,
-    again: Option<&'a ShotAgain>,
+    again: Option<&'a RecordedShot>,
 }
 
 impl ShotRow<'_> {
@@ -279,11 +279,11 @@ mod tests {
 
     use super::*;
     use crate::arena::{Arena, ArenaRules};
-    use crate::game::{JudgedAgain, RecordedHit};
+    use crate::game::{RecordedHit, RejudgedVerdict};
     use hitreg_log::trace::schema::shots::Columns;
 
-    fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> ShotAgain {
-        let judged = JudgedAgain {
+    fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> RecordedShot {
+        let judged = RejudgedVerdict {
             aim: (Vec3::ZERO, Vec3::X),
             rewind: Micros::from_ms(rewind_ms),
             is_compensated: rewind_ms > 0,
@@ -292,7 +292,7 @@ mod tests {
             at_present: None,
             off_units: None,
         };
-        ShotAgain {
+        RecordedShot {
             shooter: PlayerId(1),
             command: CommandSeq(7),
             index: 0,
@@ -328,10 +328,10 @@ mod tests {
     #[test]
     fn projectiles_have_no_view_error() {
         let mut shots = ShotTable::default();
-        let launch = ShotAgain { verdict: ShotVerdict::miss(Reason::Launched), ..again(0, false, 0) };
+        let launch = RecordedShot { verdict: ShotVerdict::miss(Reason::Launched), ..again(0, false, 0) };
         for shot in [
             launch,
-            ShotAgain {
+            RecordedShot {
                 is_impact: true,
                 verdict: ShotVerdict { reason: Reason::Hit, wounds: Vec::new() },
                 ..again(0, false, 0)

@@ -8,23 +8,23 @@
 use super::budget::check_work;
 use super::feed::Feed;
 use super::{
-    HashDifference, KeyframeSchedule, LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, Start, TrafficBytes,
-    check_server, closed, may_be_judged, open, own_settings, setup_of,
+    HashDifference, KeyframeSchedule, LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplayStart,
+    TrafficBytes, check_server, closed, may_be_judged, open, own_settings, setup_of,
 };
 use crate::pipeline::{Netcode, RollbackError};
-use hitreg_log::record::{Header, Keyframe, Origin, Stretch};
+use hitreg_log::record::{Keyframe, Origin, SessionHeader, SessionStretch};
 use hitreg_log::trace::{SessionSource, Table, TraceHeader};
 use hitreg_log::units::Micros;
 
 /// A log to replay.
 pub struct ReplaySource<'a> {
     /// The log's header.
-    pub header: &'a Header,
+    pub header: &'a SessionHeader,
     /// The results of a pass over the log.
     pub survey: &'a LogSurvey,
     /// The keyframe at which the replay begins; `None` for the beginning of the log. The chunks then begin after the
     /// keyframe's chunk.
-    pub start: Option<&'a Start>,
+    pub start: Option<&'a ReplayStart>,
     /// When keyframes are due, and the function that receives them.
     pub keyframes: Option<(&'a KeyframeSchedule, &'a dyn Fn(Keyframe))>,
 }
@@ -49,7 +49,8 @@ pub struct StreamReport {
 }
 
 /// Reads a log from beginning to end and passes on each of its chunks.
-pub type LogPass<'a, E = ReplayError> = &'a mut dyn FnMut(&mut dyn FnMut(Stretch) -> Result<(), E>) -> Result<(), E>;
+pub type LogPass<'a, E = ReplayError> =
+    &'a mut dyn FnMut(&mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E>;
 
 impl ReplaySource<'_> {
     /// Checks that its replay does not go through more than a session can hold. What begins in the middle was checked when its
@@ -99,7 +100,7 @@ const TICK_HZ: &str = "server.tick_hz";
 /// When this build cannot replay the log.
 pub fn stream<G: Netcode>(
     source: &ReplaySource<'_>,
-    chunks: &mut dyn Iterator<Item = Stretch>,
+    chunks: &mut dyn Iterator<Item = SessionStretch>,
     (options, encoded): (&ReplayOptions, bool),
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use hitreg_log::record::{
-    CellKind, Header, LogContents, PlayerRecords, StateKey, States, Stretch, TickRecord, sent_differently,
+    CellKind, LogContents, PlayerRecords, SessionHeader, SessionStretch, StateKey, States, TickRecord, sent_differently,
 };
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
@@ -89,7 +89,7 @@ pub struct TickCounts {
 
 impl LogSurvey {
     /// Returns the survey of a log before its first chunk.
-    pub fn new(header: &Header) -> LogSurvey {
+    pub fn new(header: &SessionHeader) -> LogSurvey {
         let as_they_arrived = header.side.is_some_and(|side| side.player.is_some());
         LogSurvey {
             players: vec![PlayerSurvey::default(); header.players.len()],
@@ -144,7 +144,7 @@ impl LogSurvey {
     }
 
     /// Adds the next chunk.
-    pub fn add(&mut self, header: &Header, chunk: &mut Stretch) {
+    pub fn add(&mut self, header: &SessionHeader, chunk: &mut SessionStretch) {
         chunk.states.put_in_order();
         self.look_at_times(chunk);
         // A gap affects the records around it. Initial states belong at the beginning: after the first tick, they
@@ -163,7 +163,7 @@ impl LogSurvey {
         self.look_at_states(header, chunk);
     }
 
-    fn look_at_times(&mut self, chunk: &Stretch) {
+    fn look_at_times(&mut self, chunk: &SessionStretch) {
         let of_chunk = chunk.times().fold(None, wider);
         if let (Some((first, _)), Some((_, newest))) = (of_chunk, self.span) {
             self.back = self.back.max(newest - first);
@@ -179,7 +179,7 @@ impl LogSurvey {
         self.played = frames.chain(arrivals).chain(ticks).fold(self.played, wider);
     }
 
-    fn look_at_states(&mut self, header: &Header, chunk: &Stretch) {
+    fn look_at_states(&mut self, header: &SessionHeader, chunk: &SessionStretch) {
         self.begin_with(chunk);
         for (key, cells) in chunk.states.iter() {
             if self.floats.0 {
@@ -195,7 +195,7 @@ impl LogSurvey {
     }
 
     /// Adds the chunk's initial states.
-    pub fn begin_with(&mut self, chunk: &Stretch) {
+    pub fn begin_with(&mut self, chunk: &SessionStretch) {
         chunk
             .states
             .iter()

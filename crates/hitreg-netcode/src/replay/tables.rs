@@ -11,7 +11,7 @@ use super::part::Part;
 use super::shots::ShotTable;
 use super::variables::Variables;
 use super::views::{DrawnScreen, ViewTable};
-use crate::game::{Body, Effect, Field, Game, ShotAgain, ShotVerdict};
+use crate::game::{Body, Effect, FieldSchema, Game, RecordedShot, ShotVerdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
 use crate::session::{Observer, ScreenView, SnapshotSize};
@@ -33,7 +33,7 @@ const VIEWS_TIMES: usize = 4;
 /// An [`Observer`] that fills the tables of a trace.
 #[derive(Debug)]
 pub struct TraceTables {
-    fields: Vec<Field>,
+    fields: Vec<FieldSchema>,
     ticks: ticks::Writer,
     bodies: (bodies::Writer, CellRows),
     frames: FrameTable,
@@ -116,7 +116,7 @@ impl TraceTables {
     }
 
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.
-    pub fn judged_again<G: Game>(&mut self, shot: &ShotAgain) {
+    pub fn judged_again<G: Game>(&mut self, shot: &RecordedShot) {
         self.shots.judged_again::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
     }
 
@@ -379,7 +379,7 @@ impl<G: Game> Observer<G> for TraceTables {
 
 #[cfg(test)]
 mod tests {
-    use crate::game::{Category, Cause, Grade, PlacementKind, Reason};
+    use crate::game::{Category, Cause, PlacementKind, PredictionGrade, Reason};
     use crate::pipeline::Limit;
     use hitreg_log::record::Execution;
     use hitreg_log::trace::schema::{TableSchema, corrections, executed, shots, variables, views};
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(names(&views::SCHEMA, "how"), PlacementKind::NAMES);
         assert_eq!(names(&views::SCHEMA, "category"), Category::NAMES);
         assert_eq!(names(&variables::SCHEMA, "category"), Category::NAMES);
-        assert_eq!(names(&corrections::SCHEMA, "result"), Grade::NAMES);
+        assert_eq!(names(&corrections::SCHEMA, "result"), PredictionGrade::NAMES);
         assert_eq!(names(&corrections::SCHEMA, "cause"), [&["none"], Cause::NAMES].concat());
         assert_eq!(names(&shots::SCHEMA, "limit"), Limit::NAMES);
         assert_eq!(names(&shots::SCHEMA, "predicted_reason"), and(Reason::NAMES, "not predicted"));

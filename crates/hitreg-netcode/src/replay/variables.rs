@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::columns::value;
 use super::part::LOOKED_BACK;
-use crate::game::{Body, Category, Field, Game, Placed};
+use crate::game::{Body, Category, FieldSchema, Game, PlacedBody};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::variables::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
@@ -38,8 +38,8 @@ impl Variables {
         (player, at): (PlayerId, Micros),
         command: CommandSeq,
         entity: EntityId,
-        fields: &[Field],
-        placed: &Placed<G::Body>,
+        fields: &[FieldSchema],
+        placed: &PlacedBody<G::Body>,
     ) {
         // The client's own reactive entities have one category for all their variables.
         let Some(by) = placed.by.filter(|by| by.category != Category::Reactive) else { return };
@@ -88,7 +88,7 @@ impl Variables {
 }
 
 impl OwnCategoryCells {
-    fn of<G: Game>(own: bool, fields: &[Field], body: &G::Body, place: Category) -> OwnCategoryCells {
+    fn of<G: Game>(own: bool, fields: &[FieldSchema], body: &G::Body, place: Category) -> OwnCategoryCells {
         let categories = fields.iter().map(|field| G::category(body, own, field));
         let cells: Vec<_> = categories.enumerate().filter(|(_, category)| *category != place).collect();
         OwnCategoryCells {

@@ -6,7 +6,7 @@ use std::iter::repeat_n;
 
 use glam::Vec3;
 
-use crate::game::{Body, Placed};
+use crate::game::{Body, PlacedBody};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::views::Writer;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
@@ -16,15 +16,15 @@ const SCREENS: usize = 1 << 14;
 
 /// The drawn entities in ascending order of id: the others, and the own avatar where it is drawn by category.
 pub(super) struct DrawnScreen<'a, B> {
-    before: &'a [(EntityId, Placed<B>)],
-    own: Option<(EntityId, &'a Placed<B>)>,
-    after: &'a [(EntityId, Placed<B>)],
+    before: &'a [(EntityId, PlacedBody<B>)],
+    own: Option<(EntityId, &'a PlacedBody<B>)>,
+    after: &'a [(EntityId, PlacedBody<B>)],
 }
 
 impl<'a, B> DrawnScreen<'a, B> {
     pub(super) fn new(
-        own: Option<(EntityId, &'a Placed<B>)>,
-        others: &'a [(EntityId, Placed<B>)],
+        own: Option<(EntityId, &'a PlacedBody<B>)>,
+        others: &'a [(EntityId, PlacedBody<B>)],
     ) -> DrawnScreen<'a, B> {
         let place = own.map_or(0, |(own, _)| others.partition_point(|(entity, _)| *entity < own));
         let (before, after) = others.split_at(place);
@@ -35,13 +35,13 @@ impl<'a, B> DrawnScreen<'a, B> {
         self.before.len() + usize::from(self.own.is_some()) + self.after.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (EntityId, &'a Placed<B>)> {
-        let each = |(entity, placed): &'a (EntityId, Placed<B>)| (*entity, placed);
+    pub(super) fn iter(&self) -> impl Iterator<Item = (EntityId, &'a PlacedBody<B>)> {
+        let each = |(entity, placed): &'a (EntityId, PlacedBody<B>)| (*entity, placed);
         self.before.iter().map(each).chain(self.own).chain(self.after.iter().map(each))
     }
 
     /// Appends one value per drawn entity to a column.
-    fn put<T>(&self, to: &mut impl Extend<T>, value: impl Fn(EntityId, &Placed<B>) -> T) {
+    fn put<T>(&self, to: &mut impl Extend<T>, value: impl Fn(EntityId, &PlacedBody<B>) -> T) {
         // Three extends of known length are several times as fast as a chain.
         to.extend(self.before.iter().map(|(entity, placed)| value(*entity, placed)));
         to.extend(self.own.map(|(entity, placed)| value(entity, placed)));
@@ -168,7 +168,7 @@ mod tests {
         let mut views = ViewTable::new(1);
         let drawn = |x: u32| {
             let body = ArenaBody { origin: Vec3::X * x as f32, ..ArenaBody::default() };
-            [(EntityId(3), Placed::new(body, PlacementKind::Held))]
+            [(EntityId(3), PlacedBody::new(body, PlacementKind::Held))]
         };
         let push = |views: &mut ViewTable, command: u32| {
             views.remember(PlayerId(0), CommandSeq(command), &DrawnScreen::new(None, &drawn(command)));

@@ -6,7 +6,7 @@ use super::{DrawingScoreError, ModeScore, Scoring};
 use crate::game::{Game, StateRows};
 use crate::replay::{LogPass, LogSurvey, ReorderWindow};
 use crate::settings::Settings;
-use hitreg_log::record::{Header, KeptStates, PlayerRecords, SnapshotRecord};
+use hitreg_log::record::{PlayerRecords, RecentChunkStates, SessionHeader, SnapshotRecord};
 use hitreg_log::units::PlayerId;
 
 /// Like [`score`](super::score()), for a log that `pass` reads once. Returns `None` when related rows are too far apart
@@ -15,7 +15,7 @@ use hitreg_log::units::PlayerId;
 /// # Errors
 /// When a recorded state does not belong to this game.
 pub fn score_as_read<G: Game>(
-    (header, survey): (&Header, &LogSurvey),
+    (header, survey): (&SessionHeader, &LogSurvey),
     pass: LogPass<'_, DrawingScoreError>,
     rules: &G::Rules,
     settings: &Settings,
@@ -23,7 +23,7 @@ pub fn score_as_read<G: Game>(
     let rows = StateRows::new::<G>(&header.classes)?;
     let Some(near) = survey.near() else { return Ok(None) };
     let mut scoring = Scoring::<G>::new(rows, (rules, settings), header.players.len());
-    let mut states = KeptStates::default();
+    let mut states = RecentChunkStates::default();
     let mut players: Vec<PendingSnapshots> = header.players.iter().map(|_| PendingSnapshots::default()).collect();
     let mut read = 0;
     pass(&mut |chunk| {

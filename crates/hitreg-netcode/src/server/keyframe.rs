@@ -2,11 +2,11 @@
 
 use super::Server;
 use crate::game::Game;
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::PlayerId;
 
 /// Saves the server. Returns false when events or snapshots still wait to be polled.
-pub(super) fn save<G: Game>(server: &Server<G>, to: &mut Saver<'_, G::Body>) -> bool {
+pub(super) fn save<G: Game>(server: &Server<G>, to: &mut StateWriter<'_, G::Body>) -> bool {
     let Server {
         rules,
         settings: _,
@@ -40,15 +40,15 @@ pub(super) fn save<G: Game>(server: &Server<G>, to: &mut Saver<'_, G::Body>) -> 
     true
 }
 
-pub(super) fn restore<G: Game>(server: &mut Server<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+pub(super) fn restore<G: Game>(server: &mut Server<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
     (server.tick, server.now) = StateValue::<G::Body>::get(from)?;
     let count = from.count(size_of::<u32>())?;
     let words = (0..count).map(|_| from.word()).collect::<Result<Vec<u32>, _>>()?;
     let players = server.connections.len();
-    let world = G::load(&server.rules, &words)?.ok_or(BadState::Unknown { what: "a world" })?;
+    let world = G::load(&server.rules, &words)?.ok_or(StateError::Unknown { what: "a world" })?;
     let everyone = (0..players).map(|player| PlayerId(player as u16).entity());
     if !G::entities(&world).iter().map(|(id, _)| *id).take(players).eq(everyone) {
-        return Err(BadState::Value { what: "the players of the world", found: players as u64 });
+        return Err(StateError::Value { what: "the players of the world", found: players as u64 });
     }
     server.world = world;
     for (player, connection) in server.connections.iter_mut().enumerate() {

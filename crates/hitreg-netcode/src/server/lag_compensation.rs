@@ -6,7 +6,7 @@
 
 use super::Server;
 use super::connection::PlayerConnection;
-use crate::game::{Body, Game, Placed};
+use crate::game::{Body, Game, PlacedBody};
 use crate::pipeline::{Limit, Rewind};
 use crate::settings::{Schedule, Settings};
 use hitreg_log::units::{Micros, PlayerId};
@@ -94,6 +94,6 @@ fn bounded<G: Game>(
 
 /// Returns a target in its past. Returns `None` when it must stay in the present, because it was teleported, or died
 /// and respawned, since then.
-fn target<B: Body>(past: &Placed<B>, now: &B) -> Option<B> {
+fn target<B: Body>(past: &PlacedBody<B>, now: &B) -> Option<B> {
     (past.body.teleports() == now.teleports()).then(|| past.body.clone())
 }

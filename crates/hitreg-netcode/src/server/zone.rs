@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::settings::{self, Zone};
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{EntityId, Micros};
 
 /// An entity stays in a client's snapshots for this long after it left the zone. It is thus not defined again each time
@@ -23,12 +23,12 @@ pub(super) struct ZoneOfKnowledge {
 }
 
 impl ZoneOfKnowledge {
-    pub(super) fn save<B: Body>(&self, to: &mut Saver<'_, B>) {
+    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
         let ZoneOfKnowledge { seen } = self;
         seen.put(to);
     }
 
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         *self = ZoneOfKnowledge { seen: StateValue::<B>::get(from)? };
         Ok(())
     }

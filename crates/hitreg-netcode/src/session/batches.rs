@@ -13,7 +13,7 @@ const WAITING: usize = 64;
 
 /// The end of the thread that makes records. Dropping it hands over the last batch.
 #[derive(Debug)]
-pub struct Batches {
+pub struct RecordBatcher {
     batch: Vec<Record>,
     full: SyncSender<Vec<Record>>,
     used: Receiver<Vec<Record>>,
@@ -26,12 +26,12 @@ pub struct BatchReceiver {
     used: Sender<Vec<Record>>,
 }
 
-impl Batches {
+impl RecordBatcher {
     /// Creates both ends.
-    pub fn new() -> (Batches, BatchReceiver) {
+    pub fn new() -> (RecordBatcher, BatchReceiver) {
         let ((full, to_take), (used, to_fill)) = (sync_channel(WAITING), channel());
         let batch = Vec::with_capacity(TOGETHER);
-        (Batches { batch, full, used: to_fill }, BatchReceiver { full: to_take, used })
+        (RecordBatcher { batch, full, used: to_fill }, BatchReceiver { full: to_take, used })
     }
 
     #[cold]
@@ -42,7 +42,7 @@ impl Batches {
     }
 }
 
-impl RecordSink for Batches {
+impl RecordSink for RecordBatcher {
     #[inline]
     fn record(&mut self, record: Record) {
         self.batch.push(record);
@@ -52,7 +52,7 @@ impl RecordSink for Batches {
     }
 }
 
-impl Drop for Batches {
+impl Drop for RecordBatcher {
     fn drop(&mut self) {
         self.hand_over();
     }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn records_come_out_as_they_went_in() {
         for count in [0, 1, TOGETHER as u32, 100_000] {
-            let (mut batches, handed) = Batches::new();
+            let (mut batches, handed) = RecordBatcher::new();
             let taking = std::thread::spawn(move || {
                 let mut taken = Vec::new();
                 handed.each::<()>(|record| {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn whoever_stops_taking_stops_nobody() {
-        let (mut batches, handed) = Batches::new();
+        let (mut batches, handed) = RecordBatcher::new();
         let taking = std::thread::spawn(move || handed.each(|_| Err("full")));
         (0..200_000).for_each(|number| batches.record(tick(number)));
         assert_eq!(taking.join().expect("it does not panic"), Err("full"));

@@ -12,7 +12,7 @@ use crate::game::Game;
 use crate::link::Link;
 use crate::packet::HeardPacket;
 use crate::pipeline::{ClientPipeline, Netcode, ServerPipeline, Setup};
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 
@@ -65,7 +65,7 @@ pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
     /// Saves all state except the external inputs: links, usercmds and ticks. Returns false when the state cannot be
     /// saved.
-    pub(crate) fn save(&self, to: &mut Saver<'_, G::Body>) -> bool {
+    pub(crate) fn save(&self, to: &mut StateWriter<'_, G::Body>) -> bool {
         let Machine { server, clients, network, resumed: _ } = self.machine;
         self.idle.to_vec().put(to);
         server.save(to) && clients.iter().all(|client| client.save(to)) && network.save(to)
@@ -106,10 +106,10 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     }
 
     /// Restores the saved state of another machine. Links, input and ticks must continue from that time.
-    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
         let idle: Vec<PlayerId> = StateValue::<G::Body>::get(from)?;
         if let Some(player) = idle.iter().find(|player| usize::from(player.0) >= self.clients.len()) {
-            return Err(BadState::Value { what: "a player", found: player.0.into() });
+            return Err(StateError::Value { what: "a player", found: player.0.into() });
         }
         self.resumed = Some(idle);
         self.server.restore(from)?;

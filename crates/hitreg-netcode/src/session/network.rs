@@ -18,7 +18,7 @@ use crate::link::Link;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{Netcode, Setup};
 use crate::settings::Sizes;
-use crate::state::{BadState, Restorer, Saver};
+use crate::state::{Restorer, StateError, StateWriter};
 use crate::wire::{
     ClientConnection, ClientEvent, ClientRequest, ConnectOptions, Endpoint, EndpointOptions, IncomingMessage, Key,
     Notice, PerceivedAvatar, RequestKind, ServerConnection, ServerEvent,
@@ -121,17 +121,17 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
 
     /// Saves the transmissions in transit, and what both ends know of each other. Returns false for encoded datagrams,
     /// because only unencoded traffic can be resumed.
-    pub(super) fn save(&self, to: &mut Saver<'_, B>) -> bool {
+    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) -> bool {
         let SessionNetwork { links: _, queue, carriage, intruder, liar, asking } = self;
         let Transport::Unencoded(unencoded) = carriage else { return false };
         unencoded.save(to);
         queue.save(to) && intruder.is_none() && liar.is_none() && asking.is_none() && !unencoded.bytes_matter()
     }
 
-    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         let players = self.players();
         let Transport::Unencoded(unencoded) = &mut self.carriage else {
-            return Err(BadState::Unknown { what: "a session without datagrams" });
+            return Err(StateError::Unknown { what: "a session without datagrams" });
         };
         unencoded.restore(from)?;
         self.queue.restore(from, players)

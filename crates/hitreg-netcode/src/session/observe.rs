@@ -1,9 +1,9 @@
 //! Observers of a running session: recorders, tables, progress.
 
-use crate::game::{Game, Placed, ShotVerdict};
+use crate::game::{Game, PlacedBody, ShotVerdict};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
-use crate::wire::{SendReport, SnapshotBitCounts};
+use crate::wire::{QueuedSnapshot, SnapshotBitCounts};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
@@ -26,7 +26,7 @@ impl SnapshotSize {
     }
 
     /// Describes a snapshot that was sent as datagrams.
-    pub fn of(sent: &SendReport) -> SnapshotSize {
+    pub fn of(sent: &QueuedSnapshot) -> SnapshotSize {
         let bytes = sent.bytes.min(usize::from(u16::MAX)) as u16;
         SnapshotSize { bytes, saw_avatar_right: sent.saw_avatar_right, told: Some(sent.told) }
     }
@@ -36,8 +36,8 @@ impl SnapshotSize {
 #[derive(Debug)]
 pub struct ScreenView<'a, B> {
     /// The entities as drawn, in ascending order of entity.
-    pub drawn: &'a [(EntityId, Placed<B>)],
-    /// The server time at which they were drawn. When drawing by category, each has its own time in [`Placed::by`].
+    pub drawn: &'a [(EntityId, PlacedBody<B>)],
+    /// The server time at which they were drawn. When drawing by category, each has its own time in [`PlacedBody::by`].
     pub drawn_at: Micros,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use crate::game::Body;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
 
 /// A transmission over a link.
@@ -95,7 +95,7 @@ impl<B> Queue<B> {
     }
 
     /// Saves the queue. Returns false when it holds anything other than packets, snapshots and frames.
-    pub(super) fn save(&self, to: &mut Saver<'_, B>) -> bool
+    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) -> bool
     where
         B: Body,
     {
@@ -123,7 +123,7 @@ impl<B> Queue<B> {
     }
 
     /// Restores the queue of a session with `players` players.
-    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>, players: u16) -> Result<(), BadState>
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>, players: u16) -> Result<(), StateError>
     where
         B: Body,
     {
@@ -132,7 +132,7 @@ impl<B> Queue<B> {
             let at = StateValue::<B>::get(from)?;
             let (kind, player): (u8, PlayerId) = StateValue::<B>::get(from)?;
             if player.0 >= players {
-                return Err(BadState::Value { what: "a player", found: player.0.into() });
+                return Err(StateError::Value { what: "a player", found: player.0.into() });
             }
             match kind {
                 0 => self.push_frame(at, player),
@@ -145,7 +145,7 @@ impl<B> Queue<B> {
                     let (snapshot, base): (Snapshot<B>, _) = StateValue::<B>::get(from)?;
                     self.push_arrival(at, player, snapshot.seq.0, CarriedPacket::Snapshot(snapshot, base));
                 }
-                found => return Err(BadState::Value { what: "what is due", found: found.into() }),
+                found => return Err(StateError::Value { what: "what is due", found: found.into() }),
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 use glam::Vec3;
 
 use super::{Observer, ScreenView, SnapshotSize};
-use crate::game::{Body, Game, Placed};
+use crate::game::{Body, Game, PlacedBody};
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Event, ServerPipeline};
 use hitreg_log::record::ArrivalRecord;
@@ -20,7 +20,7 @@ pub struct PlayerScreen<'a, G: Game> {
     /// The predicted own body; `None` before the first snapshot.
     pub own: Option<&'a G::Body>,
     /// The other entities as drawn, in ascending order of entity.
-    pub others: &'a [(EntityId, Placed<G::Body>)],
+    pub others: &'a [(EntityId, PlacedBody<G::Body>)],
 }
 
 /// The server's ends of all connections.

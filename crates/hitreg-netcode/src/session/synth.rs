@@ -9,7 +9,7 @@ use crate::game::{Bots, Game};
 use crate::link::ModelledLink;
 use crate::pipeline::{Netcode, Setup};
 use crate::settings::{SettingError, Settings};
-use hitreg_log::record::{Header, Origin, PlayerInfo, usercmd_fields};
+use hitreg_log::record::{Origin, PlayerInfo, SessionHeader, usercmd_fields};
 use hitreg_log::units::Seed;
 
 /// The reasons why a synthetic session cannot be recorded.
@@ -44,10 +44,10 @@ impl Scenario {
     ///
     /// # Errors
     /// When the scenario is out of bounds or a setting is not available.
-    pub fn header<G: Game>(&self, rules: &G::Rules) -> Result<Header, SynthError> {
+    pub fn header<G: Game>(&self, rules: &G::Rules) -> Result<SessionHeader, SynthError> {
         self.check()?;
         let player = |p| PlayerInfo { name: format!("p{p}"), recorded: true };
-        Ok(Header {
+        Ok(SessionHeader {
             game: G::NAME.to_owned(),
             rules: rmp_serde::to_vec_named(rules)?.into(),
             map: G::map_name(rules),

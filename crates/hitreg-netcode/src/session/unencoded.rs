@@ -14,7 +14,7 @@ use crate::game::Body;
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
-use crate::state::{BadState, Restorer, Saver, StateValue, fields};
+use crate::state::{Restorer, StateError, StateValue, StateWriter, fields};
 use crate::wire::{DeltaBase, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
@@ -95,12 +95,12 @@ impl<B: Body> UnencodedTransport<B> {
         self.bytes_matter
     }
 
-    pub(super) fn save(&self, to: &mut Saver<'_, B>) {
+    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) {
         let UnencodedTransport { message_max_bytes: _, players, bytes_matter: _ } = self;
         players.iter().for_each(|ends| ends.save(to));
     }
 
-    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), BadState> {
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         self.players.iter_mut().try_for_each(|ends| ends.restore(from))
     }
 
@@ -237,19 +237,19 @@ impl<B: Body> ConnectionEnds<B> {
 }
 
 impl<B: Body> StateValue<B> for SentSnapshot<B> {
-    fn put(&self, to: &mut Saver<'_, B>) {
+    fn put(&self, to: &mut StateWriter<'_, B>) {
         let SentSnapshot { seq, at, bytes_max, closer } = self;
         (*seq, *at, *bytes_max).put(to);
         closer.put(to);
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
         let (seq, at, bytes_max) = StateValue::<B>::get(from)?;
         Ok(SentSnapshot { seq, at, bytes_max, closer: StateValue::<B>::get(from)? })
     }
 }
 
 impl<B: Body> StateValue<B> for DeltaReference<B> {
-    fn put(&self, to: &mut Saver<'_, B>) {
+    fn put(&self, to: &mut StateWriter<'_, B>) {
         let DeltaReference { frame, known, besides: ExtraBits { gone, effects, warnings } } = self;
         frame.put(to);
         known.is_some().put(to);
@@ -259,7 +259,7 @@ impl<B: Body> StateValue<B> for DeltaReference<B> {
         }
         (*gone, *effects, *warnings).put(to);
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
         let frame = from.frame()?;
         let known = match <bool as StateValue<B>>::get(from)? {
             true => Some(DeltaBase { acked: from.frame()?, before: StateValue::<B>::get(from)? }),

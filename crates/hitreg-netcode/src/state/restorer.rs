@@ -15,7 +15,7 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// The reasons why bytes are not a valid state.
 #[derive(Debug, thiserror::Error)]
-pub enum BadState {
+pub enum StateError {
     /// The bytes end early.
     #[error("it ends in the middle")]
     Cut,
@@ -67,8 +67,8 @@ impl<'a, B: Body> Restorer<'a, B> {
     ///
     /// # Errors
     /// When bytes are left.
-    pub fn end(self) -> Result<(), BadState> {
-        if self.bytes.is_empty() { Ok(()) } else { Err(BadState::Long(self.bytes.len())) }
+    pub fn end(self) -> Result<(), StateError> {
+        if self.bytes.is_empty() { Ok(()) } else { Err(StateError::Long(self.bytes.len())) }
     }
 
     /// Sets the player for the following values.
@@ -84,30 +84,30 @@ impl<'a, B: Body> Restorer<'a, B> {
         body.write(&mut self.last.cells);
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8, BadState> {
-        let (byte, rest) = self.bytes.split_first().ok_or(BadState::Cut)?;
+    pub(crate) fn byte(&mut self) -> Result<u8, StateError> {
+        let (byte, rest) = self.bytes.split_first().ok_or(StateError::Cut)?;
         self.bytes = rest;
         Ok(*byte)
     }
 
-    pub(crate) fn word(&mut self) -> Result<u32, BadState> {
-        let (word, rest) = self.bytes.split_first_chunk().ok_or(BadState::Cut)?;
+    pub(crate) fn word(&mut self) -> Result<u32, StateError> {
+        let (word, rest) = self.bytes.split_first_chunk().ok_or(StateError::Cut)?;
         self.bytes = rest;
         Ok(u32::from_le_bytes(*word))
     }
 
-    pub(crate) fn number(&mut self) -> Result<u64, BadState> {
+    pub(crate) fn number(&mut self) -> Result<u64, StateError> {
         let mut cursor = Cursor::new(self.bytes);
-        let number = cursor.varint().map_err(BadState::Number)?;
+        let number = cursor.varint().map_err(StateError::Number)?;
         self.bytes = &self.bytes[self.bytes.len() - cursor.left()..];
         Ok(number)
     }
 
-    pub(crate) fn signed(&mut self) -> Result<i64, BadState> {
+    pub(crate) fn signed(&mut self) -> Result<i64, StateError> {
         self.number().map(unzigzag)
     }
 
-    pub(crate) fn near_number(&mut self, near: DeltaKind) -> Result<i64, BadState> {
+    pub(crate) fn near_number(&mut self, near: DeltaKind) -> Result<i64, StateError> {
         let by = self.signed()?;
         let last = self.last.number(near);
         *last = last.wrapping_add(by);
@@ -115,16 +115,16 @@ impl<'a, B: Body> Restorer<'a, B> {
     }
 
     /// Reads the number of items that follow. Each takes at least one byte here, and `each` bytes of memory.
-    pub(crate) fn count(&mut self, each: usize) -> Result<usize, BadState> {
-        let count = usize::try_from(self.number()?).map_err(|_| BadState::Cut)?;
+    pub(crate) fn count(&mut self, each: usize) -> Result<usize, StateError> {
+        let count = usize::try_from(self.number()?).map_err(|_| StateError::Cut)?;
         if count > self.bytes.len() {
-            return Err(BadState::Cut);
+            return Err(StateError::Cut);
         }
-        self.left = self.left.checked_sub(count.saturating_mul(each)).ok_or(BadState::Large)?;
+        self.left = self.left.checked_sub(count.saturating_mul(each)).ok_or(StateError::Large)?;
         Ok(count)
     }
 
-    pub(crate) fn body(&mut self) -> Result<B, BadState> {
+    pub(crate) fn body(&mut self) -> Result<B, StateError> {
         let mut unlike = Vec::with_capacity(B::CELLS);
         for _ in 0..B::CELLS.div_ceil(8) {
             let byte = self.byte()?;
@@ -133,33 +133,33 @@ impl<'a, B: Body> Restorer<'a, B> {
         for (cell, is_other) in unlike.into_iter().enumerate() {
             match self.last.cells.get(cell).copied() {
                 Some(last) if is_other => self.last.cells[cell] = last ^ self.word()?,
-                None if is_other => return Err(BadState::Value { what: "a body's cells", found: cell as u64 }),
+                None if is_other => return Err(StateError::Value { what: "a body's cells", found: cell as u64 }),
                 _ => {}
             }
         }
         Ok(B::read(&self.last.cells)?)
     }
 
-    pub(crate) fn frame(&mut self) -> Result<Arc<Frame<B>>, BadState> {
+    pub(crate) fn frame(&mut self) -> Result<Arc<Frame<B>>, StateError> {
         let before = self.number()?;
         if before > 0 {
             let place = usize::try_from(before).ok().and_then(|before| self.frames.len().checked_sub(before));
             let frame = place.and_then(|place| self.frames.get(place));
-            return frame.cloned().ok_or(BadState::Value { what: "a frame's number", found: before });
+            return frame.cloned().ok_or(StateError::Value { what: "a frame's number", found: before });
         }
         let tick = self.near_number(DeltaKind::Tick)?;
-        let tick = u32::try_from(tick).map_err(|_| BadState::Value { what: "a tick", found: tick as u64 })?;
+        let tick = u32::try_from(tick).map_err(|_| StateError::Value { what: "a tick", found: tick as u64 })?;
         let frame = match self.number()?.checked_sub(1) {
             Some(which) => {
                 let known = self.known.frame(Tick(tick), which);
                 // Holders of the same saved frame share it again, without sharing it with anything else.
-                Arc::new(Frame::clone(&*known.ok_or(BadState::Unknown { what: "a snapshot" })?))
+                Arc::new(Frame::clone(&*known.ok_or(StateError::Unknown { what: "a snapshot" })?))
             }
             None => {
                 let server_time = StateValue::get(self)?;
                 let entities: Vec<_> = StateValue::get(self)?;
                 if !entities.is_sorted_by(|(a, _): &(_, B), (b, _)| a < b) {
-                    return Err(BadState::Value { what: "the order of entities in tick", found: tick.into() });
+                    return Err(StateError::Value { what: "the order of entities in tick", found: tick.into() });
                 }
                 Arc::new(Frame { tick: Tick(tick), server_time, entities })
             }
@@ -168,9 +168,10 @@ impl<'a, B: Body> Restorer<'a, B> {
         Ok(frame)
     }
 
-    pub(crate) fn command(&mut self) -> Result<Usercmd, BadState> {
+    pub(crate) fn command(&mut self) -> Result<Usercmd, StateError> {
         let seq = self.near_number(DeltaKind::Command)?;
-        let seq = u32::try_from(seq).map_err(|_| BadState::Value { what: "a usercmd's number", found: seq as u64 })?;
+        let seq =
+            u32::try_from(seq).map_err(|_| StateError::Value { what: "a usercmd's number", found: seq as u64 })?;
         let seq = CommandSeq(seq);
         match self.byte()? {
             0 => Ok(Usercmd {
@@ -179,7 +180,7 @@ impl<'a, B: Body> Restorer<'a, B> {
                 server_time: StateValue::get(self)?,
                 input: StateValue::get(self)?,
             }),
-            _ => self.known.command(self.last.player, seq).ok_or(BadState::Unknown { what: "a usercmd" }),
+            _ => self.known.command(self.last.player, seq).ok_or(StateError::Unknown { what: "a usercmd" }),
         }
     }
 }

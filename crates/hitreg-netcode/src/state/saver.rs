@@ -39,7 +39,7 @@ impl LastValues {
 }
 
 /// Writes state to bytes.
-pub struct Saver<'k, B> {
+pub struct StateWriter<'k, B> {
     bytes: Vec<u8>,
     /// The index of each written frame by address; many holders share a frame.
     frames: BTreeMap<usize, u64>,
@@ -47,16 +47,16 @@ pub struct Saver<'k, B> {
     pub(crate) last: LastValues,
 }
 
-impl<B> std::fmt::Debug for Saver<'_, B> {
+impl<B> std::fmt::Debug for StateWriter<'_, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Saver").field("bytes", &self.bytes.len()).finish_non_exhaustive()
     }
 }
 
-impl<'k, B: Body> Saver<'k, B> {
+impl<'k, B: Body> StateWriter<'k, B> {
     /// Creates a saver with references to `known`. Without it, equal states give equal bytes.
-    pub fn new(known: Option<&'k KnownFrames<B>>) -> Saver<'k, B> {
-        Saver { bytes: Vec::new(), frames: BTreeMap::new(), known, last: LastValues::new::<B>() }
+    pub fn new(known: Option<&'k KnownFrames<B>>) -> StateWriter<'k, B> {
+        StateWriter { bytes: Vec::new(), frames: BTreeMap::new(), known, last: LastValues::new::<B>() }
     }
 
     /// Returns the bytes.

@@ -9,7 +9,7 @@ mod server;
 pub(crate) use arrivals::PACKETS_REMEMBERED;
 pub use client::{ClientConnection, ClientEvent, DisconnectReason};
 pub use requests::{REQUESTS_MAX, TooManyRequests};
-pub use server::{SendReport, ServerConnection, ServerEvent, UnusableDatagram};
+pub use server::{QueuedSnapshot, ServerConnection, ServerEvent, UnusableDatagram};
 
 #[cfg(test)]
 mod tests;

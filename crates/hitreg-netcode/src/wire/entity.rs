@@ -181,7 +181,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::game::{CellRole, Field, body};
+    use crate::game::{CellRole, FieldSchema, body};
 
     body! {
         pub(crate) struct Beast {
@@ -206,7 +206,7 @@ mod tests {
         role = role;
     }
 
-    fn role(field: &Field) -> CellRole {
+    fn role(field: &FieldSchema) -> CellRole {
         match &*field.name {
             "on_ground" => CellRole::Ground,
             "head_tilt" => CellRole::Head,
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn meanings_and_scopes_give_the_bits() {
-        let bit_of = |name: &str, fields: &[Field]| {
+        let bit_of = |name: &str, fields: &[FieldSchema]| {
             fields.iter().find(|f| f.name == name).map(role).map(CellRole::bit).expect(name)
         };
         let fields = Beast::fields();

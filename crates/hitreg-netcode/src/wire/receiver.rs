@@ -48,7 +48,7 @@ pub struct ServerDatagram<B> {
 
 /// The outcome of decoding.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Decoded<B> {
+pub enum DecodeOutcome<B> {
     /// A new snapshot.
     New(Box<ServerDatagram<B>>),
     /// A snapshot that already arrived.
@@ -106,7 +106,7 @@ impl<B: Body> Receiver<B> {
     ///
     /// # Errors
     /// When the message is not valid. The receiver is then unchanged.
-    pub fn decode(&mut self, datagram: &[u8], newest_command: CommandSeq) -> Result<Decoded<B>, DecodeError> {
+    pub fn decode(&mut self, datagram: &[u8], newest_command: CommandSeq) -> Result<DecodeOutcome<B>, DecodeError> {
         let (header, count, mut from) = ServerHeader::read(datagram)?;
         let known = |seq| self.known.iter().find(|known| known.seq == seq).copied();
         if count == 0 {
@@ -114,10 +114,10 @@ impl<B: Body> Receiver<B> {
         }
         let (info, usual) = FrameInfo::get(&mut from, &header, self.newest, newest_command, known)?;
         if self.newest.0.saturating_sub(info.seq.0) >= WINDOW {
-            return Ok(Decoded::TooOld);
+            return Ok(DecodeOutcome::TooOld);
         }
         if known(info.seq).is_some() {
-            return Ok(Decoded::Duplicate);
+            return Ok(DecodeOutcome::Duplicate);
         }
         let mut draft = DecodedSnapshot::new();
         for _ in 1..count {
@@ -129,7 +129,7 @@ impl<B: Body> Receiver<B> {
         if self.rings.len() + appear > ENTITIES_MAX {
             return Err(DecodeError::TooManyEntities);
         }
-        Ok(Decoded::New(Box::new(self.accept(&header, &info, draft))))
+        Ok(DecodeOutcome::New(Box::new(self.accept(&header, &info, draft))))
     }
 
     fn get_submessage(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::game::{Body, Category, Field};
+use crate::game::{Body, Category, FieldSchema};
 use hitreg_log::units::EntityId;
 
 /// The number of categories.
@@ -54,12 +54,12 @@ impl SnapshotBitCounts {
 }
 
 /// A function that returns the category of a game's field; `own` is true for the client's own body.
-pub(super) type CategoryOf<B> = fn(&B, own: bool, &Field) -> Category;
+pub(super) type CategoryOf<B> = fn(&B, own: bool, &FieldSchema) -> Category;
 
 /// The categories of the fields of all entities that a client receives.
 #[derive(Clone, Debug)]
 pub(super) struct CategoryCounter<B> {
-    fields: Vec<Field>,
+    fields: Vec<FieldSchema>,
     avatar: EntityId,
     of: CategoryOf<B>,
     /// The number of teleports when the entry was made, and the categories by cell.
@@ -70,7 +70,7 @@ impl<B: Body> CategoryCounter<B> {
     /// Creates the categories for the client whose own body is `avatar`. A field's category follows from its scope
     /// until [`CategoryCounter::go_by`] sets another function.
     pub(super) fn new(avatar: EntityId) -> CategoryCounter<B> {
-        let by_scope = |_: &B, own: bool, field: &Field| Category::by_default(own, field.scope);
+        let by_scope = |_: &B, own: bool, field: &FieldSchema| Category::by_default(own, field.scope);
         CategoryCounter { fields: B::fields(), avatar, of: by_scope, known: BTreeMap::new() }
     }
 

@@ -82,12 +82,12 @@ impl Weapon {
 
     /// Returns the lines of a shot that the usercmd of `time_ms` (server time in ms) fired. `own` is the body after
     /// that usercmd.
-    pub(super) fn lines(&self, own: &Quake3Body, time_ms: i32) -> Lines {
+    pub(super) fn lines(&self, own: &Quake3Body, time_ms: i32) -> FireLines {
         let [mut forward, mut right, mut up] = directions(own.viewangles());
         let eyes = own.player(player("viewheight")) as i32 as f32;
         let from = cut(cut(own.origin()) + Vec3::Z * eyes + forward * MUZZLE);
         let middle = from + forward * self.reach;
-        let mut chance = Chance(time_ms % 256);
+        let mut chance = QuakeRandom(time_ms % 256);
         if self.pellets > 1 {
             // The server sends the direction in whole numbers, and pellets use the sent direction.
             forward = cut(forward * 4096.0).normalize();
@@ -106,13 +106,13 @@ impl Weapon {
             };
             from + forward * self.reach + right * aside[0] + up * aside[1]
         };
-        Lines { from, middle, ends: (0..self.pellets).map(pellet).collect() }
+        FireLines { from, middle, ends: (0..self.pellets).map(pellet).collect() }
     }
 }
 
 /// The lines of fire of one shot.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Lines {
+pub(super) struct FireLines {
     pub(super) from: Vec3,
     /// End of the line without spread.
     pub(super) middle: Vec3,
@@ -148,9 +148,9 @@ fn across(direction: Vec3) -> Vec3 {
 }
 
 /// The game's random number generator (q_math.c).
-struct Chance(i32);
+struct QuakeRandom(i32);
 
-impl Chance {
+impl QuakeRandom {
     fn up_to_1(&mut self) -> f32 {
         self.0 = self.0.wrapping_mul(69_069).wrapping_add(1);
         (self.0 & 0xffff) as f32 / 65_536.0

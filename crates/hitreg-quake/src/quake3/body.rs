@@ -9,7 +9,7 @@ use super::protocol::{
     entity, is_same, player, player_list,
 };
 use super::trajectory;
-use hitreg_netcode::game::{BadCells, Body, CellKind, Class, ClassId, Field, Meaning, Scope};
+use hitreg_netcode::game::{BadCells, Body, CellKind, Class, ClassId, FieldSchema, Meaning, Scope};
 
 /// Fields of every body: name, type, scope and meaning.
 #[rustfmt::skip]
@@ -245,22 +245,22 @@ impl Quake3Body {
 impl Body for Quake3Body {
     const CELLS: usize = CELLS;
 
-    fn fields() -> Vec<Field> {
-        let none = || Field::new("", CellKind::U32, Scope::Status);
-        let mut fields: Vec<Field> = std::iter::repeat_with(none).take(CELLS).collect();
+    fn fields() -> Vec<FieldSchema> {
+        let none = || FieldSchema::new("", CellKind::U32, Scope::Status);
+        let mut fields: Vec<FieldSchema> = std::iter::repeat_with(none).take(CELLS).collect();
         for (place, (name, kind, scope, meaning)) in HEAD.iter().enumerate() {
-            fields[place] = Field::new(*name, *kind, *scope).meaning(*meaning);
+            fields[place] = FieldSchema::new(*name, *kind, *scope).meaning(*meaning);
         }
         let players = PLAYER_AT.iter().zip(&PLAYER);
         for (place, (name, wire, meaning)) in players.chain(ENTITY_AT.iter().zip(&ENTITY)) {
             if fields[*place].name.is_empty() {
-                fields[*place] = Field::new(*name, kind_of(*wire), Scope::Status).meaning(*meaning);
+                fields[*place] = FieldSchema::new(*name, kind_of(*wire), Scope::Status).meaning(*meaning);
             }
         }
         for (list, (name, wire)) in PLAYER_LISTS.iter().enumerate() {
             for index in 0..LIST_LENGTH {
                 let place = PLAYER_AT[player_list(list) + index];
-                fields[place] = Field::new(format!("{name}.{index}"), kind_of(*wire), Scope::Status);
+                fields[place] = FieldSchema::new(format!("{name}.{index}"), kind_of(*wire), Scope::Status);
             }
         }
         fields

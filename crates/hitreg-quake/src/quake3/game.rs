@@ -13,8 +13,8 @@ use hitreg_log::record::Session;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
-    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Grade, Judge, Moment, Reconcile,
-    Scene, ShotAgain, Simulate, Sink, SnapshotExtras, Touch, WorldSink,
+    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Judge, Moment, PredictionGrade,
+    Reconcile, RecordedShot, Scene, Simulate, Sink, SnapshotExtras, Touch, WorldSink,
 };
 use hitreg_netcode::pipeline::Netcode;
 
@@ -134,7 +134,7 @@ impl Judge for Quake3 {
         rules: &Quake3Rules,
         session: &Session,
         furthest: Option<Micros>,
-    ) -> Result<Vec<ShotAgain>, BadCells> {
+    ) -> Result<Vec<RecordedShot>, BadCells> {
         shots_again(rules, session, furthest)
     }
 }
@@ -151,15 +151,15 @@ impl Reconcile for Quake3 {
     }
 
     /// Returns `None` if the state is that of another player whom the client watches.
-    fn grade(predicted: &Quake3Body, authoritative: &Quake3Body) -> Option<Grade> {
+    fn grade(predicted: &Quake3Body, authoritative: &Quake3Body) -> Option<PredictionGrade> {
         let (ours, theirs) = (predicted.player_state(), authoritative.player_state());
         let is_own = predicted.is_own() && authoritative.is_own() && predicted.client() == authoritative.client();
         let grade = if (ours.origin, ours.velocity) == (theirs.origin, theirs.velocity) {
-            Grade::Exact
+            PredictionGrade::Exact
         } else if ours.origin.distance(theirs.origin) <= NEAR {
-            Grade::Near
+            PredictionGrade::Near
         } else {
-            Grade::Miss
+            PredictionGrade::Miss
         };
         is_own.then_some(grade)
     }

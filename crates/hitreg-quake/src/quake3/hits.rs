@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use glam::Vec3;
 
-use super::aim::{Lines, Weapon, cut, launches, off, weapon_name};
+use super::aim::{FireLines, Weapon, cut, launches, off, weapon_name};
 use super::body::Quake3Body;
 use super::game::{Quake3, moved};
 use super::movement::{EntitySolid, MoveWorld, SolidShape};
@@ -18,7 +18,7 @@ use hitreg_log::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{
-    BadCells, Body as _, JudgedAgain, Reason, RecordedHit, ShotAgain, ShotVerdict, StateRows, Wound,
+    BadCells, Body as _, DamageShare, Reason, RecordedHit, RecordedShot, RejudgedVerdict, ShotVerdict, StateRows,
 };
 
 /// Value of `weaponstate` (bg_public.h): the weapon fires or waits to fire again.
@@ -38,7 +38,7 @@ pub(super) fn shots_again(
     rules: &Quake3Rules,
     session: &Session,
     furthest: Option<Micros>,
-) -> Result<Vec<ShotAgain>, BadCells> {
+) -> Result<Vec<RecordedShot>, BadCells> {
     let Ok(rows) = StateRows::new::<Quake3>(&session.header.classes) else { return Ok(Vec::new()) };
     let told = BodyLookup { rules, session, rows };
     let ways = told.ways()?;
@@ -79,7 +79,7 @@ pub(super) fn shots_again(
                 let targets = standing.iter().map(|(id, stood)| (*id, stood.origin)).collect();
                 let time = shot.time_in(&scene);
                 taken.insert((shot.command, 0));
-                all.push(ShotAgain {
+                all.push(RecordedShot {
                     shooter,
                     command: shot.command,
                     index: 0,
@@ -89,7 +89,7 @@ pub(super) fn shots_again(
                     weapon: shot.weapon.name,
                     verdict,
                     given,
-                    judged: Some(JudgedAgain {
+                    judged: Some(RejudgedVerdict {
                         aim: (shot.lines.from, (shot.lines.middle - shot.lines.from).normalize()),
                         rewind: present - time,
                         is_compensated: furthest.is_some(),
@@ -101,7 +101,7 @@ pub(super) fn shots_again(
                 });
             }
             for hit in others {
-                let wound = |target| Wound { target, hitgroup: 0, damage: hit.damage, pellets: 1 };
+                let wound = |target| DamageShare { target, hitgroup: 0, damage: hit.damage, pellets: 1 };
                 // One usercmd may have caused several hits. The first index is the shot itself, if shots are known; the
                 // last index is an impact's.
                 let is_impact = launches(held);
@@ -112,7 +112,7 @@ pub(super) fn shots_again(
                 };
                 let index = index.unwrap_or(IMPACT - 1);
                 taken.insert((hit.command, index));
-                all.push(ShotAgain {
+                all.push(RecordedShot {
                     shooter,
                     command: hit.command,
                     index,
@@ -143,7 +143,7 @@ struct FiredShot {
     /// Server time to which the targets are rewound.
     time: Micros,
     weapon: Weapon,
-    lines: Lines,
+    lines: FireLines,
     /// Fraction of each line, 0 to 1, up to the first map surface.
     reach: Vec<f32>,
 }
@@ -294,13 +294,13 @@ impl FiredShot {
                 None => {}
             }
         }
-        let wound = |(target, pellets): (EntityId, u8)| Wound {
+        let wound = |(target, pellets): (EntityId, u8)| DamageShare {
             target,
             hitgroup: 0,
             damage: self.weapon.damage * i32::from(pellets),
             pellets,
         };
-        let wounds: Vec<Wound> = pellets.into_iter().map(wound).collect();
+        let wounds: Vec<DamageShare> = pellets.into_iter().map(wound).collect();
         let reason = match (wounds.is_empty(), is_hidden) {
             (false, _) => Reason::Hit,
             (true, true) => Reason::HitWorld,

@@ -11,7 +11,7 @@ use super::protocol::UndecodedReason;
 use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
 use crate::bsp::quake3::Quake3MapError;
-use hitreg_log::record::{Header, Origin, PlayerInfo, Record, usercmd_fields};
+use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader, usercmd_fields};
 use hitreg_log::units::{Micros, Seed};
 use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::settings::{SettingError, Settings};
@@ -120,9 +120,9 @@ pub fn survey(source: RecordingKind, from: impl Read, log: &ServerLog) -> Result
 ///
 /// # Errors
 /// When the rules cannot be encoded.
-pub fn header(rules: &Quake3Rules, players: &[u16], origin: Origin) -> Result<Header, Quake3ImportError> {
+pub fn header(rules: &Quake3Rules, players: &[u16], origin: Origin) -> Result<SessionHeader, Quake3ImportError> {
     let player = |place: u16| PlayerInfo { name: format!("p{place}"), recorded: players.contains(&place) };
-    Ok(Header {
+    Ok(SessionHeader {
         game: NAME.to_owned(),
         rules: rmp_serde::to_vec(rules)?.into(),
         map: rules.map_name.clone(),

@@ -24,7 +24,7 @@ use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, Stat
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_netcode::protocol::{Direction, PassingDatagram};
 use hits::HitLog;
-use ticks::RecentTicks;
+use ticks::NewestTicks;
 
 /// Limit of clients, above any server's.
 const MOST_CLIENTS: usize = 64;
@@ -70,7 +70,7 @@ pub struct Listener {
     level: Option<Arc<Gamestate>>,
     rules: Option<Quake3Rules>,
     players: BTreeSet<u16>,
-    ticks: RecentTicks,
+    ticks: NewestTicks,
     /// The shared states of the newest tick.
     shared: (Tick, BTreeMap<u16, Arc<EntityCells>>),
     damage: HitLog,

@@ -4,7 +4,7 @@ use super::import::{header, overheard};
 use super::listener::Listener;
 use super::server_log::ServerLog;
 use crate::bsp::quake3::map_from;
-use hitreg_log::record::{Header, Record};
+use hitreg_log::record::{Record, SessionHeader};
 use hitreg_netcode::protocol::{HeardCounts, PassingDatagram, SessionListener};
 
 /// Observes clients and a server of protocol 71.
@@ -28,7 +28,7 @@ impl SessionListener for Quake3Listener {
         self.listener.hear_passing(passing, out);
     }
 
-    fn header(&mut self) -> Option<Result<Header, String>> {
+    fn header(&mut self) -> Option<Result<SessionHeader, String>> {
         let mut rules = self.listener.rules().filter(|_| !self.is_begun)?.clone();
         self.is_begun = true;
         if let Some(maps) = self.maps.take() {

@@ -12,8 +12,8 @@ use crate::bsp::quake::{QuakeMap, TriggerEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
-    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Field, Grade, Judge, Moment,
-    Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
+    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, FieldSchema, Judge, Moment,
+    PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
 };
 use hitreg_netcode::pipeline::Netcode;
 
@@ -40,7 +40,7 @@ impl Simulate for QuakeWorld {
     /// A recording has no client-only fields, and of a brush model little more than its position.
     fn classes() -> Vec<Class> {
         let told = || QuakeWorldBody::fields().into_iter().filter(|field| field.scope != Scope::ClientOnly);
-        let of_model = |field: &Field| matches!(field.name.split('.').next(), Some("origin" | "alive" | "flags"));
+        let of_model = |field: &FieldSchema| matches!(field.name.split('.').next(), Some("origin" | "alive" | "flags"));
         vec![Class::new("entity", told().collect()), Class::new("brush_model", told().filter(of_model).collect())]
     }
 
@@ -147,7 +147,7 @@ impl Reconcile for QuakeWorld {
     }
 
     /// Returns `None` on a level whose map the rules do not hold.
-    fn grade(predicted: &QuakeWorldBody, authoritative: &QuakeWorldBody) -> Option<Grade> {
+    fn grade(predicted: &QuakeWorldBody, authoritative: &QuakeWorldBody) -> Option<PredictionGrade> {
         let is_here = !predicted.has(flag::ELSEWHERE) && !authoritative.has(flag::ELSEWHERE);
         is_here.then(|| rounding::grade(&predicted.player_state(), &authoritative.own(), authoritative.origin_wire()))
     }
@@ -163,7 +163,7 @@ impl Reconcile for QuakeWorld {
         let mut state = resume(&world, &predicted.player_state(), &told.own(), told.origin_wire());
         let before = acked.before.iter().find(|(entity, _)| *entity == acked.scene.player.entity());
         state.corpse |= told.has(flag::LIES) && before.is_none_or(|(_, before)| !before.has(flag::LIES));
-        if grade == Some(Grade::Miss) && state.dead {
+        if grade == Some(PredictionGrade::Miss) && state.dead {
             let lies = MissedPrediction::new(rules, acked).and_then(|missed| lies_still(&missed));
             state.corpse = lies.unwrap_or(state.corpse);
         }

@@ -35,7 +35,7 @@ pub use demo::{
 };
 pub use game::{QuakeWorld, QuakeWorldShot};
 pub use import::{
-    DemoImportError, ImportOptions, ImportResult, Trait, TraitFinding, UnpackError, import, played_map, unpacked,
+    DemoImportError, ImportOptions, ImportResult, ServerTrait, TraitFinding, UnpackError, import, played_map, unpacked,
 };
 pub use movement::{
     BUTTON_JUMP, Dialect, MoveContacts, MoveOutcome, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState,

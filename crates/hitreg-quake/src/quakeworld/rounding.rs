@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::demo::{ORIGIN_STEP, OriginWire, OwnState, cut_cell};
 use super::movement::pmove::LEAVES_GROUND_SPEED;
 use super::movement::{QuakeWorldPlayerState, Surroundings};
-use hitreg_netcode::game::Grade;
+use hitreg_netcode::game::PredictionGrade;
 
 /// Largest velocity difference for the grade `Near`, in units/s per axis.
 const NEAR_VELOCITY: f32 = 1.5;
@@ -49,15 +49,15 @@ pub(crate) fn difference(
 
 /// Grades a prediction. Exact means the same velocity on the wire and an origin within 1/8 unit. Near means within 1.5
 /// units/s and 0.2 units on every axis.
-pub(crate) fn grade(predicted: &QuakeWorldPlayerState, recorded: &OwnState, wire: OriginWire) -> Grade {
+pub(crate) fn grade(predicted: &QuakeWorldPlayerState, recorded: &OwnState, wire: OriginWire) -> PredictionGrade {
     let PredictionError { origin, velocity } = difference(predicted, recorded, wire);
     let within = |values: [f32; 3], limit: f32| values.iter().all(|v| v.abs() <= limit);
     if within(velocity, 0.0) && within(origin, ORIGIN_STEP) {
-        Grade::Exact
+        PredictionGrade::Exact
     } else if within(velocity, NEAR_VELOCITY) && within(origin, NEAR_ORIGIN) {
-        Grade::Near
+        PredictionGrade::Near
     } else {
-        Grade::Miss
+        PredictionGrade::Miss
     }
 }
 
@@ -153,9 +153,9 @@ mod tests {
     fn what_the_wire_cannot_tell_apart_is_exact() {
         let mut state = QuakeWorldPlayerState::at([0.2, -8.1, 0.0]);
         state.velocity = [320.9, -0.9, 0.0];
-        assert_eq!(grade(&state, &recorded([320, 0, 0]), OriginWire::Cut), Grade::Exact);
-        assert_eq!(grade(&state, &recorded([319, 0, 0]), OriginWire::Cut), Grade::Miss);
-        assert_eq!(grade(&state, &recorded([321, 0, 0]), OriginWire::Cut), Grade::Near);
+        assert_eq!(grade(&state, &recorded([320, 0, 0]), OriginWire::Cut), PredictionGrade::Exact);
+        assert_eq!(grade(&state, &recorded([319, 0, 0]), OriginWire::Cut), PredictionGrade::Miss);
+        assert_eq!(grade(&state, &recorded([321, 0, 0]), OriginWire::Cut), PredictionGrade::Near);
         assert_eq!(reconcile(&state, &recorded([320, 0, 0]), OriginWire::Cut), state);
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let mut state = QuakeWorldPlayerState::at([500.0, 0.0, 3.0]);
         state.velocity = [0.0, 10.0, -10.0];
         let fixed = reconcile(&state, &recorded([100, -100, 0]), OriginWire::Rounded);
-        assert_eq!(grade(&fixed, &recorded([100, -100, 0]), OriginWire::Rounded), Grade::Exact);
+        assert_eq!(grade(&fixed, &recorded([100, -100, 0]), OriginWire::Rounded), PredictionGrade::Exact);
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
         assert!(off(&state, OriginWire::Cut)[0] < -0.06 && off(&state, OriginWire::Cut)[1] > 0.06);
         assert_eq!(off(&state, OriginWire::Float), [0.0; 3]);
         state.origin[0] = 0.3;
-        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), Grade::Exact);
-        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Rounded), Grade::Near);
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), PredictionGrade::Exact);
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Rounded), PredictionGrade::Near);
         state.origin[0] = 0.05;
-        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), Grade::Near);
+        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), PredictionGrade::Near);
     }
 }

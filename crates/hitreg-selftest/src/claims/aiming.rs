@@ -4,7 +4,7 @@
 use glam::Vec3;
 
 use super::experiment::Experiment;
-use super::watch::{SeenShot, SessionWatch, body_of};
+use super::watch::{ObservedShot, SessionWatch, body_of};
 use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_netcode::game::Reason;
 use hitreg_netcode::geometry::angle_off;
@@ -34,13 +34,13 @@ fn while_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn running_one_way(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let off_view = |shot: &SeenShot| {
+    let off_view = |shot: &ObservedShot| {
         let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
         let runner = body_of(&tick.bodies, RUNNER)?;
         Some(f64::from(angle_off(runner.origin, looking(runner.viewangles), shot.muzzle).to_degrees()))
     };
     // The shooter as drawn on the target's screen at the time of the hit.
-    let beside = |shot: &SeenShot| {
+    let beside = |shot: &ObservedShot| {
         let frame = seen.frames_of(RUNNER).rfind(|frame| frame.at <= shot.at)?;
         let shooter = &frame.drawn(SHOOTER)?.body;
         Some(f64::from(angle_off(shooter.eye(), looking(shooter.viewangles), frame.own?.origin).to_degrees()))
@@ -55,7 +55,7 @@ fn running_one_way(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     ])
 }
 
-fn hits(seen: &SessionWatch) -> impl Iterator<Item = &SeenShot> {
+fn hits(seen: &SessionWatch) -> impl Iterator<Item = &ObservedShot> {
     seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
 }
 

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use glam::Vec3;
 
-use super::datagram::{ClientDatagrams, Positions, Update};
+use super::datagram::{CellPositions, ClientDatagrams, Update};
 use super::experiment::Experiment;
 use super::protocol::snapshot;
-use super::watch::{SeenTick, SessionWatch, body_of};
+use super::watch::{ObservedTick, SessionWatch, body_of};
 use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_arena::ArenaBody;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use hitreg_netcode::game::{BadCells, Body, CellKind, CellRole, Field, Scope};
+use hitreg_netcode::game::{BadCells, Body, CellKind, CellRole, FieldSchema, Scope};
 use hitreg_netcode::session::Intruder;
 use hitreg_netcode::wire::{Receiver, Sender};
 
@@ -98,7 +98,7 @@ fn bits_by_the_document(update: &Update) -> u8 {
 fn sets_out(seen: &SessionWatch, update: &Update) -> Option<(i64, Micros)> {
     let (new, entity) = (body(&update.new)?, update.entity);
     (!update.is_definition() && update.bits & 0x80 != 0).then_some(())?;
-    let walks = |tick: &&SeenTick| body_of(&tick.bodies, entity).is_some_and(|body| body.velocity != Vec3::ZERO);
+    let walks = |tick: &&ObservedTick| body_of(&tick.bodies, entity).is_some_and(|body| body.velocity != Vec3::ZERO);
     let applied = seen.since(update.tick).find(walks)?;
     Some((i64::from(new.event_in_us), applied.at))
 }
@@ -107,7 +107,7 @@ fn sets_out(seen: &SessionWatch, update: &Update) -> Option<(i64, Micros)> {
 fn comes_back(seen: &SessionWatch, update: &Update) -> Option<(i64, Micros)> {
     let (old, new, entity) = (body(&update.old)?, body(&update.new)?, update.entity);
     (old.alive && !new.alive && update.bits & 0x40 != 0).then_some(())?;
-    let lives = |tick: &&SeenTick| body_of(&tick.bodies, entity).is_some_and(|body| body.alive);
+    let lives = |tick: &&ObservedTick| body_of(&tick.bodies, entity).is_some_and(|body| body.alive);
     Some((i64::from(new.respawn_us), seen.since(update.tick).find(lives)?.at))
 }
 
@@ -115,13 +115,13 @@ fn comes_back(seen: &SessionWatch, update: &Update) -> Option<(i64, Micros)> {
 fn steps_again(seen: &SessionWatch, update: &Update) -> Option<(i64, Micros)> {
     let (new, entity) = (body(&update.new)?, update.entity);
     (!update.is_definition() && update.changes("step_left") && update.bits & 4 != 0).then_some(())?;
-    let other_foot = |tick: &&SeenTick| body_of(&tick.bodies, entity).is_some_and(|b| b.step_left != new.step_left);
+    let other_foot = |tick: &&ObservedTick| body_of(&tick.bodies, entity).is_some_and(|b| b.step_left != new.step_left);
     Some((i64::from(new.step_time_ms) * 1_000, seen.since(update.tick).find(other_foot)?.at))
 }
 
 impl SessionWatch {
     /// Returns the ticks from the given number on.
-    fn since(&self, tick: u16) -> impl Iterator<Item = &SeenTick> {
+    fn since(&self, tick: u16) -> impl Iterator<Item = &ObservedTick> {
         self.ticks.iter().skip(usize::from(tick).saturating_sub(1))
     }
 
@@ -203,7 +203,7 @@ struct RolelessBody(ArenaBody);
 impl Body for RolelessBody {
     const CELLS: usize = ArenaBody::CELLS;
 
-    fn fields() -> Vec<Field> {
+    fn fields() -> Vec<FieldSchema> {
         ArenaBody::fields()
     }
 
@@ -215,7 +215,7 @@ impl Body for RolelessBody {
         ArenaBody::read(cells).map(RolelessBody)
     }
 
-    fn role(_: &Field) -> CellRole {
+    fn role(_: &FieldSchema) -> CellRole {
         CellRole::Value
     }
 
@@ -252,13 +252,13 @@ impl Body for RolelessBody {
     }
 }
 
-fn positions() -> Positions {
+fn positions() -> CellPositions {
     let fields = ArenaBody::fields();
-    let mut positions = Positions {
+    let mut positions = CellPositions {
         is_float: fields.iter().map(|field| field.kind == CellKind::F32).collect(),
         ground: cells_named("on_ground").next().unwrap_or_default(),
         turn: Some(turn()),
-        ..Positions::default()
+        ..CellPositions::default()
     };
     for (bit, _, names) in DOCUMENT {
         let mut cells: Vec<usize> = names.iter().flat_map(|name| cells_named(name)).collect();
@@ -276,7 +276,7 @@ fn turn() -> [usize; 3] {
 
 /// Returns the cells of a field.
 fn cells_named(name: &str) -> impl Iterator<Item = usize> {
-    let is_of = move |field: &Field| field.name.split('.').next() == Some(name);
+    let is_of = move |field: &FieldSchema| field.name.split('.').next() == Some(name);
     (0..).zip(ArenaBody::fields()).filter(move |(_, field)| is_of(field)).map(|(cell, _)| cell)
 }
 

@@ -6,12 +6,12 @@ use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::prediction::key_to_movement;
-use super::watch::{SeenFrame, SessionWatch, body_of};
+use super::watch::{ObservedFrame, SessionWatch, body_of};
 use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, greatest};
 use hitreg_arena::{Arena, ArenaBody, ArenaEffect, ArenaMap, ArenaRules, BodyKind};
 use hitreg_log::units::{EntityId, Micros};
-use hitreg_netcode::game::{Category, Effect, Placed};
+use hitreg_netcode::game::{Category, Effect, PlacedBody};
 use hitreg_netcode::session::record_synthetic;
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::wire::SnapshotBitCounts;
@@ -98,7 +98,7 @@ fn authoritative(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn controlled(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let drawn = |frame: &SeenFrame| Some((frame.own_placed.as_ref()?.body.origin, frame.own_drawn?));
+    let drawn = |frame: &ObservedFrame| Some((frame.own_placed.as_ref()?.body.origin, frame.own_drawn?));
     let off = |(drawn, own): (Vec3, Vec3)| f64::from(drawn.distance(own));
     let off: Vec<f64> = seen.inspected(0).filter_map(drawn).map(off).collect();
     let own = seen.frames_of(0).filter_map(|frame| Some((frame.at, frame.own_placed.as_ref()?.body.health)));
@@ -170,12 +170,12 @@ fn deterministic_ai(experiment: &Experiment) -> Result<NamedFigures, ClaimError>
 
 fn reactive(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let fired: Vec<&SeenFrame> = seen
+    let fired: Vec<&ObservedFrame> = seen
         .frames_of(0)
         .filter(|frame| frame.effects.iter().any(|effect| effect.kind == ArenaEffect::Launcher as u8))
         .collect();
-    let is_arrow = |placed: &Placed<ArenaBody>| placed.body.kind == BodyKind::Arrow;
-    let shown = |shot: &&SeenFrame| {
+    let is_arrow = |placed: &PlacedBody<ArenaBody>| placed.body.kind == BodyKind::Arrow;
+    let shown = |shot: &&ObservedFrame| {
         let had = arrows(&seen, shot.at - Micros(1));
         let frame = seen
             .frames_of(0)
@@ -192,7 +192,7 @@ fn reactive(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn taken_back(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let has_arrow = |frame: &&SeenFrame| frame.drawn.iter().any(|(_, p)| is_by(p, Category::Reactive));
+    let has_arrow = |frame: &&ObservedFrame| frame.drawn.iter().any(|(_, p)| is_by(p, Category::Reactive));
     let on_screen: Vec<Micros> = seen.frames_of(0).filter(has_arrow).map(|frame| frame.at).collect();
     let shot = seen.frames_of(0).find(|frame| !frame.shots.is_empty() || frame.effects.iter().any(is_launch));
     let word = shot.and_then(|shot| seen.received_by(0).find(|s| s.ack >= shot.command.seq)).map(|s| s.at);
@@ -250,9 +250,9 @@ impl ArrowFlight {
     /// `None` for an arrow that has landed or is new.
     fn go_on(
         flight: &mut Option<ArrowFlight>,
-        frame: &SeenFrame,
+        frame: &ObservedFrame,
         id: EntityId,
-        placed: &Placed<ArenaBody>,
+        placed: &PlacedBody<ArenaBody>,
         told: &ArenaBody,
     ) -> Option<f64> {
         let arrow = (id, told.teleports);
@@ -271,10 +271,10 @@ fn short_jump(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, 1)).map(|b| b.origin.z);
     let ground = ground.fold(f32::INFINITY, f32::min);
     let simulating = experiment.play_always_without(0, ClientPart::Kinds)?;
-    let placed = |seen: &SessionWatch| -> Vec<Placed<ArenaBody>> {
+    let placed = |seen: &SessionWatch| -> Vec<PlacedBody<ArenaBody>> {
         seen.inspected(0).filter_map(|frame| frame.drawn(1).cloned()).collect()
     };
-    let highest = |placed: &[Placed<ArenaBody>]| {
+    let highest = |placed: &[PlacedBody<ArenaBody>]| {
         greatest(&placed.iter().map(|placed| f64::from(placed.body.origin.z - ground)).collect::<Vec<_>>())
     };
     let simulated = placed(&simulating);
@@ -311,7 +311,7 @@ fn by_all(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 }
 
 /// Returns everything of a kind on the watcher's screen, by frame.
-fn drawn_as(seen: &SessionWatch, kind: BodyKind) -> Vec<(&SeenFrame, EntityId, &Placed<ArenaBody>)> {
+fn drawn_as(seen: &SessionWatch, kind: BodyKind) -> Vec<(&ObservedFrame, EntityId, &PlacedBody<ArenaBody>)> {
     let mut all: Vec<_> = seen
         .inspected(0)
         .flat_map(|frame| frame.drawn.iter().map(move |(id, placed)| (frame, *id, placed)))
@@ -328,11 +328,11 @@ fn arrows(seen: &SessionWatch, before: Micros) -> usize {
 }
 
 /// Returns the played length of a bell's sound, in µs.
-fn played_us(placed: &Placed<ArenaBody>) -> i64 {
+fn played_us(placed: &PlacedBody<ArenaBody>) -> i64 {
     -i64::from(placed.body.event_in_us)
 }
 
-fn is_by(placed: &Placed<ArenaBody>, category: Category) -> bool {
+fn is_by(placed: &PlacedBody<ArenaBody>, category: Category) -> bool {
     placed.by.is_some_and(|by| by.category == category)
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::experiment::Experiment;
-use super::watch::{SeenShot, SessionWatch, body_of};
+use super::watch::{ObservedShot, SessionWatch, body_of};
 use super::{Claim, ClaimError, NamedFigures, count, forged, greatest, median};
-use hitreg_analysis::fairness::{Exposure, Fairness};
+use hitreg_analysis::fairness::{CoverHits, Fairness};
 use hitreg_arena::{ArenaBody, ArenaEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_netcode::game::Reason;
@@ -98,7 +98,7 @@ fn moves_nobody(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         seen.ticks.iter().map(|tick| body_of(&tick.bodies, RUNNER).map(at_rest)).collect()
     };
     let differing = place(&with).iter().zip(&place(&without)).filter(|(a, b)| a != b).count();
-    let way = |shot: &SeenShot| {
+    let way = |shot: &ObservedShot| {
         let judged = body_of(&shot.targets, RUNNER)?.origin;
         Some(f64::from(judged.distance(with.truth(RUNNER, shot.at)?)))
     };
@@ -129,7 +129,7 @@ fn stance_and_life(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
 
 fn round_the_corner(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (late, quick) = (exposure(experiment, "rtt-500")?, exposure(experiment, "rtt-50")?);
-    let longest = |exposure: &Exposure| exposure.in_cover_ms.map(|spread| f64::from(spread.max));
+    let longest = |exposure: &CoverHits| exposure.in_cover_ms.map(|spread| f64::from(spread.max));
     Ok(vec![
         ("hits in cover, shooter at 500 ms", count(late.in_cover as usize)),
         ("in cover for, at 500 ms, longest", longest(&late)),
@@ -155,7 +155,7 @@ fn head_on(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant("scene")?;
     let exposure = exposure(experiment, "scene")?;
-    let off_view = |shot: &SeenShot| {
+    let off_view = |shot: &ObservedShot| {
         let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
         let runner = body_of(&tick.bodies, RUNNER)?;
         let (sin, cos) = libm::sincosf(runner.viewangles.y.to_radians());
@@ -202,7 +202,7 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
         .map(|(command, _)| *command)
         .collect();
     let agreed = hits(&seen).filter(|shot| claimed.contains(&shot.command)).count();
-    let health = |tick: Option<&super::watch::SeenTick>| Some(f64::from(body_of(&tick?.bodies, RUNNER)?.health));
+    let health = |tick: Option<&super::watch::ObservedTick>| Some(f64::from(body_of(&tick?.bodies, RUNNER)?.health));
     let lost = health(seen.ticks.first()).zip(health(seen.ticks.last())).map(|(first, last)| first - last);
     Ok(vec![
         ("shots that hit on the shooter's screen", count(claimed.len())),
@@ -238,7 +238,7 @@ fn lead_that_hits(seen: &SessionWatch) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
-fn hits(seen: &SessionWatch) -> impl Iterator<Item = &SeenShot> {
+fn hits(seen: &SessionWatch) -> impl Iterator<Item = &ObservedShot> {
     seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
 }
 
@@ -251,23 +251,23 @@ fn tones(seen: &SessionWatch) -> Vec<Micros> {
     let is_tone = |effect: &&hitreg_netcode::game::Effect| {
         effect.kind == ArenaEffect::HitTone as u8 && effect.entity == EntityId(SHOOTER)
     };
-    let heard = |s: &super::watch::SeenSnapshot| vec![s.at; s.effects.iter().filter(is_tone).count()];
+    let heard = |s: &super::watch::ObservedSnapshot| vec![s.at; s.effects.iter().filter(is_tone).count()];
     seen.received_by(SHOOTER).flat_map(heard).collect()
 }
 
 /// Returns the view error: the distance between where the runner was judged and where the shooter drew it.
-fn view_error(seen: &SessionWatch, shot: &SeenShot) -> Option<f64> {
+fn view_error(seen: &SessionWatch, shot: &ObservedShot) -> Option<f64> {
     let drawn = seen.frame_of(PlayerId(SHOOTER), shot.command)?.drawn(RUNNER)?.body.origin;
     Some(f64::from(body_of(&shot.targets, RUNNER)?.origin.distance(drawn)))
 }
 
 /// Returns the distance between where the runner was judged and where it was at the time of judgement.
-fn moved_back(seen: &SessionWatch, shot: &SeenShot) -> Option<f64> {
+fn moved_back(seen: &SessionWatch, shot: &ObservedShot) -> Option<f64> {
     Some(f64::from(body_of(&shot.targets, RUNNER)?.origin.distance(seen.truth(RUNNER, shot.at)?)))
 }
 
 /// Returns the angle at the muzzle, in degrees, between where the runner was judged and where it was at that time.
-fn bend_deg(seen: &SessionWatch, shot: &SeenShot) -> Option<f64> {
+fn bend_deg(seen: &SessionWatch, shot: &ObservedShot) -> Option<f64> {
     let judged = body_of(&shot.targets, RUNNER)?.origin;
     let off = angle_off(shot.muzzle, judged - shot.muzzle, seen.truth(RUNNER, shot.at)?);
     Some(f64::from(off.to_degrees()))
@@ -285,7 +285,7 @@ fn stopped(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimE
 }
 
 /// Returns from the tables of a replay how targets were in cover when they were hit.
-fn exposure(experiment: &Experiment, variant: &str) -> Result<Exposure, ClaimError> {
+fn exposure(experiment: &Experiment, variant: &str) -> Result<CoverHits, ClaimError> {
     let prepared = experiment.variant(variant)?;
     let mut tables = TraceTables::new::<hitreg_arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
     prepared.play(&mut tables, None)?;
@@ -295,7 +295,7 @@ fn exposure(experiment: &Experiment, variant: &str) -> Result<Exposure, ClaimErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::Mechanism;
+    use crate::claims::MechanismState;
 
     #[test]
     fn what_is_said_of_cover_does_not_hold_without_the_wall() {
@@ -303,7 +303,7 @@ mod tests {
             let claim = CLAIMS.iter().find(|claim| claim.name == name).expect(name);
             let open = claim.text.replace("map = \"corner\"", "map = \"plain\"");
             assert_ne!(open, claim.text, "{name} has a wall");
-            let checked = claim.check_as(&open, Mechanism::On).expect(name);
+            let checked = claim.check_as(&open, MechanismState::On).expect(name);
             assert!(!checked.holds, "{name} needs no wall");
             // Everything else is unchanged.
             let other = checked.figures.iter().filter(|figure| !figure.figure.contains("cover"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The document's positions of a body's cells.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Positions {
+pub(super) struct CellPositions {
     /// The cells of each bit of the update bitfield, in the order of the body.
     pub(super) groups: [Vec<usize>; 8],
     /// Whether each cell is a float.
@@ -30,7 +30,7 @@ pub(super) struct Update {
 /// The state that one client has received so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientDatagrams {
-    positions: Positions,
+    positions: CellPositions,
     parts: BTreeMap<u64, BTreeMap<u64, Vec<u8>>>,
     /// The states by entity and snapshot.
     states: BTreeMap<(u16, u64), Vec<u32>>,
@@ -50,14 +50,14 @@ const BEGINNING: usize = 5;
 const WIDTHS: [u32; 8] = [1, 3, 5, 8, 12, 16, 24, 32];
 
 impl ClientDatagrams {
-    pub(super) fn new(positions: Positions) -> ClientDatagrams {
+    pub(super) fn new(positions: CellPositions) -> ClientDatagrams {
         ClientDatagrams { positions, ..ClientDatagrams::default() }
     }
 
     /// Takes a sealed datagram.
     pub(super) fn hear(&mut self, datagram: &[u8]) {
         let Some((bytes, _seal)) = datagram.split_last_chunk::<SEAL>() else { return };
-        let mut from = Bits { bytes, at: 32 };
+        let mut from = DocumentBits { bytes, at: 32 };
         match from.get(8) {
             Some(LIVE_FROM_SERVER) => self.read(bytes),
             Some(FRAGMENT_FROM_SERVER) => {
@@ -76,12 +76,12 @@ impl ClientDatagrams {
     /// Takes a complete message without its seal.
     pub(super) fn read(&mut self, message: &[u8]) {
         let mut updates = Vec::new();
-        let read = self.read_message(&mut Bits { bytes: message, at: 8 * BEGINNING }, &mut updates);
+        let read = self.read_message(&mut DocumentBits { bytes: message, at: 8 * BEGINNING }, &mut updates);
         self.unread += usize::from(read.is_none());
         self.updates.extend(updates);
     }
 
-    fn read_message(&mut self, from: &mut Bits<'_>, updates: &mut Vec<Update>) -> Option<()> {
+    fn read_message(&mut self, from: &mut DocumentBits<'_>, updates: &mut Vec<Update>) -> Option<()> {
         let tick = from.get(16)? as u16;
         let (_ack, _helper) = (from.get(16)?, from.get(16)?);
         let (mut number, mut usual, mut defined) = (0, None, None);
@@ -125,8 +125,8 @@ impl ClientDatagrams {
     }
 }
 
-impl Positions {
-    fn update(&self, from: &mut Bits<'_>, tick: u16, entity: u16, old: Vec<u32>) -> Option<Update> {
+impl CellPositions {
+    fn update(&self, from: &mut DocumentBits<'_>, tick: u16, entity: u16, old: Vec<u32>) -> Option<Update> {
         let bits = from.get(8)? as u8;
         let mut update = Update { tick, entity, bits, new: old.clone(), old };
         for bit in (0..8).rev().filter(|bit| bits >> bit & 1 == 1) {
@@ -154,11 +154,11 @@ impl Positions {
         Some(update)
     }
 
-    fn maybe(&self, from: &mut Bits<'_>, cell: usize, update: &mut Update) -> Option<()> {
+    fn maybe(&self, from: &mut DocumentBits<'_>, cell: usize, update: &mut Update) -> Option<()> {
         if from.get(1)? == 1 { self.change(from, cell, update) } else { Some(()) }
     }
 
-    fn change(&self, from: &mut Bits<'_>, cell: usize, update: &mut Update) -> Option<()> {
+    fn change(&self, from: &mut DocumentBits<'_>, cell: usize, update: &mut Update) -> Option<()> {
         let old = update.old[cell];
         update.new[cell] = if self.is_float[cell] { from.float_change(old)? } else { from.integer_change(old)? };
         Some(())
@@ -166,12 +166,12 @@ impl Positions {
 }
 
 /// A bit reader: lowest bit first in bytes and numbers.
-struct Bits<'a> {
+struct DocumentBits<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Bits<'_> {
+impl DocumentBits<'_> {
     fn get(&mut self, count: u32) -> Option<u64> {
         let mut number = 0;
         for place in 0..count {

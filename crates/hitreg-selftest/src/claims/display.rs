@@ -1,7 +1,7 @@
 //! How the others are drawn: extrapolation, interpolation, teleports. Player 0 watches, player 1 moves.
 
 use super::experiment::Experiment;
-use super::watch::{SeenFrame, SessionWatch, body_of};
+use super::watch::{ObservedFrame, SessionWatch, body_of};
 use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_log::units::Micros;
@@ -175,7 +175,7 @@ fn teleport_distance(experiment: &Experiment) -> Result<NamedFigures, ClaimError
 
 /// Returns, for each frame, the distance between where the mover is drawn and where the last update has it.
 fn ahead_of_last(seen: &SessionWatch) -> Vec<f64> {
-    let ahead = |frame: &SeenFrame| {
+    let ahead = |frame: &ObservedFrame| {
         let last = body_of(&seen.newest_for(VIEWER, frame.at)?.bodies, MOVER)?;
         Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(last.origin)))
     };
@@ -183,13 +183,13 @@ fn ahead_of_last(seen: &SessionWatch) -> Vec<f64> {
 }
 
 /// Returns the distance between where the mover is drawn and where the server has it at that time.
-fn error_at_present(seen: &SessionWatch, frame: &SeenFrame) -> Option<f64> {
+fn error_at_present(seen: &SessionWatch, frame: &ObservedFrame) -> Option<f64> {
     Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(seen.truth(MOVER, frame.at)?)))
 }
 
 /// Returns the distance between where the mover is drawn and where it was at the drawn time. For an extrapolated mover,
 /// this is the present.
-fn error_of_picture(seen: &SessionWatch, frame: &SeenFrame) -> Option<f64> {
+fn error_of_picture(seen: &SessionWatch, frame: &ObservedFrame) -> Option<f64> {
     let drawn = frame.drawn(MOVER)?;
     let of = if drawn.how == PlacementKind::Extrapolated { frame.at } else { frame.drawn_at };
     Some(f64::from(drawn.body.origin.distance(seen.truth(MOVER, of)?)))
@@ -215,7 +215,7 @@ pub(super) fn longest_rest_ms(seen: &SessionWatch) -> Option<f64> {
 
 /// Returns the median age of the drawn position, computed from the distance covered since then.
 fn behind_ms(seen: &SessionWatch) -> Option<f64> {
-    let behind = |frame: &SeenFrame| {
+    let behind = |frame: &ObservedFrame| {
         let drawn = &frame.drawn(MOVER)?.body;
         let way = f64::from(drawn.origin.distance(seen.truth(MOVER, frame.at)?));
         Some(1000.0 * way / f64::from(drawn.velocity.length()))

@@ -7,8 +7,8 @@ use glam::Vec3;
 
 use super::ClaimError;
 use super::results::{ShotConfirmations, TrustingServer};
-use super::script::{LinkScript, MapName, PlayerScript, RulesChange, Script, ScriptedSession, Variant};
-use super::scripted_input::Scripted;
+use super::script::{LinkScript, MapName, PlayerScript, RulesChange, SceneVariant, Script, ScriptedSession};
+use super::scripted_input::ScriptedInput;
 use super::watch::SessionWatch;
 use super::without::{ClientPart, PartialClient};
 use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Muzzle, WeaponId};
@@ -49,7 +49,7 @@ impl Experiment {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play(&self) -> Result<SessionWatch, ClaimError> {
-        play_prepared(&self.prepare(&Variant::default())?, None)
+        play_prepared(&self.prepare(&SceneVariant::default())?, None)
     }
 
     /// Plays the scene. If the mechanism is switched off, this player's client leaves out `part`.
@@ -58,7 +58,7 @@ impl Experiment {
     /// When the script cannot be played.
     pub(super) fn play_without(&self, player: u16, part: ClientPart) -> Result<SessionWatch, ClaimError> {
         let without = Some((PlayerId(player), part)).filter(|_| self.is_off);
-        play_prepared(&self.prepare(&Variant::default())?, without)
+        play_prepared(&self.prepare(&SceneVariant::default())?, without)
     }
 
     /// Plays the scene with a client of this player that leaves out `part`.
@@ -66,7 +66,7 @@ impl Experiment {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play_always_without(&self, player: u16, part: ClientPart) -> Result<SessionWatch, ClaimError> {
-        play_prepared(&self.prepare(&Variant::default())?, Some((PlayerId(player), part)))
+        play_prepared(&self.prepare(&SceneVariant::default())?, Some((PlayerId(player), part)))
     }
 
     /// Plays the scene with a client that reports to the server, by requests, which of its shots hit on its own screen.
@@ -75,7 +75,7 @@ impl Experiment {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play_saying_results(&self, player: u16) -> Result<(SessionWatch, usize), ClaimError> {
-        let (prepared, mut seen) = (self.prepare(&Variant::default())?, SessionWatch::default());
+        let (prepared, mut seen) = (self.prepare(&SceneVariant::default())?, SessionWatch::default());
         let results = ShotConfirmations::default();
         let telling = Some((PlayerId(player), results.clone()));
         let input = match self.is_off {
@@ -92,7 +92,7 @@ impl Experiment {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play_overheard(&self, listener: Box<dyn Intruder>) -> Result<SessionWatch, ClaimError> {
-        let (prepared, mut seen) = (self.prepare(&Variant::default())?, SessionWatch::default());
+        let (prepared, mut seen) = (self.prepare(&SceneVariant::default())?, SessionWatch::default());
         let input = prepared.played::<Server<Arena>>(&mut seen, None, None, |machine| machine.let_in(listener))?;
         Ok(prepared.inspected(seen, input))
     }
@@ -128,7 +128,7 @@ impl Experiment {
         self.prepare(variant)
     }
 
-    fn prepare(&self, variant: &Variant) -> Result<PreparedExperiment, ClaimError> {
+    fn prepare(&self, variant: &SceneVariant) -> Result<PreparedExperiment, ClaimError> {
         let mut scene = self.script.scene.clone().ok_or(ClaimError::NoScene)?;
         let off = &self.script.off;
         let mut settings = Settings::preset(&scene.preset)?;
@@ -174,7 +174,7 @@ fn play_prepared(
 }
 
 impl PreparedExperiment {
-    fn inspected(&self, mut seen: SessionWatch, input: Scripted) -> SessionWatch {
+    fn inspected(&self, mut seen: SessionWatch, input: ScriptedInput) -> SessionWatch {
         let [from, to] = self.scene.inspect_ms.unwrap_or([0.0, self.scene.seconds * 1000.0]);
         seen.meant = input.meant;
         seen.players = self.scene.players.len() as u16;
@@ -190,7 +190,7 @@ impl PreparedExperiment {
         &self,
         observer: &mut impl Observer<Arena>,
         without: Option<(PlayerId, ClientPart)>,
-    ) -> Result<Scripted, ClaimError> {
+    ) -> Result<ScriptedInput, ClaimError> {
         self.played::<Server<Arena>>(observer, without, None, |_| {})
     }
 
@@ -201,7 +201,7 @@ impl PreparedExperiment {
         without: Option<(PlayerId, ClientPart)>,
         telling: Option<(PlayerId, ShotConfirmations)>,
         make_ready: impl FnOnce(&mut Machine<Arena, LinkWithOutages, PartialClient, S>),
-    ) -> Result<Scripted, ClaimError> {
+    ) -> Result<ScriptedInput, ClaimError> {
         let PreparedExperiment { settings, rules, scene } = self;
         let seed = Seed(scene.seed);
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
@@ -226,7 +226,7 @@ impl PreparedExperiment {
         if let Some((player, results)) = &telling {
             machine.let_ask(results.told_by(*player));
         }
-        let mut input = Scripted::new(scene, settings);
+        let mut input = ScriptedInput::new(scene, settings);
         let end = Micros((scene.seconds * 1e6) as i64);
         let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
         machine.run(ticks, &mut input, observer);

@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use super::ClaimError;
 use super::experiment::{PreparedExperiment, placed};
-use super::scripted_input::Scripted;
+use super::scripted_input::ScriptedInput;
 use super::watch::SessionWatch;
 use hitreg_arena::Arena;
 use hitreg_log::units::{Micros, PlayerId, Seed};
@@ -33,7 +33,7 @@ pub(super) fn play(prepared: &PreparedExperiment, too_old: Micros) -> Result<Ses
     let mut server = Server::<Arena>::new(setup.clone(), players);
     server.begin_from(Arena::begin(rules, setup.seed, &placed(rules, scene)).ok_or(ClaimError::NoScene)?);
     let mut clients: Vec<Client<Arena>> = (0..players).map(|p| Client::new(setup.clone(), PlayerId(p))).collect();
-    let mut input = Scripted::new(scene, settings);
+    let mut input = ScriptedInput::new(scene, settings);
     let mut frames: Vec<Option<Micros>> = (0..players).map(|p| input.next_frame(PlayerId(p))).collect();
     let delays = scene.players.iter().map(|player| Micros::from_ms_f64(player.link.delay_ms)).collect();
     let mut line = ForgedLink { delays, up: VecDeque::new(), down: VecDeque::new() };

@@ -1,7 +1,7 @@
 //! The NeREIDS live protocol in whole sessions: redundancy, scheduling by tick, the calibrated clock.
 
 use super::experiment::Experiment;
-use super::watch::{SeenFrame, SessionWatch};
+use super::watch::{ObservedFrame, SessionWatch};
 use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, forged, greatest, median};
 use hitreg_log::record::{ArrivalRecord, Execution};
@@ -175,8 +175,9 @@ fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, Claim
     let seen = experiment.play_without(0, ClientPart::Warnings)?;
     let warned = seen.received_by(0).zip(seen.sent.iter().filter(|s| s.player.0 == 0));
     let warned = warned.filter(|(_, sent)| !sent.warnings.is_empty()).count();
-    let ran = |frame: &&SeenFrame| {
-        let of = |done: &&super::watch::SeenExecution| done.player == frame.player && done.command == frame.command.seq;
+    let ran = |frame: &&ObservedFrame| {
+        let of =
+            |done: &&super::watch::ObservedExecution| done.player == frame.player && done.command == frame.command.seq;
         seen.executed.iter().find(of).is_some_and(|done| done.how == Execution::Run)
     };
     let first = seen.received_by(0).next().map(|snapshot| snapshot.at);

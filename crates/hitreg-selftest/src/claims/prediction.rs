@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::experiment::Experiment;
-use super::watch::{SeenFrame, SessionWatch, body_of};
+use super::watch::{ObservedFrame, SessionWatch, body_of};
 use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_arena::{ArenaBody, ArenaEffect, WeaponId};
@@ -75,9 +75,10 @@ fn frame_times(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (irregular, capped, hitches, loaded) = (irregular?, capped?, hitches?, loaded?);
     // The simulated time of a frame minus the time for which it is shown.
     let off = |seen: &SessionWatch| {
-        let frames: Vec<&SeenFrame> = seen.inspected(0).collect();
-        let off =
-            |pair: &[&SeenFrame]| (f64::from(pair[0].command.input.msec) - (pair[1].at - pair[0].at).as_ms_f64()).abs();
+        let frames: Vec<&ObservedFrame> = seen.inspected(0).collect();
+        let off = |pair: &[&ObservedFrame]| {
+            (f64::from(pair[0].command.input.msec) - (pair[1].at - pair[0].at).as_ms_f64()).abs()
+        };
         frames.windows(2).map(off).collect::<Vec<f64>>()
     };
     let in_all = |seen: &&SessionWatch| {
@@ -211,14 +212,14 @@ fn eye_height(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn weapons_predicted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let from_key = |key: &dyn Fn(&SeenFrame) -> bool, shows: &dyn Fn(&ArenaBody) -> bool| {
+    let from_key = |key: &dyn Fn(&ObservedFrame) -> bool, shows: &dyn Fn(&ArenaBody) -> bool| {
         let pressed = seen.frames_of(0).find(|frame| frame.own.is_some() && key(frame))?;
         let shown = seen.frames_of(0).find(|frame| frame.at >= pressed.at && frame.own.as_ref().is_some_and(shows))?;
         Some((shown.at - pressed.at).as_ms_f64())
     };
-    let switches = |frame: &SeenFrame| frame.command.input.impulse == 2;
-    let fires = |frame: &SeenFrame| frame.command.input.buttons & buttons::ATTACK != 0;
-    let reloads = |frame: &SeenFrame| frame.command.input.buttons & buttons::RELOAD != 0;
+    let switches = |frame: &ObservedFrame| frame.command.input.impulse == 2;
+    let fires = |frame: &ObservedFrame| frame.command.input.buttons & buttons::ATTACK != 0;
+    let reloads = |frame: &ObservedFrame| frame.command.input.buttons & buttons::RELOAD != 0;
     let checked = seen.received_by(0).filter(|s| s.comparison.is_some()).count();
     let corrected = seen.received_by(0).filter(|s| s.correction.is_some()).count();
     Ok(vec![

@@ -14,7 +14,7 @@ use hitreg_netcode::game::{Body, body};
 use hitreg_netcode::history::Frame;
 use hitreg_netcode::pacing::{Calibration, Steering, SteeringOptions};
 use hitreg_netcode::packet::Snapshot;
-use hitreg_netcode::wire::{Decoded, Receiver, Sender, Urgency, Wrapping16};
+use hitreg_netcode::wire::{DecodeOutcome, Receiver, Sender, Urgency, Wrapping16};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "calibration-converges", calibration_converges),
@@ -48,7 +48,9 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         let sent = snapshot(seq, Tick(counter), vec![(EntityId(0), walker(seq, 0.0))]);
         let Ok(encoded) = sender.encode(&sent, None, 1_200) else { continue };
         told += 1;
-        let Ok(Decoded::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(counter)) else { continue };
+        let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(counter)) else {
+            continue;
+        };
         sender.handle_ack(&receiver.received());
         let index = Wrapping16::of(counter);
         let got = if experiment.is_off() { Tick(u32::from(index.0)) } else { received.snapshot.frame.tick };
@@ -81,7 +83,7 @@ fn entity_definition(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         }
         let sent = snapshot(seq, Tick(seq), entities);
         let Ok(encoded) = sender.encode(&sent, Some(40), 1_200) else { continue };
-        if let Ok(Decoded::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(seq)) {
+        if let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(seq)) {
             definitions.extend(received.definitions);
             held.push(received.snapshot.frame.entities.len());
         }

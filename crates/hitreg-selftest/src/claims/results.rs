@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use hitreg_arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Muzzle};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Effect, Judge as _, Reason, ShotVerdict, WorldSink, Wound};
+use hitreg_netcode::game::{DamageShare, Effect, Judge as _, Reason, ShotVerdict, WorldSink};
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{Event, JudgedShot, Rewind, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use hitreg_netcode::server::Server;
@@ -115,7 +115,7 @@ impl TrustingServer {
                 continue;
             };
             let Muzzle::Bullets { damage, .. } = self.rules.weapon(fire.weapon).shot else { continue };
-            let wound = Wound { target: told.target, hitgroup: 0, damage, pellets: 1 };
+            let wound = DamageShare { target: told.target, hitgroup: 0, damage, pellets: 1 };
             let verdict = ShotVerdict { reason: Reason::Hit, wounds: vec![wound] };
             Arena::apply(&self.rules, &mut world, shooter, command, fire, &verdict, &mut SilentSink);
             let (fire, rewind) = (*fire, rewind.clone());

@@ -25,9 +25,9 @@ pub(super) struct Script {
     pub(super) scene: Option<ScriptedSession>,
     /// Variants of the scene, by name.
     #[serde(default)]
-    pub(super) variants: BTreeMap<String, Variant>,
+    pub(super) variants: BTreeMap<String, SceneVariant>,
     /// The expected figures.
-    pub(super) expect: Vec<Expect>,
+    pub(super) expect: Vec<ExpectedFigure>,
 }
 
 /// How the mechanism of a claim is switched off.
@@ -88,7 +88,7 @@ pub(super) enum MapName {
 /// The changes of a scene in a variant.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Variant {
+pub(super) struct SceneVariant {
     /// Settings that change.
     pub(super) settings: BTreeMap<String, String>,
     /// Rules that change.
@@ -100,7 +100,7 @@ pub(super) struct Variant {
     /// The frame jitter of all players, if it changes.
     pub(super) frame_jitter_ms: Option<f64>,
     /// Input that changes, by player.
-    pub(super) input: BTreeMap<String, Vec<Step>>,
+    pub(super) input: BTreeMap<String, Vec<ScriptStep>>,
 }
 
 /// Rules that change.
@@ -156,7 +156,7 @@ pub(super) struct PlayerScript {
     pub(super) frame_jitter_ms: f64,
     /// The player's input.
     #[serde(default)]
-    pub(super) input: Vec<Step>,
+    pub(super) input: Vec<ScriptStep>,
 }
 
 /// A player's connection.
@@ -178,7 +178,7 @@ pub(super) struct LinkScript {
 /// A player's input from a time until the next step.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Step {
+pub(super) struct ScriptStep {
     /// The start, in ms.
     pub(super) from_ms: f64,
     /// The forward speed, in units/s.
@@ -222,7 +222,7 @@ pub(super) enum Button {
 /// The expected value of one figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Expect {
+pub(super) struct ExpectedFigure {
     /// The figure's name.
     pub(super) figure: String,
     /// The printed unit; empty for counts.

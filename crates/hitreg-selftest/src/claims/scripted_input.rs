@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::script::{Button, PlayerScript, ScriptedSession, Step};
+use super::script::{Button, PlayerScript, ScriptStep, ScriptedSession};
 use hitreg_arena::{Arena, ArenaBody};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
@@ -13,7 +13,7 @@ use hitreg_netcode::session::{InputSource, LateFrames, PlayerScreen};
 use hitreg_netcode::settings::Settings;
 
 /// The scripted input of all players of a scene.
-pub(super) struct Scripted {
+pub(super) struct ScriptedInput {
     players: Vec<ScriptedPlayer>,
     /// The intention of each frame's player, in the order of frames.
     pub(super) meant: Vec<IntendedFrame>,
@@ -29,7 +29,7 @@ pub(super) struct IntendedFrame {
 }
 
 struct ScriptedPlayer {
-    steps: Vec<Step>,
+    steps: Vec<ScriptStep>,
     cmd_hz: Hz,
     jitter: Micros,
     rng: Rng,
@@ -45,9 +45,9 @@ struct ScriptedPlayer {
     pulsed: Option<(usize, i64)>,
 }
 
-impl Scripted {
+impl ScriptedInput {
     /// Creates the input of a scene's players.
-    pub(super) fn new(scene: &ScriptedSession, settings: &Arc<Settings>) -> Scripted {
+    pub(super) fn new(scene: &ScriptedSession, settings: &Arc<Settings>) -> ScriptedInput {
         let player = |(index, player): (u16, &PlayerScript)| {
             let own = settings.of_player(PlayerId(index));
             let cmd_hz = own.client.cmd_hz;
@@ -65,11 +65,11 @@ impl Scripted {
                 pulsed: None,
             }
         };
-        Scripted { players: (0..).zip(&scene.players).map(player).collect(), meant: Vec::new() }
+        ScriptedInput { players: (0..).zip(&scene.players).map(player).collect(), meant: Vec::new() }
     }
 }
 
-impl InputSource<Arena> for Scripted {
+impl InputSource<Arena> for ScriptedInput {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let player = self.players.get_mut(usize::from(player.0))?;
         if player.frames > 0 {
@@ -134,7 +134,7 @@ impl Button {
 }
 
 /// Returns the lead at a pulse; it cycles from the first value to the last.
-fn lead_of(step: &Step, pulse: i64) -> f32 {
+fn lead_of(step: &ScriptStep, pulse: i64) -> f32 {
     let [from, to, by] = step.lead_units;
     if by <= 0.0 || to <= from {
         return from;
@@ -144,7 +144,7 @@ fn lead_of(step: &Step, pulse: i64) -> f32 {
 }
 
 /// Returns the view towards the target as drawn, with the lead added; `None` when the target is not drawn.
-fn aim(step: &Step, screen: &PlayerScreen<'_, Arena>, lead_units: f32) -> Option<Vec3> {
+fn aim(step: &ScriptStep, screen: &PlayerScreen<'_, Arena>, lead_units: f32) -> Option<Vec3> {
     let target = step.aim_at?;
     let own = screen.own?;
     let (_, shown) = screen.others.iter().find(|(id, _)| id.0 == target)?;

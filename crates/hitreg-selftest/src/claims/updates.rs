@@ -81,7 +81,7 @@ fn clock_adopted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let behind: Vec<f64> =
         steady.inspected(0).map(|frame| (frame.at - frame.command.server_time).as_ms_f64()).collect();
     let off = |seen: &SessionWatch| {
-        let off = |frame: &super::watch::SeenFrame| {
+        let off = |frame: &super::watch::ObservedFrame| {
             let last = seen.received_by(0).filter(|s| s.at <= frame.at).max_by_key(|s| s.seq)?;
             let adopted = last.server_time + (frame.at - last.at);
             Some((frame.command.server_time - adopted).as_ms_f64().abs())

@@ -9,7 +9,7 @@ use hitreg_arena::{Arena, ArenaBody, ArenaWorld};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Effect, Judge as _, Placed, ShotVerdict, Simulate as _};
+use hitreg_netcode::game::{Effect, Judge as _, PlacedBody, ShotVerdict, Simulate as _};
 use hitreg_netcode::packet::Snapshot;
 use hitreg_netcode::pipeline::{ClientFrameOutput, Comparison, Correction, JudgedShot, ReconcileOutcome, TickOutcome};
 use hitreg_netcode::session::{Observer, ScreenView, SnapshotSize};
@@ -18,14 +18,14 @@ use hitreg_netcode::wire::SnapshotBitCounts;
 /// The events of one session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionWatch {
-    pub(super) frames: Vec<SeenFrame>,
-    pub(super) ticks: Vec<SeenTick>,
-    pub(super) sent: Vec<SeenSent>,
-    pub(super) received: Vec<SeenSnapshot>,
+    pub(super) frames: Vec<ObservedFrame>,
+    pub(super) ticks: Vec<ObservedTick>,
+    pub(super) sent: Vec<ObservedSend>,
+    pub(super) received: Vec<ObservedSnapshot>,
     pub(super) packets: Vec<(PlayerId, PacketRecord)>,
     pub(super) reached: Vec<(PlayerId, ArrivalRecord)>,
-    pub(super) executed: Vec<SeenExecution>,
-    pub(super) shots: Vec<SeenShot>,
+    pub(super) executed: Vec<ObservedExecution>,
+    pub(super) shots: Vec<ObservedShot>,
     pub(super) impacts: Vec<(Micros, ShotVerdict)>,
     /// Each frame's intention; set after the session.
     pub(super) meant: Vec<IntendedFrame>,
@@ -39,7 +39,7 @@ pub(super) struct SessionWatch {
 
 /// One client frame.
 #[derive(Clone, Debug)]
-pub(super) struct SeenFrame {
+pub(super) struct ObservedFrame {
     pub(super) player: PlayerId,
     pub(super) at: Micros,
     pub(super) command: Usercmd,
@@ -48,20 +48,20 @@ pub(super) struct SeenFrame {
     /// The origin at which the own body is drawn.
     pub(super) own_drawn: Option<Vec3>,
     /// The own body as drawn, when drawing by category.
-    pub(super) own_placed: Option<Placed<ArenaBody>>,
+    pub(super) own_placed: Option<PlacedBody<ArenaBody>>,
     pub(super) ran: u32,
     /// The number of usercmds in the packet.
     pub(super) carried: usize,
     pub(super) effects: Vec<Effect>,
     /// The client's verdicts on its shots.
     pub(super) shots: Vec<(CommandSeq, ShotVerdict)>,
-    pub(super) drawn: Vec<(EntityId, Placed<ArenaBody>)>,
+    pub(super) drawn: Vec<(EntityId, PlacedBody<ArenaBody>)>,
     pub(super) drawn_at: Micros,
 }
 
 /// The world after a tick.
 #[derive(Clone, Debug)]
-pub(super) struct SeenTick {
+pub(super) struct ObservedTick {
     pub(super) at: Micros,
     /// The hash of the complete world.
     pub(super) hash: u64,
@@ -70,7 +70,7 @@ pub(super) struct SeenTick {
 
 /// A sent snapshot.
 #[derive(Clone, Debug)]
-pub(super) struct SeenSent {
+pub(super) struct ObservedSend {
     pub(super) player: PlayerId,
     pub(super) at: Micros,
     /// The calibration helper.
@@ -86,7 +86,7 @@ pub(super) struct SeenSent {
 
 /// A usercmd that the server ran or dropped.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SeenExecution {
+pub(super) struct ObservedExecution {
     pub(super) player: PlayerId,
     pub(super) command: CommandSeq,
     pub(super) tick: Tick,
@@ -95,7 +95,7 @@ pub(super) struct SeenExecution {
 
 /// A received snapshot.
 #[derive(Clone, Debug)]
-pub(super) struct SeenSnapshot {
+pub(super) struct ObservedSnapshot {
     pub(super) player: PlayerId,
     pub(super) at: Micros,
     pub(super) seq: SnapshotSeq,
@@ -109,7 +109,7 @@ pub(super) struct SeenSnapshot {
 
 /// A judged shot.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct SeenShot {
+pub(super) struct ObservedShot {
     pub(super) shooter: PlayerId,
     pub(super) command: CommandSeq,
     pub(super) at: Micros,
@@ -121,12 +121,12 @@ pub(super) struct SeenShot {
 
 impl SessionWatch {
     /// Returns the frames of one player.
-    pub(super) fn frames_of(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
+    pub(super) fn frames_of(&self, player: u16) -> impl DoubleEndedIterator<Item = &ObservedFrame> {
         self.frames.iter().filter(move |frame| frame.player.0 == player)
     }
 
     /// Returns the inspected frames of one player.
-    pub(super) fn inspected(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenFrame> {
+    pub(super) fn inspected(&self, player: u16) -> impl DoubleEndedIterator<Item = &ObservedFrame> {
         let (from, to) = self.inspect;
         self.frames_of(player).filter(move |frame| frame.at >= from && frame.at < to)
     }
@@ -139,12 +139,12 @@ impl SessionWatch {
     }
 
     /// Returns the newest snapshot that one player has at a time.
-    pub(super) fn newest_for(&self, player: u16, at: Micros) -> Option<&SeenSnapshot> {
+    pub(super) fn newest_for(&self, player: u16, at: Micros) -> Option<&ObservedSnapshot> {
         self.received_by(player).filter(|snapshot| snapshot.at <= at).max_by_key(|snapshot| snapshot.seq)
     }
 
     /// Returns the snapshots that one player received.
-    pub(super) fn received_by(&self, player: u16) -> impl DoubleEndedIterator<Item = &SeenSnapshot> {
+    pub(super) fn received_by(&self, player: u16) -> impl DoubleEndedIterator<Item = &ObservedSnapshot> {
         self.received.iter().filter(move |snapshot| snapshot.player.0 == player)
     }
 
@@ -154,7 +154,7 @@ impl SessionWatch {
     }
 
     /// Returns the frame in which a player made a usercmd.
-    pub(super) fn frame_of(&self, player: PlayerId, command: CommandSeq) -> Option<&SeenFrame> {
+    pub(super) fn frame_of(&self, player: PlayerId, command: CommandSeq) -> Option<&ObservedFrame> {
         Some(&self.frames[self.index_of(player, command)?])
     }
 
@@ -169,7 +169,7 @@ impl SessionWatch {
 
     /// Returns an entity's origin on the server, interpolated linearly between ticks.
     pub(super) fn truth(&self, entity: u16, at: Micros) -> Option<Vec3> {
-        let origin = |tick: &SeenTick| body_of(&tick.bodies, entity).map(|body| body.origin);
+        let origin = |tick: &ObservedTick| body_of(&tick.bodies, entity).map(|body| body.origin);
         let after = self.ticks.partition_point(|tick| tick.at < at);
         let next = self.ticks.get(after)?;
         let Some(before) = after.checked_sub(1).map(|index| &self.ticks[index]) else { return origin(next) };
@@ -183,9 +183,9 @@ pub(super) fn body_of(bodies: &[(EntityId, ArenaBody)], entity: u16) -> Option<&
     bodies.iter().find(|(id, _)| id.0 == entity).map(|(_, body)| body)
 }
 
-impl SeenFrame {
+impl ObservedFrame {
     /// Returns one other entity as drawn.
-    pub(super) fn drawn(&self, entity: u16) -> Option<&Placed<ArenaBody>> {
+    pub(super) fn drawn(&self, entity: u16) -> Option<&PlacedBody<ArenaBody>> {
         self.drawn.iter().find(|(id, _)| id.0 == entity).map(|(_, placed)| placed)
     }
 }
@@ -199,7 +199,7 @@ impl Observer<Arena> for SessionWatch {
         shown: &ScreenView<'_, ArenaBody>,
     ) {
         self.by_command.insert((player, commanded.command.seq), self.frames.len());
-        self.frames.push(SeenFrame {
+        self.frames.push(ObservedFrame {
             player,
             at,
             command: commanded.command,
@@ -224,11 +224,11 @@ impl Observer<Arena> for SessionWatch {
     }
 
     fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.executed.push(SeenExecution { player, command, tick, how });
+        self.executed.push(ObservedExecution { player, command, tick, how });
     }
 
     fn judged(&mut self, at: Micros, _tick: Tick, judged: &JudgedShot<Arena>) {
-        self.shots.push(SeenShot {
+        self.shots.push(ObservedShot {
             shooter: judged.shooter,
             command: judged.command,
             at,
@@ -252,13 +252,13 @@ impl Observer<Arena> for SessionWatch {
     }
 
     fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &ArenaWorld) {
-        self.ticks.push(SeenTick { at, hash: ticked.hash, bodies: Arena::entities(world).to_vec() });
+        self.ticks.push(ObservedTick { at, hash: ticked.hash, bodies: Arena::entities(world).to_vec() });
     }
 
     fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, packed: SnapshotSize) {
         let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
         let (helper_ms, SnapshotSize { bytes, saw_avatar_right, told }) = (snapshot.helper_ms, packed);
-        self.sent.push(SeenSent { player, at, helper_ms, warnings, saw_avatar_right, bytes, told });
+        self.sent.push(ObservedSend { player, at, helper_ms, warnings, saw_avatar_right, bytes, told });
     }
 
     fn snapshot_received(
@@ -268,7 +268,7 @@ impl Observer<Arena> for SessionWatch {
         snapshot: &Snapshot<ArenaBody>,
         reconciled: Option<&ReconcileOutcome>,
     ) {
-        self.received.push(SeenSnapshot {
+        self.received.push(ObservedSnapshot {
             player,
             at,
             seq: snapshot.seq,

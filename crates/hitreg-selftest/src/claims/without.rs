@@ -10,7 +10,7 @@ use hitreg_arena::{Arena, ArenaBody, BodyKind, WeaponId};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
-use hitreg_netcode::game::{Body as _, Categorize as _, Category, Effect, Placed};
+use hitreg_netcode::game::{Body as _, Categorize as _, Category, Effect, PlacedBody};
 use hitreg_netcode::history::Frame;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
@@ -183,7 +183,7 @@ impl ClientPipeline<Arena> for PartialClient {
         self.client.handle_sent(packet, bytes);
     }
 
-    fn drawn(&self) -> &[(EntityId, Placed<ArenaBody>)] {
+    fn drawn(&self) -> &[(EntityId, PlacedBody<ArenaBody>)] {
         self.client.drawn()
     }
 

@@ -2,7 +2,7 @@
 //! watches.
 
 use super::experiment::Experiment;
-use super::watch::{SeenSnapshot, SessionWatch, body_of};
+use super::watch::{ObservedSnapshot, SessionWatch, body_of};
 use super::{Claim, ClaimError, NamedFigures, count, greatest};
 use hitreg_arena::{Arena, ArenaBody, ArenaRules};
 use hitreg_log::units::Micros;
@@ -43,7 +43,7 @@ fn visible_objects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
 }
 
 /// Returns the updates to player 0 that were sent within the inspected time.
-fn told_of(seen: &SessionWatch) -> impl Iterator<Item = &SeenSnapshot> {
+fn told_of(seen: &SessionWatch) -> impl Iterator<Item = &ObservedSnapshot> {
     let (from, to) = seen.inspect;
     seen.received_by(0).filter(move |snapshot| snapshot.server_time >= from && snapshot.server_time < to)
 }
@@ -57,8 +57,8 @@ struct ZoneUpdate {
 }
 
 impl ZoneUpdate {
-    fn new(rules: &ArenaRules, seen: &SessionWatch, snapshot: &SeenSnapshot) -> Option<ZoneUpdate> {
-        let in_sight = |tick: &&super::watch::SeenTick| {
+    fn new(rules: &ArenaRules, seen: &SessionWatch, snapshot: &ObservedSnapshot) -> Option<ZoneUpdate> {
+        let in_sight = |tick: &&super::watch::ObservedTick| {
             let eye = body_of(&tick.bodies, 0).map(ArenaBody::eye);
             let other = body_of(&tick.bodies, 1);
             eye.zip(other).is_some_and(|(eye, other)| Arena::sees(rules, eye, other) == Some(true))

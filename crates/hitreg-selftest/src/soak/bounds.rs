@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Fault, SoakPlan};
-use super::play::Tape;
+use super::plan::{PlannedFault, SoakPlan};
+use super::play::RecordSequence;
 use hitreg_arena::Arena;
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
@@ -33,7 +33,7 @@ pub(super) struct BoundsCheck {
 
 /// An observer that checks bounds and passes all events to the recorder.
 pub(super) struct BoundsObserver<'a> {
-    recorder: SessionRecorder<'a, Tape, Arena>,
+    recorder: SessionRecorder<'a, RecordSequence, Arena>,
     found: BoundsCheck,
     max_unlag: Micros,
     credit: Micros,
@@ -67,7 +67,7 @@ struct SentUsercmds {
 
 impl BoundsCheck {
     #[expect(clippy::new_ret_no_self, reason = "the observer that is returned fills in the bounds")]
-    pub(super) fn new<'a>(tape: &'a mut Tape, plan: &SoakPlan, settings: &Settings) -> BoundsObserver<'a> {
+    pub(super) fn new<'a>(tape: &'a mut RecordSequence, plan: &SoakPlan, settings: &Settings) -> BoundsObserver<'a> {
         BoundsObserver {
             recorder: SessionRecorder::new(tape).hearing((0..).map(PlayerId).take(plan.players.len())),
             found: BoundsCheck::default(),
@@ -91,7 +91,7 @@ impl BoundsCheck {
 impl ClockClaim {
     /// Returns the bound when the round trip is constant, every snapshot arrives, and no frame is late.
     fn of(plan: &SoakPlan, settings: &Settings) -> Option<ClockClaim> {
-        let known = [Fault::Lies, Fault::Settings, Fault::Leaving];
+        let known = [PlannedFault::Lies, PlannedFault::Settings, PlannedFault::Leaving];
         let is_known = plan.lie.is_some_and(|lie| lie.ack_back == 0)
             && plan.faults.iter().all(|fault| known.contains(fault))
             && settings.server.schedule == Schedule::Arrival

@@ -2,7 +2,7 @@
 
 use super::SoakProperty::{Bounds, Datagrams, Heard, Plays, Replay, Rerecord, Rollback, Shrink, Verify};
 use super::plan::SoakPlan;
-use super::play::{SoakSession, Stage};
+use super::play::{SoakMaps, SoakSession};
 use super::{BrokenProperty, SoakCoverage, SoakProperty, agree, disk, drawn, sides};
 use hitreg_analysis::summary::Summary;
 use hitreg_arena::Arena;
@@ -22,7 +22,7 @@ pub(super) fn broken(property: SoakProperty, detail: impl Into<String>) -> Broke
     BrokenProperty { property, detail: detail.into() }
 }
 
-pub(super) fn check(stage: &Stage, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProperty> {
+pub(super) fn check(stage: &SoakMaps, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProperty> {
     let mut rng = Rng::new(Seed(plan.seed), 0x6368_6563);
     let mut exercised = SoakCoverage::default();
     let played = stage.play(plan).map_err(|error| broken(Plays, error.to_string()))?;

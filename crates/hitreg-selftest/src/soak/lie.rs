@@ -7,13 +7,13 @@ use hitreg_log::rng::Rng;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
-use hitreg_netcode::game::Placed;
+use hitreg_netcode::game::PlacedBody;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 
 /// The false claims of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Lie {
+pub struct FalseClaims {
     /// The offset of the claimed clock in ms.
     pub clock_ms: i32,
     /// The claimed drawing delay behind the clock, in ms.
@@ -27,8 +27,8 @@ pub struct Lie {
     pub ack_back: i32,
 }
 
-impl Lie {
-    pub(super) fn of(rng: &mut Rng) -> Lie {
+impl FalseClaims {
+    pub(super) fn of(rng: &mut Rng) -> FalseClaims {
         let clock_ms = match rng.below(8) {
             0 => 0,
             1 => i32::MAX - rng.below(2) as i32,
@@ -39,19 +39,19 @@ impl Lie {
         let msec = rng.chance(0.4).then(|| rng.below(256) as u8);
         let gap = if rng.chance(0.4) { rng.below(40) as u32 } else { 0 };
         let ack_back = if rng.chance(0.3) { rng.below(80) as i32 - 10 } else { 0 };
-        Lie { clock_ms, lerp_ms, msec, gap, ack_back }
+        FalseClaims { clock_ms, lerp_ms, msec, gap, ack_back }
     }
 }
 
 /// A client that may lie.
 pub(super) struct LyingClient {
     client: Client<Arena>,
-    lie: Option<Lie>,
+    lie: Option<FalseClaims>,
     newest: SnapshotSeq,
 }
 
 impl LyingClient {
-    pub(super) fn with(self, lie: Option<Lie>) -> LyingClient {
+    pub(super) fn with(self, lie: Option<FalseClaims>) -> LyingClient {
         LyingClient { lie, ..self }
     }
 }
@@ -96,7 +96,7 @@ impl ClientPipeline<Arena> for LyingClient {
         self.client.handle_sent(packet, bytes);
     }
 
-    fn drawn(&self) -> &[(EntityId, Placed<ArenaBody>)] {
+    fn drawn(&self) -> &[(EntityId, PlacedBody<ArenaBody>)] {
         self.client.drawn()
     }
 

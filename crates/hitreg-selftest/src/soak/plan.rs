@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::lie::Lie;
+use super::lie::FalseClaims;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Micros, Seed, named};
 use hitreg_netcode::link::{Jitter, LinkModel, Loss};
@@ -32,9 +32,9 @@ pub struct SoakPlan {
     /// The probability that the attacker interferes with a datagram.
     pub intrusions: f64,
     /// The false claims of player 0's client.
-    pub lie: Option<Lie>,
+    pub lie: Option<FalseClaims>,
     /// The kinds of fault in the plan.
-    pub faults: BTreeSet<Fault>,
+    pub faults: BTreeSet<PlannedFault>,
 }
 
 /// One player of a plan.
@@ -57,7 +57,7 @@ pub struct PlayerPlan {
 /// The kinds of fault. Each can be removed from a plan without changing the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub enum PlannedFault {
     /// Settings that differ from the preset.
     Settings,
     /// Lost packets, alone or in bursts.
@@ -82,7 +82,7 @@ pub enum Fault {
     Lies,
 }
 
-named!(Fault {
+named!(PlannedFault {
     Settings = "settings",
     Loss = "loss",
     Jitter = "jitter",
@@ -104,7 +104,7 @@ pub struct PlanLimits {
     /// The greatest length in ms.
     pub length_ms: Option<u32>,
     /// The faults to remove.
-    pub without: BTreeSet<Fault>,
+    pub without: BTreeSet<PlannedFault>,
 }
 
 /// The probability of each fault except lies.
@@ -166,17 +166,19 @@ impl SoakPlan {
         let mut length_ms = 1_000 + rng.below(3_000) as u32;
         let in_orchard = rng.chance(0.25);
         let mut faults = BTreeSet::new();
-        for (fault, chance) in Fault::ALL.map(|fault| (fault, if fault == Fault::Lies { SELDOM } else { OFTEN })) {
+        for (fault, chance) in
+            PlannedFault::ALL.map(|fault| (fault, if fault == PlannedFault::Lies { SELDOM } else { OFTEN }))
+        {
             if rng.chance(chance) {
                 faults.insert(fault);
             }
         }
-        if faults.contains(&Fault::Lies) {
+        if faults.contains(&PlannedFault::Lies) {
             // Lies show only when players shoot at each other, which takes time. Nothing of such a session is replayed.
             (length_ms, players) = (2 * length_ms + 2_000, players + 1);
             if rng.chance(0.6) {
                 // The gain of a lie is known to the ms only without other faults.
-                faults.retain(|fault| [Fault::Lies, Fault::Settings].contains(fault));
+                faults.retain(|fault| [PlannedFault::Lies, PlannedFault::Settings].contains(fault));
             }
         }
         let mut rng = chances(1);
@@ -192,7 +194,7 @@ impl SoakPlan {
         let mut rng = chances(2);
         let (late_ticks_us, left_out_ticks) = (rng.below(20_000) as u32, if rng.chance(0.5) { 0.1 } else { 0.0 });
         let intrusions = 0.02 + 0.2 * chances(3).unit_f64();
-        let lie = Some(Lie::of(&mut chances(4)));
+        let lie = Some(FalseClaims::of(&mut chances(4)));
         let player = |index: usize| PlayerPlan::whole(&mut chances(0x100 + index as u64), length_ms);
         let players = (0..players).map(player).collect();
         let mut plan = SoakPlan {
@@ -206,28 +208,28 @@ impl SoakPlan {
             left_out_ticks,
             intrusions,
             lie,
-            faults: Fault::ALL.into(),
+            faults: PlannedFault::ALL.into(),
         };
-        for fault in Fault::ALL.into_iter().filter(|fault| !faults.contains(fault)) {
+        for fault in PlannedFault::ALL.into_iter().filter(|fault| !faults.contains(fault)) {
             plan.leave_out(fault);
         }
         plan
     }
 
-    fn leave_out(&mut self, fault: Fault) {
+    fn leave_out(&mut self, fault: PlannedFault) {
         self.faults.remove(&fault);
         match fault {
-            Fault::Settings => self.settings.clear(),
-            Fault::Ticks => (self.late_ticks_us, self.left_out_ticks) = (0, 0.0),
-            Fault::Intruder => self.intrusions = 0.0,
-            Fault::Lies => self.lie = None,
-            Fault::Loss
-            | Fault::Jitter
-            | Fault::Narrow
-            | Fault::Outages
-            | Fault::Drift
-            | Fault::Stalls
-            | Fault::Leaving => self.players.iter_mut().for_each(|player| player.leave_out(fault)),
+            PlannedFault::Settings => self.settings.clear(),
+            PlannedFault::Ticks => (self.late_ticks_us, self.left_out_ticks) = (0, 0.0),
+            PlannedFault::Intruder => self.intrusions = 0.0,
+            PlannedFault::Lies => self.lie = None,
+            PlannedFault::Loss
+            | PlannedFault::Jitter
+            | PlannedFault::Narrow
+            | PlannedFault::Outages
+            | PlannedFault::Drift
+            | PlannedFault::Stalls
+            | PlannedFault::Leaving => self.players.iter_mut().for_each(|player| player.leave_out(fault)),
         }
     }
 
@@ -249,7 +251,7 @@ impl SoakPlan {
     /// Returns whether everything sent to a player arrives once and in order.
     pub fn comes_whole(&self, down: &LinkModel) -> bool {
         let plain = down.loss == Loss::None && down.reorder == 0.0 && down.rate_bytes_per_s.is_none();
-        plain && !self.faults.contains(&Fault::Outages) && !self.faults.contains(&Fault::Intruder)
+        plain && !self.faults.contains(&PlannedFault::Outages) && !self.faults.contains(&PlannedFault::Intruder)
     }
 }
 
@@ -293,19 +295,19 @@ impl PlayerPlan {
         }
     }
 
-    fn leave_out(&mut self, fault: Fault) {
+    fn leave_out(&mut self, fault: PlannedFault) {
         match fault {
-            Fault::Outages => self.outages_ms.clear(),
-            Fault::Drift => self.drift_ppm = 0,
-            Fault::Stalls => self.stall_ms = None,
-            Fault::Leaving => self.leaves_ms = None,
+            PlannedFault::Outages => self.outages_ms.clear(),
+            PlannedFault::Drift => self.drift_ppm = 0,
+            PlannedFault::Stalls => self.stall_ms = None,
+            PlannedFault::Leaving => self.leaves_ms = None,
             _ => {}
         }
         for link in [&mut self.up, &mut self.down] {
             match fault {
-                Fault::Loss => link.loss = Loss::None,
-                Fault::Narrow => link.rate_bytes_per_s = None,
-                Fault::Jitter => {
+                PlannedFault::Loss => link.loss = Loss::None,
+                PlannedFault::Narrow => link.rate_bytes_per_s = None,
+                PlannedFault::Jitter => {
                     link.jitter = Jitter::None;
                     (link.duplicate, link.reorder, link.reorder_ms) = (0.0, 0.0, 0.0);
                 }
@@ -315,7 +317,7 @@ impl PlayerPlan {
     }
 }
 
-impl Fault {
+impl PlannedFault {
     /// Returns the name.
     pub fn name(self) -> &'static str {
         self.into()
@@ -330,7 +332,7 @@ mod tests {
     fn leaving_a_fault_out_changes_nothing_else() {
         for seed in 0..200 {
             let whole = SoakPlan::of(seed, &PlanLimits::default());
-            for fault in Fault::ALL {
+            for fault in PlannedFault::ALL {
                 let less = SoakPlan::of(seed, &PlanLimits { without: [fault].into(), ..PlanLimits::default() });
                 let mut same = whole.clone();
                 same.leave_out(fault);

@@ -6,9 +6,9 @@ use super::bounds::BoundsCheck;
 use super::intruder::RandomIntruder;
 use super::lie::LyingClient;
 use super::plan::{PlayerPlan, SoakPlan};
-use hitreg_arena::bot::{Bot, Routes};
+use hitreg_arena::bot::{ArenaBot, RouteGraph};
 use hitreg_arena::{Arena, ArenaMap, ArenaRules};
-use hitreg_log::record::{ClockOwner, Header, PlayerRecords, Record, Session};
+use hitreg_log::record::{ClockOwner, PlayerRecords, Record, Session, SessionHeader};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
@@ -19,7 +19,7 @@ use hitreg_netcode::session::{BotInput, InputSource, Links, Machine, PlayerScree
 use hitreg_netcode::settings::Settings;
 
 /// The data shared by all plans: the prepared maps.
-pub struct Stage {
+pub struct SoakMaps {
     courtyard: PreparedMap,
     orchard: PreparedMap,
 }
@@ -27,7 +27,7 @@ pub struct Stage {
 /// A map with the routes of its bots. Computing the routes takes longer than playing most plans.
 struct PreparedMap {
     rules: Arc<ArenaRules>,
-    routes: Arc<Routes>,
+    routes: Arc<RouteGraph>,
 }
 
 /// A played session, and its records in order.
@@ -55,17 +55,17 @@ impl SoakSession {
     }
 }
 
-impl Default for Stage {
-    fn default() -> Stage {
+impl Default for SoakMaps {
+    fn default() -> SoakMaps {
         let course = |map| {
             let rules = ArenaRules::new(map);
-            PreparedMap { routes: Arc::new(Routes::new(&rules)), rules: Arc::new(rules) }
+            PreparedMap { routes: Arc::new(RouteGraph::new(&rules)), rules: Arc::new(rules) }
         };
-        Stage { courtyard: course(ArenaMap::courtyard()), orchard: course(ArenaMap::orchard()) }
+        SoakMaps { courtyard: course(ArenaMap::courtyard()), orchard: course(ArenaMap::orchard()) }
     }
 }
 
-impl Stage {
+impl SoakMaps {
     pub(super) fn play(&self, plan: &SoakPlan) -> Result<SoakSession, SynthError> {
         let PreparedMap { rules, routes } = if plan.in_orchard { &self.orchard } else { &self.courtyard };
         let settings = Arc::new(plan.settings());
@@ -84,7 +84,7 @@ impl Stage {
         if plan.intrusions > 0.0 {
             machine.let_in(Box::new(RandomIntruder::new(seed, plan.intrusions)));
         }
-        let mut tape = Tape(Vec::new());
+        let mut tape = RecordSequence(Vec::new());
         let mut bounds = BoundsCheck::new(&mut tape, plan, &settings);
         let mut input = PacedBots::new(plan, rules, routes, &settings);
         machine.run(ticks(plan, settings.server.tick_hz), &mut input, &mut bounds);
@@ -96,7 +96,7 @@ impl Stage {
     }
 }
 
-fn header(plan: &SoakPlan, rules: &ArenaRules, settings: &Settings) -> Result<Header, SynthError> {
+fn header(plan: &SoakPlan, rules: &ArenaRules, settings: &Settings) -> Result<SessionHeader, SynthError> {
     let scenario = Scenario {
         preset: plan.preset.to_owned(),
         players: plan.players.len() as u16,
@@ -104,13 +104,13 @@ fn header(plan: &SoakPlan, rules: &ArenaRules, settings: &Settings) -> Result<He
         seed: plan.seed,
         ..Scenario::default()
     };
-    Ok(Header { settings: settings.to_pairs(), ..scenario.header::<Arena>(rules)? })
+    Ok(SessionHeader { settings: settings.to_pairs(), ..scenario.header::<Arena>(rules)? })
 }
 
 /// A sink that keeps all records in order.
-pub(super) struct Tape(Vec<Record>);
+pub(super) struct RecordSequence(Vec<Record>);
 
-impl RecordSink for Tape {
+impl RecordSink for RecordSequence {
     fn record(&mut self, record: Record) {
         self.0.push(record);
     }
@@ -149,11 +149,11 @@ impl PacedBots<'_> {
     fn new<'a>(
         plan: &'a SoakPlan,
         rules: &Arc<ArenaRules>,
-        routes: &Arc<Routes>,
+        routes: &Arc<RouteGraph>,
         settings: &Arc<Settings>,
     ) -> PacedBots<'a> {
         let seed = Seed(plan.seed);
-        let crew = Bot::crew_on(seed, plan.players.len() as u16, routes);
+        let crew = ArenaBot::crew_on(seed, plan.players.len() as u16, routes);
         PacedBots { bots: BotInput::of(crew, seed, Arc::clone(rules), settings), players: &plan.players }
     }
 }
@@ -182,14 +182,14 @@ impl InputSource<Arena> for PacedBots<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soak::{Fault, PlanLimits};
+    use crate::soak::{PlanLimits, PlannedFault};
 
     #[test]
     fn frames_come_as_irregularly_as_the_plan_has_them() {
-        let stage = Stage::default();
+        let stage = SoakMaps::default();
         let longest = |frames: &'static str| {
             let settings = vec![("client.frames", frames)];
-            let without = Fault::ALL.into();
+            let without = PlannedFault::ALL.into();
             let plan = SoakPlan { settings, ..SoakPlan::of(3, &PlanLimits { without, ..PlanLimits::default() }) };
             let session = stage.play(&plan).expect("a plan can be played").session;
             let made: Vec<Micros> = session.players[0].frames.iter().map(|frame| frame.at).collect();

@@ -6,7 +6,7 @@ use super::check::{CheckResult, as_recorded, broken, replayed};
 use super::disk::unlike;
 use super::play::SoakSession;
 use hitreg_log::merge::{AlignedClient, MergeError, merge};
-use hitreg_log::record::{ClockOwner, Header, RecordedSide, Session, SessionId};
+use hitreg_log::record::{ClockOwner, RecordedSide, Session, SessionHeader, SessionId};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Micros, PlayerId, Tick};
 use hitreg_netcode::replay::ReplayOptions;
@@ -81,7 +81,7 @@ fn without_end(session: &Session, us: i64) -> Session {
 fn sides(session: &Session, clocks: &[Micros]) -> Vec<Session> {
     let side = |player| {
         let side = RecordedSide { session: SessionId(7), player };
-        Session::new(Header { side: Some(side), ..session.header.clone() })
+        Session::new(SessionHeader { side: Some(side), ..session.header.clone() })
     };
     let mut server = side(None);
     server.ticks.clone_from(&session.ticks);

@@ -1,7 +1,7 @@
 //! Reduces a plan that breaks a property, as long as it breaks the same property.
 
 use super::BrokenProperty;
-use super::plan::{Fault, PlanLimits, SoakPlan};
+use super::plan::{PlanLimits, PlannedFault, SoakPlan};
 
 /// The shortest session, in ms.
 const SHORTEST_MS: u32 = 100;
@@ -33,7 +33,7 @@ pub fn smaller(
 /// Returns the next restrictions to try, the most informative first.
 fn candidates(seed: u64, limits: &PlanLimits) -> Vec<PlanLimits> {
     let plan = SoakPlan::of(seed, limits);
-    let without = |fault: &Fault| {
+    let without = |fault: &PlannedFault| {
         let mut less = limits.clone();
         less.without.insert(*fault);
         less

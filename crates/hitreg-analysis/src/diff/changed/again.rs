@@ -6,7 +6,7 @@ use super::super::hits::{HitChanges, TextTable};
 use super::super::keys::RowKey;
 use super::super::options::DiffOptions;
 use super::super::pairing::Pairing;
-use super::super::steps::{Patience, StepStop};
+use super::super::steps::{ReorderTolerance, StepStop};
 use super::packed::{PackedShots, put_rank};
 use super::{ChangedShots, EarliestShots};
 use hitreg_log::trace::schema::shots;
@@ -16,7 +16,7 @@ use hitreg_log::trace::{SharedTrace, TraceSource};
 pub(in crate::diff) struct ShotComparison {
     traces: [SharedTrace; 2],
     options: DiffOptions,
-    patience: Patience,
+    patience: ReorderTolerance,
 }
 
 impl ShotComparison {
@@ -24,7 +24,7 @@ impl ShotComparison {
     pub(in crate::diff) fn of(
         [a, b]: [&dyn TraceSource; 2],
         options: &DiffOptions,
-        patience: Patience,
+        patience: ReorderTolerance,
     ) -> Option<ShotComparison> {
         Some(ShotComparison { traces: [a.shared()?, b.shared()?], options: options.clone(), patience })
     }

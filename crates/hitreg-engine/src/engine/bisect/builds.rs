@@ -8,7 +8,7 @@ use super::ahead::ProbePool;
 use super::found::{BisectResult, SearchVerdict};
 use super::judge::{BuildAnswer, BuildJudge};
 use super::search::Bisector;
-use crate::build::{Build, StopSignal, Untestable};
+use crate::build::{Build, StopSignal, UntestableBuild};
 use crate::engine::{EngineError, check};
 use hitreg_log::trace::Trace;
 
@@ -45,7 +45,7 @@ impl BuildSearch<'_> {
 /// The result of running one build.
 enum BuildProbe {
     /// The trace of the log, or why there is none. The search compares it.
-    Trace(Result<Trace, Untestable>),
+    Trace(Result<Trace, UntestableBuild>),
     /// The answer of the judge's command.
     Answer(BuildAnswer),
 }
@@ -64,7 +64,7 @@ struct BuildBisection<'a, 'scope, 'env> {
     ahead: ProbePool<'scope, 'env, usize, Result<BuildProbe, EngineError>>,
     line: Bisector,
     /// The traces that the search asked for and still needs.
-    traces: BTreeMap<usize, Result<Trace, Untestable>>,
+    traces: BTreeMap<usize, Result<Trace, UntestableBuild>>,
     tried: Vec<(String, BuildAnswer)>,
     /// The number of builds that the search asked for, including the reference build.
     asked: usize,
@@ -122,7 +122,7 @@ impl BuildBisection<'_, '_, '_> {
             None => match (self.traces.get(&0), self.traces.get(&at)) {
                 (Some(Ok(good)), Some(Ok(trace))) => self.judge.compare(good, trace)?,
                 (Some(Err(untestable)), _) | (_, Some(Err(untestable))) => BuildAnswer::Untestable(untestable.clone()),
-                (None, _) | (_, None) => BuildAnswer::Untestable(Untestable::because("there is no trace of it")),
+                (None, _) | (_, None) => BuildAnswer::Untestable(UntestableBuild::because("there is no trace of it")),
             },
         };
         self.tried.push((self.name(at), answer.clone()));

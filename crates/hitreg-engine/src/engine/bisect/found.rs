@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::judge::BuildAnswer;
-use crate::build::Untestable;
+use crate::build::UntestableBuild;
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, diff};
 use hitreg_log::trace::Trace;
 
@@ -71,7 +71,7 @@ pub struct SkippedCandidate {
     pub name: String,
     /// Why it could not be judged.
     #[serde(flatten)]
-    pub why: Untestable,
+    pub why: UntestableBuild,
 }
 
 /// A candidate that was tried.
@@ -111,8 +111,8 @@ impl BisectResult {
     }
 
     /// Adds the reason why an end of the search could not be judged.
-    pub(super) fn rests_on(self, name: &str, what: &str, why: &Untestable) -> BisectResult {
-        let Untestable { reason, last_words, .. } = why.clone();
+    pub(super) fn rests_on(self, name: &str, what: &str, why: &UntestableBuild) -> BisectResult {
+        let UntestableBuild { reason, last_words, .. } = why.clone();
         BisectResult { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
     }
 

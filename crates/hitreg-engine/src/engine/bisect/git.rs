@@ -11,9 +11,9 @@ use super::found::{BisectResult, SearchVerdict};
 use super::judge::{BuildAnswer, BuildJudge};
 use super::search::choose;
 use super::state::SearchState;
-use super::workshop::{CommitProbe, Workshop};
+use super::workshop::{CommitProbe, WorktreePool};
 use crate::build::git::Repository;
-use crate::build::{StopSignal, Untestable};
+use crate::build::{StopSignal, UntestableBuild};
 use crate::engine::{EngineError, check};
 use hitreg_log::trace::Trace;
 
@@ -57,7 +57,7 @@ impl GitSearch<'_> {
         let resumed = state.answers().len();
         let commits = repository.candidates(&bad, std::slice::from_ref(&good))?.len() as u64;
         let most = u64::from((commits + 1).ilog2()) + 1;
-        let workshop = Workshop {
+        let workshop = WorktreePool {
             repository: &repository,
             judge,
             folder: state.folder().to_owned(),
@@ -99,7 +99,7 @@ impl GitSearch<'_> {
 }
 
 struct GitBisection<'a, 'scope, 'env> {
-    workshop: &'a Workshop<'a>,
+    workshop: &'a WorktreePool<'a>,
     state: &'a mut SearchState,
     ahead: ProbePool<'scope, 'env, String, Result<CommitProbe, EngineError>>,
     jobs: usize,
@@ -220,7 +220,7 @@ impl GitBisection<'_, '_, '_> {
             (CommitProbe::Trace(Ok(trace)), Some(good)) => self.workshop.judge.compare(good, &trace)?,
             (CommitProbe::Trace(Err(untestable)), _) => BuildAnswer::Untestable(untestable),
             (CommitProbe::Trace(Ok(_)), None) => {
-                BuildAnswer::Untestable(Untestable::because("there is nothing to judge it by"))
+                BuildAnswer::Untestable(UntestableBuild::because("there is nothing to judge it by"))
             }
         };
         self.state.remember(commit, answer.clone())?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::build::condition::{self, Condition};
-use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, Untestable};
+use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, UntestableBuild};
 use crate::engine::EngineError;
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::memory::MemoryLimit;
@@ -20,7 +20,7 @@ pub enum BuildAnswer {
     /// It plays differently, or the command answers that the problem shows.
     Bad,
     /// It cannot be judged.
-    Untestable(Untestable),
+    Untestable(UntestableBuild),
 }
 
 /// Judges builds by one log.
@@ -94,7 +94,7 @@ impl BuildJudge<'_> {
         self.condition.is_none()
     }
 
-    pub(super) fn trace(&self, build: &Build) -> Result<Result<Trace, Untestable>, EngineError> {
+    pub(super) fn trace(&self, build: &Build) -> Result<Result<Trace, UntestableBuild>, EngineError> {
         let made = self.runner.trace(build, &self.request);
         if let Err(untestable) = &made {
             EngineError::check_memory(self.request.log, untestable)?;
@@ -110,7 +110,7 @@ impl BuildJudge<'_> {
             TraceVerdict::Differs => BuildAnswer::Bad,
             TraceVerdict::Untestable => {
                 let reason = found.untestable.unwrap_or_else(|| "its trace cannot be compared".to_owned());
-                BuildAnswer::Untestable(Untestable::because(reason))
+                BuildAnswer::Untestable(UntestableBuild::because(reason))
             }
         })
     }

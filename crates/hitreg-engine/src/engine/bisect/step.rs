@@ -7,7 +7,7 @@ use crate::engine::{Bodies, Playable, StepError};
 use hitreg_analysis::diff::{CellValue, NamedValue};
 use hitreg_log::record::Session;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
-use hitreg_netcode::game::{CellKind, Field};
+use hitreg_netcode::game::{CellKind, FieldSchema};
 
 /// The body after the usercmd.
 #[derive(Serialize, Deserialize)]
@@ -60,8 +60,8 @@ pub(super) fn answer(bytes: &[u8]) -> Result<Vec<u32>, String> {
 }
 
 /// Converts named values to the cells of a body, in the order of the log's fields.
-pub(super) fn cells(fields: &[Field], body: &[NamedValue]) -> Result<Vec<u32>, String> {
-    let cell = |field: &Field| {
+pub(super) fn cells(fields: &[FieldSchema], body: &[NamedValue]) -> Result<Vec<u32>, String> {
+    let cell = |field: &FieldSchema| {
         let named = body.iter().find(|named| named.name == field.name);
         match named.map(|named| &named.value) {
             Some(CellValue::Float(v)) => Ok(v.to_bits()),
@@ -77,16 +77,17 @@ pub(super) fn cells(fields: &[Field], body: &[NamedValue]) -> Result<Vec<u32>, S
 }
 
 /// Converts the cells of a body to named values, in the order of the log's fields.
-pub(super) fn named(fields: &[Field], cells: &[u32]) -> Result<Vec<NamedValue>, String> {
+pub(super) fn named(fields: &[FieldSchema], cells: &[u32]) -> Result<Vec<NamedValue>, String> {
     if cells.len() != fields.len() {
         return Err(format!("it gave {} cells for the log's {} fields", cells.len(), fields.len()));
     }
-    let value = |field: &Field, cell: u32| match field.kind {
+    let value = |field: &FieldSchema, cell: u32| match field.kind {
         CellKind::F32 => CellValue::Float(f32::from_bits(cell)),
         CellKind::I32 => CellValue::Integer(i64::from(cell as i32)),
         CellKind::U32 => CellValue::Integer(i64::from(cell)),
     };
-    let named = |(field, cell): (&Field, &u32)| NamedValue { name: field.name.clone(), value: value(field, *cell) };
+    let named =
+        |(field, cell): (&FieldSchema, &u32)| NamedValue { name: field.name.clone(), value: value(field, *cell) };
     Ok(fields.iter().zip(cells).map(named).collect())
 }
 
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn cells_and_named_values_are_the_same_body() {
-        let field = |name: &str, kind| Field::new(name, kind, Scope::Movement);
+        let field = |name: &str, kind| FieldSchema::new(name, kind, Scope::Movement);
         let fields = [field("x", CellKind::F32), field("y", CellKind::I32), field("z", CellKind::U32)];
         let body = [(-0.0f32).to_bits(), -7i32 as u32, u32::MAX];
         let values = named(&fields, &body).unwrap();

@@ -8,7 +8,7 @@ use super::step::{answer, arguments, cells, named};
 use crate::build::{Build, BuildRequest, BuildRunner};
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
 use hitreg_analysis::bisect::{self, RerunFn, RerunStep, TickBisection};
-use hitreg_analysis::diff::{DiffOptions, NamedValue, Side};
+use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 
 /// The result of a tick bisection, with the names of both sides.
@@ -49,7 +49,7 @@ pub fn bisect_ticks(
         }
         None => None,
     };
-    let mut rerun = again.as_ref().map(|again| |side: Side, step: &RerunStep<'_>| again.step(side, step));
+    let mut rerun = again.as_ref().map(|again| |side: TraceSide, step: &RerunStep<'_>| again.step(side, step));
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
     let found = bisect::bisect_ticks(&a, &b, &options, rerun)?;
     check(&runner.stop)?;
@@ -66,15 +66,15 @@ struct BuildRerun<'a> {
 }
 
 impl BuildRerun<'_> {
-    fn step(&self, side: Side, step: &RerunStep<'_>) -> Result<Vec<NamedValue>, String> {
+    fn step(&self, side: TraceSide, step: &RerunStep<'_>) -> Result<Vec<NamedValue>, String> {
         let fields = &self.log.session.header.body_fields();
         let entity = |entity: &u32| u16::try_from(*entity).map(EntityId).map_err(|error| error.to_string());
         let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
         let entities = all.collect::<Result<Bodies, String>>()?;
         let (player, command) = (step.command.player, step.command.command);
         let build = match side {
-            Side::A => self.builds[0],
-            Side::B => self.builds[1],
+            TraceSide::A => self.builds[0],
+            TraceSide::B => self.builds[1],
         };
         let after = match build {
             None => {

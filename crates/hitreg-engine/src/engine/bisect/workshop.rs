@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::judge::{BuildAnswer, BuildJudge};
 use crate::build::git::{GitError, Repository, make};
-use crate::build::{Build, StopSignal, Untestable};
+use crate::build::{Build, StopSignal, UntestableBuild};
 use crate::engine::EngineError;
 use hitreg_log::store::{self, OwnFolder, Target};
 use hitreg_log::trace::Trace;
 
 /// Builds and judges commits, several at a time, each in its own worktree.
-pub(super) struct Workshop<'a> {
+pub(super) struct WorktreePool<'a> {
     pub(super) repository: &'a Repository,
     pub(super) judge: &'a BuildJudge<'a>,
     /// The folder for worktrees and traces. They are removed when the search ends.
@@ -27,12 +27,12 @@ pub(super) struct Workshop<'a> {
 /// The result of building and judging one commit.
 pub(super) enum CommitProbe {
     /// The trace of the log, or why there is none. The search compares it.
-    Trace(Result<Trace, Untestable>),
+    Trace(Result<Trace, UntestableBuild>),
     /// The answer of the judge's command.
     Answer(BuildAnswer),
 }
 
-impl Workshop<'_> {
+impl WorktreePool<'_> {
     /// Builds a commit in the worktree of this number, and judges it.
     pub(super) fn probe(&self, commit: &str, stop: &StopSignal, worktree: usize) -> Result<CommitProbe, EngineError> {
         let judge = self.judge.under(stop);
@@ -48,12 +48,12 @@ impl Workshop<'_> {
         if let Ok(trace) = judge.trace(&build)? {
             self.keep_trace(commit, &trace)?;
         }
-        let nothing = || BuildAnswer::Untestable(Untestable::because("there is nothing to judge it by"));
+        let nothing = || BuildAnswer::Untestable(UntestableBuild::because("there is nothing to judge it by"));
         Ok(CommitProbe::Answer(answer.unwrap_or_else(nothing)))
     }
 
     /// The trace of a commit: the saved one, or a new one if no other build is running.
-    pub(super) fn trace_of(&self, commit: &str) -> Result<Result<Trace, Untestable>, EngineError> {
+    pub(super) fn trace_of(&self, commit: &str) -> Result<Result<Trace, UntestableBuild>, EngineError> {
         self.trace(self.judge, commit, 0)
     }
 
@@ -62,7 +62,7 @@ impl Workshop<'_> {
         judge: &BuildJudge<'_>,
         commit: &str,
         worktree: usize,
-    ) -> Result<Result<Trace, Untestable>, EngineError> {
+    ) -> Result<Result<Trace, UntestableBuild>, EngineError> {
         if let Ok(trace) = store::read_trace(self.trace_file(commit).path()) {
             return Ok(Ok(trace));
         }
@@ -81,14 +81,14 @@ impl Workshop<'_> {
         judge: &BuildJudge<'_>,
         commit: &str,
         worktree: usize,
-    ) -> Result<Result<Build, Untestable>, EngineError> {
+    ) -> Result<Result<Build, UntestableBuild>, EngineError> {
         let worktree = self.folder.path().join(format!("worktree-{worktree}"));
         let artifact = worktree.join(self.artifact);
         self.check_out(&worktree, &artifact, commit)?;
         if let Err(untestable) = make(&worktree, self.build_cmd, self.time_limit, judge.stop()) {
             return Ok(Err(untestable));
         }
-        Ok(Build::at(&artifact).map_err(|error| Untestable::because(format!("after the build command: {error}"))))
+        Ok(Build::at(&artifact).map_err(|error| UntestableBuild::because(format!("after the build command: {error}"))))
     }
 
     fn check_out(&self, worktree: &Path, artifact: &Path, commit: &str) -> Result<(), GitError> {

@@ -4,9 +4,9 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{MakeRules, MapFile, RulesError};
+use super::{MapFile, RulesError, RulesFactory};
 use hitreg_live::{GrantLimits, JoinOptions, JoinResult, LiveError, LiveReport, LiveSink};
-use hitreg_log::record::{Header, Record, Session};
+use hitreg_log::record::{Record, Session, SessionHeader};
 use hitreg_log::units::Seed;
 use hitreg_netcode::game::{Bots, Game};
 use hitreg_netcode::pipeline::Netcode;
@@ -18,7 +18,7 @@ use hitreg_netcode::settings::Settings;
 /// A synthetic session that is ready to run.
 pub trait ReadySession {
     /// The header of its log.
-    fn header(&self) -> &Header;
+    fn header(&self) -> &SessionHeader;
 
     /// Runs it in virtual time, and writes each record to `sink`. It ends early when `goes_on` returns false.
     ///
@@ -30,7 +30,7 @@ pub trait ReadySession {
     ///
     /// # Errors
     /// Fails if the scenario is out of bounds.
-    fn live_header(&self) -> Result<Header, LiveError>;
+    fn live_header(&self) -> Result<SessionHeader, LiveError>;
 
     /// Runs its server and bots live, over UDP.
     ///
@@ -85,7 +85,7 @@ pub trait SelfPlaying: Send + Sync {
 
 /// A game with bots, and the function that makes its rules.
 pub(super) struct BotGame<G: Game> {
-    pub(super) rules: MakeRules<G>,
+    pub(super) rules: RulesFactory<G>,
 }
 
 impl<G: Bots + Netcode> SelfPlaying for BotGame<G> {
@@ -165,11 +165,11 @@ pub enum JoinError {
 struct ReadyGame<G: Game> {
     scenario: Scenario,
     rules: Arc<G::Rules>,
-    header: Header,
+    header: SessionHeader,
 }
 
 impl<G: Bots + Netcode> ReadySession for ReadyGame<G> {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &SessionHeader {
         &self.header
     }
 
@@ -178,7 +178,7 @@ impl<G: Bots + Netcode> ReadySession for ReadyGame<G> {
         record_synthetic_while::<G>(&self.scenario, &self.rules, &mut SessionRecorder::new(&mut sink), goes_on)
     }
 
-    fn live_header(&self) -> Result<Header, LiveError> {
+    fn live_header(&self) -> Result<SessionHeader, LiveError> {
         hitreg_live::live_header::<G>(&self.scenario, &self.rules)
     }
 

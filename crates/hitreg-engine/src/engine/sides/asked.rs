@@ -1,9 +1,9 @@
 //! Checks from a build's trace whether the build applied the requested options.
 
 use super::{ReplaySpec, SideTrace};
-use crate::build::Untestable;
+use crate::build::UntestableBuild;
 use crate::engine::{Engine, EngineError};
-use hitreg_log::record::Header;
+use hitreg_log::record::SessionHeader;
 use hitreg_netcode::replay::{WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
 
@@ -28,13 +28,13 @@ impl ReplaySpec {
     pub(super) fn as_asked(
         &self,
         engine: &Engine<'_>,
-        log: &Header,
+        log: &SessionHeader,
         trace: SideTrace,
-    ) -> Result<Result<SideTrace, Untestable>, EngineError> {
+    ) -> Result<Result<SideTrace, UntestableBuild>, EngineError> {
         let says = trace.source().header();
         let because = |asked: String, found: &str| {
             let reason = format!("it was asked for {asked}, and its trace says {found}: it passes that over");
-            Ok(Err(Untestable::because(reason)))
+            Ok(Err(UntestableBuild::because(reason)))
         };
         if self.open && says.mode != "open" {
             return because("--mode open".into(), &format!("mode {}", says.mode));
@@ -53,7 +53,7 @@ impl ReplaySpec {
     }
 
     /// The settings that this side changes, as a trace lists them.
-    fn changed(&self, engine: &Engine<'_>, log: &Header) -> Result<Vec<(String, String)>, EngineError> {
+    fn changed(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Vec<(String, String)>, EngineError> {
         let Some(settings) = self.settings(engine, log)? else { return Ok(Vec::new()) };
         let recorded = own_settings(log)?.to_pairs();
         let mut changed: Vec<_> = settings.to_pairs().into_iter().filter(|pair| !recorded.contains(pair)).collect();
@@ -66,7 +66,7 @@ impl ReplaySpec {
 
     /// Whether only the build can know this setting. That holds if the log has it, or if this program does not know the
     /// game. A name that resembles one of hitreg's own settings counts as a typing error.
-    pub(super) fn is_builds_own(&self, engine: &Engine<'_>, log: &Header, key: &str) -> bool {
+    pub(super) fn is_builds_own(&self, engine: &Engine<'_>, log: &SessionHeader, key: &str) -> bool {
         let recorded = &log.settings;
         self.build.is_some()
             && !Settings::is_known(key)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::source::{ComparisonInput, ComparisonSource};
 use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
-use crate::build::Untestable;
+use crate::build::UntestableBuild;
 use crate::engine::log_file::LogFile;
 use crate::engine::streamed::{StreamError, SurveyedLog};
 use crate::engine::{Engine, EngineError};
@@ -162,12 +162,12 @@ impl ReplaySpec {
         &self,
         engine: &Engine<'_>,
         log: &LogFile,
-    ) -> Result<Result<Trace, Untestable>, EngineError> {
+    ) -> Result<Result<Trace, UntestableBuild>, EngineError> {
         let options = self.replay_options(engine, &log.session.header)?;
-        let game = engine.games.of(&log.session).map_err(Untestable::because_of);
+        let game = engine.games.of(&log.session).map_err(UntestableBuild::because_of);
         let replayed = game.and_then(|game| {
             let replayed = game.replay(&log.session, &options, &mut |_| {});
-            replayed.map_err(|error| Untestable::not_replayed(&error))
+            replayed.map_err(|error| UntestableBuild::not_replayed(&error))
         });
         Ok(replayed.map(|ReplayOutput { mut trace, .. }| {
             trace.header.log_digest = log.digest.to_string();
@@ -180,18 +180,18 @@ impl ReplaySpec {
         &self,
         engine: &Engine<'_>,
         log: &SurveyedLog,
-    ) -> Result<Result<SideTrace, Untestable>, EngineError> {
+    ) -> Result<Result<SideTrace, UntestableBuild>, EngineError> {
         let options = self.replay_options(engine, &log.header)?;
         let game = match engine.games.of_header(&log.header) {
             Ok(game) => game,
-            Err(unknown) => return Ok(Err(Untestable::because_of(unknown))),
+            Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
         };
         let folder = store::temporary_folder()?;
         let target = folder.file("replayed.hittrace");
         match log.replay_into(game, &options, &target) {
             Ok(()) => {}
             Err(StreamError::Read(error)) => return Err(error),
-            Err(StreamError::Replay(error)) => return Ok(Err(Untestable::not_replayed(&error))),
+            Err(StreamError::Replay(error)) => return Ok(Err(UntestableBuild::not_replayed(&error))),
         }
         let trace = TraceFile::open(target.path())?;
         Ok(Ok(SideTrace::File(trace, Some(folder))))

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::ReplaySpec;
-use super::unrelated::Recorded;
+use super::unrelated::SessionIdentity;
 use crate::engine::log_file::{LogFile, LogOrTrace};
 use crate::engine::streamed::SurveyedLog;
 use crate::engine::{Engine, EngineError};
 use hitreg_log::log::FileKind;
-use hitreg_log::record::Header;
+use hitreg_log::record::SessionHeader;
 use hitreg_log::store::{self, TraceFile};
 use hitreg_log::trace::{Digest, SessionSource, Trace, TraceHeader, TraceSource};
 use hitreg_netcode::replay::Part;
@@ -120,8 +120,8 @@ impl<'a> ComparisonSource<'a> {
     }
 
     /// What the file says about the session that it was made from.
-    pub(super) fn recorded(&self) -> Recorded {
-        let of_trace = |header: &TraceHeader| Recorded {
+    pub(super) fn recorded(&self) -> SessionIdentity {
+        let of_trace = |header: &TraceHeader| SessionIdentity {
             game: header.game.clone(),
             log_digest: header.log_digest.clone(),
             session: header.session.clone(),
@@ -129,16 +129,16 @@ impl<'a> ComparisonSource<'a> {
         match (&self.holds, self.log()) {
             (ComparisonInput::Trace(trace), _) => of_trace(&trace.header),
             (ComparisonInput::LongTrace(trace), _) => of_trace(trace.header()),
-            (_, Some((header, digest))) => Recorded {
+            (_, Some((header, digest))) => SessionIdentity {
                 game: header.game.clone(),
                 log_digest: digest.to_string(),
                 session: Some(SessionSource::of(header)),
             },
-            (ComparisonInput::Log(_) | ComparisonInput::LongLog(_), None) => Recorded::default(),
+            (ComparisonInput::Log(_) | ComparisonInput::LongLog(_), None) => SessionIdentity::default(),
         }
     }
     /// The header and the digest of a log; `None` for a trace.
-    pub(super) fn log(&self) -> Option<(&Header, Digest)> {
+    pub(super) fn log(&self) -> Option<(&SessionHeader, Digest)> {
         match &self.holds {
             ComparisonInput::Trace(_) | ComparisonInput::LongTrace(_) => None,
             ComparisonInput::Log(log) => Some((&log.session.header, log.digest)),

@@ -23,7 +23,7 @@ const ENOUGH: usize = 32;
 
 /// What a file says about the session that it was made from.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recorded {
+pub(super) struct SessionIdentity {
     /// Name of the game.
     pub(super) game: String,
     /// Digest of the log; empty if unknown.
@@ -33,7 +33,7 @@ pub(super) struct Recorded {
 }
 
 /// Returns the difference that makes two files ones of different sessions, by what the files say.
-pub(super) fn by_source([a, b]: &[Recorded; 2]) -> Option<String> {
+pub(super) fn by_source([a, b]: &[SessionIdentity; 2]) -> Option<String> {
     if !a.game.is_empty() && !b.game.is_empty() && a.game != b.game {
         return Some(format!("the game is {} in A, {} in B", a.game, b.game));
     }
@@ -49,7 +49,7 @@ pub(super) fn by_source([a, b]: &[Recorded; 2]) -> Option<String> {
 
 /// Returns whether two files say that they are of one session. In a synthetic scenario the bots may give other usercmds
 /// under other settings.
-pub(super) fn is_one_session([a, b]: &[Recorded; 2]) -> bool {
+pub(super) fn is_one_session([a, b]: &[SessionIdentity; 2]) -> bool {
     let (Some(session_a), Some(session_b)) = (&a.session, &b.session) else {
         return !a.log_digest.is_empty() && a.log_digest == b.log_digest;
     };

@@ -8,15 +8,15 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{StreamError, Stretches, SurveyedLog, can_be_read_twice};
+use super::{StreamError, StretchSource, SurveyedLog, can_be_read_twice};
 use crate::engine::{Engine, EngineError, Playable};
 use hitreg_log::log::{KeyframeQuery, LogReader, SeekResult, find_keyframe};
-use hitreg_log::record::{Keyframe, Stretch};
+use hitreg_log::record::{Keyframe, SessionStretch};
 use hitreg_log::store;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{KeyframeSchedule, ReplayOptions, ReplaySource, Start, StreamReport};
+use hitreg_netcode::replay::{KeyframeSchedule, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
 
 /// The identity of a keyframe, from a log or from a replay.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl Engine<'_> {
             None => find(KeyframeQuery::First)?.map(|found| (false, found)),
         };
         let Some((begins_there, SeekResult { header, keyframe, .. })) = found else { return self.survey(path) };
-        let start = Start::read(&keyframe, &header);
+        let start = ReplayStart::read(&keyframe, &header);
         let start = start.map_err(|source| EngineError::Keyframe { path: path.to_owned(), source })?;
         (self.read)(path, &header);
         let log = SurveyedLog {
@@ -78,7 +78,7 @@ impl Engine<'_> {
             return Ok(None);
         }
         let fail = |source| EngineError::content(path, source);
-        let mut reader: Box<dyn Stretches> = match find(path, KeyframeQuery::Before(tick))? {
+        let mut reader: Box<dyn StretchSource> = match find(path, KeyframeQuery::Before(tick))? {
             Some(found) => Box::new(found.reader),
             None => Box::new(LogReader::new(store::open(path)?).map_err(fail)?),
         };
@@ -158,7 +158,7 @@ impl SurveyedLog {
         game: &dyn Playable,
         source: &ReplaySource<'_>,
         options: (&ReplayOptions, bool),
-        seen: &mut dyn FnMut(&Stretch),
+        seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
     ) -> Result<Option<(StreamReport, Option<Tick>)>, StreamError> {
         let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();

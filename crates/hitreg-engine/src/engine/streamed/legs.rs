@@ -8,11 +8,11 @@ use super::keyframes::{KeyframeRef, find};
 use super::{StreamError, SurveyedLog};
 use crate::engine::Playable;
 use hitreg_log::log::KeyframeQuery;
-use hitreg_log::record::{Keyframe, Stretch};
+use hitreg_log::record::{Keyframe, SessionStretch};
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, ReplaySource, Start, StreamReport};
+use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
 
 /// A part of a log from one keyframe to a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl SurveyedLog {
         &self,
         game: &dyn Playable,
         leg: &Leg,
-        seen: &mut dyn FnMut(&Stretch),
+        seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
     ) -> Result<Option<(StreamReport, Option<Tick>)>, StreamError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
@@ -71,11 +71,11 @@ impl SurveyedLog {
     }
 
     /// Reads a keyframe from the log to start a replay from it.
-    fn start_at(&self, there: &KeyframeRef) -> Result<Start, StreamError> {
+    fn start_at(&self, there: &KeyframeRef) -> Result<ReplayStart, StreamError> {
         let found = find(&self.path, KeyframeQuery::At(there.at))?;
         let found = found.filter(|found| (found.keyframe.tick, found.keyframe.at) == (there.tick, there.at));
         let keyframe = found.ok_or(ReplayError::NoKeyframe)?.keyframe;
-        Ok(Start::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header)?)
+        Ok(ReplayStart::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header)?)
     }
 }
 

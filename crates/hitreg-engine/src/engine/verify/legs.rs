@@ -8,9 +8,9 @@ use super::played::{Contradiction, LogDifference};
 use super::said::{self, RecordedRows};
 use crate::engine::streamed::Leg;
 use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog};
-use crate::verify::{Facts, LogVerdict, LogVerification, PlayedLeg, VerdictReason, VerifyReference, judge_legs};
+use crate::verify::{LegFigures, LogFacts, LogVerdict, LogVerification, VerdictReason, VerifyReference, judge_legs};
 use hitreg_analysis::golden::ReplaySummary;
-use hitreg_log::record::Stretch;
+use hitreg_log::record::SessionStretch;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Tick;
 
@@ -18,8 +18,8 @@ use hitreg_log::units::Tick;
 const AT_ONCE: usize = 2;
 
 /// The replay of one leg.
-struct LegPlayed {
-    played: PlayedLeg,
+struct LegReplay {
+    played: LegFigures,
     contradicts: Option<Contradiction>,
     /// The first tick whose keyframe differs from the replayed state.
     keyframe: Option<Tick>,
@@ -71,8 +71,8 @@ pub(super) fn verify(
         }
     }
     let contradicts = played.iter_mut().find_map(|leg| leg.contradicts.take());
-    let played: Vec<PlayedLeg> = played.into_iter().map(|leg| leg.played).collect();
-    let verified = judge_legs(&Facts::of_log(&log.header, &log.survey), &played, against);
+    let played: Vec<LegFigures> = played.into_iter().map(|leg| leg.played).collect();
+    let verified = judge_legs(&LogFacts::of_log(&log.header, &log.survey), &played, against);
     let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
     let keyframe = unlike.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
     let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
@@ -81,7 +81,7 @@ pub(super) fn verify(
     Ok(Some((LogDifference { contradicts, keyframe }.judge(verified), how_many)))
 }
 
-type LegAttempt = Result<Option<LegPlayed>, StreamError>;
+type LegAttempt = Result<Option<LegReplay>, StreamError>;
 
 /// Replays all legs, two at a time if there are enough threads. Returns them in order.
 fn all(game: &dyn Playable, log: &SurveyedLog, legs: &[Leg]) -> Vec<(usize, LegAttempt)> {
@@ -101,13 +101,13 @@ fn play(game: &dyn Playable, log: &SurveyedLog, leg: &Leg) -> LegAttempt {
     let mut gist: Option<ReplaySummary> = None;
     let said = RecordedRows::new(&log.header, &log.survey.hidden);
     let (ran, contradicts) = said::meanwhile(said, |said| {
-        let mut seen = |chunk: &Stretch| said.chunk(chunk);
+        let mut seen = |chunk: &SessionStretch| said.chunk(chunk);
         let mut rows = |header: &TraceHeader, rows: Table| {
             gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), false)).add(&rows);
             said.rows(rows);
         };
         log.run_leg(game, leg, &mut seen, &mut rows)
     })?;
-    let played = ran.zip(gist).map(|((ran, keyframe), gist)| (PlayedLeg::of(&gist, ran), keyframe));
-    Ok(played.map(|(played, keyframe)| LegPlayed { played, contradicts, keyframe }))
+    let played = ran.zip(gist).map(|((ran, keyframe), gist)| (LegFigures::of(&gist, ran), keyframe));
+    Ok(played.map(|(played, keyframe)| LegReplay { played, contradicts, keyframe }))
 }

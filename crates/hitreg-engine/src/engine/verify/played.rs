@@ -7,14 +7,14 @@ use rayon::prelude::*;
 
 use super::said::{self, RecordedRows};
 use super::thread_pool;
-use crate::build::{Build, BuildRequest, BuildRunner, Untestable};
+use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
 use crate::engine::{Engine, EngineError, LogFile, Playable, StreamError, SurveyedLog, check, until_whole};
 use crate::verify::{LogVerdict, LogVerification, THREADS, VerdictReason, VerifiedReplay};
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Session, Stretch};
+use hitreg_log::record::{Session, SessionStretch};
 use hitreg_log::recorded::recorded;
 use hitreg_log::store;
 use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
@@ -151,7 +151,7 @@ fn built(
     Ok(Ok(replays))
 }
 
-fn in_words(untestable: &Untestable) -> String {
+fn in_words(untestable: &UntestableBuild) -> String {
     match untestable.last_words.last() {
         Some(last) => format!("{}; it said last: {last}", untestable.reason),
         None => untestable.reason.clone(),
@@ -285,7 +285,7 @@ fn beside_records(
     let mut gist: Option<ReplaySummary> = None;
     let said = RecordedRows::new(&log.header, &log.survey.hidden);
     let (ran, contradicts) = said::meanwhile(said, |said| {
-        let mut seen = |chunk: &Stretch| said.chunk(chunk);
+        let mut seen = |chunk: &SessionStretch| said.chunk(chunk);
         let mut rows = |header: &TraceHeader, rows: Table| {
             gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(&rows);
             said.rows(rows);

@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::played::{Contradiction, contradicts};
 use crate::engine::EngineError;
-use hitreg_log::record::{EventTime, Header, Session, Stretch};
+use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
 use hitreg_log::recorded::said_but;
 use hitreg_log::trace::schema::{bodies, executed, frames, ticks};
 use hitreg_log::trace::{Table, Trace};
@@ -14,9 +14,9 @@ use hitreg_log::units::{Micros, Tick};
 
 /// The chunks of a log that were not compared yet, and the replayed rows to compare them with.
 pub(super) struct RecordedRows<'a> {
-    header: &'a Header,
+    header: &'a SessionHeader,
     hidden: &'a BTreeSet<String>,
-    chunks: VecDeque<Stretch>,
+    chunks: VecDeque<SessionStretch>,
     /// The rows between the last two finished ticks, and the rows since the last one.
     before: Vec<Table>,
     rows: Vec<Table>,
@@ -28,7 +28,7 @@ pub(super) struct RecordedRows<'a> {
 
 /// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
 enum VerifyInput {
-    Chunk(Box<Stretch>),
+    Chunk(Box<SessionStretch>),
     Rows(Table),
 }
 
@@ -36,7 +36,7 @@ enum VerifyInput {
 pub(super) struct VerifySender(SyncSender<VerifyInput>);
 
 impl VerifySender {
-    pub(super) fn chunk(&self, chunk: &Stretch) {
+    pub(super) fn chunk(&self, chunk: &SessionStretch) {
         // Chunks wait for the next tick. An empty chunk has nothing to compare.
         if !chunk.is_empty() {
             self.tell(VerifyInput::Chunk(Box::new(chunk.clone())));
@@ -82,7 +82,7 @@ pub(super) fn meanwhile<T, E: From<EngineError>>(
 }
 
 impl<'a> RecordedRows<'a> {
-    pub(super) fn new(header: &'a Header, hidden: &'a BTreeSet<String>) -> RecordedRows<'a> {
+    pub(super) fn new(header: &'a SessionHeader, hidden: &'a BTreeSet<String>) -> RecordedRows<'a> {
         let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
         RecordedRows { header, hidden, chunks, before, rows, reached: None, found: None }
     }
@@ -101,7 +101,7 @@ impl<'a> RecordedRows<'a> {
     fn rows(&mut self, rows: Table) {
         if rows.name == ticks::NAME {
             if let Some((tick, at)) = self.reached {
-                let is_there = |chunk: &Stretch| is_before(chunk, tick, at);
+                let is_there = |chunk: &SessionStretch| is_before(chunk, tick, at);
                 let ready = self.chunks.iter().take_while(|chunk| is_there(chunk)).count();
                 self.compare(ready);
             }
@@ -134,7 +134,7 @@ impl<'a> RecordedRows<'a> {
 }
 
 /// Whether all records of a chunk belong to this tick and time or earlier ones.
-fn is_before(chunk: &Stretch, tick: Tick, at: Micros) -> bool {
+fn is_before(chunk: &SessionStretch, tick: Tick, at: Micros) -> bool {
     let is_early = |when: Option<EventTime>| match when {
         Some(EventTime::At(then)) => then <= at,
         Some(EventTime::In(then)) => then <= tick,

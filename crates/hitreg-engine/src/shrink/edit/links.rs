@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::CostKind;
 use super::{PacketDirection, Removable};
-use hitreg_log::record::{ArrivalRecord, Fates, PlayerRecords, Session};
+use hitreg_log::record::{ArrivalRecord, ArrivalTable, PlayerRecords, Session};
 use hitreg_log::stats::percentile;
 use hitreg_log::units::Micros;
 use hitreg_netcode::link::Fate;
@@ -87,7 +87,7 @@ impl LinkDirection {
             PacketDirection::Up => (records.sent.iter().map(|p| (p.number, p.at)).collect(), &records.reached),
             PacketDirection::Down => (records.snapshots.iter().map(|s| (s.seq.0, s.at)).collect(), &records.received),
         };
-        let fates = Fates::new(arrivals);
+        let fates = ArrivalTable::new(arrivals);
         let packet = |(number, sent)| {
             let mut arrivals = fates.of(number);
             LinkPacket { number, sent, fate: Fate { first: arrivals.next(), second: arrivals.next() } }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hitreg_log::record::{ArrivalRecord, Fates, Session};
+use hitreg_log::record::{ArrivalRecord, ArrivalTable, Session};
 use hitreg_log::units::Micros;
 
 /// Removes ticks, by their indices, with everything that was done and sent since the tick before. Everything later
@@ -80,7 +80,7 @@ fn arrivals(
     was: &[ArrivalRecord],
     sooner: impl Fn(Micros) -> Option<Micros>,
 ) -> Vec<ArrivalRecord> {
-    let fates = Fates::new(was);
+    let fates = ArrivalTable::new(was);
     let mut arrivals = Vec::with_capacity(was.len());
     for &(number, sent) in was_sent {
         if let Some(sooner) = sooner(sent) {

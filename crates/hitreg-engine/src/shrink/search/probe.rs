@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Search;
-use crate::shrink::{CostCounts, CostKind, RecordCandidate, ShrinkError, ShrinkStep, StillShows};
+use crate::shrink::{CostCounts, CostKind, PropertyCheck, RecordCandidate, ShrinkError, ShrinkStep};
 use hitreg_log::record::{ArrivalRecord, Session, States};
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
@@ -73,7 +73,7 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
 
 /// Tests one candidate's input against a session of `counts`.
 fn probe<E: std::error::Error + 'static>(
-    (record, still): (&RecordCandidate<'_, E>, &StillShows<'_, E>),
+    (record, still): (&RecordCandidate<'_, E>, &PropertyCheck<'_, E>),
     failed: &BTreeSet<Digest>,
     smaller_than: CostCounts,
     candidate: &Session,

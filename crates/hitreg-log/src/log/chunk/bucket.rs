@@ -1,26 +1,26 @@
 //! The chunk that a recording fills. It reuses the memory of earlier chunks: allocating memory, mainly for the lists
 //! of each snapshot, would cost the recorder more than all its other work.
 
-use crate::record::{Header, MisplacedRecord, OwnRow, Record, SnapshotRecord, Stretch};
+use crate::record::{CustomRow, MisplacedRecord, Record, SessionHeader, SessionStretch, SnapshotRecord};
 
 /// A chunk being filled, and empty snapshots for reuse.
 pub(crate) struct Bucket {
-    stretch: Stretch,
+    stretch: SessionStretch,
     spare: Vec<SnapshotRecord>,
 }
 
 impl Bucket {
-    pub(crate) fn new(header: &Header) -> Bucket {
-        Bucket { stretch: Stretch::of(header), spare: Vec::new() }
+    pub(crate) fn new(header: &SessionHeader) -> Bucket {
+        Bucket { stretch: SessionStretch::of(header), spare: Vec::new() }
     }
 
     /// Returns the records so far.
-    pub(crate) fn stretch(&self) -> &Stretch {
+    pub(crate) fn stretch(&self) -> &SessionStretch {
         &self.stretch
     }
 
     /// Adds a record, if it fits the header.
-    pub(crate) fn push(&mut self, record: &Record, header: &Header) -> Result<(), MisplacedRecord> {
+    pub(crate) fn push(&mut self, record: &Record, header: &SessionHeader) -> Result<(), MisplacedRecord> {
         if let Record::Snapshot(id, r) = record
             && let Some(player) = self.stretch.players.get_mut(usize::from(id.0))
         {
@@ -31,12 +31,12 @@ impl Bucket {
     }
 
     /// Adds a row of a kind that only the header declares.
-    pub(crate) fn push_row(&mut self, row: &OwnRow, header: &Header) {
+    pub(crate) fn push_row(&mut self, row: &CustomRow, header: &SessionHeader) {
         self.stretch.push_row(row, header);
     }
 
     /// Takes the full chunk, and continues with an old one that is no longer needed.
-    pub(crate) fn exchange(&mut self, used: Stretch) -> Stretch {
+    pub(crate) fn exchange(&mut self, used: SessionStretch) -> SessionStretch {
         let full = std::mem::replace(&mut self.stretch, used);
         self.clear();
         full

@@ -5,15 +5,17 @@ use super::{ChunkContext, ColumnReader, decode_kind, map, states};
 use crate::log::column;
 use crate::log::limits::{Budget, MAX_CHUNK_MEMORY};
 use crate::log::schema::Schema;
-use crate::record::{GapRecord, Header, HeardRecord, Outline, OutlineOfPlayer, Stretch, lowest_and_highest};
+use crate::record::{
+    GapRecord, HeardRecord, Outline, PlayerOutline, SessionHeader, SessionStretch, lowest_and_highest,
+};
 use crate::units::Micros;
 use crate::usercmd::buttons;
 
 /// Decodes the outline of a chunk.
-pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Result<Outline, String> {
+pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<Outline, String> {
     let tables = map::decode(content, schema, header.classes.len())?;
     let mut budget = Budget::new(MAX_CHUNK_MEMORY);
-    let mut outline = Outline { players: vec![OutlineOfPlayer::default(); header.players.len()], ..Outline::default() };
+    let mut outline = Outline { players: vec![PlayerOutline::default(); header.players.len()], ..Outline::default() };
     tables.rows().for_each(|(name, rows)| outline.count(kind_of(name), rows));
     let mut columns = |name: &'static str| -> Result<Option<ColumnReader<'_>>, String> {
         let table = tables.of(name);
@@ -70,7 +72,7 @@ pub(crate) fn outline(content: &[u8], header: &Header, schema: &Schema) -> Resul
         outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
     }
     // Few logs have gaps or heard packets, and no log has many.
-    let (context, nothing) = (ChunkContext::new(&[]), Stretch::of(header));
+    let (context, nothing) = (ChunkContext::new(&[]), SessionStretch::of(header));
     if let Some(mut gaps) = columns("gaps")? {
         outline.gaps = decode_kind::<GapRecord>(&mut gaps, &context, &mut budget, &nothing)?;
     }
@@ -101,8 +103,8 @@ fn whole(columns: &ColumnReader<'_>, name: &str) -> Result<Vec<i64>, String> {
 /// Returns each player with rows, and the range of these rows.
 fn each<'p>(
     columns: &ColumnReader<'_>,
-    players: &'p mut [OutlineOfPlayer],
-) -> Result<Vec<(&'p mut OutlineOfPlayer, std::ops::Range<usize>)>, String> {
+    players: &'p mut [PlayerOutline],
+) -> Result<Vec<(&'p mut PlayerOutline, std::ops::Range<usize>)>, String> {
     let all = players.len();
     if let Some(id) = columns.ids.iter().find(|id| **id as usize >= all) {
         let name = columns.name;
@@ -115,7 +117,7 @@ fn each<'p>(
     });
     let mut next = rows.next();
     // Series are in ascending order.
-    let of = |(index, player): (usize, &'p mut OutlineOfPlayer)| {
+    let of = |(index, player): (usize, &'p mut PlayerOutline)| {
         let (_, range) = next.take_if(|(id, _)| *id == index)?;
         next = rows.next();
         Some((player, range))

@@ -10,7 +10,7 @@ use super::{ColumnReader, SessionSlice};
 use crate::log::column;
 use crate::log::limits::Budget;
 use crate::log::schema::Schema;
-use crate::record::{CellKind, Class, ClassId, Header, StateKey, Stretch};
+use crate::record::{CellKind, Class, ClassId, SessionHeader, SessionStretch, StateKey};
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// Returns the name of the table with a class's states.
@@ -33,7 +33,7 @@ fn series_id(key: &StateKey) -> u32 {
 }
 
 /// Encodes states by entity, so that each entity's cells are predicted from its own.
-pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &Header, tables: &mut ChunkTables) {
+pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &SessionHeader, tables: &mut ChunkTables) {
     let mut by_class: BTreeMap<ClassId, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
     for (row, key) in part.states.clone().zip(part.state_keys()) {
         by_class.entry(key.class).or_default().entry(series_id(key)).or_default().push(row);
@@ -73,8 +73,8 @@ fn encode_class<H>(
 pub(super) fn decode(
     tables: &DecodedTables<'_>,
     schema: &Schema,
-    header: &Header,
-    stretch: &mut Stretch,
+    header: &SessionHeader,
+    stretch: &mut SessionStretch,
     budget: &mut Budget,
 ) -> Result<(), String> {
     for (place, class) in header.classes.iter().enumerate() {
@@ -91,7 +91,7 @@ fn decode_class(
     class: ClassId,
     Class { fields, .. }: &Class,
     has_order: bool,
-    stretch: &mut Stretch,
+    stretch: &mut SessionStretch,
     budget: &mut Budget,
 ) -> Result<(), String> {
     let columns = ColumnReader::new("states", &[], table);
@@ -101,7 +101,7 @@ fn decode_class(
     let tick = |tick: i64| u32::try_from(tick).map_err(|_| columns.bad("tick", format_args!("{tick} is out of range")));
     let ticks: Vec<u32> = ticks.into_iter().map(tick).collect::<Result<_, _>>()?;
     let begin = if has_order { 2 } else { 1 };
-    let cells = |(place, field): (usize, &crate::record::Field)| {
+    let cells = |(place, field): (usize, &crate::record::FieldSchema)| {
         column::decode_cells(columns.at(begin + place), &columns.series).map_err(|what| columns.bad(&field.name, what))
     };
     let cells: Vec<Vec<u32>> = fields.iter().enumerate().map(cells).collect::<Result<_, _>>()?;

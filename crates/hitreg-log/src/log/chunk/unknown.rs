@@ -12,14 +12,14 @@ use crate::log::column;
 use crate::log::kinds::RecordLayout;
 use crate::log::limits::Budget;
 use crate::log::schema::Schema;
-use crate::record::{Header, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::record::{SessionHeader, UnknownColumn, UnknownKind, UnknownRecords};
 
 /// Encodes the unknown columns of a known kind, for the records that still exist.
 pub(super) fn encode_columns<T: RecordLayout, H>(
     name: &str,
     rows: &mut TableWriter<'_, T>,
     part: &SessionSlice<'_, H>,
-    header: &Header,
+    header: &SessionHeader,
 ) {
     let Some(kind) = header.unknown.iter().find(|kind| kind.name == name) else { return };
     let records = part.session.unknown.iter().find(|records| records.kind == name);
@@ -44,7 +44,7 @@ pub(super) fn encode_columns<T: RecordLayout, H>(
 pub(super) fn decode_columns<T: RecordLayout>(
     columns: &ColumnReader<'_>,
     records: &[T],
-    header: &Header,
+    header: &SessionHeader,
     unknown: &mut Vec<UnknownRecords>,
     budget: &mut Budget,
 ) -> Result<(), String> {
@@ -58,7 +58,7 @@ pub(super) fn decode_columns<T: RecordLayout>(
 }
 
 /// Encodes the tables of unknown kinds.
-pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &Header, tables: &mut ChunkTables) {
+pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &SessionHeader, tables: &mut ChunkTables) {
     for (records, range) in part.session.unknown.iter().zip(&part.unknown) {
         let kind = header.unknown.iter().find(|kind| kind.name == records.kind);
         if kind.is_none_or(UnknownKind::is_known_kind) || range.is_empty() {
@@ -84,7 +84,7 @@ pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &Header, tables: &mu
 pub(super) fn decode_kinds(
     tables: &DecodedTables<'_>,
     schema: &Schema,
-    header: &Header,
+    header: &SessionHeader,
     unknown: &mut Vec<UnknownRecords>,
     budget: &mut Budget,
 ) -> Result<(), String> {

@@ -4,7 +4,7 @@ use crate::varint::Cursor;
 
 /// The meaning of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum FloatForm {
     /// The values themselves.
     Integer,
     /// Distances from another column's values.
@@ -18,36 +18,36 @@ pub(crate) enum Form {
     Ordered,
 }
 
-impl Form {
+impl FloatForm {
     /// The form of an empty column; zeros are the same in all forms.
-    pub(crate) const ZERO: Form = Form::Integer;
+    pub(crate) const ZERO: FloatForm = FloatForm::Integer;
 
     pub(crate) fn code(self) -> u8 {
         match self {
-            Form::Integer => 0,
-            Form::Relative => 1,
-            Form::Fixed { .. } => 2,
-            Form::Ordered => 3,
+            FloatForm::Integer => 0,
+            FloatForm::Relative => 1,
+            FloatForm::Fixed { .. } => 2,
+            FloatForm::Ordered => 3,
         }
     }
 
     /// Returns the cost of the form's parameter, in 256ths of a bit.
     pub(crate) fn cost(self) -> u64 {
-        if matches!(self, Form::Fixed { .. }) { 256 * 8 } else { 0 }
+        if matches!(self, FloatForm::Fixed { .. }) { 256 * 8 } else { 0 }
     }
 
     pub(crate) fn write_parameter(self, out: &mut Vec<u8>) {
-        if let Form::Fixed { shift } = self {
+        if let FloatForm::Fixed { shift } = self {
             out.push(shift as u8);
         }
     }
 
-    pub(crate) fn read(code: u8, from: &mut Cursor<'_>) -> Result<Form, String> {
+    pub(crate) fn read(code: u8, from: &mut Cursor<'_>) -> Result<FloatForm, String> {
         match code {
-            0 => Ok(Form::Integer),
-            1 => Ok(Form::Relative),
-            2 => Ok(Form::Fixed { shift: from.byte()? as i8 }),
-            3 => Ok(Form::Ordered),
+            0 => Ok(FloatForm::Integer),
+            1 => Ok(FloatForm::Relative),
+            2 => Ok(FloatForm::Fixed { shift: from.byte()? as i8 }),
+            3 => Ok(FloatForm::Ordered),
             _ => Err(format!("its form is {code}")),
         }
     }
@@ -57,17 +57,17 @@ impl Form {
         let mut all = vec![0; values.len()];
         let cells = all.iter_mut().zip(values);
         match self {
-            Form::Fixed { shift } => {
+            FloatForm::Fixed { shift } => {
                 let scale = power_of_two(-i32::from(shift));
                 cells.for_each(|(cell, value)| *cell = ((*value as f64 * scale) as f32).to_bits());
             }
-            Form::Ordered => {
+            FloatForm::Ordered => {
                 for (cell, value) in cells {
                     *cell = unordered(*value).ok_or_else(|| format!("{value} is not the place of any float"))?;
                 }
             }
-            Form::Integer if values.iter().all(|value| *value == 0) => {}
-            Form::Integer | Form::Relative => return Err("it holds whole numbers where floats belong".into()),
+            FloatForm::Integer if values.iter().all(|value| *value == 0) => {}
+            FloatForm::Integer | FloatForm::Relative => return Err("it holds whole numbers where floats belong".into()),
         }
         Ok(all)
     }
@@ -75,7 +75,7 @@ impl Form {
 
 /// Expresses singles as multiples of the coarsest power of two that divides them all. Returns `None` if a bit would be
 /// lost (NaN, infinities, negative zero, denormals), or if the multiples would exceed 2^41.
-pub(crate) fn fixed(bits: &[u32]) -> Option<(Form, Vec<i64>)> {
+pub(crate) fn fixed(bits: &[u32]) -> Option<(FloatForm, Vec<i64>)> {
     const WIDEST: i32 = 40;
     let (mut lowest, mut highest) = (i32::MAX, i32::MIN);
     for &bits in bits.iter().filter(|&&bits| bits != 0) {
@@ -93,7 +93,7 @@ pub(crate) fn fixed(bits: &[u32]) -> Option<(Form, Vec<i64>)> {
     let shift = if lowest == i32::MAX { 0 } else { i8::try_from(-lowest).ok()? };
     let scale = power_of_two(i32::from(shift));
     let values = bits.iter().map(|&bits| (f64::from(f32::from_bits(bits)) * scale) as i64).collect();
-    Some((Form::Fixed { shift }, values))
+    Some((FloatForm::Fixed { shift }, values))
 }
 
 /// Returns 2^power for the powers of a single.

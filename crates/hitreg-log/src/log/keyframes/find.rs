@@ -9,17 +9,17 @@ use super::super::container::{Chain, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekTa
 use super::super::error::LogError;
 use super::super::frames::{FileFrame, FileFrames, FrameKind, unpack};
 use super::super::reader::LogReader;
-use super::super::version::Version;
+use super::super::version::FormatVersion;
 use super::{KeyframeIndex, corrupt, keyframe_in};
-use crate::record::{Header, Keyframe};
+use crate::record::{Keyframe, SessionHeader};
 use crate::units::{Micros, Tick};
 
 /// A log that is read from a keyframe on.
 pub struct SeekResult<R> {
     /// The log's header.
-    pub header: Header,
+    pub header: SessionHeader,
     /// The version of its format.
-    pub format: Version,
+    pub format: FormatVersion,
     /// The keyframe. Its `stretch` is 0, the number of the reader's next chunk.
     pub keyframe: Keyframe,
     /// Reads the chunks after the keyframe.

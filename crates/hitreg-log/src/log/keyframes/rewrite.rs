@@ -7,7 +7,7 @@ use super::super::chunks::Chunks;
 use super::super::container::{Chain, ChunkSink};
 use super::super::error::{LogError, WriteError};
 use super::super::header;
-use super::super::version::{KEYFRAMES_SINCE, Version};
+use super::super::version::{FormatVersion, KEYFRAMES_SINCE};
 use super::super::writer::WriterOptions;
 use super::{KeyframeIndex, encode, keyframe_in};
 use crate::record::Keyframe;
@@ -82,7 +82,7 @@ pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(Keyframe)) -> Result<(),
 }
 
 /// Returns the first chunk with its format raised to the first version with keyframes, if it is older.
-fn with_format(mut first: Vec<u8>, format: Version) -> Result<Vec<u8>, RewriteError> {
+fn with_format(mut first: Vec<u8>, format: FormatVersion) -> Result<Vec<u8>, RewriteError> {
     const KEY: &[u8] = b"\xA6format\x92";
     let place = first.windows(KEY.len()).position(|bytes| bytes == KEY).map(|place| place + KEY.len());
     let [major, minor] = [format.major, format.minor].map(|number| u8::try_from(number).unwrap_or(u8::MAX));

@@ -5,7 +5,7 @@ use super::*;
 use crate::log::chunk::{encode_end, to_messagepack};
 use crate::log::container::ChunkSink;
 use crate::record::Origin;
-use crate::record::{CellKind, Class, Field, Scope};
+use crate::record::{CellKind, Class, FieldSchema, Scope};
 use crate::units::Seed;
 
 /// A chunk that this library's writers would not make.
@@ -16,9 +16,9 @@ struct CraftedChunk {
     states: (Vec<u32>, Vec<u32>, Vec<ByteBuf>),
 }
 
-fn header() -> Header {
-    let field = |i: u32| Field::new(format!("cell{i}"), CellKind::U32, Scope::Status);
-    Header {
+fn header() -> SessionHeader {
+    let field = |i: u32| FieldSchema::new(format!("cell{i}"), CellKind::U32, Scope::Status);
+    SessionHeader {
         game: "disc".into(),
         rules: Vec::new().into(),
         map: String::new(),

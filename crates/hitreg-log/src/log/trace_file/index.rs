@@ -5,14 +5,14 @@ use std::io::Read;
 use super::{LogError, MISSES_NAMED_ANEW, TraceReader, layout, name_misses_anew};
 use crate::log::chunks::place;
 use crate::log::frames::{FileFrames, FrameError, Unpacker};
-use crate::log::version::Version;
+use crate::log::version::FormatVersion;
 use crate::trace::{ColumnData, Table, TraceHeader};
 
 /// The index of a trace that was read once and is undamaged.
 #[derive(Debug)]
 pub struct TraceIndex {
     header: TraceHeader,
-    format: Version,
+    format: FormatVersion,
     tables: Vec<(Table, u64)>,
     chunks: Vec<Chunk>,
 }

@@ -16,7 +16,7 @@ use crate::trace::schema::views;
 use crate::trace::{Column, ColumnData, Table};
 
 use super::drawn::{self, DrawnMap};
-use super::past::RecentTicks;
+use super::past::RecentStates;
 
 /// Columns of type u32 with these names identify the series of a row. Packed columns are predicted within each series.
 const SERIES: [&str; 2] = ["player", "entity"];
@@ -31,7 +31,7 @@ const DRAWN_BYTES: usize = 144;
 const MOST_SMALL_CODES: usize = 256;
 
 #[derive(Serialize, Deserialize)]
-struct RowsMap<'a, C, B> {
+struct RowMap<'a, C, B> {
     index: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
@@ -135,7 +135,7 @@ pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
 pub(super) fn encode(
     table: &Table,
     rows: Range<usize>,
-    past: &RecentTicks,
+    past: &RecentStates,
     (index, before): (u32, Chain),
 ) -> Result<Vec<u8>, WriteError> {
     let drawn = drawn::encode(table, rows.clone(), past);
@@ -144,7 +144,7 @@ pub(super) fn encode(
         true => Vec::new(),
         false => table.columns.iter().filter_map(|column| key(column, &rows)).collect(),
     };
-    let grouping = Grouping::new(rows.len(), keys.iter().map(|(_, key)| *key));
+    let grouping = RowGrouping::new(rows.len(), keys.iter().map(|(_, key)| *key));
     let columns = table.columns.iter().map(|column| {
         let data = match key(column, &rows) {
             _ if drawn.is_some() => Vec::new(),
@@ -165,7 +165,7 @@ pub(super) fn encode(
         }
     });
     let columns = columns.collect();
-    to_messagepack(&RowsMap {
+    to_messagepack(&RowMap {
         index,
         before: Some(before.0),
         table: Cow::from(&table.name),
@@ -194,20 +194,20 @@ fn key<'a>(column: &'a Column, rows: &Range<usize>) -> Option<(&'a str, &'a [u32
 }
 
 /// Rows grouped by series, in ascending order of the keys; within a series in table order.
-struct Grouping {
+struct RowGrouping {
     /// The chunk's row at each position.
     order: Vec<usize>,
     series: Vec<usize>,
 }
 
-impl Grouping {
-    fn new<'a>(rows: usize, keys: impl Iterator<Item = &'a [u32]>) -> Grouping {
+impl RowGrouping {
+    fn new<'a>(rows: usize, keys: impl Iterator<Item = &'a [u32]>) -> RowGrouping {
         let keys: Vec<&[u32]> = keys.collect();
         let of = |row: usize| keys.iter().map(move |key| key[row]);
         let mut order: Vec<usize> = (0..rows).collect();
         order.sort_by(|&a, &b| of(a).cmp(of(b)));
         let series = order.chunk_by(|&a, &b| of(a).eq(of(b))).map(<[usize]>::len).collect();
-        Grouping { order, series }
+        RowGrouping { order, series }
     }
 
     fn pack(&self, data: &ColumnData, start: usize) -> Vec<u8> {
@@ -272,10 +272,10 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
         let column = map.columns.iter().find(|column| column.name == *name && column.kind == "u32");
         let column =
             column.ok_or_else(|| format!("its series are those of a column {name:?} that it does not have"))?;
-        keys.push(u32s(column, &Grouping::new(rows, std::iter::empty()))?);
+        keys.push(u32s(column, &RowGrouping::new(rows, std::iter::empty()))?);
     }
     let (alone, grouped) =
-        (Grouping::new(rows, std::iter::empty()), Grouping::new(rows, keys.iter().map(|key| &key[..])));
+        (RowGrouping::new(rows, std::iter::empty()), RowGrouping::new(rows, keys.iter().map(|key| &key[..])));
     let ways = drawn::ways(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
     let mut drawn = map.drawn.as_ref().map(|drawn| drawn::decode(drawn, rows, ways)).transpose()?;
     let wanted = map.columns.iter().filter(|column| only.is_empty() || only.contains(&&*column.name));
@@ -296,8 +296,8 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
 }
 
 /// Decodes a chunk's map and checks its declarations.
-fn map_of(content: &[u8]) -> Result<RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, String> {
-    let map: RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
+fn map_of(content: &[u8]) -> Result<RowMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, String> {
+    let map: RowMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
         crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
     if let Some((count, most, what)) =
         [(map.series.len(), SERIES_MAX, "series"), (map.columns.len(), MAX_COLUMNS, "columns")]
@@ -316,7 +316,7 @@ fn map_of(content: &[u8]) -> Result<RowsMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, 
     }
 }
 
-fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<ColumnData, String> {
+fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<ColumnData, String> {
     let data = match &*column.kind {
         "u32" if column.names.is_empty() => ColumnData::U32(u32s(column, grouping)?),
         "u32" => ColumnData::Name { names: column.names.clone(), codes: u32s(column, grouping)? },
@@ -333,11 +333,11 @@ fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Co
     Ok(data)
 }
 
-fn u32s(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Vec<u32>, String> {
+fn u32s(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<Vec<u32>, String> {
     values(column, grouping, u32::from_le_bytes, |v| v.try_into().ok())
 }
 
-fn f32s(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Vec<f32>, String> {
+fn f32s(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<Vec<f32>, String> {
     match &*column.transform {
         "packed" => grouping.scatter(column::decode_f32(column.data, &grouping.series)?, |v| Some(f32::from_bits(v))),
         _ => values(column, grouping, f32::from_le_bytes, |_| None),
@@ -346,7 +346,7 @@ fn f32s(column: &ColumnMap<'_, &Bytes>, grouping: &Grouping) -> Result<Vec<f32>,
 
 fn values<V: Clone + Default, const N: usize>(
     column: &ColumnMap<'_, &Bytes>,
-    grouping: &Grouping,
+    grouping: &RowGrouping,
     raw: impl Fn([u8; N]) -> V,
     packed: impl Fn(i64) -> Option<V>,
 ) -> Result<Vec<V>, String> {

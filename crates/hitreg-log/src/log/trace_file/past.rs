@@ -16,7 +16,7 @@ const KEPT_US: i64 = 40_000_000;
 
 /// The states after the last ticks.
 #[derive(Default)]
-pub(super) struct RecentTicks {
+pub(super) struct RecentStates {
     times: BTreeMap<u32, i64>,
     ticks: VecDeque<(u32, TickStates)>,
 }
@@ -24,7 +24,7 @@ pub(super) struct RecentTicks {
 /// The entities after a tick, in ascending order.
 pub(super) type TickStates = Vec<(u32, DrawnColumns)>;
 
-impl RecentTicks {
+impl RecentStates {
     /// Adds the ticks or bodies in these rows.
     pub(super) fn add(&mut self, rows: &Table) {
         match &*rows.name {

@@ -10,7 +10,7 @@ use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header;
 use crate::log::timeline::ChunkFill;
-use crate::record::{EventTime, GapCause, GapRecord, Header, OwnRow, Record, Stretch};
+use crate::record::{CustomRow, EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch};
 use crate::units::Micros;
 
 /// The most full chunks that may wait for a slow disk.
@@ -18,7 +18,7 @@ const WAITING_CHUNKS: usize = 16;
 
 /// What to do when the queue of waiting chunks is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenFull {
+pub enum QueuePolicy {
     /// The caller that adds the next record waits too.
     #[default]
     Wait,
@@ -27,22 +27,22 @@ pub enum WhenFull {
 }
 
 /// A job for the thread.
-enum Job {
-    Write(Stretch),
+enum WriterJob {
+    Write(SessionStretch),
     End,
 }
 
 /// Writes a log while its session runs. A thread of its own packs, compresses and writes. A writer dropped without
 /// [`BackgroundLogWriter::finish`] leaves a cut-off log, as a crash would.
 pub struct BackgroundLogWriter<W> {
-    header: Header,
+    header: SessionHeader,
     bucket: Bucket,
     filling: ChunkFill,
-    when_full: WhenFull,
+    when_full: QueuePolicy,
     dropped: DroppedChunks,
-    jobs: SyncSender<Job>,
+    jobs: SyncSender<WriterJob>,
     /// Written chunks, to be refilled.
-    used: Receiver<Stretch>,
+    used: Receiver<SessionStretch>,
     thread: JoinHandle<Result<W, WriteError>>,
 }
 
@@ -92,7 +92,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     ///
     /// # Errors
     /// When writing fails, or no thread can be started.
-    pub fn new(out: W, header: &Header, options: WriterOptions) -> Result<BackgroundLogWriter<W>, WriteError> {
+    pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<BackgroundLogWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
@@ -101,13 +101,13 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let work = move || write_all(sink, &fields, &waiting, &give_back);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work)?;
         let (bucket, filling, dropped) = (Bucket::new(header), ChunkFill::new(options), DroppedChunks::default());
-        let when_full = WhenFull::default();
+        let when_full = QueuePolicy::default();
         Ok(BackgroundLogWriter { header: header.clone(), bucket, filling, when_full, dropped, jobs, used, thread })
     }
 
     /// Sets what to do when the disk is too slow.
     #[must_use]
-    pub fn when_full(self, when_full: WhenFull) -> BackgroundLogWriter<W> {
+    pub fn when_full(self, when_full: QueuePolicy) -> BackgroundLogWriter<W> {
         BackgroundLogWriter { when_full, ..self }
     }
 
@@ -127,7 +127,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
 
     /// Adds a row of a kind or column that only the header declares, together with its record. Both go into the same
     /// chunk.
-    pub(crate) fn push_row(&mut self, at: Micros, row: &OwnRow, of: Option<&Record>) -> Result<(), WriteError> {
+    pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow, of: Option<&Record>) -> Result<(), WriteError> {
         let bytes = size_of_val(&row.values[..]) + of.map_or(0, Record::bytes);
         if self.filling.add(EventTime::At(at), bytes)? {
             self.hand_over(self.when_full)?;
@@ -163,25 +163,25 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
             self.bucket.push(&Record::Gap(gap), &self.header)?;
         }
         // The last chunk waits for as long as writing takes.
-        let last = self.hand_over(WhenFull::Wait).and_then(|()| self.send(Job::End));
+        let last = self.hand_over(QueuePolicy::Wait).and_then(|()| self.send(WriterJob::End));
         drop(self.jobs);
         // The thread's own error says more than that the thread has stopped.
         let out = self.thread.join().map_err(|_| WriteError::ThreadGone)??;
         last.map(|()| out)
     }
 
-    fn hand_over(&mut self, when_full: WhenFull) -> Result<(), WriteError> {
+    fn hand_over(&mut self, when_full: QueuePolicy) -> Result<(), WriteError> {
         if self.bucket.stretch().is_empty() {
             return Ok(());
         }
         if let Some(gap) = self.dropped.record() {
             self.bucket.push(&Record::Gap(gap), &self.header)?;
         }
-        let used = self.used.try_recv().unwrap_or_else(|_| Stretch::of(&self.header));
-        let full = Job::Write(self.bucket.exchange(used));
+        let used = self.used.try_recv().unwrap_or_else(|_| SessionStretch::of(&self.header));
+        let full = WriterJob::Write(self.bucket.exchange(used));
         match when_full {
-            WhenFull::Wait => self.send(full)?,
-            WhenFull::Drop => match self.jobs.try_send(full) {
+            QueuePolicy::Wait => self.send(full)?,
+            QueuePolicy::Drop => match self.jobs.try_send(full) {
                 Ok(()) => {}
                 Err(TrySendError::Full(_)) => {
                     self.dropped.chunk_lost();
@@ -194,25 +194,25 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         Ok(())
     }
 
-    fn send(&self, job: Job) -> Result<(), WriteError> {
+    fn send(&self, job: WriterJob) -> Result<(), WriteError> {
         self.jobs.send(job).map_err(|_| WriteError::ThreadGone)
     }
 }
 
 fn write_all<W: Write>(
     mut sink: ChunkSink<W>,
-    header: &Header,
-    jobs: &Receiver<Job>,
-    give_back: &Sender<Stretch>,
+    header: &SessionHeader,
+    jobs: &Receiver<WriterJob>,
+    give_back: &Sender<SessionStretch>,
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
-            Ok(Job::Write(stretch)) => {
+            Ok(WriterJob::Write(stretch)) => {
                 write_part(&mut sink, &SessionSlice::whole(&stretch), header)?;
                 // After the end, no receiver takes the chunk back, and it is dropped.
                 let _ = give_back.send(stretch);
             }
-            Ok(Job::End) => return write_end(sink),
+            Ok(WriterJob::End) => return write_end(sink),
             Err(_) => return Err(WriteError::Abandoned),
         }
     }

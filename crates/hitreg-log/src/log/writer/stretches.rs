@@ -8,7 +8,7 @@ use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header;
 use crate::log::timeline::Timeline;
-use crate::record::{Header, Stretch, UnknownRecords};
+use crate::record::{SessionHeader, SessionStretch, UnknownRecords};
 use crate::units::{Micros, Tick};
 
 /// Writes a session from the stretches of several sources, each in the order of its lists.
@@ -16,9 +16,9 @@ use crate::units::{Micros, Tick};
 /// The caller says up to which time all sources have delivered. The writer writes and drops the records before that
 /// time. The file is the same as [`write_session`](super::write_session) makes of all stretches together.
 pub struct StretchWriter<W> {
-    header: Header,
+    header: SessionHeader,
     /// The added records that are not in a chunk yet.
-    held: Stretch,
+    held: SessionStretch,
     timeline: Timeline,
     sink: ChunkSink<W>,
 }
@@ -31,13 +31,13 @@ impl<W: Write> StretchWriter<W> {
     /// When writing fails, or the header does not fit into a chunk.
     pub fn new(
         out: W,
-        header: &Header,
+        header: &SessionHeader,
         unknown: Vec<UnknownRecords>,
         options: WriterOptions,
     ) -> Result<StretchWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;
-        let held = Stretch { unknown, ..Stretch::of(header) };
+        let held = SessionStretch { unknown, ..SessionStretch::of(header) };
         let timeline = Timeline::growing(&held, options);
         Ok(StretchWriter { header: header.clone(), held, timeline, sink })
     }
@@ -47,7 +47,7 @@ impl<W: Write> StretchWriter<W> {
     ///
     /// # Errors
     /// When it does not fit the header.
-    pub fn add(&mut self, stretch: Stretch) -> Result<(), WriteError> {
+    pub fn add(&mut self, stretch: SessionStretch) -> Result<(), WriteError> {
         check(&stretch, &self.header)?;
         let ticks: Vec<(Tick, Micros)> = stretch.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
         self.held.append(stretch);

@@ -8,7 +8,7 @@ use glam::Vec3;
 use crate::trace::{Column, ColumnData, NameColumn, Table};
 
 /// A column type.
-pub trait Kind {
+pub trait CellType {
     /// The value of one row.
     type Row<'r>;
     /// The column under construction.
@@ -71,7 +71,7 @@ plain! {
     f32, F32, f32s;
 }
 
-impl Kind for OptionalNumber {
+impl CellType for OptionalNumber {
     type Row<'r> = Option<u32>;
     type Cells = Vec<Option<u32>>;
     type View<'t> = &'t [u32];
@@ -100,7 +100,7 @@ impl Kind for OptionalNumber {
     }
 }
 
-impl Kind for OptionalMeasure {
+impl CellType for OptionalMeasure {
     type Row<'r> = Option<f32>;
     type Cells = Vec<f32>;
     type View<'t> = &'t [f32];
@@ -134,7 +134,7 @@ impl Kind for OptionalMeasure {
 const BITS_PARTS: usize = 11;
 
 /// One column for each category of variables, and one for each other use of bits.
-impl Kind for OptionalBits {
+impl CellType for OptionalBits {
     type Row<'r> = Option<[u32; BITS_PARTS]>;
     type Cells = Vec<Option<[u32; BITS_PARTS]>>;
     type View<'t> = [&'t [u32]; BITS_PARTS];
@@ -181,7 +181,7 @@ impl Kind for OptionalBits {
 }
 
 /// Three columns of type f32: `.x`, `.y` and `.z`.
-impl Kind for Vec3 {
+impl CellType for Vec3 {
     type Row<'r> = Vec3;
     type Cells = [Vec<f32>; 3];
     type View<'t> = [&'t [f32]; 3];

@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::declare::table;
 use super::{
-    Code, ColumnRole, ColumnSchema, JoinRule, Kind, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber,
+    CellType, Code, ColumnRole, ColumnSchema, JoinRule, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber,
     OptionalText, TableSchema, TableSubject, TextColumn, Unit,
 };
 use crate::trace::{Column, Table, Trace};

@@ -3,13 +3,13 @@
 use super::{CategoryDrawer, DrawnEntity, Reaction, categories_of};
 use crate::game::Game;
 use crate::history::Frame;
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 
 impl<G: Game> CategoryDrawer<G> {
     /// Saves the state. Most of it is coded against `newest`, the newest update. Field categories are not saved,
     /// because the game derives them again.
-    pub(in crate::client) fn save(&self, newest: Option<&Frame<G::Body>>, to: &mut Saver<'_, G::Body>) {
+    pub(in crate::client) fn save(&self, newest: Option<&Frame<G::Body>>, to: &mut StateWriter<'_, G::Body>) {
         let CategoryDrawer { fields: _, origin: _, known, known_at, reactions, local_bodies, easing } = self;
         (*known_at, *local_bodies).put(to);
         to.number(known.len() as u64);
@@ -35,7 +35,7 @@ impl<G: Game> CategoryDrawer<G> {
         player: PlayerId,
         newest: Option<&Frame<G::Body>>,
         from: &mut Restorer<'_, G::Body>,
-    ) -> Result<(), BadState> {
+    ) -> Result<(), StateError> {
         (self.known_at, self.local_bodies) = StateValue::<G::Body>::get(from)?;
         self.known.clear();
         for _ in 0..from.count(size_of::<DrawnEntity<G::Body>>())? {

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use super::{PredictedUsercmd, REMEMBERED, Window};
 use crate::game::Game;
-use crate::state::{BadState, Restorer, Saver, StateValue};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{CommandSeq, Micros};
 use hitreg_log::usercmd::Usercmd;
 
 impl<G: Game> Window<G> {
     /// Saves the window. Usercmds before the acked one are needed only for repeats in packets.
-    pub(in crate::client) fn save(&self, to: &mut Saver<'_, G::Body>, acked: CommandSeq) {
+    pub(in crate::client) fn save(&self, to: &mut StateWriter<'_, G::Body>, acked: CommandSeq) {
         let Window {
             mode: _,
             push: _,
@@ -52,12 +52,12 @@ impl<G: Game> Window<G> {
         }
     }
 
-    pub(in crate::client) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), BadState> {
+    pub(in crate::client) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
         let forgotten = from.number()?;
         let mut recent: VecDeque<(Usercmd, Micros)> = StateValue::<G::Body>::get(from)?;
         let one_by_one = recent.iter().zip(recent.iter().skip(1)).all(|(a, b)| a.0.seq.next() == b.0.seq);
         if !one_by_one || forgotten > (REMEMBERED - recent.len().min(REMEMBERED)) as u64 {
-            return Err(BadState::Value { what: "how many usercmds are remembered", found: forgotten });
+            return Err(StateError::Value { what: "how many usercmds are remembered", found: forgotten });
         }
         // Dropped usercmds still count: the oldest one makes room for a new one.
         for _ in 0..forgotten {
@@ -75,14 +75,14 @@ impl<G: Game> Window<G> {
         (self.valid, self.first_runs, self.ran_for_correction) = StateValue::<G::Body>::get(from)?;
         self.cut = StateValue::<G::Body>::get(from)?;
         let count = from.count(size_of::<PredictedUsercmd<G::Body>>())?;
-        let entry = |_| -> Result<PredictedUsercmd<G::Body>, BadState> {
+        let entry = |_| -> Result<PredictedUsercmd<G::Body>, StateError> {
             let (command, after) = StateValue::<G::Body>::get(from)?;
             let (touches, effects) = StateValue::<G::Body>::get(from)?;
             Ok(PredictedUsercmd { command, after, touches, effects })
         };
         self.entries = (0..count).map(entry).collect::<Result<_, _>>()?;
         if self.valid > self.entries.len() || self.entries.len() > REMEMBERED {
-            return Err(BadState::Value { what: "how many usercmds are predicted", found: self.valid as u64 });
+            return Err(StateError::Value { what: "how many usercmds are predicted", found: self.valid as u64 });
         }
         Ok(())
     }

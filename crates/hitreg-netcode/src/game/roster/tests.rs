@@ -4,7 +4,7 @@ use super::*;
 use crate::game::body;
 
 body! {
-    struct Thing {
+    struct RosterBody {
         Status id: u64,
         Status worth: u32,
     }
@@ -14,11 +14,11 @@ body! {
 struct Heap(Vec<(Option<u16>, u64)>);
 
 impl EntityWorld for Heap {
-    type Body = Thing;
+    type Body = RosterBody;
 
-    fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, Thing)) {
+    fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, RosterBody)) {
         for (player, id) in &self.0 {
-            see(player.map(PlayerId), Thing { id: *id, worth: *id as u32 });
+            see(player.map(PlayerId), RosterBody { id: *id, worth: *id as u32 });
         }
     }
 
@@ -74,7 +74,7 @@ fn a_saved_roster_goes_on_as_it_would_have() {
     after(&mut roster, &[(Some(0), 3), (None, 4), (None, FAR * 12)]);
     let mut words = Vec::new();
     roster.save(&mut words);
-    let restore = |bodies: &[(Option<PlayerId>, Thing)], hidden: &[u32]| {
+    let restore = |bodies: &[(Option<PlayerId>, RosterBody)], hidden: &[u32]| {
         assert_eq!(hidden, [3]);
         Ok(Heap(bodies.iter().map(|(player, body)| (player.map(|p| p.0), body.id)).collect()))
     };

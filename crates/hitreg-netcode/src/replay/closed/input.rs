@@ -48,9 +48,9 @@ impl<G: Game> InputSource<G> for RecordedInput<'_> {
 }
 
 /// The recorded input of a log that is read during the replay.
-pub(super) struct FedInput<'a>(pub(super) SharedFeed<'a>);
+pub(super) struct FeedInput<'a>(pub(super) SharedFeed<'a>);
 
-impl<G: Game> InputSource<G> for FedInput<'_> {
+impl<G: Game> InputSource<G> for FeedInput<'_> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         self.0.borrow_mut().next_frame(player)
     }

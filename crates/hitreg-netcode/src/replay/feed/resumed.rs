@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Feed, PacketFates, PlayerFeed};
 use crate::link::Fate;
-use hitreg_log::record::Stretch;
+use hitreg_log::record::SessionStretch;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 
 /// The recent chunks, each with its number and its newest time.
 pub(super) struct NearbyChunks {
     next: usize,
-    stretches: VecDeque<(usize, Micros, Rc<Stretch>)>,
+    stretches: VecDeque<(usize, Micros, Rc<SessionStretch>)>,
     /// Keyframes before this time are done, so chunks that end earlier are not needed.
     since: Micros,
 }
 
 impl NearbyChunks {
     /// Adds the next chunk as read.
-    pub(super) fn add(&mut self, stretch: &Stretch, newest: Option<Micros>) {
+    pub(super) fn add(&mut self, stretch: &SessionStretch, newest: Option<Micros>) {
         let newest = newest.unwrap_or(Micros(i64::MIN));
         if !self.stretches.is_empty() || newest >= self.since {
             self.stretches.push_back((self.next, newest, Rc::new(stretch.clone())));
@@ -44,11 +44,11 @@ pub(super) struct ResumePoint {
 /// The state of a feed that the log near the keyframe does not hold.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::replay) struct FeedCheckpoint {
-    players: Vec<FedPlayer>,
+    players: Vec<ResumedPlayer>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct FedPlayer {
+struct ResumedPlayer {
     frames_left: u64,
     taken: CommandSeq,
     /// In each direction.
@@ -94,7 +94,7 @@ impl Feed<'_> {
     }
 
     /// Reads up to `at`. Returns the kept chunks that end at most `reach` earlier, and the number of the first.
-    pub(in crate::replay) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<Stretch>>) {
+    pub(in crate::replay) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<SessionStretch>>) {
         self.read_until(at);
         let Some(near) = &mut self.near else { return (0, Vec::new()) };
         near.forget_before(at - reach);
@@ -119,7 +119,7 @@ impl Feed<'_> {
             let front = way.sent.front().filter(|_| way.begun).copied();
             front.map(|(number, sent, Fate { first, second })| (number, sent, first, second))
         };
-        let of = |of: &PlayerFeed| FedPlayer {
+        let of = |of: &PlayerFeed| ResumedPlayer {
             frames_left: of.frames_left,
             taken: of.taken,
             passed: [passed(&of.up), passed(&of.down)],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::{Counted, Jump, ReplayError, TraceTables};
+use super::{BudgetObserver, Jump, ReplayError, TraceTables};
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -47,7 +47,7 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
         &mut self,
         at: Micros,
         snapshot: &Snapshot<G::Body>,
-        tables: &mut Counted<'_, TraceTables>,
+        tables: &mut BudgetObserver<'_, TraceTables>,
     ) -> Option<Jump> {
         let before = self.client.predicted().cloned();
         let reconciled = self.client.handle_snapshot(at, snapshot);
@@ -63,7 +63,7 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
     pub(super) fn frame(
         &mut self,
         recorded: &FrameRecord,
-        tables: &mut Counted<'_, TraceTables>,
+        tables: &mut BudgetObserver<'_, TraceTables>,
     ) -> Result<(), ReplayError> {
         let client = &mut self.client;
         if G::DRAWN_AT_ITS_TIME {

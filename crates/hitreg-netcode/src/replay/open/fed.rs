@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::client::OpenLoopClient;
 use super::snapshot::snapshot;
-use super::{Counted, Jump, ReplayBudget, ReplayError, TraceTables, own_settings};
+use super::{BudgetObserver, Jump, ReplayBudget, ReplayError, TraceTables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
 use crate::replay::part::Part;
 use crate::replay::survey::ReorderWindow;
 use crate::replay::tables::TOGETHER;
 use crate::replay::{LogPass, PlayerJumps, ReplayOptions, ReplaySource, StreamReport};
-use hitreg_log::record::{ArrivalRecord, FrameRecord, KeptStates, SnapshotRecord, Stretch};
+use hitreg_log::record::{ArrivalRecord, FrameRecord, RecentChunkStates, SessionStretch, SnapshotRecord};
 use hitreg_log::stats;
 use hitreg_log::trace::Table;
 use hitreg_log::units::{Micros, PlayerId};
@@ -40,7 +40,7 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
         let client = OpenLoopClient::<G, C>::new(setup, *player, *makes, drawn_behind);
         let mut fed = ClientFeed::new(client, &rows, near, source.survey.back);
         let budget = ReplayBudget::streaming();
-        let mut counted = Counted::new(&budget, &mut tables);
+        let mut counted = BudgetObserver::new(&budget, &mut tables);
         let mut passed_on = first;
         let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
         pass(&mut |chunk| {
@@ -89,7 +89,7 @@ struct ClientFeed<'a, G: Game, C> {
     arrivals: VecDeque<(u32, ArrivalRecord)>,
     /// The player's snapshots by number, each with its chunk.
     snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
-    states: KeptStates,
+    states: RecentChunkStates,
     /// How far snapshots moved the player's own prediction, in units.
     jumps_units: stats::CountedValues,
 }
@@ -112,13 +112,17 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C> {
             frames: VecDeque::new(),
             arrivals: VecDeque::new(),
             snapshots: BTreeMap::new(),
-            states: KeptStates::default(),
+            states: RecentChunkStates::default(),
             jumps_units: stats::CountedValues::default(),
         }
     }
 
     /// Adds the next chunk, and runs as far as all related records are known.
-    fn add(&mut self, mut chunk: Stretch, tables: &mut Counted<'_, TraceTables>) -> Result<(), ReplayError> {
+    fn add(
+        &mut self,
+        mut chunk: SessionStretch,
+        tables: &mut BudgetObserver<'_, TraceTables>,
+    ) -> Result<(), ReplayError> {
         let newest = chunk.times().max().max(self.newest.back().copied());
         self.newest.extend(newest.or(Some(Micros(i64::MIN))));
         self.states.add(std::mem::take(&mut chunk.states));
@@ -139,12 +143,12 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C> {
     }
 
     /// Runs the remaining frames.
-    fn end(&mut self, tables: &mut Counted<'_, TraceTables>) -> Result<(), ReplayError> {
+    fn end(&mut self, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
         self.run_to(Micros(i64::MAX), tables)
     }
 
     /// Runs everything up to `last`.
-    fn run_to(&mut self, last: Micros, tables: &mut Counted<'_, TraceTables>) -> Result<(), ReplayError> {
+    fn run_to(&mut self, last: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
         while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
             self.receive(frame.at, tables)?;
             self.client.frame(&frame, tables)?;
@@ -154,7 +158,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C> {
         self.receive(last, tables)
     }
 
-    fn receive(&mut self, until: Micros, tables: &mut Counted<'_, TraceTables>) -> Result<(), ReplayError> {
+    fn receive(&mut self, until: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
         while let Some((_, arrival)) = self.arrivals.front().filter(|(_, arrival)| arrival.at <= until) {
             if let Some((_, record)) = self.snapshots.get(&arrival.number) {
                 if self.client.is_yet_to_make(record.ack) {

@@ -9,7 +9,7 @@ use hitreg_log::units::EntityId;
 
 /// The target of a shot.
 #[derive(Clone, Copy)]
-pub(super) struct Aimed {
+pub(super) struct ShotTarget {
     pub(super) entity: EntityId,
     pub(super) by: AimedBy,
     /// Where the shooter's screen drew the target; `None` if it did not.
@@ -35,27 +35,27 @@ pub(super) fn aimed_at(
     mut on_screen: DrawnOrigins<'_>,
     server: &ShotVerdict,
     screen: Option<&ShotVerdict>,
-) -> Option<Aimed> {
+) -> Option<ShotTarget> {
     let off = |drawn| angle_off(from, direction, drawn);
     let hit = |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
     let by_server = hit(server).map(|target| (target, AimedBy::Hit));
     let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
     if let Some((entity, by)) = hit {
         let drawn = Iterator::find(&mut on_screen, |(id, _)| *id == entity).map(|(_, drawn)| drawn);
-        return Some(Aimed { entity, by, drawn, off: drawn.map_or(f32::NAN, off) });
+        return Some(ShotTarget { entity, by, drawn, off: drawn.map_or(f32::NAN, off) });
     }
     let drawn = on_screen.map(|(entity, drawn)| (entity, drawn, off(drawn)));
     let (entity, drawn, off) = drawn.min_by(|(.., a), (.., b)| a.total_cmp(b))?;
-    Some(Aimed { entity, by: AimedBy::Nearest, drawn: Some(drawn), off })
+    Some(ShotTarget { entity, by: AimedBy::Nearest, drawn: Some(drawn), off })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game::Wound;
+    use crate::game::DamageShare;
 
     fn hit(target: u16) -> ShotVerdict {
-        let wound = Wound { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
+        let wound = DamageShare { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
         ShotVerdict { reason: Reason::Hit, wounds: vec![wound] }
     }
 

@@ -8,8 +8,8 @@ use crate::packet::ClientPacket;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
     AcceptedConnection, ClientMessage, CommandsError, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError,
-    Decoded, LeaveReason, MessageType, Notice, PerceivedAvatar, ReadyCount, ReassembledMessage, Reassembly, Receiver,
-    Refusal, RequestKind, ServerDatagram, Wrapping16, decode_disconnect, decode_waiting, encode_commands,
+    DecodeOutcome, LeaveReason, MessageType, Notice, PerceivedAvatar, ReadyCount, ReassembledMessage, Reassembly,
+    Receiver, Refusal, RequestKind, ServerDatagram, Wrapping16, decode_disconnect, decode_waiting, encode_commands,
     encode_disconnect, encode_request, encode_waiting,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
@@ -260,7 +260,7 @@ impl<B: Body> ClientConnection<B> {
         datagrams: usize,
     ) -> Result<Option<ClientEvent<B>>, DecodeError> {
         let event = match self.receiver.decode(message, self.newest_command)? {
-            Decoded::New(received) => {
+            DecodeOutcome::New(received) => {
                 for notice in &received.notices {
                     if let Notice::RequestAck { request, .. } = notice {
                         self.asking.handle_answer(*request);
@@ -268,8 +268,8 @@ impl<B: Body> ClientConnection<B> {
                 }
                 Some(ClientEvent::Snapshot { received, bytes, datagrams })
             }
-            Decoded::Duplicate => Some(ClientEvent::Duplicate),
-            Decoded::TooOld => None,
+            DecodeOutcome::Duplicate => Some(ClientEvent::Duplicate),
+            DecodeOutcome::TooOld => None,
         };
         // The first snapshot implies that the session has begun.
         if let ConnectionState::Waiting { accepted, .. } = &self.state {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::arrivals::Arrivals;
 use super::requests::RequestReceiver;
-use crate::game::{Body, Category, Field};
+use crate::game::{Body, Category, FieldSchema};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::wire::ReceivedSet;
 use crate::wire::fragment::FRAGMENT_HEADER_BYTES;
@@ -67,7 +67,7 @@ pub enum UnusableDatagram {
 
 /// A snapshot that is ready to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SendReport {
+pub struct QueuedSnapshot {
     /// The total size of its datagrams in bytes, including headers and seals.
     pub bytes: usize,
     /// The number of datagrams.
@@ -104,7 +104,7 @@ impl<B: Body> ServerConnection<B> {
     }
 
     /// Sets the categories used to count bits. By default, a field's category follows from its scope.
-    pub fn categorize(&mut self, category: fn(&B, bool, &Field) -> Category) {
+    pub fn categorize(&mut self, category: fn(&B, bool, &FieldSchema) -> Category) {
         self.sender.categorize(category);
     }
 
@@ -144,7 +144,7 @@ impl<B: Body> ServerConnection<B> {
     /// # Errors
     /// When the client's own body does not fit, or the snapshot is not newer than the last. The snapshot is then not
     /// sent, and counts as lost for the client.
-    pub fn send_snapshot(&mut self, snapshot: &Snapshot<B>) -> Result<SendReport, EncodeError> {
+    pub fn send_snapshot(&mut self, snapshot: &Snapshot<B>) -> Result<QueuedSnapshot, EncodeError> {
         for warning in &snapshot.warnings {
             let index = Wrapping16::of(warning.command.0);
             self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
@@ -159,7 +159,7 @@ impl<B: Body> ServerConnection<B> {
         let fragments = if datagrams.len() > 1 { datagrams.len() * FRAGMENT_HEADER_BYTES } else { 0 };
         let mut told = encoded.told;
         told.headers += 8 * (fragments + datagrams.len() * SEAL_BYTES) as u32;
-        let sent = SendReport {
+        let sent = QueuedSnapshot {
             bytes: datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum(),
             datagrams: datagrams.len(),
             is_whole,

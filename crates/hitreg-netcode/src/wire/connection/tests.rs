@@ -68,7 +68,7 @@ fn packet(number: u32) -> ClientPacket {
     ClientPacket { number, ack: SnapshotSeq(0), commands: vec![command] }
 }
 
-fn send(server: &mut ServerConnection<ArenaBody>, snapshot: &Snapshot<ArenaBody>) -> (SendReport, Vec<Vec<u8>>) {
+fn send(server: &mut ServerConnection<ArenaBody>, snapshot: &Snapshot<ArenaBody>) -> (QueuedSnapshot, Vec<Vec<u8>>) {
     let sent = server.send_snapshot(snapshot).expect("the own body has room");
     (sent, std::iter::from_fn(|| server.poll_transmit()).collect())
 }

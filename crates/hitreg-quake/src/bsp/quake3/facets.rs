@@ -23,7 +23,7 @@ const FARTHEST: f32 = 65_535.0;
 
 /// A flat piece.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct FlatPiece {
     pub(super) surface: usize,
     /// Indices of planes, and whether the piece lies in front of each.
     pub(super) borders: Vec<(usize, bool)>,
@@ -33,7 +33,7 @@ pub(super) struct Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PatchPieces {
     pub(super) planes: Vec<LevelPlane>,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<FlatPiece>,
     pub(super) mins: Vec3,
     pub(super) maxs: Vec3,
 }
@@ -76,7 +76,7 @@ enum Edge {
 struct FacetCutter<'a> {
     grid: &'a Grid,
     planes: Vec<LevelPlane>,
-    pieces: Vec<Piece>,
+    pieces: Vec<FlatPiece>,
     /// Planes of each square's two triangles, by column, then row.
     of: Vec<Vec<[Option<usize>; 2]>>,
     work: &'a mut u64,
@@ -192,7 +192,7 @@ impl FacetCutter<'_> {
 
     fn add(&mut self, surface: usize, borders: &[Option<usize>], corners: &[Vec3]) {
         let Some(borders) = borders.iter().map(|border| self.inward((*border)?, corners)).collect() else { return };
-        let mut piece = Piece { surface, borders };
+        let mut piece = FlatPiece { surface, borders };
         let Some(winding) = self.winding(&piece) else { return };
         let (mins, maxs) = winding.bounds();
         let is_near =
@@ -213,7 +213,7 @@ impl FacetCutter<'_> {
     }
 
     /// Returns the outline of the piece; `None` if it is empty.
-    fn winding(&self, piece: &Piece) -> Option<Winding> {
+    fn winding(&self, piece: &FlatPiece) -> Option<Winding> {
         let LevelPlane { normal, dist } = self.planes[piece.surface];
         let whole = Winding::of_plane(Vec3::from(normal), dist);
         let mut borders = piece.borders.iter().filter(|(border, _)| *border != piece.surface);
@@ -228,7 +228,7 @@ impl FacetCutter<'_> {
 
     /// Adds axis-aligned planes and slanted planes through each edge, so that a box that slides along the piece does
     /// not catch on edges.
-    fn add_bevels(&mut self, piece: &mut Piece, winding: &Winding) {
+    fn add_bevels(&mut self, piece: &mut FlatPiece, winding: &Winding) {
         let (mins, maxs) = winding.bounds();
         for (axis, unit) in [Vec3::X, Vec3::Y, Vec3::Z].into_iter().enumerate() {
             for (normal, dist) in [(-unit, -mins[axis]), (unit, maxs[axis])] {
@@ -261,7 +261,7 @@ impl FacetCutter<'_> {
     }
 
     /// Adds a border unless the piece has it or is full. A border that cuts away all of `winding` is not added.
-    fn add_bevel(&mut self, piece: &mut Piece, winding: Option<&Winding>, normal: Vec3, dist: f32) {
+    fn add_bevel(&mut self, piece: &mut FlatPiece, winding: Option<&Winding>, normal: Vec3, dist: f32) {
         let is_known = |plane: usize| same(&self.planes[plane], normal, dist).is_some();
         if is_known(piece.surface)
             || piece.borders.iter().any(|(border, _)| is_known(*border))

@@ -3,7 +3,7 @@
 
 use glam::Vec3;
 
-use super::facets::{PatchPieces, Piece};
+use super::facets::{FlatPiece, PatchPieces};
 use super::level::{Leaf, LevelBrush, LevelPlane, Quake3Map, SubmodelIndex};
 
 /// Distance at which a sweep stops before a surface, in units.
@@ -273,7 +273,7 @@ impl<'a> SweepWork<'a> {
     }
 
     /// Returns the planes of a piece, moved outwards by the box: the surface first, then the borders.
-    fn planes<'p>(&self, patch: &'p PatchPieces, piece: &'p Piece) -> impl Iterator<Item = (Vec3, f32)> + use<'p> {
+    fn planes<'p>(&self, patch: &'p PatchPieces, piece: &'p FlatPiece) -> impl Iterator<Item = (Vec3, f32)> + use<'p> {
         let half = self.half;
         let moved = move |plane: usize, inward: bool| {
             let LevelPlane { normal, dist } = patch.planes[plane];
@@ -285,7 +285,7 @@ impl<'a> SweepWork<'a> {
         std::iter::once(moved(piece.surface, false)).chain(borders)
     }
 
-    fn piece(&mut self, patch: &PatchPieces, piece: &Piece) {
+    fn piece(&mut self, patch: &PatchPieces, piece: &FlatPiece) {
         let (mut enter, mut leave) = (-1.0, 1.0);
         let mut met = None;
         let last = piece.borders.len();
@@ -311,7 +311,7 @@ impl<'a> SweepWork<'a> {
         }
     }
 
-    fn is_in(&self, patch: &PatchPieces, piece: &Piece) -> bool {
+    fn is_in(&self, patch: &PatchPieces, piece: &FlatPiece) -> bool {
         self.planes(patch, piece).all(|(normal, dist)| self.start.dot(normal) - dist <= 0.0)
     }
 }

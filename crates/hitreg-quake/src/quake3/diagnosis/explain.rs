@@ -11,7 +11,7 @@ use crate::quake3::rules::Quake3Rules;
 use crate::quake3::surroundings::around;
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{AckedPrediction, Body as _, Cause, Evidence, Grade, Reconcile as _, Touch};
+use hitreg_netcode::game::{AckedPrediction, Body as _, Cause, Evidence, PredictionGrade, Reconcile as _, Touch};
 
 /// Persistent player data: the number of spawns.
 const SPAWNS: usize = player_list(1) + 4;
@@ -90,7 +90,7 @@ fn reproduces(
     let step =
         |body: Quake3Body, command: &Usercmd| moved(rules, entities, own, &body, &command.input, &mut Vec::new());
     let predicted = commands.iter().fold(*from, step);
-    Quake3::grade(&predicted, to).is_some_and(|grade| grade != Grade::Miss)
+    Quake3::grade(&predicted, to).is_some_and(|grade| grade != PredictionGrade::Miss)
 }
 
 fn met(miss: &AckedPrediction<'_, Quake3Body>) -> Explanation {

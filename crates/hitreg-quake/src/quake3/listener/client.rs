@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use glam::Vec3;
 
-use super::ticks::RecentTicks;
+use super::ticks::NewestTicks;
 use super::told::SeenEvents;
 use crate::quake3::protocol::{Quake3Snapshot, Quake3Usercmd, player};
 use hitreg_log::record::{ArrivalRecord, FrameRecord, PacketRecord, Record};
@@ -54,7 +54,7 @@ impl HeardClient {
         at: Micros,
         (number, message_ack): (u32, u32),
         commands: &[Quake3Usercmd],
-        ticks: &RecentTicks,
+        ticks: &NewestTicks,
         bytes: usize,
         out: &mut dyn FnMut(Record),
     ) -> u64 {

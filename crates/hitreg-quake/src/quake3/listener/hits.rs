@@ -3,7 +3,7 @@
 //! event entities that all clients see identify some victims.
 
 use super::client::HeardClient;
-use super::ticks::RecentTicks;
+use super::ticks::NewestTicks;
 use crate::quake3::protocol::{Quake3Snapshot, player_list};
 use crate::quake3::server_log::{DamageLine, ServerLog};
 use hitreg_log::record::{DamageRecord, Reason, ShotRecord};
@@ -89,7 +89,7 @@ impl HitLog {
 
     /// Returns the log's damage up to a server time for which all shooters have been told, each line once. Its tick is
     /// the first whose snapshots show it.
-    pub(super) fn until(&mut self, server_time: i32, ticks: &RecentTicks) -> Vec<DamageRecord> {
+    pub(super) fn until(&mut self, server_time: i32, ticks: &NewestTicks) -> Vec<DamageRecord> {
         let mut records = Vec::new();
         while let Some(line) = self.log.hurt.get(self.told).filter(|line| line.server_time < server_time) {
             if let Some((tick, at)) = ticks.after(line.server_time) {

@@ -9,13 +9,13 @@ const REMEMBERED: usize = 64;
 
 /// The newest ticks by server time.
 #[derive(Debug, Default)]
-pub(super) struct RecentTicks {
+pub(super) struct NewestTicks {
     newest: VecDeque<(i32, Tick, Micros)>,
     /// The first server time, and the session time at which it was observed.
     first: Option<(i32, Micros)>,
 }
 
-impl RecentTicks {
+impl NewestTicks {
     /// Sets the session time of the first observed server time. Session and server clocks then agree, except for the
     /// network delay.
     pub(super) fn begin(&mut self, at: Micros, server_time: i32) {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn ticks_follow_the_servers_time() {
-        let mut ticks = RecentTicks::default();
+        let mut ticks = NewestTicks::default();
         let numbers = [1000, 1050, 1050, 1200, 1201, 1050]
             .map(|time| ticks.of(Micros(i64::from(time)), time, 20).map(|tick| tick.0));
         assert_eq!(numbers, [Some(1), Some(2), Some(2), Some(5), Some(6), Some(2)]);

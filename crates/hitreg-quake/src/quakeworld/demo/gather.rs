@@ -16,7 +16,7 @@ use crate::quakeworld::movement::{QuakeWorldMoveVars, QuakeWorldUsercmd};
 const MOST_LISTED: usize = 4_000_000;
 
 #[derive(Default)]
-pub(super) struct Gather {
+pub(super) struct DemoCollector {
     pub(super) client: SvcState,
     levels: Vec<DemoLevel>,
     pub(super) commands: Vec<SentCommand>,
@@ -32,7 +32,7 @@ pub(super) struct Gather {
     pub(super) cut: Option<DemoCut>,
 }
 
-impl Gather {
+impl DemoCollector {
     /// Adds a packet that was read up to `offset`.
     pub(super) fn add(
         &mut self,
@@ -92,7 +92,8 @@ impl Gather {
             server_extensions: info.server_extensions(),
             dialect: info.dialect(),
         };
-        let Gather { mut levels, commands, mut packets, others, movers, events, hits, ran, move_vars, .. } = self;
+        let DemoCollector { mut levels, commands, mut packets, others, movers, events, hits, ran, move_vars, .. } =
+            self;
         let mut others = without_markers(&others, &mut packets);
         give_slots(&mut others, &levels);
         for packet in &packets {

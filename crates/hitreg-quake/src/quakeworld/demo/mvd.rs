@@ -4,7 +4,7 @@
 //! MVDSV adds hidden blocks, addressed to no client, with damage events and the usercmds that it ran.
 
 use super::error::QwdError;
-use super::gather::Gather;
+use super::gather::DemoCollector;
 use super::players::read_slot;
 use super::recording::{DemoCut, DemoEvent, DemoHit, QuakeWorldDemo, RecordedBy};
 use super::svc::PacketContent;
@@ -86,7 +86,7 @@ fn read(data: &[u8]) -> Result<QuakeWorldDemo, QwdError> {
 
 #[derive(Default)]
 struct MvdImport {
-    gather: Gather,
+    gather: DemoCollector,
     /// Milliseconds since the start.
     now_ms: u64,
     sequence: u32,

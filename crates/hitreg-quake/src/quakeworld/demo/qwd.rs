@@ -1,7 +1,7 @@
 //! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
 
 use super::error::QwdError;
-use super::gather::Gather;
+use super::gather::DemoCollector;
 use super::recording::{DemoCut, QuakeWorldDemo, SentCommand};
 use crate::quakeworld::bytes::Bytes;
 use crate::quakeworld::movement::{QuakeWorldUsercmd, wire_angle_degrees};
@@ -61,7 +61,7 @@ fn starts_with_whole_frame(data: &[u8]) -> bool {
 
 #[derive(Default)]
 struct QwdImport {
-    gather: Gather,
+    gather: DemoCollector,
     next_seq: Option<i32>,
 }
 

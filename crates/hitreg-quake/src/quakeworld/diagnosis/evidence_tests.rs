@@ -11,7 +11,7 @@ use crate::quakeworld::import::{AckedUsercmds, follow, prepared};
 use crate::quakeworld::movement::MoveOutcome;
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::{DemoEvent, EffectKind, OwnState, QuakeWorldRules, WorldSolid};
-use hitreg_netcode::game::{Cause, Grade, LostInput};
+use hitreg_netcode::game::{Cause, LostInput, PredictionGrade};
 
 /// Interval of correct stretches that get a push.
 const PLACEBO_EVERY: usize = 40;
@@ -111,13 +111,13 @@ fn labels_are_confirmed_and_placebos_are_not_labelled() {
         let (demo, rules) = prepared(&demo, |map| read(data.join("maps").join(format!("{map}.bsp.gz"))));
         let mut right = 0;
         follow(&demo, &rules, |stretch, run| {
-            let is_right = grade(&run.state, &stretch.recorded, stretch.wire) == Grade::Exact;
+            let is_right = grade(&run.state, &stretch.recorded, stretch.wire) == PredictionGrade::Exact;
             right += usize::from(is_right);
             if is_right && right % PLACEBO_EVERY == 0 {
                 let (cause, evidence) = explain(&missed(&rules, stretch, pushed(stretch, &mut chance)));
                 tallies.entry((cause.into(), evidence)).or_default().placebos += 1;
                 placebos += 1;
-            } else if grade(&run.state, &stretch.recorded, stretch.wire) == Grade::Miss {
+            } else if grade(&run.state, &stretch.recorded, stretch.wire) == PredictionGrade::Miss {
                 let (cause, evidence) = explain(&missed(&rules, stretch, stretch.recorded));
                 let tally = tallies.entry((cause.into(), evidence)).or_default();
                 tally.cases += 1;

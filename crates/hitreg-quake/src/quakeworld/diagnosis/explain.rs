@@ -10,7 +10,7 @@ use crate::quakeworld::demo::{DemoEvent, EffectKind};
 use crate::quakeworld::movement::state::length;
 use crate::quakeworld::movement::{Surroundings, WorldSolid};
 use crate::quakeworld::rounding::{difference, grade};
-use hitreg_netcode::game::{Cause, Evidence, Grade, Touch};
+use hitreg_netcode::game::{Cause, Evidence, PredictionGrade, Touch};
 
 /// A way this much longer than speed allows, in units, is a jump if it ends at a destination or the server turned the
 /// view.
@@ -55,8 +55,8 @@ pub(super) const FINDERS: &[fn(&MissedPrediction<'_>) -> Diagnosis] = &[
 ];
 
 /// Returns the cause if the hypothesis reproduces the state exactly.
-pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: Grade) -> Diagnosis {
-    (grade == Grade::Exact).then_some((cause, evidence))
+pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: PredictionGrade) -> Diagnosis {
+    (grade == PredictionGrade::Exact).then_some((cause, evidence))
 }
 
 fn death(miss: &MissedPrediction<'_>) -> Diagnosis {

@@ -8,7 +8,7 @@ use crate::quakeworld::movement::{
     Dialect, MoveOutcome, MoveRunner, QuakeWorldPlayerState, QuakeWorldUsercmd, WorldSolid,
 };
 use crate::quakeworld::rounding::{difference, grade};
-use hitreg_netcode::game::{Cause, Grade};
+use hitreg_netcode::game::{Cause, PredictionGrade};
 
 /// Number of lost packets from which on a server does not repeat commands.
 const TOO_MANY_LOST: usize = 20;
@@ -28,11 +28,11 @@ struct LossBurst {
 }
 
 /// Grades the commands run from another state, among other bodies.
-fn grade_from(miss: &MissedPrediction<'_>, solids: &[WorldSolid], from: &QuakeWorldPlayerState) -> Grade {
+fn grade_from(miss: &MissedPrediction<'_>, solids: &[WorldSolid], from: &QuakeWorldPlayerState) -> PredictionGrade {
     grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded, miss.wire)
 }
 
-fn grade_as_corpse(miss: &MissedPrediction<'_>, corpse: bool) -> Grade {
+fn grade_as_corpse(miss: &MissedPrediction<'_>, corpse: bool) -> PredictionGrade {
     grade_from(miss, &miss.solids, &QuakeWorldPlayerState { corpse, ..miss.from })
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Diagnosis {
     let (cause, other) = (Cause::SpawnOrDeath, !miss.from.corpse);
     let evidence = if other { "reproduced: corpse lay still" } else { "reproduced: corpse still fell" };
     // There is only one alternative, so an approximate match suffices.
-    (grade_as_corpse(miss, other) != Grade::Miss).then_some((cause, evidence))
+    (grade_as_corpse(miss, other) != PredictionGrade::Miss).then_some((cause, evidence))
 }
 
 /// Returns whether the dead player moved as a corpse, if that differs from the prediction.

@@ -10,7 +10,7 @@ use hitreg_log::trace::Trace;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
-use hitreg_netcode::game::Placed;
+use hitreg_netcode::game::PlacedBody;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use hitreg_netcode::replay::replay_clients;
@@ -249,7 +249,7 @@ impl ClientPipeline<QuakeWorld> for OffByOneClient {
     fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
         self.0.handle_sent(packet, bytes);
     }
-    fn drawn(&self) -> &[(EntityId, Placed<QuakeWorldBody>)] {
+    fn drawn(&self) -> &[(EntityId, PlacedBody<QuakeWorldBody>)] {
         self.0.drawn()
     }
     fn drawn_at(&self) -> Micros {

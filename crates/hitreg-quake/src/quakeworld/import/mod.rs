@@ -24,4 +24,4 @@ pub use error::DemoImportError;
 #[cfg(test)]
 pub(crate) use follow::{AckedUsercmds, follow};
 pub use packed::{UnpackError, unpacked};
-pub use variant::{Trait, TraitFinding};
+pub use variant::{ServerTrait, TraitFinding};

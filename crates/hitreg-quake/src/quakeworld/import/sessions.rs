@@ -19,7 +19,7 @@ use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::{LATEST_TIME_S, QuakeWorldRules};
 use hitreg_log::record::{
-    ArrivalRecord, DamageRecord, FrameRecord, Header, Origin, PacketRecord, PlayerInfo, Record, Session,
+    ArrivalRecord, DamageRecord, FrameRecord, Origin, PacketRecord, PlayerInfo, Record, Session, SessionHeader,
     SnapshotRecord, StateRecord, usercmd_fields,
 };
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -59,7 +59,7 @@ pub(crate) fn session_of(
     Ok(importer.session)
 }
 
-fn header(demo: &QuakeWorldDemo, rules: &QuakeWorldRules) -> Result<Header, DemoImportError> {
+fn header(demo: &QuakeWorldDemo, rules: &QuakeWorldRules) -> Result<SessionHeader, DemoImportError> {
     let slots = demo.packets.iter().flat_map(|packet| {
         packet.others.of(&demo.others).iter().map(|other| rules.swap_slot(packet.level, other.slot))
     });
@@ -67,7 +67,7 @@ fn header(demo: &QuakeWorldDemo, rules: &QuakeWorldRules) -> Result<Header, Demo
     let served = demo.by == RecordedBy::Server;
     let highest = slots.fold(own, u8::max);
     let player = |slot: u8| PlayerInfo { name: format!("p{slot}"), recorded: slot == own };
-    Ok(Header {
+    Ok(SessionHeader {
         game: QuakeWorld::NAME.to_owned(),
         rules: rmp_serde::to_vec(rules)?.into(),
         map: rules.map_stem().to_owned(),

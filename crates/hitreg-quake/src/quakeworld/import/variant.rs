@@ -9,12 +9,12 @@ use crate::quakeworld::demo::QuakeWorldDemo;
 use crate::quakeworld::movement::Dialect;
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::rules::QuakeWorldRules;
-use hitreg_netcode::game::Grade;
+use hitreg_netcode::game::PredictionGrade;
 
 /// A behaviour in which servers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trait {
+pub enum ServerTrait {
     /// After landing from the air, the movement code moves once more, for the velocity only.
     LandingFix,
     /// The game stops players who land hard.
@@ -23,15 +23,15 @@ pub enum Trait {
     SoftJump,
 }
 
-impl Trait {
-    const ALL: [Trait; 3] = [Trait::LandingFix, Trait::SoftJump, Trait::SoftLanding];
+impl ServerTrait {
+    const ALL: [ServerTrait; 3] = [ServerTrait::LandingFix, ServerTrait::SoftJump, ServerTrait::SoftLanding];
 
     /// Returns a description for display.
     pub fn words(self) -> &'static str {
         match self {
-            Trait::LandingFix => "landing moves twice",
-            Trait::SoftLanding => "hard landings stop",
-            Trait::SoftJump => "jumps lose the fall",
+            ServerTrait::LandingFix => "landing moves twice",
+            ServerTrait::SoftLanding => "hard landings stop",
+            ServerTrait::SoftJump => "jumps lose the fall",
         }
     }
 
@@ -39,9 +39,9 @@ impl Trait {
     fn of(self, dialect: &mut Dialect) -> Option<&mut bool> {
         let Dialect::Classic { soft_landing, soft_jump, landing_fix } = dialect else { return None };
         Some(match self {
-            Trait::LandingFix => landing_fix,
-            Trait::SoftLanding => soft_landing,
-            Trait::SoftJump => soft_jump,
+            ServerTrait::LandingFix => landing_fix,
+            ServerTrait::SoftLanding => soft_landing,
+            ServerTrait::SoftJump => soft_jump,
         })
     }
 
@@ -57,7 +57,7 @@ impl Trait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TraitFinding {
     /// The behaviour.
-    pub what: Trait,
+    pub what: ServerTrait,
     /// Whether the server has it.
     pub has: bool,
     /// Whether the server's info suggested it.
@@ -75,7 +75,7 @@ const ENOUGH: u32 = 200;
 pub(super) fn infer(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) -> Vec<TraitFinding> {
     let expected = rules.server.dialect;
     let mut findings = Vec::new();
-    for what in Trait::ALL {
+    for what in ServerTrait::ALL {
         let Some(expected) = what.of(&mut expected.clone()).copied() else { continue };
         let [agree, disagree] = votes(demo, rules, what);
         let has = if disagree > agree { !expected } else { expected };
@@ -90,14 +90,14 @@ pub(super) fn infer(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) -> Vec<T
 
 /// Returns the number of stretches that only the current rules predict exactly, and the number for the opposite of
 /// `what`.
-fn votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: Trait) -> [u32; 2] {
+fn votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: ServerTrait) -> [u32; 2] {
     let other = what.toggled(rules.server.dialect);
     let mut votes = [0; 2];
     follow(demo, rules, |stretch, run| {
         if stretch.is_quiet() && (run.touched.jumped || stretch.from.on_ground != run.state.on_ground) {
             match [*run, stretch.run(other)].map(|run| grade(&run.state, &stretch.recorded, stretch.wire)) {
-                [Grade::Exact, Grade::Miss] => votes[0] += 1,
-                [Grade::Miss, Grade::Exact] => votes[1] += 1,
+                [PredictionGrade::Exact, PredictionGrade::Miss] => votes[0] += 1,
+                [PredictionGrade::Miss, PredictionGrade::Exact] => votes[1] += 1,
                 _ => {}
             }
         }

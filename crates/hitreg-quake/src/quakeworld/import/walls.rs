@@ -10,7 +10,7 @@ use crate::quakeworld::demo::QuakeWorldDemo;
 use crate::quakeworld::movement::{MoveOutcome, PLAYER_MAXS, PLAYER_MINS, WorldSolid};
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::rules::QuakeWorldRules;
-use hitreg_netcode::game::Grade;
+use hitreg_netcode::game::PredictionGrade;
 
 /// The fewest stretches of usercmds that must show a wall,
 const FEWEST_VOTES: usize = 6;
@@ -57,7 +57,7 @@ fn wall_met(
     if !stretch.is_quiet()
         || !living
         || run.touched.stuck
-        || grade(&run.state, &stretch.recorded, stretch.wire) != Grade::Miss
+        || grade(&run.state, &stretch.recorded, stretch.wire) != PredictionGrade::Miss
     {
         return None;
     }
@@ -74,7 +74,7 @@ fn wall_met(
     upright.chain(leaning).find_map(|face| {
         let wall = ShownWall::new(face, [stretch.from.origin, stretch.recorded.origin], count);
         let met = stretch.run_with(rules.server.dialect, WorldSolid::Wall(wall.as_box(TRIED)));
-        (grade(&met.state, &stretch.recorded, stretch.wire) != Grade::Miss).then_some(wall)
+        (grade(&met.state, &stretch.recorded, stretch.wire) != PredictionGrade::Miss).then_some(wall)
     })
 }
 
@@ -86,7 +86,7 @@ fn keep_what_helps(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
         if let Some(index) = near.filter(|_| stretch.is_quiet()) {
             let without = stretch.run_without_walls(rules.server.dialect);
             let [with, without] =
-                [run, &without].map(|run| grade(&run.state, &stretch.recorded, stretch.wire) == Grade::Miss);
+                [run, &without].map(|run| grade(&run.state, &stretch.recorded, stretch.wire) == PredictionGrade::Miss);
             gained[index] += i32::from(without) - i32::from(with);
         }
         true

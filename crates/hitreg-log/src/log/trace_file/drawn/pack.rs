@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_bytes::ByteBuf;
 
-use super::super::past::{DrawnColumns, RecentTicks, TickStates, between, of, share};
+use super::super::past::{DrawnColumns, RecentStates, TickStates, between, of, share};
 use super::{BETWEEN, COLUMNS, DrawnMap};
 use crate::log::column;
 use crate::trace::Table;
@@ -35,7 +35,7 @@ const UNLIKE_FEW: usize = 32;
 pub(in crate::log::trace_file) fn encode(
     table: &Table,
     rows: Range<usize>,
-    past: &RecentTicks,
+    past: &RecentStates,
 ) -> Option<DrawnMap<ByteBuf>> {
     let views = views::Columns::read(table);
     if table.name != views::NAME || !table.columns.iter().map(|column| &*column.name).eq(COLUMNS) || rows.is_empty() {

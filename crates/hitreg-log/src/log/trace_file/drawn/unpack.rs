@@ -57,7 +57,7 @@ pub(in crate::log::trace_file) fn decode(
     let first: Vec<u32> = scattered(&order, from.whole(&series)?);
     let ahead: Vec<i64> = scattered(&order, from.whole(&series)?);
     let lengths: Vec<u32> = from.whole(&[lists])?;
-    let lists = Lists::new(&lengths, rows, &mut from)?;
+    let lists = EntityLists::new(&lengths, rows, &mut from)?;
     let at: Vec<i64> = from.whole(&[moments])?;
     let states = read_states(entities, moments, rows, &mut from)?;
     let gaps: Vec<u32> = from.whole(&[others])?;
@@ -109,13 +109,13 @@ fn scattered<V: Clone + Default>(order: &[usize], grouped: Vec<V>) -> Vec<V> {
 }
 
 /// The lists of entities.
-struct Lists {
+struct EntityLists {
     ends: Vec<usize>,
     entities: Vec<u32>,
 }
 
-impl Lists {
-    fn new(lengths: &[u32], rows: usize, from: &mut PackedColumns<'_>) -> Result<Lists, String> {
+impl EntityLists {
+    fn new(lengths: &[u32], rows: usize, from: &mut PackedColumns<'_>) -> Result<EntityLists, String> {
         let sum = |sum: &mut usize, length: &u32| {
             *sum = sum.saturating_add(*length as usize);
             Some(*sum)
@@ -125,7 +125,7 @@ impl Lists {
         if all > rows {
             return Err(format!("its lists name {all} entities for {rows} rows"));
         }
-        Ok(Lists { ends, entities: from.whole(&[all])? })
+        Ok(EntityLists { ends, entities: from.whole(&[all])? })
     }
 
     fn get(&self, list: u32) -> Result<&[u32], String> {
