@@ -25,7 +25,7 @@ static VERSION: LazyLock<u32> =
 #[derive(Debug)]
 enum Numbered {}
 
-impl game::Version for Numbered {
+impl game::PucksVersion for Numbered {
     fn shoots_backwards() -> bool {
         *VERSION >= BUG_CAME_WITH
     }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 #[derive(Debug)]
 enum Even {}
 
-impl game::Version for Even {
+impl game::PucksVersion for Even {
     fn shoots_backwards() -> bool {
         false
     }

@@ -27,7 +27,7 @@ pub trait StateValue<B>: Sized {
 /// in place, and fields that follow from the settings and are not saved.
 macro_rules! fields {
     ($body:ty, $type:ident { $($field:ident),* $(,)? } in place { $($part:ident),* $(,)? } but { $($kept:ident),* $(,)? }) => {
-        pub(crate) fn save(&self, to: &mut $crate::state::Saver<'_, $body>) {
+        pub(crate) fn save(&self, to: &mut $crate::state::StateWriter<'_, $body>) {
             let $type { $($field,)* $($part,)* $($kept: _,)* } = self;
             $( $crate::state::StateValue::<$body>::put($field, to); )*
             $( $part.save(to); )*
@@ -36,7 +36,7 @@ macro_rules! fields {
         pub(crate) fn restore(
             &mut self,
             from: &mut $crate::state::Restorer<'_, $body>,
-        ) -> Result<(), $crate::state::BadState> {
+        ) -> Result<(), $crate::state::StateError> {
             let $type { $($field,)* $($part,)* $($kept: _,)* } = self;
             $( *$field = $crate::state::StateValue::<$body>::get(from)?; )*
             $( $part.restore(from)?; )*
@@ -50,11 +50,11 @@ pub(crate) use fields;
 macro_rules! value {
     ($type:ident { $($field:ident),* $(,)? }) => {
         impl<B: $crate::game::Body> $crate::state::StateValue<B> for $type {
-            fn put(&self, to: &mut $crate::state::Saver<'_, B>) {
+            fn put(&self, to: &mut $crate::state::StateWriter<'_, B>) {
                 let $type { $($field,)* } = self;
                 $( $crate::state::StateValue::<B>::put($field, to); )*
             }
-            fn get(from: &mut $crate::state::Restorer<'_, B>) -> Result<Self, $crate::state::BadState> {
+            fn get(from: &mut $crate::state::Restorer<'_, B>) -> Result<Self, $crate::state::StateError> {
                 Ok($type { $($field: $crate::state::StateValue::<B>::get(from)?,)* })
             }
         }

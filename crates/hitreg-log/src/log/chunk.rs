@@ -60,7 +60,7 @@ macro_rules! code {
         /// Encodes a part of a session.
         pub(crate) fn encode<H>(
             part: &SessionSlice<'_, H>,
-            header: &Header,
+            header: &SessionHeader,
             (index, before): (u32, Chain),
         ) -> Result<Vec<u8>, WriteError> {
             let context = ChunkContext::new(part.state_keys());
@@ -86,12 +86,12 @@ macro_rules! code {
         pub(crate) fn decode_within(
             memory: usize,
             content: &[u8],
-            (header, kinds): (&Header, Kinds),
+            (header, kinds): (&SessionHeader, Kinds),
             schema: &Schema,
-        ) -> Result<Stretch, String> {
+        ) -> Result<SessionStretch, String> {
             let tables = map::decode(content, schema, header.classes.len())?;
             let mut budget = Budget::new(memory);
-            let mut stretch = Stretch::of(header);
+            let mut stretch = SessionStretch::of(header);
             states::decode(&tables, schema, header, &mut stretch, &mut budget)?;
             let context = ChunkContext::new(stretch.states.keys());
             $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {

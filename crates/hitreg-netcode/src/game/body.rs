@@ -123,7 +123,7 @@ macro_rules! hitreg_body {
         impl $crate::game::Body for $name {
             const CELLS: usize = 0 $( + <$type as $crate::game::Cells>::COUNT )*;
 
-            fn fields() -> Vec<$crate::game::Field> {
+            fn fields() -> Vec<$crate::game::FieldSchema> {
                 let mut fields = Vec::with_capacity(Self::CELLS);
                 $(
                     let said = $crate::hitreg_body!(@said $field $(, $meaning $(($unit))?)?);
@@ -134,7 +134,7 @@ macro_rules! hitreg_body {
             }
 
             $(
-                fn role(field: &$crate::game::Field) -> $crate::game::CellRole {
+                fn role(field: &$crate::game::FieldSchema) -> $crate::game::CellRole {
                     $role(field)
                 }
             )?
@@ -236,11 +236,11 @@ macro_rules! hitreg_body {
     (@only teleports, teleports, $value:expr, $else:expr) => { $value };
     (@only alive, alive, $value:expr, $else:expr) => { $value };
     (@only $known:ident, $field:ident, $value:expr, $else:expr) => { $else };
-    (@place origin, origin, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
-    (@place velocity, velocity, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
-    (@place viewangles, viewangles, $value:expr) => { Some($crate::game::Spatial::in_space($value)) };
+    (@place origin, origin, $value:expr) => { Some($crate::game::SpatialKind::in_space($value)) };
+    (@place velocity, velocity, $value:expr) => { Some($crate::game::SpatialKind::in_space($value)) };
+    (@place viewangles, viewangles, $value:expr) => { Some($crate::game::SpatialKind::in_space($value)) };
     (@place $known:ident, $field:ident, $value:expr) => { None };
-    (@move origin, $value:expr, $to:expr) => { $value = $crate::game::Spatial::put_there($value, $to) };
+    (@move origin, $value:expr, $to:expr) => { $value = $crate::game::SpatialKind::put_there($value, $to) };
     (@move $field:ident, $value:expr, $to:expr) => {};
     (@when_client_only ClientOnly, $do:expr) => { $do };
     (@when_client_only $scope:ident, $do:expr) => {};

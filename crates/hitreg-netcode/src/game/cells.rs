@@ -37,7 +37,7 @@ macro_rules! one_cell {
     ($type:ty, $kind:ident, $meaning:ident, |$v:ident| $put:expr, |$w:ident| $get:expr) => {
         impl Cells for $type {
             const COUNT: usize = 1;
-            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
+            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
                 vec![cell(name, CellKind::$kind, scope, said, Meaning::$meaning)]
             }
             fn put(&self, cells: &mut [u32]) {
@@ -70,7 +70,7 @@ macro_rules! two_cells {
         /// Two cells, `.lo` and `.hi`.
         impl Cells for $type {
             const COUNT: usize = 2;
-            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
+            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
                 let half = |part| cell(&format!("{name}.{part}"), CellKind::U32, scope, said, Meaning::Plain);
                 ["lo", "hi"].map(half).to_vec()
             }
@@ -95,7 +95,7 @@ macro_rules! floats {
     ($type:ident: $($part:ident)+) => {
         impl Cells for $type {
             const COUNT: usize = [$(stringify!($part)),+].len();
-            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<Field> {
+            fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
                 let part = |part| cell(&format!("{name}.{part}"), CellKind::F32, scope, said, Meaning::Plain);
                 [$(stringify!($part)),+].map(part).to_vec()
             }
@@ -262,7 +262,7 @@ macro_rules! hitreg_cells {
                 name: &str,
                 scope: $crate::game::Scope,
                 said: $crate::game::CellMeaning,
-            ) -> Vec<$crate::game::Field> {
+            ) -> Vec<$crate::game::FieldSchema> {
                 let mut fields = Vec::with_capacity(Self::COUNT);
                 $(
                     let own = $crate::hitreg_cells!(@said $($meaning $(($unit))?)?);
@@ -306,7 +306,7 @@ macro_rules! hitreg_cells {
                 name: &str,
                 scope: $crate::game::Scope,
                 said: $crate::game::CellMeaning,
-            ) -> Vec<$crate::game::Field> {
+            ) -> Vec<$crate::game::FieldSchema> {
                 let kind = $crate::game::CellKind::U32;
                 vec![$crate::game::cell(name, kind, scope, said, $crate::game::Meaning::Name)]
             }

@@ -17,12 +17,12 @@ use hitreg_log::usercmd::{Input, Usercmd};
 macro_rules! numbers {
     ($($type:ty),*) => { $(
         impl<B: Body> StateValue<B> for $type {
-            fn put(&self, to: &mut Saver<'_, B>) {
+            fn put(&self, to: &mut StateWriter<'_, B>) {
                 to.number(*self as u64);
             }
-            fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+            fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
                 let found = from.number()?;
-                <$type>::try_from(found).map_err(|_| BadState::Value { what: stringify!($type), found })
+                <$type>::try_from(found).map_err(|_| StateError::Value { what: stringify!($type), found })
             }
         }
     )* };
@@ -32,12 +32,12 @@ numbers!(u8, u16, u32, u64, usize);
 macro_rules! near {
     ($($type:ident($inner:ty) $near:ident),*) => { $(
         impl<B: Body> StateValue<B> for $type {
-            fn put(&self, to: &mut Saver<'_, B>) {
+            fn put(&self, to: &mut StateWriter<'_, B>) {
                 to.near_number(DeltaKind::$near, self.0.into());
             }
-            fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+            fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
                 let found = from.near_number(DeltaKind::$near)?;
-                let wrong = |_| BadState::Value { what: stringify!($type), found: found as u64 };
+                let wrong = |_| StateError::Value { what: stringify!($type), found: found as u64 };
                 <$inner>::try_from(found).map($type).map_err(wrong)
             }
         }
@@ -48,10 +48,10 @@ near!(Micros(i64) Time, CommandSeq(u32) Command, SnapshotSeq(u32) Snapshot, Tick
 macro_rules! ids {
     ($($type:ident),*) => { $(
         impl<B: Body> StateValue<B> for $type {
-            fn put(&self, to: &mut Saver<'_, B>) {
+            fn put(&self, to: &mut StateWriter<'_, B>) {
                 self.0.put(to);
             }
-            fn get(from: &mut Restorer<'_, B>) -> Result<Self, BadState> {
+            fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
                 StateValue::<B>::get(from).map($type)
             }
         }

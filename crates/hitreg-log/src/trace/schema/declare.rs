@@ -23,8 +23,8 @@ macro_rules! table {
                     ..ColumnSchema::plain(
                         stringify!($column),
                         concat!($($column_doc),+),
-                        <$kind as Kind>::TYPE,
-                        <$kind as Kind>::PARTS,
+                        <$kind as CellType>::TYPE,
+                        <$kind as CellType>::PARTS,
                     )
                 }),+],
                 ..TableSchema::PLAIN
@@ -36,7 +36,7 @@ macro_rules! table {
             /// One row of the table.
             #[derive(Clone, Debug)]
             pub struct Row<'r> {
-                $( $(#[doc = $column_doc])+ pub $column: <$kind as Kind>::Row<'r>, )+
+                $( $(#[doc = $column_doc])+ pub $column: <$kind as CellType>::Row<'r>, )+
             }
 
             /// A table under construction.
@@ -46,7 +46,7 @@ macro_rules! table {
                 pub rows: usize,
                 /// Number of rows in the previous stretch, used to reserve memory for the next.
                 taken: usize,
-                $( $(#[doc = $column_doc])+ pub $column: <$kind as Kind>::Cells, )+
+                $( $(#[doc = $column_doc])+ pub $column: <$kind as CellType>::Cells, )+
             }
 
             /// A view of the finished table.
@@ -54,12 +54,12 @@ macro_rules! table {
             pub struct Columns<'t> {
                 /// Number of rows.
                 pub rows: usize,
-                $( $(#[doc = $column_doc])+ pub $column: <$kind as Kind>::View<'t>, )+
+                $( $(#[doc = $column_doc])+ pub $column: <$kind as CellType>::View<'t>, )+
             }
 
             impl Default for Writer {
                 fn default() -> Writer {
-                    Writer { rows: 0, taken: 0, $( $column: <$kind as Kind>::cells(SCHEMA.known(stringify!($column))), )+ }
+                    Writer { rows: 0, taken: 0, $( $column: <$kind as CellType>::cells(SCHEMA.known(stringify!($column))), )+ }
                 }
             }
 
@@ -68,7 +68,7 @@ macro_rules! table {
                 pub fn push(&mut self, row: Row<'_>) {
                     self.make_room();
                     self.rows += 1;
-                    $( <$kind as Kind>::push(&mut self.$column, row.$column); )+
+                    $( <$kind as CellType>::push(&mut self.$column, row.$column); )+
                 }
 
                 /// Reserves memory for a stretch. Call it before adding rows to the columns directly. It avoids
@@ -77,7 +77,7 @@ macro_rules! table {
                 pub fn make_room(&mut self) {
                     if self.rows == 0 && self.taken > 0 {
                         let rows = std::mem::take(&mut self.taken);
-                        $( <$kind as Kind>::reserve(&mut self.$column, rows + rows / 8); )+
+                        $( <$kind as CellType>::reserve(&mut self.$column, rows + rows / 8); )+
                     }
                 }
 
@@ -96,7 +96,7 @@ macro_rules! table {
                 pub fn take(&mut self, more: Vec<Column>) -> Table {
                     self.taken = std::mem::take(&mut self.rows);
                     let mut columns = Vec::new();
-                    $( <$kind as Kind>::take(&mut self.$column, stringify!($column), &mut columns); )+
+                    $( <$kind as CellType>::take(&mut self.$column, stringify!($column), &mut columns); )+
                     for column in &mut columns {
                         column.unit = SCHEMA.column(&column.name).map_or("", |declared| declared.unit.name()).to_owned();
                     }
@@ -115,7 +115,7 @@ macro_rules! table {
                 pub fn read(table: &'t Table) -> Columns<'t> {
                     Columns {
                         rows: table.rows(),
-                        $( $column: <$kind as Kind>::view(table, stringify!($column)), )+
+                        $( $column: <$kind as CellType>::view(table, stringify!($column)), )+
                     }
                 }
             }

@@ -34,7 +34,7 @@ pub trait CellType {
 
 macro_rules! plain {
     ($($kind:ty, $variant:ident, $view:ident);* $(;)?) => { $(
-        impl Kind for $kind {
+        impl CellType for $kind {
             type Row<'r> = $kind;
             type Cells = Vec<$kind>;
             type View<'t> = &'t [$kind];
@@ -301,7 +301,7 @@ impl NameCells {
 
 macro_rules! names {
     ($kind:ty, $row:ty, |$cells:ident, $value:ident| $push:expr, |$taken:ident| $data:expr) => {
-        impl Kind for $kind {
+        impl CellType for $kind {
             type Row<'r> = $row;
             type Cells = NameCells;
             type View<'t> = NameColumn<'t>;
