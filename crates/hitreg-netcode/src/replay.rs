@@ -22,6 +22,7 @@ mod survey;
 mod tables;
 mod variables;
 mod views;
+mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ pub struct UsercmdPath {
     pub sent_us: i64,
     /// The time at which the first of them arrived; `None` if none did or arrivals were not recorded.
     pub arrived_us: Option<i64>,
-    /// Whether all of them were lost, as far as arrivals were recorded.
+    /// Whether all of them were lost: none arrived, and a later packet did.
     pub is_lost: bool,
     /// The number of packets that carried it.
     pub packets: u32,
@@ -86,11 +86,38 @@ fn carried(records: &PlayerRecords, command: u32) -> Option<UsercmdPath> {
     let carries = |newest: u32, count: u8| newest >= command && newest - command < u32::from(count);
     let with = records.sent.iter().filter(|packet| carries(packet.newest.0, packet.count));
     let with: Vec<_> = with.collect();
+    let newest = records.reached.iter().map(|arrival| arrival.number).max();
     let arrived_us = with.iter().filter_map(|packet| fates.of(packet.number).next()).map(|at| at.0).min();
     Some(UsercmdPath {
         sent_us: with.iter().map(|packet| packet.at.0).min()?,
         arrived_us,
-        is_lost: arrived_us.is_none() && !records.reached.is_empty(),
+        is_lost: arrived_us.is_none() && newest.is_some_and(|newest| with.iter().all(|packet| packet.number < newest)),
         packets: with.len() as u32,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::record::{ArrivalRecord, PacketRecord};
+    use hitreg_log::units::CommandSeq;
+
+    #[test]
+    fn a_usercmd_is_lost_only_if_a_later_packet_arrived() {
+        let sent = |number: u32| PacketRecord {
+            number,
+            at: Micros(i64::from(number)),
+            newest: CommandSeq(number),
+            count: 1,
+            bytes: 40,
+            ack: hitreg_log::units::SnapshotSeq(0),
+        };
+        let records = PlayerRecords {
+            sent: (1..=3).map(sent).collect(),
+            reached: vec![ArrivalRecord { number: 2, at: Micros(9) }],
+            ..PlayerRecords::default()
+        };
+        let is_lost = |command| carried(&records, command).map(|path| path.is_lost);
+        assert_eq!([1, 2, 3].map(is_lost), [Some(true), Some(false), Some(false)]);
+    }
 }

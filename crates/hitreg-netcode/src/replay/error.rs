@@ -95,7 +95,7 @@ pub enum ReplayError {
     /// A player has more frames in one second than a replay accepts.
     #[error(
         "player {player} has more than {} usercmds in one second at {at}: the program that wrote this log is at fault",
-        super::budget::MAX_FRAMES_PER_SECOND
+        super::work::MAX_FRAMES_PER_SECOND
     )]
     TooManyFrames {
         /// The player.
@@ -106,13 +106,13 @@ pub enum ReplayError {
     /// Players have more unacked usercmds than a replay keeps.
     #[error(
         "players have more than {} usercmds that no snapshot acks: the log cannot be replayed",
-        super::budget::MAX_UNACKED
+        super::work::MAX_UNACKED
     )]
     TooManyUnacked,
     /// More ticks of more players than a replay goes through.
     #[error(
         "{ticks} ticks of {players} players are more than a replay goes through (the limit on ticks times players is {}): the program that wrote this log is at fault",
-        super::budget::MAX_PLAYER_TICKS
+        super::work::MAX_PLAYER_TICKS
     )]
     TooManyTicks {
         /// How many ticks.
@@ -123,7 +123,7 @@ pub enum ReplayError {
     /// More usercmds, each of which draws all players, than a replay goes through.
     #[error(
         "{usercmds} usercmds in a session of {players} players are more than a replay goes through (the limit on usercmds times players is {}): the program that wrote this log is at fault",
-        super::budget::MAX_VIEWS
+        super::work::MAX_VIEWS
     )]
     TooManyUsercmds {
         /// How many usercmds.
