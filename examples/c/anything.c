@@ -191,23 +191,22 @@ static void push(hitreg_stream *stream, int64_t now, uint32_t call) {
 
 /* Reads every row, and the one after the last. */
 static void read_all(const char *path) {
+    static const size_t columns[] = {15, 7, 7, 5, 1, 3, 2, 8, 1, 2, 5, 4};
     hitreg_log *log = NULL;
     if (CALL(hitreg_log_open(path, &log)) != HITREG_OK) {
         fprintf(stderr, "the log cannot be read: %s\n", hitreg_last_error());
         exit(1);
     }
-    for (uint32_t number = 0; number <= HITREG_TABLE_DAMAGE + 1 + TABLES; number++) {
-        uint32_t table = number <= HITREG_TABLE_DAMAGE ? number : hitreg_table_custom(number - HITREG_TABLE_DAMAGE - 1), series;
+    for (uint32_t number = 0; number <= HITREG_TABLE_DAMAGE + TABLES; number++) {
+        int defined = number <= HITREG_TABLE_DAMAGE;
+        uint32_t table = defined ? number : hitreg_table_custom(number - HITREG_TABLE_DAMAGE - 1), series;
         for (size_t place = 0; CALL(hitreg_log_series(log, table, place, &series)) == HITREG_OK; place++) {
             size_t count = 0;
             CALL(hitreg_log_count(log, table, series, &count));
             for (size_t index = 0; index <= count; index++) {
-                hitreg_value row[16];
+                hitreg_value row[15];
                 int64_t at_us;
-                hitreg_code code = HITREG_ERROR_MISFIT;
-                for (size_t room = 16; code == HITREG_ERROR_MISFIT; room--) {
-                    code = CALL(hitreg_log_row(log, table, series, index, &at_us, row, room));
-                }
+                hitreg_code code = CALL(hitreg_log_row(log, table, series, index, &at_us, row, defined ? columns[number] : 2));
                 if (code != (index < count ? HITREG_OK : HITREG_ERROR_NO_ROW)) {
                     fprintf(stderr, "row %zu of %zu: %s\n", index, count, hitreg_last_error());
                     exit(1);

@@ -160,3 +160,19 @@ fn the_inline_functions_are_valid_c99_and_cpp() {
     compiles("cc", "inline.c", &["-std=c99", "-O2", "-Wno-cast-function-type"], &source);
     compiles("c++", "inline.cpp", &["-std=c++17", "-O2", "-Wno-cast-function-type"], &source);
 }
+
+/// The examples in the guide and the README, one after the other in a function.
+#[test]
+fn the_examples_in_the_documentation_are_valid_c99() {
+    let mut body = String::new();
+    for page in ["docs/recorder.md", "README.md"] {
+        let page = std::fs::read_to_string(root().join("../..").join(page)).expect("a page");
+        let blocks = page.split("```c\n").skip(1).map(|rest| rest.split("```").next().expect("a block"));
+        body.extend(blocks);
+    }
+    assert!(body.matches("hitreg_push_body").count() == 2, "{body}");
+    let outside = "const uint32_t *cells, uint32_t n, uint32_t spell, uint32_t player, int64_t now_us, uint32_t tick, \
+                   uint64_t state_hash, uint32_t entity";
+    let source = format!("#include \"hitreg.h\"\nvoid all({outside});\nvoid all({outside}) {{\n{body}}}\n");
+    compiles("cc", "examples.c", &["-std=c99"], &source);
+}
