@@ -54,7 +54,7 @@ extern "C" {
 // Version of this header; `hitreg_version()` returns that of the library.
 #define HITREG_VERSION "0.1.0"
 
-// Returns the version of this library, such as `0.1.0`. The text is valid forever.
+// Returns the version of this library, such as `0.1.0`. The text is valid until the process ends.
 const char *hitreg_version(void);
 
 // Result of a call.

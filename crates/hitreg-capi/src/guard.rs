@@ -59,7 +59,7 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Returns the version of this library, such as `0.1.0`. The text is valid forever.
+/// Returns the version of this library, such as `0.1.0`. The text is valid until the process ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn hitreg_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
