@@ -7,7 +7,7 @@
 //! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`], [`info`] | none |
 //! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | none |
 //! | shots to judge against the past | [`history`], [`game`] | none |
-//! | an engine in C or C++ | `capi`, as `include/hitreg.h` | `capi` |
+//! | an engine in C or C++ | the crate `hitreg-capi` and its `hitreg.h` | none |
 //! | a game that hitreg should replay and verify | [`game`], `pipeline`, `server`, `client`, `session`, `replay`, `verify` | `pipelines` |
 //! | the same with all commands | `cli::main` | `cli`, and `live` for sockets |
 //! | your own tools for builds and logs | `engine`, `bisect`, `shrink`, `sweep`, `report` | `pipelines` |

@@ -1,7 +1,7 @@
-/* What recording costs the thread that calls: sixteen players' usercmds from one thread and from four, in bursts with pauses between
- * them, as an engine's frames have them. Each figure is the median of the bursts.
+/* The cost of recording on the calling thread: usercmds of sixteen players from one thread and from four, in bursts with pauses
+ * between them, like the frames of an engine. Each figure is the median of the bursts.
  *
- *     cargo rustc --release --lib --no-default-features --features capi --crate-type staticlib
+ *     cargo rustc -p hitreg-capi --release --lib --crate-type staticlib
  *     cc -O2 -std=c11 -D_POSIX_C_SOURCE=200809L examples/c/cost.c -I crates/hitreg-capi/include target/release/libhitreg_capi.a -lpthread -ldl -lm -o cost
  *     ./cost /tmp/cost.hitlog */
 #include <pthread.h>
@@ -42,7 +42,7 @@ static void *run(void *of) {
         int64_t from = nanoseconds();
         for (uint32_t number = 1; number <= IN_A_BURST; number++) {
             for (uint16_t player = work->first; player < work->last; player++) {
-                hitreg_usercmd cmd = {.size = sizeof cmd, .seq = burst * IN_A_BURST + number, .msec = 8};
+                hitreg_usercmd cmd = {.seq = burst * IN_A_BURST + number, .msec = 8};
                 cmd.at_us = cmd.server_time_us = (from - began) / 1000;
                 cmd.forwardmove = 320.0f;
                 cmd.buttons = number;
@@ -67,13 +67,13 @@ static void measure(const char *path, int threads) {
     struct work work[MOST_THREADS];
     pthread_t running[MOST_THREADS];
     hitreg_recorder *recorder;
-    hitreg_about *about = hitreg_about_new("cost");
+    hitreg_description *description = hitreg_description_new("cost");
     for (int player = 0; player < PLAYERS; player++) {
-        must(hitreg_about_player(about, "player"));
+        must(hitreg_description_player(description, "player"));
     }
     remove(path);
-    must(hitreg_recorder_create(path, about, NULL, &recorder));
-    hitreg_about_free(about);
+    must(hitreg_recorder_create(path, description, NULL, &recorder));
+    hitreg_description_free(description);
     for (int thread = 0; thread < threads; thread++) {
         uint16_t each = (uint16_t)(PLAYERS / threads);
         work[thread] = (struct work){recorder, (uint16_t)(thread * each), (uint16_t)((thread + 1) * each),
@@ -90,7 +90,7 @@ static void measure(const char *path, int threads) {
     hitreg_recorder_free(recorder);
     qsort(bursts, (size_t)(threads * BURSTS), sizeof *bursts, ascending);
     printf("%d players from %d thread(s): %.1f ns a usercmd (median burst), %.1f (99 %%), %llu lost\n", PLAYERS, threads,
-           bursts[threads * BURSTS / 2], bursts[threads * BURSTS * 99 / 100], (unsigned long long)written.lost_records);
+           bursts[threads * BURSTS / 2], bursts[threads * BURSTS * 99 / 100], (unsigned long long)written.lost_rows);
 }
 
 int main(int argc, char **argv) {

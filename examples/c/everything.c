@@ -1,4 +1,4 @@
-/* All that only games know of themselves, and who comes and goes, comes back from a log as it was pushed. */
+/* Pushes rows of every table with every typed function, and reads the same back from the log. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,92 +22,158 @@ static void same(int holds, const char *what, int line) {
 }
 #define SAME(what) same(what, #what, __LINE__)
 
-enum { COMMANDS = 300 };
+enum { ROUNDS = 300 };
 
 static void record(const char *path) {
     hitreg_recorder *recorder;
     hitreg_stream *stream;
-    hitreg_about *about = hitreg_about_new("everything");
-    must(hitreg_about_player(about, "p0"));
-    must(hitreg_about_usercmd_field(about, "lean", HITREG_F32, HITREG_PLAIN, NULL));
-    must(hitreg_about_usercmd_field(about, "stance", HITREG_I32, HITREG_NAME, NULL));
-    must(hitreg_about_kind(about, "casts"));
-    must(hitreg_about_column(about, "spell", HITREG_U32));
-    must(hitreg_about_column(about, "power", HITREG_F32));
+    static const hitreg_field fields[2] = {
+        {"lean", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_PLAIN, NULL},
+        {"stance", HITREG_I32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_NAME, NULL},
+    };
+    static const hitreg_field of_players[1] = {{"health", HITREG_I32, HITREG_SCOPE_STATUS, HITREG_MEANING_PLAIN, NULL}};
+    static const hitreg_column columns[2] = {{"spell", HITREG_U32}, {"power", HITREG_F32}};
+    hitreg_description *description = hitreg_description_new("everything");
+    must(hitreg_description_player(description, "p0"));
+    must(hitreg_description_class(description, "player", of_players, 1));
+    must(hitreg_description_usercmd_fields(description, fields, 2));
+    must(hitreg_description_usercmd_bytes(description));
+    must(hitreg_description_usercmds_as_received(description));
+    must(hitreg_description_table(description, "casts", columns, 2));
     hitreg_options options = {.size = sizeof options, .patient = 1};
-    must(hitreg_recorder_create(path, about, &options, &recorder));
-    hitreg_about_free(about);
+    must(hitreg_recorder_create(path, description, &options, &recorder));
+    hitreg_description_free(description);
     must(hitreg_stream_new(recorder, &stream));
-    hitreg_presence joined = {.size = sizeof joined, .tick = 1, .at_us = 10000};
-    must(hitreg_push_presence(stream, 0, &joined));
-    for (uint32_t seq = 1; seq <= COMMANDS; seq++) {
-        hitreg_usercmd cmd = {.size = sizeof cmd, .seq = seq, .at_us = seq * 10000, .msec = 10};
-        hitreg_value own[2] = {{.is_real = 1, .real = (float)seq / 8.0f}, {.number = -(int64_t)seq}};
-        must(hitreg_push_usercmd_with(stream, 0, &cmd, own, 2));
-        must(hitreg_push_tick(stream, seq, cmd.at_us, NULL));
-        hitreg_snapshot snapshot = {.size = sizeof snapshot, .seq = seq, .at_us = cmd.at_us, .tick = seq, .ack = seq};
+    must(hitreg_push_presence(stream, 0, 1, 10000, HITREG_PRESENCE_JOINED));
+    for (uint32_t seq = 1; seq <= ROUNDS; seq++) {
+        int64_t at_us = (int64_t)seq * 10000;
+        hitreg_value own[2] = {hitreg_real((float)seq / 8.0f), hitreg_number(-(int64_t)seq)};
+        uint8_t bytes[3] = {1, 2, (uint8_t)seq};
+        hitreg_usercmd cmd = {.seq = seq, .at_us = at_us, .server_time_us = at_us - 1, .lerp_ms = 100, .msec = 10,
+            .pitch = -1.0f, .yaw = 2.0f, .roll = 3.0f, .forwardmove = 4.0f, .sidemove = -5.0f, .upmove = 6.0f, .buttons = seq & 3,
+            .impulse = 7, .extra = UINT32_MAX, .bytes = bytes, .byte_count = seq % 4, .fields = own, .field_count = 2};
+        must(hitreg_push_usercmd(stream, 0, &cmd));
+        hitreg_packet packet = {.number = seq, .at_us = at_us, .newest = seq, .count = 1, .ack = seq - 1, .bytes = 60};
+        must(hitreg_push_sent(stream, 0, &packet));
+        must(hitreg_push_reached(stream, 0, seq, at_us + 1000));
+        must(hitreg_push_executed(stream, 0, seq, seq, HITREG_HOW_STOOD_IN));
+        hitreg_shot shot = {.usercmd = seq, .at_us = at_us, .index = 1, .reason = HITREG_REASON_ALREADY_DEAD, .target = 7,
+            .hitgroup = 2, .damage = 30, .rewound_us = 1234};
+        must(hitreg_push_judged(stream, 0, &shot));
+        shot.reason = HITREG_REASON_MISSED, shot.target = -1;
+        must(hitreg_push_predicted(stream, 0, &shot));
+        uint64_t hash = UINT64_MAX - seq;
+        must(hitreg_push_tick(stream, seq, at_us, seq % 2 ? &hash : NULL));
+        uint32_t cell = seq;
+        hitreg_state state = {.tick = seq, .viewer = 0, .entity = 0, .cells = &cell, .cell_count = 1};
+        must(hitreg_push_state(stream, &state));
+        must(hitreg_push_body(stream, seq, 0, 0, &cell, 1));
+        must(hitreg_push_damage(stream, seq, at_us, 7, -1, (int32_t)seq));
         uint16_t entities[2] = {7, 0};
-        hitreg_effect effects[2] = {{.size = sizeof effects[0], .kind = 3, .entity = 7, .x = 1.5f},
-                                    {.size = sizeof effects[0], .kind = 9, .predictable = 1, .z = -2.0f}};
-        must(hitreg_push_snapshot(stream, 0, &snapshot, entities, 2, effects, seq % 3));
-        must(hitreg_push_received(stream, 0, seq, cmd.at_us + 5000));
-        hitreg_value cast[2] = {{.number = seq}, {.is_real = 1, .real = 0.5f}};
-        must(hitreg_push_row(stream, 0, 0, cmd.at_us, cast, 2));
+        hitreg_effect effects[2] = {{.kind = 3, .entity = 7, .x = 1.5f}, {.kind = 9, .predictable = 1, .z = -2.0f}};
+        hitreg_snapshot snapshot = {.seq = seq, .at_us = at_us, .server_time_us = at_us + 1, .tick = seq, .ack = seq, .bytes = 400,
+            .choked = 5, .entities = entities, .entity_count = 2, .effects = effects, .effect_count = seq % 3};
+        must(hitreg_push_snapshot(stream, 0, &snapshot));
+        must(hitreg_push_received(stream, 0, seq, at_us + 5000));
+        hitreg_value cast[2] = {hitreg_number(seq), hitreg_real(0.5f)};
+        must(hitreg_push_row(stream, hitreg_table_custom(0), 4, at_us, cast, 2));
     }
-    hitreg_presence left = {.size = sizeof left, .tick = COMMANDS, .at_us = COMMANDS * 10000, .left = 1};
-    must(hitreg_push_presence(stream, 0, &left));
+    must(hitreg_push_presence(stream, 0, ROUNDS, ROUNDS * 10000, HITREG_PRESENCE_LEFT));
     hitreg_stream_free(stream);
     must(hitreg_recorder_finish(recorder, NULL));
     hitreg_recorder_free(recorder);
 }
 
+static size_t count_of(const hitreg_log *log, uint32_t table, uint32_t series) {
+    size_t count = 0;
+    must(hitreg_log_count(log, table, series, &count));
+    return count;
+}
+
 static void read(const char *path) {
     hitreg_log *log;
-    size_t count, effects;
+    uint32_t casts, series;
     must(hitreg_log_open(path, &log));
-    must(hitreg_log_count(log, HITREG_PRESENCES, 0, &count));
-    SAME(count == 2);
-    hitreg_presence presence = {.size = sizeof presence};
-    must(hitreg_log_presence(log, 0, 0, &presence));
-    SAME(presence.tick == 1 && presence.at_us == 10000 && presence.left == 0);
-    must(hitreg_log_presence(log, 0, 1, &presence));
-    SAME(presence.tick == COMMANDS && presence.left == 1);
-    must(hitreg_log_count(log, HITREG_SNAPSHOTS, 0, &count));
-    SAME(count == COMMANDS);
-    must(hitreg_log_count(log, HITREG_RECEIVED, 0, &count));
-    SAME(count == COMMANDS);
-    must(hitreg_log_rows(log, "casts", &count));
-    SAME(count == COMMANDS);
-    for (uint32_t seq = 1; seq <= COMMANDS; seq++) {
-        hitreg_value own[3];
-        must(hitreg_log_usercmd_values(log, 0, seq, own, 2));
-        SAME(own[0].is_real && own[0].real == (float)seq / 8.0f && !own[1].is_real && own[1].number == -(int64_t)seq);
-        hitreg_snapshot snapshot = {.size = sizeof snapshot};
-        const uint16_t *entities;
-        must(hitreg_log_snapshot(log, 0, seq - 1, &snapshot, &entities, &count, &effects));
-        SAME(snapshot.seq == seq && snapshot.ack == seq && snapshot.at_us == seq * 10000);
-        SAME(count == 2 && entities[0] == 0 && entities[1] == 7);
-        SAME(effects == seq % 3);
-        hitreg_effect effect = {.size = sizeof effect};
-        if (effects > 1) {
-            must(hitreg_log_effect(log, 0, seq - 1, 1, &effect));
-            SAME(effect.kind == 9 && effect.entity == 0 && effect.predictable == 1 && effect.z == -2.0f);
-        }
-        SAME(hitreg_log_effect(log, 0, seq - 1, effects, &effect) == HITREG_NO_ROW);
-        hitreg_arrival arrival = {.size = sizeof arrival};
+    SAME(strcmp(hitreg_log_setting(log, "recorder.usercmds"), "as_received") == 0);
+    must(hitreg_log_table(log, "casts", &casts));
+    SAME(casts == hitreg_table_custom(0));
+    must(hitreg_log_series(log, casts, 0, &series));
+    SAME(series == 4 && hitreg_log_series(log, casts, 1, &series) == HITREG_ERROR_NO_ROW);
+    SAME(count_of(log, HITREG_TABLE_PRESENCE, 0) == 2 && count_of(log, HITREG_TABLE_STATES, 0) == 2 * ROUNDS);
+    for (uint32_t table = HITREG_TABLE_FRAMES; table <= HITREG_TABLE_DAMAGE; table++) {
+        SAME(table == HITREG_TABLE_PRESENCE || table == HITREG_TABLE_STATES || count_of(log, table, 0) == ROUNDS);
+    }
+    SAME(count_of(log, casts, 4) == ROUNDS && count_of(log, casts, 0) == 0);
+    hitreg_presence_change change;
+    must(hitreg_log_presence(log, 0, 0, &change));
+    SAME(change.tick == 1 && change.at_us == 10000 && change.presence == HITREG_PRESENCE_JOINED);
+    must(hitreg_log_presence(log, 0, 1, &change));
+    SAME(change.tick == ROUNDS && change.at_us == ROUNDS * 10000 && change.presence == HITREG_PRESENCE_LEFT);
+    for (uint32_t seq = 1; seq <= ROUNDS; seq++) {
+        int64_t at_us = (int64_t)seq * 10000;
+        hitreg_usercmd cmd;
+        must(hitreg_log_usercmd(log, 0, seq - 1, &cmd));
+        SAME(cmd.seq == seq && cmd.at_us == at_us && cmd.server_time_us == at_us - 1 && cmd.lerp_ms == 100 && cmd.msec == 10);
+        SAME(cmd.pitch == -1.0f && cmd.yaw == 2.0f && cmd.roll == 3.0f);
+        SAME(cmd.forwardmove == 4.0f && cmd.sidemove == -5.0f && cmd.upmove == 6.0f);
+        SAME(cmd.buttons == (seq & 3) && cmd.impulse == 7 && cmd.extra == UINT32_MAX);
+        SAME(cmd.byte_count == seq % 4 && (cmd.byte_count < 3 || cmd.bytes[2] == (uint8_t)seq));
+        SAME(cmd.field_count == 2 && cmd.fields[0].kind == HITREG_VALUE_REAL && cmd.fields[0].data.real == (float)seq / 8.0f);
+        SAME(cmd.fields[1].kind == HITREG_VALUE_NUMBER && cmd.fields[1].data.number == -(int64_t)seq);
+        hitreg_packet packet;
+        must(hitreg_log_sent(log, 0, seq - 1, &packet));
+        SAME(packet.number == seq && packet.at_us == at_us && packet.newest == seq && packet.count == 1);
+        SAME(packet.ack == seq - 1 && packet.bytes == 60);
+        hitreg_arrival arrival;
+        must(hitreg_log_reached(log, 0, seq - 1, &arrival));
+        SAME(arrival.number == seq && arrival.at_us == at_us + 1000);
         must(hitreg_log_received(log, 0, seq - 1, &arrival));
-        SAME(arrival.number == seq && arrival.at_us == seq * 10000 + 5000);
-        uint32_t series;
-        int64_t at;
-        must(hitreg_log_row(log, "casts", seq - 1, &series, &at, own, 2));
-        SAME(series == 0 && at == seq * 10000 && own[0].number == seq && own[1].real == 0.5f);
-        SAME(hitreg_log_row(log, "casts", seq - 1, &series, &at, own, 3) == HITREG_MISFIT);
+        SAME(arrival.number == seq && arrival.at_us == at_us + 5000);
+        hitreg_executed executed;
+        must(hitreg_log_executed(log, 0, seq - 1, &executed));
+        SAME(executed.usercmd == seq && executed.tick == seq && executed.how == HITREG_HOW_STOOD_IN);
+        hitreg_shot shot;
+        must(hitreg_log_judged(log, 0, seq - 1, &shot));
+        SAME(shot.usercmd == seq && shot.at_us == at_us && shot.index == 1 && shot.reason == HITREG_REASON_ALREADY_DEAD);
+        SAME(shot.target == 7 && shot.hitgroup == 2 && shot.damage == 30 && shot.rewound_us == 1234);
+        must(hitreg_log_predicted(log, 0, seq - 1, &shot));
+        SAME(shot.reason == HITREG_REASON_MISSED && shot.target == -1);
+        hitreg_tick tick;
+        must(hitreg_log_tick(log, seq - 1, &tick));
+        SAME(tick.tick == seq && tick.at_us == at_us && tick.has_hash == seq % 2);
+        SAME(tick.hash == (seq % 2 ? UINT64_MAX - seq : 0));
+        hitreg_state state;
+        for (uint32_t own = 0; own < 2; own++) {
+            must(hitreg_log_state(log, 2 * (seq - 1) + own, &state));
+            SAME(state.tick == seq && state.viewer == (own ? 0 : -1) && state.entity == 0 && state.class_number == 0);
+            SAME(state.cell_count == 1 && state.cells[0] == seq);
+        }
+        hitreg_damage damage;
+        must(hitreg_log_damage(log, seq - 1, &damage));
+        SAME(damage.tick == seq && damage.at_us == at_us && damage.victim == 7 && damage.attacker == -1);
+        SAME(damage.amount == (int32_t)seq);
+        hitreg_snapshot snapshot;
+        must(hitreg_log_snapshot(log, 0, seq - 1, &snapshot));
+        SAME(snapshot.seq == seq && snapshot.at_us == at_us && snapshot.server_time_us == at_us + 1 && snapshot.tick == seq);
+        SAME(snapshot.ack == seq && snapshot.bytes == 400 && snapshot.choked == 5);
+        SAME(snapshot.entity_count == 2 && snapshot.entities[0] == 0 && snapshot.entities[1] == 7);
+        SAME(snapshot.effect_count == seq % 3);
+        if (snapshot.effect_count == 2) {
+            const hitreg_effect *effect = &snapshot.effects[1];
+            SAME(effect->kind == 9 && effect->entity == 0 && effect->predictable == 1 && effect->z == -2.0f);
+        }
+        hitreg_value cast[3];
+        int64_t at = 0;
+        must(hitreg_log_row(log, casts, 4, seq - 1, &at, cast, 2));
+        SAME(at == at_us && cast[0].data.number == seq && cast[1].data.real == 0.5f);
+        SAME(hitreg_log_row(log, casts, 4, seq - 1, &at, cast, 3) == HITREG_ERROR_MISFIT);
     }
     hitreg_value none;
-    SAME(hitreg_log_usercmd_values(log, 0, COMMANDS + 1, &none, 1) == HITREG_NO_ROW);
-    SAME(hitreg_log_rows(log, NULL, &count) == HITREG_NULL);
-    SAME(hitreg_log_row(log, "spells", 0, NULL, NULL, &none, 1) == HITREG_NO_ROW);
-    SAME(hitreg_log_presence(log, 0, 2, &presence) == HITREG_NO_ROW);
+    SAME(hitreg_log_row(log, casts, 4, ROUNDS, NULL, &none, 1) == HITREG_ERROR_NO_ROW);
+    SAME(hitreg_log_row(log, hitreg_table_custom(1), 4, 0, NULL, &none, 1) == HITREG_ERROR_NO_ROW);
+    SAME(hitreg_log_table(log, "spells", &casts) == HITREG_ERROR_NO_ROW);
+    SAME(hitreg_log_table(log, NULL, &casts) == HITREG_ERROR_NULL);
+    SAME(hitreg_log_presence(log, 0, 2, &change) == HITREG_ERROR_NO_ROW);
     hitreg_log_free(log);
 }
 

@@ -1,4 +1,4 @@
-/* A small game with a server, two clients and a link between them, which knows hitreg by its header alone.
+/* A small game with a server, two clients and a link between them. It uses only hitreg.h.
  *
  *   game record LOG [SECONDS]      plays a session and records it
  *   game rotate LOG [SECONDS]      the same in files of five seconds, LOG-0001 and so on
@@ -111,17 +111,17 @@ static uint64_t hash(const struct world *world) {
     return hash;
 }
 
-/* ---- What the recorder is told, of a session as of a replay. ---- */
+/* ---- What is recorded, in a session and in a replay. ---- */
 
-static void run_and_tell(hitreg_stream *stream, struct world *world, uint16_t player, const hitreg_usercmd *cmd,
+static void run_and_record(hitreg_stream *stream, struct world *world, uint16_t player, const hitreg_usercmd *cmd,
                          int64_t now) {
     struct shot shot;
     if (run(world, player, cmd, &shot)) {
-        hitreg_shot judged = {.size = sizeof judged, .command = shot.command, .at_us = now};
-        judged.reason = shot.target < 0 ? 2 : 0;
+        hitreg_shot judged = {.usercmd = shot.command, .at_us = now};
+        judged.reason = shot.target < 0 ? HITREG_REASON_MISSED : HITREG_REASON_HIT;
         judged.target = shot.target;
         judged.damage = shot.damage;
-        must(hitreg_push_shot(stream, player, &judged, 1));
+        must(hitreg_push_judged(stream, player, &judged));
     }
 }
 
@@ -131,7 +131,7 @@ static void end_tick(hitreg_stream *stream, const struct world *world, int64_t n
     for (uint16_t p = 0; p < PLAYERS; p++) {
         uint32_t cells[6];
         cells_of(&world->bodies[p], cells);
-        must(hitreg_push_body(stream, world->tick, -1, p, 0, cells, 6));
+        must(hitreg_push_body(stream, world->tick, p, 0, cells, 6));
     }
 }
 
@@ -142,28 +142,29 @@ static uint32_t random_bits(uint32_t *seed) {
     return *seed >> 8;
 }
 
-static hitreg_about *about(void) {
-    hitreg_about *about = hitreg_about_new("slide");
-    must(hitreg_about_tick_hz(about, HZ));
-    must(hitreg_about_setting(about, "slide.friction", "4"));
-    must(hitreg_about_map(about, "plane", NULL, 0));
-    must(hitreg_about_class(about, "player"));
-    const char *names[4] = {"origin.x", "origin.y", "velocity.x", "velocity.y"};
-    for (int f = 0; f < 4; f++) {
-        uint32_t meaning = f < 2 ? HITREG_POSITION : HITREG_VELOCITY;
-        must(hitreg_about_field(about, names[f], HITREG_F32, HITREG_MOVEMENT, meaning, NULL));
-    }
-    must(hitreg_about_field(about, "health", HITREG_I32, HITREG_STATUS, HITREG_PLAIN, "health points"));
-    must(hitreg_about_field(about, "refire", HITREG_U32, HITREG_WEAPONS, HITREG_COUNTER, NULL));
-    must(hitreg_about_player(about, "p0"));
-    must(hitreg_about_player(about, "p1"));
-    return about;
+static hitreg_description *describe(void) {
+    static const hitreg_field fields[6] = {
+        {"origin.x", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION, NULL},
+        {"origin.y", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION, NULL},
+        {"velocity.x", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_VELOCITY, NULL},
+        {"velocity.y", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_VELOCITY, NULL},
+        {"health", HITREG_I32, HITREG_SCOPE_STATUS, HITREG_MEANING_PLAIN, "health points"},
+        {"refire", HITREG_U32, HITREG_SCOPE_WEAPONS, HITREG_MEANING_COUNTER, NULL},
+    };
+    hitreg_description *description = hitreg_description_new("slide");
+    must(hitreg_description_tick_hz(description, HZ));
+    must(hitreg_description_setting(description, "slide.friction", "4"));
+    must(hitreg_description_map(description, "plane", NULL, 0));
+    must(hitreg_description_class(description, "player", fields, 6));
+    must(hitreg_description_player(description, "p0"));
+    must(hitreg_description_player(description, "p1"));
+    return description;
 }
 
 /* A bot: keeps turning, mostly towards the other, and shoots now and then. */
 static hitreg_usercmd think(uint16_t player, uint32_t seq, const struct world *seen, uint32_t *seed) {
     const struct body *me = &seen->bodies[player], *them = &seen->bodies[1 - player];
-    hitreg_usercmd cmd = {.size = sizeof cmd, .seq = seq, .at_us = (int64_t)seq * TICK_US, .msec = 10};
+    hitreg_usercmd cmd = {.seq = seq, .at_us = (int64_t)seq * TICK_US, .msec = 10};
     cmd.server_time_us = cmd.at_us - 30000;
     cmd.yaw = atan2f(them->y - me->y, them->x - me->x) * 180.0f / 3.14159265f;
     if (seq / 150 % 3 == 2) {
@@ -178,9 +179,9 @@ static hitreg_usercmd think(uint16_t player, uint32_t seq, const struct world *s
 static int record(const char *how, const char *path, uint32_t seconds) {
     hitreg_recorder *recorder;
     hitreg_stream *stream;
-    hitreg_about *session = about();
+    hitreg_description *session = describe();
     int keeps = strcmp(how, "keep") == 0;
-    /* It runs faster than real, so the recorder may take its time. */
+    /* It runs faster than real time, so pushes wait for the recorder. */
     hitreg_options options = {.size = sizeof options, .patient = 1};
     options.rotate_s = strcmp(how, "rotate") == 0 ? 5 : 0;
     if (keeps) {
@@ -188,7 +189,7 @@ static int record(const char *how, const char *path, uint32_t seconds) {
     } else {
         must(hitreg_recorder_create(path, session, &options, &recorder));
     }
-    hitreg_about_free(session);
+    hitreg_description_free(session);
     must(hitreg_stream_new(recorder, &stream));
 
     static hitreg_usercmd sent[PLAYERS][LINK]; /* by number, until they arrive */
@@ -201,8 +202,8 @@ static int record(const char *how, const char *path, uint32_t seconds) {
         for (uint16_t p = 0; p < PLAYERS; p++) {
             hitreg_usercmd cmd = think(p, tick, &world, &seed);
             must(hitreg_push_usercmd(stream, p, &cmd));
-            hitreg_packet packet = {sizeof packet, tick, now, tick, 1, 0, 60};
-            must(hitreg_push_packet(stream, p, &packet));
+            hitreg_packet packet = {.number = tick, .at_us = now, .newest = tick, .count = 1, .bytes = 60};
+            must(hitreg_push_sent(stream, p, &packet));
             sent[p][tick % LINK] = cmd;
             int lost = random_bits(&seed) % 50 == 0;
             arrives[p][tick % LINK] = lost ? 0 : tick + 2 + random_bits(&seed) % 3;
@@ -213,10 +214,10 @@ static int record(const char *how, const char *path, uint32_t seconds) {
                     continue;
                 }
                 must(hitreg_push_reached(stream, p, number, now));
-                uint32_t late = number < newest[p] ? 3 : 0;
-                must(hitreg_push_ran(stream, p, number, tick, late));
-                if (late == 0) {
-                    run_and_tell(stream, &world, p, &sent[p][number % LINK], now);
+                int late = number < newest[p];
+                must(hitreg_push_executed(stream, p, number, tick, late ? HITREG_HOW_LATE : HITREG_HOW_RUN));
+                if (!late) {
+                    run_and_record(stream, &world, p, &sent[p][number % LINK], now);
                 }
                 newest[p] = late ? newest[p] : number;
             }
@@ -230,7 +231,7 @@ static int record(const char *how, const char *path, uint32_t seconds) {
     hitreg_written written = {.size = sizeof written};
     must(hitreg_recorder_finish(recorder, &written));
     hitreg_recorder_free(recorder);
-    printf("%llu records in %s\n", (unsigned long long)written.records, path);
+    printf("%llu records in %s\n", (unsigned long long)written.rows, path);
     return 0;
 }
 
@@ -242,45 +243,46 @@ static int replay(const char *path, const char *to) {
     hitreg_stream *stream;
     must(hitreg_log_open(path, &log));
     if (strcmp(hitreg_log_game(log), "slide") != 0 || hitreg_log_players(log) != PLAYERS) {
-        fprintf(stderr, "game: this log is of %s, and I play slide\n", hitreg_log_game(log));
+        fprintf(stderr, "game: this log is of %s, not of slide\n", hitreg_log_game(log));
         return UNTESTABLE;
     }
-    hitreg_about *session = about();
+    hitreg_description *session = describe();
     must(hitreg_recorder_trace(to, session, log, &trace));
-    hitreg_about_free(session);
+    hitreg_description_free(session);
     must(hitreg_stream_new(trace, &stream));
 
     struct world world;
     size_t ticks, states, next[PLAYERS] = {0}, next_cmd[PLAYERS] = {0};
     spawn(&world);
-    must(hitreg_log_count(log, HITREG_TICKS, 0, &ticks));
-    must(hitreg_log_count(log, HITREG_STATES, 0, &states));
-    /* A log that begins in the middle says with states of tick 0 where everybody was. */
+    must(hitreg_log_count(log, HITREG_TABLE_TICKS, 0, &ticks));
+    must(hitreg_log_count(log, HITREG_TABLE_STATES, 0, &states));
+    /* In a log that begins inside a session, states of tick 0 say where players were. */
     for (size_t row = 0; row < states; row++) {
-        hitreg_state state = {.size = sizeof state};
-        const uint32_t *cells;
-        must(hitreg_log_state(log, row, &state, &cells));
+        hitreg_state state;
+        must(hitreg_log_state(log, row, &state));
         if (state.tick > 0) {
             break;
         }
-        memcpy(&world.bodies[state.entity], cells, 6 * sizeof(uint32_t));
+        memcpy(&world.bodies[state.entity], state.cells, 6 * sizeof(uint32_t));
     }
     for (size_t row = 0; row < ticks; row++) {
-        hitreg_tick_end end = {.size = sizeof end};
+        hitreg_tick end;
         must(hitreg_log_tick(log, row, &end));
         world.tick = end.tick;
         for (uint16_t p = 0; p < PLAYERS; p++) {
-            hitreg_execution ran = {.size = sizeof ran};
-            while (hitreg_log_ran(log, p, next[p], &ran) == HITREG_OK && ran.tick <= end.tick) {
+            hitreg_executed executed;
+            while (hitreg_log_executed(log, p, next[p], &executed) == HITREG_OK && executed.tick <= end.tick) {
                 next[p]++;
-                must(hitreg_push_ran(stream, p, ran.command, ran.tick, ran.how));
-                hitreg_usercmd cmd = {.size = sizeof cmd};
-                while (ran.how == 0 && hitreg_log_usercmd(log, p, next_cmd[p], &cmd) == HITREG_OK &&
-                       cmd.seq < ran.command) {
-                    next_cmd[p]++; /* never ran */
+                must(hitreg_push_executed(stream, p, executed.usercmd, executed.tick, executed.how));
+                if (executed.how != HITREG_HOW_RUN) {
+                    continue;
                 }
-                if (ran.how == 0 && cmd.seq == ran.command) {
-                    run_and_tell(stream, &world, p, &cmd, end.at_us);
+                hitreg_usercmd cmd = {0};
+                while (hitreg_log_usercmd(log, p, next_cmd[p], &cmd) == HITREG_OK && cmd.seq < executed.usercmd) {
+                    next_cmd[p]++; /* it never ran */
+                }
+                if (cmd.seq == executed.usercmd) {
+                    run_and_record(stream, &world, p, &cmd, end.at_us);
                 }
             }
         }

@@ -237,7 +237,7 @@ def make_by_c(recording: Recording, runner: Runner, folder: Path, hitreg: Path) 
     if not library.exists():
         return None, "target/debug/libhitreg_capi.a is not built (examples/c/run.sh says how)"
     source = REPOSITORY / "examples" / "c" / recording.source
-    flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-ffp-contract=off", "-I", REPOSITORY / "include"]
+    flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-ffp-contract=off", "-I", REPOSITORY / "crates" / "hitreg-capi" / "include"]
     compiled = runner.run(["cc", *flags, source, library, "-lpthread", "-ldl", "-lm", "-o", "game"], folder)
     if compiled.code != 0:
         return None, f"the C example does not compile: {compiled.last_words}"

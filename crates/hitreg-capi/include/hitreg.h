@@ -1,10 +1,41 @@
-/* hitreg: records the netcode of action games, and reads and writes what builds make of it.
+/* hitreg.h: record the netcode of a game, read recordings, and write traces.
  *
- * Made from crates/hitreg-capi by cbindgen; docs/recorder.md says how to use it.
+ * C99 and C++. Guide: docs/recorder.md. Complete programs: examples/c.
  *
- * Every function that gives back a hitreg_code says HITREG_OK, or why not; hitreg_last_error() has the sentence. Structs begin with
- * their size: set it to sizeof the struct. Threads: a stream belongs to the thread that first pushes into it; a recorder, a
- * description and a trace may be used by any one thread at a time; a log by any number at once. Text is UTF-8. */
+ *     hitreg_description *description = hitreg_description_new("mygame");
+ *     hitreg_description_player(description, "p0");
+ *     hitreg_recorder_create("duel.hitlog", description, NULL, &recorder);
+ *     hitreg_description_free(description);
+ *     hitreg_stream_new(recorder, &stream);
+ *     ... hitreg_push_usercmd, hitreg_push_tick, hitreg_push_body ...
+ *     hitreg_stream_free(stream);
+ *     hitreg_recorder_finish(recorder, NULL);
+ *     hitreg_recorder_free(recorder);
+ *
+ * Contents:
+ *
+ *     1. Version and errors
+ *     2. Description     what a session is, before its first record
+ *     3. Recorder        log files, the flight recorder, traces of a replay
+ *     4. Streams         one for each thread that records
+ *     5. Rows            tables, values, hitreg_push_row
+ *     6. Pushing         a typed function for each table
+ *     7. Logs            reading a recording, hitreg_log_row
+ *     8. Reading         a typed function for each table
+ *     9. Traces          column by column, without a recorder
+ *
+ * Rules of all functions:
+ *
+ * - A function that can fail returns HITREG_OK or an error. hitreg_last_error() returns the message.
+ * - A null handle or pointer is an error, never a crash. `..._free` accepts null.
+ * - Free each handle with its own function. Using a freed handle is undefined behaviour.
+ * - Text is UTF-8 and ends with a zero byte. The library copies what it keeps.
+ * - Times are microseconds (`_us`) from the start of the session, all by one clock.
+ * - Players count from 0; ticks, usercmds, packets and snapshots count from 1.
+ * - Threads: a stream belongs to the thread that first pushes into it. One thread at a time may use
+ *   a description, a recorder or a trace. Any number of threads may read a log.
+ *
+ * Generated from crates/hitreg-capi by its tests; edit hitreg.h.in and src. */
 
 #ifndef HITREG_H
 #define HITREG_H
@@ -12,136 +43,207 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Field type: 32-bit float.
-#define HITREG_F32 0
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-// Field type: signed integer.
-#define HITREG_I32 1
+/* ============================================================================================== */
+/* 1. Version and errors                                                                          */
+/* ============================================================================================== */
 
-// Field type: unsigned integer; also flags.
-#define HITREG_U32 2
+// Version of this header; `hitreg_version()` returns that of the library.
+#define HITREG_VERSION "0.1.0"
 
-// Scope: movement, predicted by clients and compared on an ack.
-#define HITREG_MOVEMENT 0
-
-// Scope: weapons, predicted by clients that predict weapons.
-#define HITREG_WEAPONS 1
-
-// Scope: server only, such as health.
-#define HITREG_STATUS 2
-
-// Meaning: none of the others.
-#define HITREG_PLAIN 0
-
-// Meaning: a coordinate of a position.
-#define HITREG_POSITION 1
-
-// Meaning: a component of a velocity.
-#define HITREG_VELOCITY 2
-
-// Meaning: an angle in degrees.
-#define HITREG_ANGLE 3
-
-// Meaning: a component of a unit vector.
-#define HITREG_DIRECTION 4
-
-// Meaning: a counter.
-#define HITREG_COUNTER 5
-
-// Meaning: a flag, or a set of flags as bits.
-#define HITREG_FLAG 6
-
-// Meaning: an enumeration value.
-#define HITREG_NAME 7
-
-// Meaning: a time, in milliseconds unless the field has another unit.
-#define HITREG_TIME 8
-
-// Record kind for `hitreg_log_count`: usercmds of a player.
-#define HITREG_USERCMDS 0
-
-// Record kind: packets from a player that reached the server.
-#define HITREG_REACHED 1
-
-// Record kind: results of a player's usercmds on the server.
-#define HITREG_RAN 2
-
-// Record kind: ticks; `player` is ignored.
-#define HITREG_TICKS 3
-
-// Record kind: states; `player` is ignored.
-#define HITREG_STATES 4
-
-// Record kind: packets that a player sent.
-#define HITREG_SENT 5
-
-// Record kind: snapshots sent to a player.
-#define HITREG_SNAPSHOTS 6
-
-// Record kind: snapshots that arrived at a player.
-#define HITREG_RECEIVED 7
-
-// Record kind: changes of a player's presence.
-#define HITREG_PRESENCES 8
+// Returns the version of this library, such as `0.1.0`. The text is valid until the process ends.
+const char *hitreg_version(void);
 
 // Result of a call.
-typedef enum {
+typedef enum hitreg_code {
   // Success.
   HITREG_OK = 0,
   // A handle or pointer is null.
-  HITREG_NULL = 1,
-  // A struct's `size` is unknown to this library. Set it to `sizeof` the struct, and build with this library's
-  // header.
-  HITREG_SIZE = 2,
-  // Text is not UTF-8, an enum value does not exist, or a number does not fit its field.
-  HITREG_VALUE = 3,
-  // The record does not fit the description: an unknown player, class or kind, or a wrong number of values.
-  HITREG_MISFIT = 4,
-  // The record is older than the reorder window.
-  HITREG_LATE = 5,
-  // The recorder cannot keep up. The record is lost, and a gap in the log marks it.
-  HITREG_OVERRUN = 6,
-  // The recording has ended, or the handle was used up.
-  HITREG_FINISHED = 7,
+  HITREG_ERROR_NULL = 1,
+  // The `size` of a struct, or the size of a list's items, is unknown to this library. Set it to `sizeof`, and build
+  // with this library's header.
+  HITREG_ERROR_SIZE = 2,
+  // Text is not UTF-8, an enum value does not exist, or a number does not fit its column.
+  HITREG_ERROR_VALUE = 3,
+  // The row does not fit its table or the description: an unknown player, class or table, a wrong number of values,
+  // or a value of a wrong kind.
+  HITREG_ERROR_MISFIT = 4,
+  // The row is older than the reorder window.
+  HITREG_ERROR_LATE = 5,
+  // The recorder cannot keep up. The row is lost, and a gap in the log marks it.
+  HITREG_ERROR_OVERRUN = 6,
+  // The recording has ended, or a recorder has used the description.
+  HITREG_ERROR_FINISHED = 7,
   // A write error stopped the recording.
-  HITREG_STOPPED = 8,
+  HITREG_ERROR_STOPPED = 8,
   // The description is invalid.
-  HITREG_DESCRIPTION = 9,
+  HITREG_ERROR_DESCRIPTION = 9,
   // A file cannot be read or written.
-  HITREG_FILE = 10,
+  HITREG_ERROR_FILE = 10,
   // The row does not exist.
-  HITREG_NO_ROW = 11,
+  HITREG_ERROR_NO_ROW = 11,
   // The stream belongs to another thread.
-  HITREG_THREAD = 12,
+  HITREG_ERROR_THREAD = 12,
   // The library panicked. Please report it.
-  HITREG_PANIC = 13,
+  HITREG_ERROR_PANIC = 13,
 } hitreg_code;
 
-// A description of a session. The functions that start a recorder consume it, but the caller still frees it.
-typedef struct hitreg_about hitreg_about;
+// Returns the message of the last failed call of this thread; empty without one. It is valid until the next failed
+// call of the thread or until the thread ends.
+const char *hitreg_last_error(void);
 
-// A log in memory. It is immutable: any number of threads may read it at once.
-typedef struct hitreg_log hitreg_log;
+/* ============================================================================================== */
+/* 2. Description: what a session is, before its first record                                     */
+/* ============================================================================================== */
+
+// What a session is: its game, players, settings, and the fields of its entities. Starting a recorder uses it up; free
+// it afterwards.
+typedef struct hitreg_description hitreg_description;
+
+// Creates the description of a session of a game. Returns null on an error; `hitreg_last_error` has the message.
+hitreg_description *hitreg_description_new(const char *game);
+
+// Frees a description; does nothing for null.
+void hitreg_description_free(hitreg_description *description);
+
+// Adds the next player, numbered from 0. Pass a pseudonym unless players agreed to be recorded by name.
+hitreg_code hitreg_description_player(hitreg_description *description, const char *name);
+
+// Sets the server's tick rate, 1 to 1,000 Hz.
+hitreg_code hitreg_description_tick_hz(hitreg_description *description, uint32_t hz);
+
+// Sets the map's name and its bytes. Pass no bytes (null, 0) when the replay loads the map from its own files.
+hitreg_code hitreg_description_map(hitreg_description *description,
+                                   const char *name,
+                                   const uint8_t *bytes,
+                                   size_t length);
+
+// Sets the random seed of the session.
+hitreg_code hitreg_description_seed(hitreg_description *description, uint64_t seed);
+
+// Adds a setting under the game's own name, such as `mygame.friction`. The last value of a name counts.
+hitreg_code hitreg_description_setting(hitreg_description *description, const char *key, const char *value);
+
+// Declares that the log holds one side of a session, by that side's clock. `player` is the client's player, or -1 for
+// the server. All sides pass the same `session`; `hitreg merge` combines their logs.
+hitreg_code hitreg_description_side(hitreg_description *description, uint64_t session, int32_t player);
+
+// Declares that the server records usercmds on arrival: `at_us` of a usercmd is its arrival time.
+static inline hitreg_code hitreg_description_usercmds_as_received(hitreg_description *description) {
+  return hitreg_description_setting(description, "recorder.usercmds", "as_received");
+}
+
+/* ---- Fields: the state of entities, and usercmd fields and tables of your own ---- */
+
+// The type of a field or a column. Entities, usercmds and tables of your own take the first three; columns of traces
+// all but `HITREG_I32`.
+typedef enum hitreg_type {
+  // 32-bit float.
+  HITREG_F32 = 0,
+  // Signed 32-bit integer.
+  HITREG_I32 = 1,
+  // Unsigned 32-bit integer; also flags and counters.
+  HITREG_U32 = 2,
+  // Signed 64-bit integer.
+  HITREG_I64 = 3,
+  // Unsigned 64-bit integer; also hashes.
+  HITREG_U64 = 4,
+} hitreg_type;
+
+// Who determines the value of a field, and so what a client does with it on an ack.
+typedef enum hitreg_scope {
+  // Movement: clients predict it, and compare it on an ack.
+  HITREG_SCOPE_MOVEMENT = 0,
+  // Weapons: clients that predict weapons predict it, and compare it on an ack.
+  HITREG_SCOPE_WEAPONS = 1,
+  // Only the server, such as health: clients adopt it on an ack.
+  HITREG_SCOPE_STATUS = 2,
+} hitreg_scope;
+
+// What a field measures.
+typedef enum hitreg_meaning {
+  // None of the others.
+  HITREG_MEANING_PLAIN = 0,
+  // A coordinate of a position; in units by default.
+  HITREG_MEANING_POSITION = 1,
+  // A component of a velocity; in units/s by default.
+  HITREG_MEANING_VELOCITY = 2,
+  // An angle in degrees, which wraps at 360. Three consecutive angles are pitch, yaw and roll.
+  HITREG_MEANING_ANGLE = 3,
+  // A component of a unit vector.
+  HITREG_MEANING_DIRECTION = 4,
+  // A counter: any change means that an event happened, whatever its size.
+  HITREG_MEANING_COUNTER = 5,
+  // A flag, or a set of flags as bits.
+  HITREG_MEANING_FLAG = 6,
+  // A value of an enumeration.
+  HITREG_MEANING_NAME = 7,
+  // A point in time or a duration; in milliseconds by default.
+  HITREG_MEANING_TIME = 8,
+} hitreg_meaning;
+
+// A field of an entity's state, or of a usercmd.
+typedef struct hitreg_field {
+  // Name, unique in its class. Components of a vector share the first part: `origin.x`, `origin.y`.
+  const char *name;
+  // A `hitreg_type`: `HITREG_F32`, `HITREG_I32` or `HITREG_U32`.
+  uint32_t value_type;
+  // A `hitreg_scope`.
+  uint32_t scope;
+  // A `hitreg_meaning`.
+  uint32_t meaning;
+  // The unit; null for the default of the meaning.
+  const char *unit;
+} hitreg_field;
+
+// Adds the next class of entities, numbered from 0, with the fields of their states.
+hitreg_code hitreg_description_class(hitreg_description *description,
+                                     const char *name,
+                                     const hitreg_field *fields,
+                                     size_t count);
+
+// Adds fields of your own to all usercmds, for `hitreg_usercmd.fields`. `scope` has no effect.
+hitreg_code hitreg_description_usercmd_fields(hitreg_description *description,
+                                              const hitreg_field *fields,
+                                              size_t count);
+
+// Declares that usercmds carry bytes of your own, for `hitreg_usercmd.bytes`.
+hitreg_code hitreg_description_usercmd_bytes(hitreg_description *description);
+
+// A column of a table of your own.
+typedef struct hitreg_column {
+  // Name, unique in its table; not `at_us`.
+  const char *name;
+  // A `hitreg_type`: `HITREG_F32` for floats, `HITREG_I32` or `HITREG_U32` for integers of up to 64 bits.
+  uint32_t value_type;
+} hitreg_column;
+
+// Adds the next table of your own, numbered from 0; see `hitreg_table_custom`. Each row has a time, a series (such as
+// a player) and these columns.
+hitreg_code hitreg_description_table(hitreg_description *description,
+                                     const char *name,
+                                     const hitreg_column *columns,
+                                     size_t count);
+
+/* ============================================================================================== */
+/* 3. Recorder                                                                                    */
+/* ============================================================================================== */
 
 // A log that is being written. Any thread may use it, one at a time.
 typedef struct hitreg_recorder hitreg_recorder;
 
-// A handle for one thread to push records. It belongs to the first thread that pushes; `hitreg_stream_release` makes
-// it free for another.
-typedef struct hitreg_stream hitreg_stream;
-
-// A trace under construction: a sequence of tables with their columns. One thread at a time.
-typedef struct hitreg_trace hitreg_trace;
-
 // Options of a recorder. Zero selects the default of each field.
-typedef struct {
+typedef struct hitreg_options {
   // `sizeof(hitreg_options)`.
   uint32_t size;
-  // Reorder window in milliseconds: how much older than the newest record a record may be; 250 by default.
+  // Reorder window in milliseconds: how much older than the newest row a row may be; 250 by default.
   uint32_t window_ms;
-  // Capacity of each stream, in records; 4096 by default.
+  // Capacity of each stream, in rows; 4096 by default.
   uint32_t ring;
-  // 1: wait instead of dropping records or chunks, for sessions that do not run in real time.
+  // 1: wait instead of dropping rows or chunks, for sessions that do not run in real time.
   uint32_t patient;
   // Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit.
   uint32_t rotate_s;
@@ -149,76 +251,440 @@ typedef struct {
   uint32_t rotate_mib;
 } hitreg_options;
 
+// Starts a log at `path`, which is called `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
+hitreg_code hitreg_recorder_create(const char *path,
+                                   hitreg_description *description,
+                                   const hitreg_options *options,
+                                   hitreg_recorder **recorder);
+
+// Starts a flight recorder: it keeps the last `seconds` of a session in memory for `hitreg_recorder_save`. `options`
+// may be null.
+hitreg_code hitreg_recorder_keep_last(uint32_t seconds,
+                                      hitreg_description *description,
+                                      const hitreg_options *options,
+                                      hitreg_recorder **recorder);
+
+// Writes what `hitreg_recorder_keep_last` holds in memory, including everything pushed before this call, as a log that
+// begins after a tick. The recording goes on.
+hitreg_code hitreg_recorder_save(const hitreg_recorder *recorder, const char *path);
+
+// A log in memory. It is immutable: any number of threads may read it at once.
+typedef struct hitreg_log hitreg_log;
+
+// Starts a trace. A build that replays a log pushes the same rows as when it records a session.
+// `hitreg_recorder_finish` writes the tables. It replaces an existing trace.
+hitreg_code hitreg_recorder_trace(const char *path,
+                                  hitreg_description *description,
+                                  const hitreg_log *log,
+                                  hitreg_recorder **recorder);
+
 // Counters of a recorder.
-typedef struct {
+typedef struct hitreg_written {
   // `sizeof(hitreg_written)`.
   uint32_t size;
   // Reserved; 0.
   uint32_t reserved;
-  // Records written.
-  uint64_t records;
-  // Records lost because a stream was full.
-  uint64_t lost_records;
+  // Rows written.
+  uint64_t rows;
+  // Rows lost because a stream was full.
+  uint64_t lost_rows;
   // Chunks dropped because the disk was too slow.
   uint64_t dropped_chunks;
-  // Records refused because they were older than the reorder window.
-  uint64_t late_records;
+  // Rows refused because they were older than the reorder window.
+  uint64_t late_rows;
 } hitreg_written;
 
+// Returns the recorder's counters so far.
+hitreg_code hitreg_recorder_written(const hitreg_recorder *recorder, hitreg_written *written);
+
+// Ends the log: writes everything pushed before and renames the file. `written` may be null. The caller still frees
+// the handle.
+hitreg_code hitreg_recorder_finish(hitreg_recorder *recorder, hitreg_written *written);
+
+// Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
+void hitreg_recorder_free(hitreg_recorder *recorder);
+
+/* ============================================================================================== */
+/* 4. Streams: one for each thread that records                                                   */
+/* ============================================================================================== */
+
+// A handle for one thread to push rows. It belongs to the first thread that pushes; `hitreg_stream_release` makes
+// it free for another.
+typedef struct hitreg_stream hitreg_stream;
+
+// Creates a stream for one thread to push into. A recorder can have any number of streams. A stream may outlive its
+// recorder; free both.
+hitreg_code hitreg_stream_new(const hitreg_recorder *recorder, hitreg_stream **stream);
+
+// Gives up ownership of the stream, so that another thread can push. Only the owner may call it.
+hitreg_code hitreg_stream_release(hitreg_stream *stream);
+
+// Frees a stream; its rows stay in the log. Does nothing for null.
+void hitreg_stream_free(hitreg_stream *stream);
+
+/* ============================================================================================== */
+/* 5. Rows: tables, values, hitreg_push_row                                                       */
+/* ============================================================================================== */
+
+// A table of a log, with the columns of its rows in order. Every row also has a time, `at_us`. The series of a row is
+// its player, and 0 in `TICKS`, `STATES` and `DAMAGE`.
+typedef enum hitreg_table {
+  // Usercmds: seq, server_time_us, lerp_ms, msec, pitch, yaw, roll, forwardmove, sidemove, upmove, buttons, impulse,
+  // extra, bytes, fields. Angles and moves are floats. `bytes` is a list of bytes, `fields` of `hitreg_value`.
+  HITREG_TABLE_FRAMES = 0,
+  // Shots as clients predicted them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
+  HITREG_TABLE_PREDICTED = 1,
+  // Shots as the server judged them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
+  HITREG_TABLE_JUDGED = 2,
+  // Packets that clients sent: number, newest, count, ack, bytes.
+  HITREG_TABLE_SENT = 3,
+  // Packets that reached the server: number.
+  HITREG_TABLE_REACHED = 4,
+  // How the server handled usercmds: usercmd, tick, how. Rows take the time of the previous push.
+  HITREG_TABLE_EXECUTED = 5,
+  // Players who joined or left: tick, presence.
+  HITREG_TABLE_PRESENCE = 6,
+  // Snapshots that the server sent: seq, tick, server_time_us, ack, bytes, choked, entities, effects. `entities` is
+  // a list of `uint16_t`, `effects` of `hitreg_effect`.
+  HITREG_TABLE_SNAPSHOTS = 7,
+  // Snapshots that reached their client: seq.
+  HITREG_TABLE_RECEIVED = 8,
+  // Ends of server ticks: tick, hash. `hash` may be empty.
+  HITREG_TABLE_TICKS = 9,
+  // States of entities after a tick: tick, viewer, entity, class_number, cells. `cells` is a list of `uint32_t`.
+  // Rows take the time of the previous push.
+  HITREG_TABLE_STATES = 10,
+  // Damage to entities: tick, victim, attacker, amount.
+  HITREG_TABLE_DAMAGE = 11,
+  // The first table of your own; see `hitreg_table_custom`. It has the columns of `hitreg_description_table`.
+  HITREG_TABLE_CUSTOM = 256,
+} hitreg_table;
+
+// Returns the number of a table of your own: 0 for the first `hitreg_description_table`.
+static inline uint32_t hitreg_table_custom(uint32_t number) {
+  return (uint32_t)HITREG_TABLE_CUSTOM + number;
+}
+
+// The kind of a value.
+typedef enum hitreg_value_kind {
+  // No value.
+  HITREG_VALUE_NONE = 0,
+  // An integer: `data.number`.
+  HITREG_VALUE_NUMBER = 1,
+  // A float: `data.real`.
+  HITREG_VALUE_REAL = 2,
+  // A list: `count` items of `item_bytes` bytes at `data.items`.
+  HITREG_VALUE_LIST = 3,
+} hitreg_value_kind;
+
+// The content of a value.
+typedef union hitreg_value_data {
+  // An integer; hashes as their bits.
+  int64_t number;
+  // A float.
+  float real;
+  // The first item of a list; null if it is empty.
+  const void *items;
+} hitreg_value_data;
+
+// One value of a row. Make it with `hitreg_number`, `hitreg_real`, `hitreg_list` or `hitreg_none`.
+typedef struct hitreg_value {
+  // A `hitreg_value_kind`.
+  uint16_t kind;
+  // Size of an item of a list, in bytes.
+  uint16_t item_bytes;
+  // Number of items of a list.
+  uint32_t count;
+  // The content.
+  hitreg_value_data data;
+} hitreg_value;
+
+// Returns no value, for columns that may be empty.
+static inline hitreg_value hitreg_none(void) {
+  hitreg_value value;
+  value.kind = HITREG_VALUE_NONE;
+  value.item_bytes = 0;
+  value.count = 0;
+  value.data.number = 0;
+  return value;
+}
+
+// Returns an integer, also for flags and enumerations. A 64-bit hash is passed as its bits.
+static inline hitreg_value hitreg_number(int64_t number) {
+  hitreg_value value = hitreg_none();
+  value.kind = HITREG_VALUE_NUMBER;
+  value.data.number = number;
+  return value;
+}
+
+// Returns a float.
+static inline hitreg_value hitreg_real(float real) {
+  hitreg_value value = hitreg_none();
+  value.kind = HITREG_VALUE_REAL;
+  value.data.real = real;
+  return value;
+}
+
+// Returns a list of `count` items of `item_bytes` bytes each. `items` may be null if `count` is 0.
+static inline hitreg_value hitreg_list(const void *items, uint32_t count, uint16_t item_bytes) {
+  hitreg_value value = hitreg_none();
+  value.kind = HITREG_VALUE_LIST;
+  value.item_bytes = item_bytes;
+  value.count = count;
+  value.data.items = items;
+  return value;
+}
+
+// Pushes a row: one value for each column of the table, in the order of the columns. `table` is a `hitreg_table`, or
+// `hitreg_table_custom`. `series` is the player; 0 in tables without players; any number in a table of your own.
+//
+// A row may be older than the newest row by the reorder window of `hitreg_options`. `at_us` has no effect on rows that
+// take the time of the previous push. A row that is refused does no harm.
+hitreg_code hitreg_push_row(hitreg_stream *stream,
+                            uint32_t table,
+                            uint32_t series,
+                            int64_t at_us,
+                            const hitreg_value *values,
+                            size_t count);
+
+/* ============================================================================================== */
+/* 6. Pushing: a typed function for each table                                                    */
+/*                                                                                                */
+/* Each fills a row and calls hitreg_push_row, whose errors it returns. A null struct returns     */
+/* HITREG_ERROR_NULL. Start structs with zeros: `hitreg_usercmd usercmd = {0};`                   */
+/* ============================================================================================== */
+
+/* ---- What the server does: ticks, bodies, executed usercmds, damage ---- */
+
+// Pushes the end of a server tick. `hash` points to a hash of the state; null if the game has none.
+static inline hitreg_code hitreg_push_tick(hitreg_stream *stream, uint32_t tick, int64_t at_us, const uint64_t *hash) {
+  hitreg_value row[2];
+  row[0] = hitreg_number(tick);
+  row[1] = hash ? hitreg_number((int64_t)*hash) : hitreg_none();
+  return hitreg_push_row(stream, HITREG_TABLE_TICKS, 0, at_us, row, 2);
+}
+
+// The state of an entity after a tick.
+typedef struct hitreg_state {
+  // The tick. In a log that begins inside a session, states of tick 0 say where entities were.
+  uint32_t tick;
+  // The only player who was sent this state; -1 for all.
+  int32_t viewer;
+  // The entity, up to 65,535; players first.
+  uint32_t entity;
+  // The class of the entity: 0 for the first `hitreg_description_class`.
+  uint32_t class_number;
+  // One cell for each field of the class, floats as their bits (`memcpy`).
+  const uint32_t *cells;
+  uint32_t cell_count;
+} hitreg_state;
+
+// Pushes the state of an entity after a tick. Push the tick first: a state takes the time of the
+// previous push.
+static inline hitreg_code hitreg_push_state(hitreg_stream *stream, const hitreg_state *state) {
+  hitreg_value row[5];
+  if (!state) {
+    return hitreg_push_row(stream, HITREG_TABLE_STATES, 0, 0, NULL, 5);
+  }
+  row[0] = hitreg_number(state->tick);
+  row[1] = hitreg_number(state->viewer);
+  row[2] = hitreg_number(state->entity);
+  row[3] = hitreg_number(state->class_number);
+  row[4] = hitreg_list(state->cells, state->cell_count, sizeof *state->cells);
+  return hitreg_push_row(stream, HITREG_TABLE_STATES, 0, 0, row, 5);
+}
+
+// Pushes the state of an entity that all players share; see `hitreg_push_state`.
+static inline hitreg_code hitreg_push_body(hitreg_stream *stream, uint32_t tick, uint32_t entity, uint32_t class_number,
+                                           const uint32_t *cells, uint32_t cell_count) {
+  hitreg_state state;
+  state.tick = tick;
+  state.viewer = -1;
+  state.entity = entity;
+  state.class_number = class_number;
+  state.cells = cells;
+  state.cell_count = cell_count;
+  return hitreg_push_state(stream, &state);
+}
+
+// How the server handled a usercmd.
+typedef enum hitreg_how {
+  // The server ran it.
+  HITREG_HOW_RUN = 0,
+  // It never arrived; the server ran the previous usercmd again in its place.
+  HITREG_HOW_STOOD_IN = 1,
+  // It never arrived, and the server ran nothing in its place.
+  HITREG_HOW_MISSING = 2,
+  // It arrived after a later usercmd had run, and the server dropped it.
+  HITREG_HOW_LATE = 3,
+  // The player had used up the simulation time that the server allows.
+  HITREG_HOW_OVER_BUDGET = 4,
+} hitreg_how;
+
+// Pushes how the server handled a usercmd, in the order of handling.
+static inline hitreg_code hitreg_push_executed(hitreg_stream *stream, uint32_t player, uint32_t usercmd, uint32_t tick,
+                                               hitreg_how how) {
+  hitreg_value row[3];
+  row[0] = hitreg_number(usercmd);
+  row[1] = hitreg_number(tick);
+  row[2] = hitreg_number(how);
+  return hitreg_push_row(stream, HITREG_TABLE_EXECUTED, player, 0, row, 3);
+}
+
+// Pushes damage to an entity. `attacker` is a player; -1 for other causes, such as a fall. `amount`
+// is the lost health points.
+static inline hitreg_code hitreg_push_damage(hitreg_stream *stream, uint32_t tick, int64_t at_us, uint32_t victim,
+                                             int32_t attacker, int32_t amount) {
+  hitreg_value row[4];
+  row[0] = hitreg_number(tick);
+  row[1] = hitreg_number(victim);
+  row[2] = hitreg_number(attacker);
+  row[3] = hitreg_number(amount);
+  return hitreg_push_row(stream, HITREG_TABLE_DAMAGE, 0, at_us, row, 4);
+}
+
+// Whether a player joined or left.
+typedef enum hitreg_presence {
+  // The player joined.
+  HITREG_PRESENCE_JOINED = 0,
+  // The player left.
+  HITREG_PRESENCE_LEFT = 1,
+} hitreg_presence;
+
+// Pushes that a player joined or left. `tick` is the first tick with the player, or the first
+// without.
+static inline hitreg_code hitreg_push_presence(hitreg_stream *stream, uint32_t player, uint32_t tick, int64_t at_us,
+                                               hitreg_presence presence) {
+  hitreg_value row[2];
+  row[0] = hitreg_number(tick);
+  row[1] = hitreg_number(presence);
+  return hitreg_push_row(stream, HITREG_TABLE_PRESENCE, player, at_us, row, 2);
+}
+
+/* ---- What players do: usercmds and shots ---- */
+
 // A client frame's input.
-typedef struct {
-  // `sizeof(hitreg_usercmd)`.
-  uint32_t size;
-  // Usercmd number, from 1.
+typedef struct hitreg_usercmd {
+  // Number of the usercmd, from 1.
   uint32_t seq;
-  // Session time of the client frame, in µs. A server that does not know it sets the arrival time.
+  // Session time of the client frame. A server that does not know it sets the arrival time.
   int64_t at_us;
-  // The server time on the client's clock, in µs.
+  // The server time on the client's clock.
   int64_t server_time_us;
   // How far behind `server_time_us` the client drew other players, in milliseconds.
   uint32_t lerp_ms;
   // Duration of the client frame in milliseconds, up to 255.
   uint32_t msec;
-  // Pitch in degrees; down is positive.
-  float pitch;
-  // Yaw in degrees, counter-clockwise from +x.
-  float yaw;
-  // Roll in degrees.
-  float roll;
-  // Intended forward speed, in units/s.
-  float forwardmove;
-  // Intended speed to the right, in units/s.
-  float sidemove;
-  // Intended upward speed, in units/s.
-  float upmove;
+  // View angles in degrees: down is positive; counter-clockwise from +x; roll.
+  float pitch, yaw, roll;
+  // Intended speed forward, to the right and up, in units/s.
+  float forwardmove, sidemove, upmove;
   // Pressed buttons, up to 16 bits.
   uint32_t buttons;
   // A one-shot request, up to 255; 0 for none.
   uint32_t impulse;
-  // 32 game-defined bits. `hitreg_push_usercmd_bytes` takes more data.
+  // 32 bits defined by the game.
   uint32_t extra;
-  // Reserved; 0.
-  uint32_t reserved;
+  // Bytes of your own, stored unchanged; see `hitreg_description_usercmd_bytes`.
+  const uint8_t *bytes;
+  uint32_t byte_count;
+  // One value for each field of `hitreg_description_usercmd_fields`.
+  const hitreg_value *fields;
+  uint32_t field_count;
 } hitreg_usercmd;
 
-// One value of a custom row or of a game-defined usercmd field. `real` is for `HITREG_F32` columns, `number` for all
-// others.
-typedef struct {
-  // 0: use `number`, 1: use `real`.
-  uint32_t is_real;
-  // The value as a float.
-  float real;
-  // The value as an integer.
-  int64_t number;
-} hitreg_value;
+// Pushes a client frame's usercmd.
+static inline hitreg_code hitreg_push_usercmd(hitreg_stream *stream, uint32_t player, const hitreg_usercmd *usercmd) {
+  hitreg_value row[15];
+  if (!usercmd) {
+    return hitreg_push_row(stream, HITREG_TABLE_FRAMES, player, 0, NULL, 15);
+  }
+  row[0] = hitreg_number(usercmd->seq);
+  row[1] = hitreg_number(usercmd->server_time_us);
+  row[2] = hitreg_number(usercmd->lerp_ms);
+  row[3] = hitreg_number(usercmd->msec);
+  row[4] = hitreg_real(usercmd->pitch);
+  row[5] = hitreg_real(usercmd->yaw);
+  row[6] = hitreg_real(usercmd->roll);
+  row[7] = hitreg_real(usercmd->forwardmove);
+  row[8] = hitreg_real(usercmd->sidemove);
+  row[9] = hitreg_real(usercmd->upmove);
+  row[10] = hitreg_number(usercmd->buttons);
+  row[11] = hitreg_number(usercmd->impulse);
+  row[12] = hitreg_number(usercmd->extra);
+  row[13] = hitreg_list(usercmd->bytes, usercmd->byte_count, sizeof *usercmd->bytes);
+  row[14] = hitreg_list(usercmd->fields, usercmd->field_count, sizeof *usercmd->fields);
+  return hitreg_push_row(stream, HITREG_TABLE_FRAMES, player, usercmd->at_us, row, 15);
+}
+
+// The result of a shot.
+typedef enum hitreg_reason {
+  // It hit a target.
+  HITREG_REASON_HIT = 0,
+  // The map blocked a shot that would have hit a target.
+  HITREG_REASON_HIT_WORLD = 1,
+  // Its line meets no target.
+  HITREG_REASON_MISSED = 2,
+  // It hit a target that is already dead at present; no damage.
+  HITREG_REASON_ALREADY_DEAD = 3,
+  // It launched a projectile; the impact has its own row.
+  HITREG_REASON_LAUNCHED = 4,
+} hitreg_reason;
+
+// A shot, as the client predicted it or as the server judged it.
+typedef struct hitreg_shot {
+  // The usercmd that fired it.
+  uint32_t usercmd;
+  // Time of the client frame (predicted) or of the server's tick (judged).
+  int64_t at_us;
+  // Index among the shots of that usercmd, from 0.
+  uint32_t index;
+  // The result.
+  hitreg_reason reason;
+  // The entity that was hit; -1 for none.
+  int32_t target;
+  // The part of the body that was hit, in the game's numbering, up to 255.
+  uint32_t hitgroup;
+  // Damage, in health points.
+  int32_t damage;
+  // How far the server rewound the targets; 0 for a prediction.
+  uint32_t rewound_us;
+} hitreg_shot;
+
+// Pushes a shot into HITREG_TABLE_PREDICTED or HITREG_TABLE_JUDGED.
+static inline hitreg_code hitreg_push_shot(hitreg_stream *stream, uint32_t table, uint32_t player,
+                                           const hitreg_shot *shot) {
+  hitreg_value row[7];
+  if (!shot) {
+    return hitreg_push_row(stream, table, player, 0, NULL, 7);
+  }
+  row[0] = hitreg_number(shot->usercmd);
+  row[1] = hitreg_number(shot->index);
+  row[2] = hitreg_number(shot->reason);
+  row[3] = hitreg_number(shot->target);
+  row[4] = hitreg_number(shot->hitgroup);
+  row[5] = hitreg_number(shot->damage);
+  row[6] = hitreg_number(shot->rewound_us);
+  return hitreg_push_row(stream, table, player, shot->at_us, row, 7);
+}
+
+// Pushes a shot as the player's client predicted it.
+static inline hitreg_code hitreg_push_predicted(hitreg_stream *stream, uint32_t player, const hitreg_shot *shot) {
+  return hitreg_push_shot(stream, HITREG_TABLE_PREDICTED, player, shot);
+}
+
+// Pushes a shot as the server judged it.
+static inline hitreg_code hitreg_push_judged(hitreg_stream *stream, uint32_t player, const hitreg_shot *shot) {
+  return hitreg_push_shot(stream, HITREG_TABLE_JUDGED, player, shot);
+}
+
+/* ---- What the network carries: packets from clients, snapshots to clients ---- */
 
 // A packet that a client sent.
-typedef struct {
-  // `sizeof(hitreg_packet)`.
-  uint32_t size;
-  // Packet number, from 1.
+typedef struct hitreg_packet {
+  // Number of the packet, from 1.
   uint32_t number;
-  // Send time, in µs.
+  // Send time.
   int64_t at_us;
   // The newest usercmd in it.
   uint32_t newest;
@@ -226,39 +692,39 @@ typedef struct {
   uint32_t count;
   // The newest snapshot that the client had received; 0 for none.
   uint32_t ack;
-  // Total bytes of its datagrams.
+  // Total bytes of its datagrams, up to 65,535.
   uint32_t bytes;
 } hitreg_packet;
 
-// A snapshot that the server sent to a player.
-typedef struct {
-  // `sizeof(hitreg_snapshot)`.
-  uint32_t size;
-  // Snapshot number, from 1.
-  uint32_t seq;
-  // Send time, in µs.
-  int64_t at_us;
-  // The server time in the snapshot, in µs.
-  int64_t server_time_us;
-  // The tick whose state it carries.
-  uint32_t tick;
-  // The newest usercmd that had run; 0 for none.
-  uint32_t ack;
-  // Total bytes of its datagrams.
-  uint32_t bytes;
-  // Number of updates that the client's rate limit held back before this one.
-  uint32_t choked;
-} hitreg_snapshot;
+// Pushes a packet that a client sent.
+static inline hitreg_code hitreg_push_sent(hitreg_stream *stream, uint32_t player, const hitreg_packet *packet) {
+  hitreg_value row[5];
+  if (!packet) {
+    return hitreg_push_row(stream, HITREG_TABLE_SENT, player, 0, NULL, 5);
+  }
+  row[0] = hitreg_number(packet->number);
+  row[1] = hitreg_number(packet->newest);
+  row[2] = hitreg_number(packet->count);
+  row[3] = hitreg_number(packet->ack);
+  row[4] = hitreg_number(packet->bytes);
+  return hitreg_push_row(stream, HITREG_TABLE_SENT, player, packet->at_us, row, 5);
+}
 
-// A one-shot sound or visual effect in a snapshot.
-typedef struct {
-  // `sizeof(hitreg_effect)`.
-  uint32_t size;
+// Pushes the arrival of a client's packet at the server. A lost packet never arrives, a duplicated
+// one arrives twice.
+static inline hitreg_code hitreg_push_reached(hitreg_stream *stream, uint32_t player, uint32_t number, int64_t at_us) {
+  hitreg_value row[1];
+  row[0] = hitreg_number(number);
+  return hitreg_push_row(stream, HITREG_TABLE_REACHED, player, at_us, row, 1);
+}
+
+// A sound or a visual effect in a snapshot, which happens once.
+typedef struct hitreg_effect {
   // Number of the effect in the game's numbering, up to 255.
   uint32_t kind;
-  // The entity that causes it.
+  // The entity that causes it, up to 65,535.
   uint32_t entity;
-  // 1: shared code causes the effect, so that its player's client can predict it.
+  // 1: shared code causes the effect, so that its player's client can predict it; 0: it does not.
   uint32_t predictable;
   // Position, in units.
   float x;
@@ -266,628 +732,417 @@ typedef struct {
   float y;
   // Position, in units.
   float z;
-  // Reserved; 0.
-  uint32_t reserved;
 } hitreg_effect;
 
-// A shot, predicted or judged.
-typedef struct {
-  // `sizeof(hitreg_shot)`.
-  uint32_t size;
-  // The usercmd that fired it.
-  uint32_t command;
-  // Time of the client frame or of the server's tick, in µs.
+// A snapshot that the server sent to a player.
+typedef struct hitreg_snapshot {
+  // Number of the snapshot, from 1.
+  uint32_t seq;
+  // Send time.
   int64_t at_us;
-  // Index among the shots of that usercmd, from 0.
-  uint32_t index;
-  // 0: hit, 1: hit the world, 2: missed, 3: already dead, 4: launched.
-  uint32_t reason;
-  // The entity that was hit; -1 for none.
-  int32_t target;
-  // The part of the body that was hit.
-  uint32_t hitgroup;
-  // Damage, in health points.
-  int32_t damage;
-  // How far the server rewound the targets, in µs; 0 for a prediction.
-  uint32_t rewound_us;
-} hitreg_shot;
-
-// A player joined or left.
-typedef struct {
-  // `sizeof(hitreg_presence)`.
-  uint32_t size;
-  // The first tick with the player, or the first without.
+  // The server time in the snapshot.
+  int64_t server_time_us;
+  // The tick whose state it carries.
   uint32_t tick;
-  // Time of the change, in µs.
-  int64_t at_us;
-  // 0: joined, 1: left.
-  uint32_t left;
-  // Reserved; 0.
-  uint32_t reserved;
-} hitreg_presence;
+  // The newest usercmd that had run; 0 for none.
+  uint32_t ack;
+  // Total bytes of its datagrams, up to 65,535.
+  uint32_t bytes;
+  // Number of updates that the client's rate limit held back before this one, up to 255.
+  uint32_t choked;
+  // The entities in it, in any order.
+  const uint16_t *entities;
+  uint32_t entity_count;
+  // Its sounds and visual effects.
+  const hitreg_effect *effects;
+  uint32_t effect_count;
+} hitreg_snapshot;
 
-// How the server handled a usercmd.
-typedef struct {
-  // `sizeof(hitreg_execution)`.
-  uint32_t size;
-  // Usercmd number.
-  uint32_t command;
-  // The tick.
-  uint32_t tick;
-  // 0: run, 1: stood in, 2: missing, 3: late, 4: over budget.
-  uint32_t how;
-} hitreg_execution;
-
-// The arrival of a packet or a snapshot.
-typedef struct {
-  // `sizeof(hitreg_arrival)`.
-  uint32_t size;
-  // Number of the packet or the snapshot.
-  uint32_t number;
-  // Arrival time, in µs.
-  int64_t at_us;
-} hitreg_arrival;
-
-// The end of a tick.
-typedef struct {
-  // `sizeof(hitreg_tick_end)`.
-  uint32_t size;
-  // Tick number, from 1.
-  uint32_t tick;
-  // Time of the tick, in µs.
-  int64_t at_us;
-  // Hash of the state after the tick.
-  uint64_t hash;
-  // 1: `hash` is set.
-  uint32_t has_hash;
-  // Reserved; 0.
-  uint32_t reserved;
-} hitreg_tick_end;
-
-// A state of an entity, without its cells.
-typedef struct {
-  // `sizeof(hitreg_state)`.
-  uint32_t size;
-  // The tick before the state.
-  uint32_t tick;
-  // The only player who was sent the state; -1 for all.
-  int32_t viewer;
-  // The entity.
-  uint32_t entity;
-  // Number of its class.
-  uint32_t class_number;
-  // Number of cells.
-  uint32_t cells;
-} hitreg_state;
-
-#ifdef __cplusplus
-extern "C" {
-#endif // __cplusplus
-
-// Returns the message of the last failed call of this thread; empty without one. It is valid until the next failed
-// call or until the thread ends.
-const char *hitreg_last_error(void);
-
-// Creates the description of a session of a game. Returns null on an error; `hitreg_last_error` has the message.
-//
-// # Safety
-// `game` is null or a C string.
-hitreg_about *hitreg_about_new(const char *game);
-
-// Frees a description; does nothing for null.
-//
-// # Safety
-// `about` is null, or a description that was not freed.
-void hitreg_about_free(hitreg_about *about);
-
-// Sets the server's tick rate, 1 to 1,000 Hz.
-//
-// # Safety
-// `about` is null or a description.
-hitreg_code hitreg_about_tick_hz(hitreg_about *about, uint32_t hz);
-
-// Adds a setting under the game's own name.
-//
-// # Safety
-// `about` is null or a description, `key` and `value` null or a C string.
-hitreg_code hitreg_about_setting(hitreg_about *about, const char *key, const char *value);
-
-// Sets the map's name and its bytes. Pass no bytes when the replay loads the map from its own files.
-//
-// # Safety
-// `about` is null or a description, `name` null or a C string, `bytes` null or `length` bytes.
-hitreg_code hitreg_about_map(hitreg_about *about, const char *name, const uint8_t *bytes, size_t length);
-
-// Sets the random seed of the session.
-//
-// # Safety
-// `about` is null or a description.
-hitreg_code hitreg_about_seed(hitreg_about *about, uint64_t seed);
-
-// Adds the next player, numbered from 0. Pass a pseudonym unless players agreed to be recorded by name.
-//
-// # Safety
-// `about` is null or a description, `name` null or a C string.
-hitreg_code hitreg_about_player(hitreg_about *about, const char *name);
-
-// Starts the next class of entities, numbered from 0. `hitreg_about_field` adds its fields.
-//
-// # Safety
-// `about` is null or a description, `name` null or a C string.
-hitreg_code hitreg_about_class(hitreg_about *about, const char *name);
-
-// Adds a field to the latest class. `kind` is `HITREG_F32`…, `scope` `HITREG_MOVEMENT`…, `meaning` `HITREG_POSITION`…;
-// `unit` may be null.
-//
-// # Safety
-// `about` is null or a description, `name` and `unit` null or a C string.
-hitreg_code hitreg_about_field(hitreg_about *about,
-                               const char *name,
-                               uint32_t kind,
-                               uint32_t scope,
-                               uint32_t meaning,
-                               const char *unit);
-
-// Adds a game-defined field to all usercmds, for `hitreg_push_usercmd_with`. The arguments are those of
-// `hitreg_about_field`.
-//
-// # Safety
-// `about` is null or a description, `name` and `unit` null or a C string.
-hitreg_code hitreg_about_usercmd_field(hitreg_about *about,
-                                       const char *name,
-                                       uint32_t kind,
-                                       uint32_t meaning,
-                                       const char *unit);
-
-// Starts the next custom record kind, numbered from 0. `hitreg_about_column` adds its columns.
-//
-// # Safety
-// `about` is null or a description, `name` null or a C string.
-hitreg_code hitreg_about_kind(hitreg_about *about, const char *name);
-
-// Adds a column to the latest custom kind: `HITREG_F32` for floats, any other type for integers.
-//
-// # Safety
-// `about` is null or a description, `name` null or a C string.
-hitreg_code hitreg_about_column(hitreg_about *about, const char *name, uint32_t kind);
-
-// Declares that usercmds carry extra bytes, for `hitreg_push_usercmd_bytes`.
-//
-// # Safety
-// `about` is null or a description.
-hitreg_code hitreg_about_usercmd_bytes(hitreg_about *about);
-
-// Declares that the server records usercmds on arrival.
-//
-// # Safety
-// `about` is null or a description.
-hitreg_code hitreg_about_usercmds_as_received(hitreg_about *about);
-
-// Declares that the log holds one side of a session, by that side's clock. `player` is the client's player, or -1 for
-// the server. All sides pass the same `session`.
-//
-// # Safety
-// `about` is null or a description.
-hitreg_code hitreg_about_side(hitreg_about *about, uint64_t session, int32_t player);
-
-// Starts a log at `path`, which is called `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
-//
-// # Safety
-// `path` is null or a C string, `about` null or a description, `options` null or a struct of its `size`, `recorder`
-// null or writable.
-hitreg_code hitreg_recorder_create(const char *path,
-                                   hitreg_about *about,
-                                   const hitreg_options *options,
-                                   hitreg_recorder **recorder);
-
-// Starts a flight recorder: it keeps the last `seconds` of a session in memory for `hitreg_recorder_save`. `options`
-// may be null.
-//
-// # Safety
-// `about` is null or a description, `options` null or a struct of its `size`, `recorder` null or writable.
-hitreg_code hitreg_recorder_keep_last(uint32_t seconds,
-                                      hitreg_about *about,
-                                      const hitreg_options *options,
-                                      hitreg_recorder **recorder);
-
-// Writes what `hitreg_recorder_keep_last` holds in memory, including everything pushed before this call, as a log that
-// begins after a tick. The recording goes on.
-//
-// # Safety
-// `recorder` is null or a recorder, `path` null or a C string.
-hitreg_code hitreg_recorder_save(const hitreg_recorder *recorder, const char *path);
-
-// Starts a trace. A build that replays a log pushes the same records as when it records a session.
-// `hitreg_recorder_finish` writes the tables. It replaces an existing trace.
-//
-// # Safety
-// `path` is null or a C string, `about` null or a description, `log` null or a log, `recorder` null or writable.
-hitreg_code hitreg_recorder_trace(const char *path,
-                                  hitreg_about *about,
-                                  const hitreg_log *log,
-                                  hitreg_recorder **recorder);
-
-// Ends the log: writes everything pushed before and renames the file. `written` may be null. The caller still frees
-// the handle.
-//
-// # Safety
-// `recorder` is null or a recorder, `written` null or a struct of its `size`.
-hitreg_code hitreg_recorder_finish(hitreg_recorder *recorder, hitreg_written *written);
-
-// Returns the recorder's counters so far.
-//
-// # Safety
-// `recorder` is null or a recorder, `written` null or a struct of its `size`.
-hitreg_code hitreg_recorder_written(const hitreg_recorder *recorder, hitreg_written *written);
-
-// Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
-//
-// # Safety
-// `recorder` is null, or a recorder that was not freed.
-void hitreg_recorder_free(hitreg_recorder *recorder);
-
-// Creates a stream for one thread to push into. A recorder can have any number of streams. A stream may outlive its
-// recorder; free both.
-//
-// # Safety
-// `recorder` is null or a recorder, `stream` null or writable.
-hitreg_code hitreg_stream_new(const hitreg_recorder *recorder, hitreg_stream **stream);
-
-// Gives up ownership of the stream, so that another thread can push. Only the owner may call it.
-//
-// # Safety
-// `stream` is null or a stream.
-hitreg_code hitreg_stream_release(hitreg_stream *stream);
-
-// Frees a stream; its records stay in the log. Does nothing for null.
-//
-// # Safety
-// `stream` is null, or a stream that was not freed and that no thread is using.
-void hitreg_stream_free(hitreg_stream *stream);
-
-// Pushes a client frame's usercmd.
-//
-// # Safety
-// `stream` is null or a stream, `command` null or a struct of its `size`.
-hitreg_code hitreg_push_usercmd(hitreg_stream *stream, uint16_t player, const hitreg_usercmd *command);
-
-// Pushes a usercmd with its game-defined fields, one value for each `hitreg_about_usercmd_field`.
-//
-// # Safety
-// `stream` is null or a stream, `command` null or a struct of its `size`, `values` null or `count` values.
-hitreg_code hitreg_push_usercmd_with(hitreg_stream *stream,
-                                     uint16_t player,
-                                     const hitreg_usercmd *command,
-                                     const hitreg_value *values,
-                                     size_t count);
-
-// Pushes the extra bytes of a usercmd. Push the usercmd itself with the same `at_us`.
-//
-// # Safety
-// `stream` is null or a stream, `bytes` null or `length` bytes.
-hitreg_code hitreg_push_usercmd_bytes(hitreg_stream *stream,
-                                      uint16_t player,
-                                      int64_t at_us,
-                                      uint32_t seq,
-                                      const uint8_t *bytes,
-                                      size_t length);
-
-// Pushes a packet that a client sent.
-//
-// # Safety
-// `stream` is null or a stream, `packet` null or a struct of its `size`.
-hitreg_code hitreg_push_packet(hitreg_stream *stream, uint16_t player, const hitreg_packet *packet);
-
-// Pushes the arrival of a client's packet at the server. A lost packet never arrives, a duplicated one twice.
-//
-// # Safety
-// `stream` is null or a stream.
-hitreg_code hitreg_push_reached(hitreg_stream *stream, uint16_t player, uint32_t number, int64_t at_us);
-
-// Pushes a snapshot that the server sent to a player, with its entities and effects. All effects have the size of the
-// first.
-//
-// # Safety
-// `stream` is null or a stream, `snapshot` null or a struct of its `size`, `entities` null or `count` numbers,
-// `effects` null or `effect_count` structs.
-hitreg_code hitreg_push_snapshot(hitreg_stream *stream,
-                                 uint16_t player,
-                                 const hitreg_snapshot *snapshot,
-                                 const uint16_t *entities,
-                                 size_t count,
-                                 const hitreg_effect *effects,
-                                 size_t effect_count);
+// Pushes a snapshot that the server sent to a player.
+static inline hitreg_code hitreg_push_snapshot(hitreg_stream *stream, uint32_t player,
+                                               const hitreg_snapshot *snapshot) {
+  hitreg_value row[8];
+  if (!snapshot) {
+    return hitreg_push_row(stream, HITREG_TABLE_SNAPSHOTS, player, 0, NULL, 8);
+  }
+  row[0] = hitreg_number(snapshot->seq);
+  row[1] = hitreg_number(snapshot->tick);
+  row[2] = hitreg_number(snapshot->server_time_us);
+  row[3] = hitreg_number(snapshot->ack);
+  row[4] = hitreg_number(snapshot->bytes);
+  row[5] = hitreg_number(snapshot->choked);
+  row[6] = hitreg_list(snapshot->entities, snapshot->entity_count, sizeof *snapshot->entities);
+  row[7] = hitreg_list(snapshot->effects, snapshot->effect_count, sizeof *snapshot->effects);
+  return hitreg_push_row(stream, HITREG_TABLE_SNAPSHOTS, player, snapshot->at_us, row, 8);
+}
 
 // Pushes the arrival of a snapshot at its client.
-//
-// # Safety
-// `stream` is null or a stream.
-hitreg_code hitreg_push_received(hitreg_stream *stream, uint16_t player, uint32_t seq, int64_t at_us);
+static inline hitreg_code hitreg_push_received(hitreg_stream *stream, uint32_t player, uint32_t seq, int64_t at_us) {
+  hitreg_value row[1];
+  row[0] = hitreg_number(seq);
+  return hitreg_push_row(stream, HITREG_TABLE_RECEIVED, player, at_us, row, 1);
+}
 
-// Pushes how the server handled a usercmd. `how` is 0: run, 1: stood in, 2: missing, 3: late, 4: over budget.
-//
-// # Safety
-// `stream` is null or a stream.
-hitreg_code hitreg_push_ran(hitreg_stream *stream, uint16_t player, uint32_t command, uint32_t tick, uint32_t how);
-
-// Pushes the end of a server tick; ticks count from 1. `hash` is null if the game does not hash its state.
-//
-// # Safety
-// `stream` is null or a stream, `hash` null or a number.
-hitreg_code hitreg_push_tick(hitreg_stream *stream, uint32_t tick, int64_t at_us, const uint64_t *hash);
-
-// Pushes an entity's state after a tick: one 32-bit cell for each field of its class, floats as their bits (`memcpy`).
-// `viewer` is the only player who was sent this state, or -1.
-//
-// # Safety
-// `stream` is null or a stream, `cells` null or `count` cells.
-hitreg_code hitreg_push_body(hitreg_stream *stream,
-                             uint32_t tick,
-                             int32_t viewer,
-                             uint16_t entity,
-                             uint16_t class_number,
-                             const uint32_t *cells,
-                             size_t count);
-
-// Pushes a shot: `judged` is 0 for the client's prediction, 1 for the server's result.
-//
-// # Safety
-// `stream` is null or a stream, `shot` null or a struct of its `size`.
-hitreg_code hitreg_push_shot(hitreg_stream *stream, uint16_t player, const hitreg_shot *shot, uint32_t judged);
-
-// Pushes that a player joined or left, with the first tick with or without the player.
-//
-// # Safety
-// `stream` is null or a stream, `presence` null or a struct of its `size`.
-hitreg_code hitreg_push_presence(hitreg_stream *stream, uint16_t player, const hitreg_presence *presence);
-
-// Pushes damage to an entity. `attacker` is a player, or -1.
-//
-// # Safety
-// `stream` is null or a stream.
-hitreg_code hitreg_push_damage(hitreg_stream *stream,
-                               uint32_t tick,
-                               int64_t at_us,
-                               uint16_t victim,
-                               int32_t attacker,
-                               int32_t amount);
-
-// Pushes a row of a custom kind. `series` is a player, or whatever else the kind groups its rows by.
-//
-// # Safety
-// `stream` is null or a stream, `values` null or `count` values.
-hitreg_code hitreg_push_row(hitreg_stream *stream,
-                            size_t kind,
-                            uint32_t series,
-                            int64_t at_us,
-                            const hitreg_value *values,
-                            size_t count);
+/* ============================================================================================== */
+/* 7. Logs: reading a recording                                                                   */
+/* ============================================================================================== */
 
 // Reads a log into memory.
-//
-// # Safety
-// `path` is null or a C string, `log` null or writable.
 hitreg_code hitreg_log_open(const char *path, hitreg_log **log);
 
 // Frees a log and all text and arrays that were returned from it; does nothing for null.
-//
-// # Safety
-// `log` is null, or a log that was not freed.
 void hitreg_log_free(hitreg_log *log);
 
 // Returns the game's name; null for a null log.
-//
-// # Safety
-// `log` is null or a log.
 const char *hitreg_log_game(const hitreg_log *log);
 
 // Returns the map's name, and its bytes unless `bytes` or `length` is null. Returns null for a null log.
-//
-// # Safety
-// `log` is null or a log, `bytes` and `length` null or writable.
 const char *hitreg_log_map(const hitreg_log *log, const uint8_t **bytes, size_t *length);
 
 // Returns the session's random seed; 0 for a null log.
-//
-// # Safety
-// `log` is null or a log.
 uint64_t hitreg_log_seed(const hitreg_log *log);
 
 // Returns a setting of the session; null if the log has no setting of this name.
-//
-// # Safety
-// `log` is null or a log, `key` null or a C string.
 const char *hitreg_log_setting(const hitreg_log *log, const char *key);
 
 // Returns the number of players; 0 for a null log.
-//
-// # Safety
-// `log` is null or a log.
 size_t hitreg_log_players(const hitreg_log *log);
 
-// Returns the number of records of a kind (`HITREG_USERCMDS`…).
-//
-// # Safety
-// `log` is null or a log, `count` null or writable.
-hitreg_code hitreg_log_count(const hitreg_log *log, uint32_t kind, uint16_t player, size_t *count);
+// Returns the number of a table by its name, for tables of your own. A log numbers them from 0 in the order of its
+// description, but a program of another version may have described others.
+hitreg_code hitreg_log_table(const hitreg_log *log, const char *name, uint32_t *table);
 
-// Returns a player's usercmd, by its index in the log.
-//
-// # Safety
-// `log` is null or a log, `command` null or a struct of its `size`.
-hitreg_code hitreg_log_usercmd(const hitreg_log *log, uint16_t player, size_t index, hitreg_usercmd *command);
+// Returns a series of a table by its index, in ascending order: a player, 0 in tables without players, or whatever a
+// table of your own groups its rows by. Returns `HITREG_ERROR_NO_ROW` after the last.
+hitreg_code hitreg_log_series(const hitreg_log *log, uint32_t table, size_t index, uint32_t *series);
 
-// Returns the extra bytes of a usercmd, which may be empty. They are valid until the log is freed.
-//
-// # Safety
-// `log` is null or a log, `bytes` and `length` null or writable.
-hitreg_code hitreg_log_usercmd_bytes(const hitreg_log *log,
-                                     uint16_t player,
-                                     uint32_t seq,
-                                     const uint8_t **bytes,
-                                     size_t *length);
+// Returns the number of rows of a series of a table. `table` and `series` are those of `hitreg_push_row`.
+hitreg_code hitreg_log_count(const hitreg_log *log, uint32_t table, uint32_t series, size_t *count);
 
-// Returns how the server handled one of a player's usercmds, by its index in the order of handling.
-//
-// # Safety
-// `log` is null or a log, `ran` null or a struct of its `size`.
-hitreg_code hitreg_log_ran(const hitreg_log *log, uint16_t player, size_t index, hitreg_execution *ran);
-
-// Returns the arrival of a player's packet at the server, by its index in the order of arrival.
-//
-// # Safety
-// `log` is null or a log, `arrival` null or a struct of its `size`.
-hitreg_code hitreg_log_reached(const hitreg_log *log, uint16_t player, size_t index, hitreg_arrival *arrival);
-
-// Returns a tick, by its index in the log.
-//
-// # Safety
-// `log` is null or a log, `tick` null or a struct of its `size`.
-hitreg_code hitreg_log_tick(const hitreg_log *log, size_t index, hitreg_tick_end *tick);
-
-// Returns a state, by its index in the order of ticks, viewers and entities. `cells` is valid until the log is freed.
-//
-// # Safety
-// `log` is null or a log, `state` null or a struct of its `size`, `cells` null or writable.
-hitreg_code hitreg_log_state(const hitreg_log *log, size_t index, hitreg_state *state, const uint32_t **cells);
-
-// Returns a snapshot that the server sent to a player, by its index in the log. `entities` is valid until the log is
-// freed. `effects` returns the number of effects for `hitreg_log_effect`.
-//
-// # Safety
-// `log` is null or a log, `snapshot` null or a struct of its `size`, `entities`, `count` and `effects` null or
-// writable.
-hitreg_code hitreg_log_snapshot(const hitreg_log *log,
-                                uint16_t player,
-                                size_t index,
-                                hitreg_snapshot *snapshot,
-                                const uint16_t **entities,
-                                size_t *count,
-                                size_t *effects);
-
-// Returns an effect of a snapshot, by its index in the snapshot.
-//
-// # Safety
-// `log` is null or a log, `effect` null or a struct of its `size`.
-hitreg_code hitreg_log_effect(const hitreg_log *log,
-                              uint16_t player,
-                              size_t snapshot,
-                              size_t index,
-                              hitreg_effect *effect);
-
-// Returns the arrival of a snapshot at a player, by its index in the order of arrival.
-//
-// # Safety
-// `log` is null or a log, `arrival` null or a struct of its `size`.
-hitreg_code hitreg_log_received(const hitreg_log *log, uint16_t player, size_t index, hitreg_arrival *arrival);
-
-// Returns a change of a player's presence, by its index in the log.
-//
-// # Safety
-// `log` is null or a log, `presence` null or a struct of its `size`.
-hitreg_code hitreg_log_presence(const hitreg_log *log, uint16_t player, size_t index, hitreg_presence *presence);
-
-// Returns the game-defined fields of a usercmd, by its number. `count` must equal the number of fields.
-//
-// # Safety
-// `log` is null or a log, `values` null or writable for `count` values.
-hitreg_code hitreg_log_usercmd_values(const hitreg_log *log,
-                                      uint16_t player,
-                                      uint32_t seq,
-                                      hitreg_value *values,
-                                      size_t count);
-
-// Returns the number of rows of a custom kind, by its name.
-//
-// # Safety
-// `log` is null or a log, `kind` null or a C string, `count` null or writable.
-hitreg_code hitreg_log_rows(const hitreg_log *log, const char *kind, size_t *count);
-
-// Returns a row of a custom kind, by its index in the log: its series, its time and its values. `count` must equal the
-// number of values.
-//
-// # Safety
-// `log` is null or a log, `kind` null or a C string, `series` and `at_us` null or writable, `values` null or writable
-// for `count` values.
+// Reads a row as `hitreg_push_row` takes it: its time and its first `count` values. `index` counts the rows of the
+// series from 0. `at_us` may be null; rows without a time have time 0. Lists are valid until the log is freed.
 hitreg_code hitreg_log_row(const hitreg_log *log,
-                           const char *kind,
+                           uint32_t table,
+                           uint32_t series,
                            size_t index,
-                           uint32_t *series,
                            int64_t *at_us,
                            hitreg_value *values,
                            size_t count);
 
-// Creates the trace of a log. `mode` is `closed` if the build ran the server, `open` if clients ran on recorded
+/* ============================================================================================== */
+/* 8. Reading: a typed function for each table                                                    */
+/*                                                                                                */
+/* Each calls hitreg_log_row, whose errors it returns. `index` counts the rows of a player, or of */
+/* the session, from 0. Lists in structs are valid until the log is freed.                        */
+/* ============================================================================================== */
+
+// The end of a tick.
+typedef struct hitreg_tick {
+  // Number of the tick, from 1.
+  uint32_t tick;
+  // Time of the tick.
+  int64_t at_us;
+  // Hash of the state after the tick.
+  uint64_t hash;
+  // 1: `hash` was recorded; 0: it was not.
+  uint32_t has_hash;
+} hitreg_tick;
+
+// Reads a tick.
+static inline hitreg_code hitreg_log_tick(const hitreg_log *log, size_t index, hitreg_tick *tick) {
+  hitreg_value row[2];
+  int64_t at_us;
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_TICKS, 0, index, &at_us, tick ? row : NULL, 2);
+  if (code == HITREG_OK) {
+    tick->tick = (uint32_t)row[0].data.number;
+    tick->at_us = at_us;
+    tick->hash = (uint64_t)row[1].data.number;
+    tick->has_hash = row[1].kind != HITREG_VALUE_NONE;
+  }
+  return code;
+}
+
+// Reads a state. States are in the order of ticks, viewers (-1 first) and entities.
+static inline hitreg_code hitreg_log_state(const hitreg_log *log, size_t index, hitreg_state *state) {
+  hitreg_value row[5];
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_STATES, 0, index, NULL, state ? row : NULL, 5);
+  if (code == HITREG_OK) {
+    state->tick = (uint32_t)row[0].data.number;
+    state->viewer = (int32_t)row[1].data.number;
+    state->entity = (uint32_t)row[2].data.number;
+    state->class_number = (uint32_t)row[3].data.number;
+    state->cells = (const uint32_t *)row[4].data.items;
+    state->cell_count = row[4].count;
+  }
+  return code;
+}
+
+// How the server handled a usercmd.
+typedef struct hitreg_executed {
+  // Number of the usercmd.
+  uint32_t usercmd;
+  // The tick in which the server handled it.
+  uint32_t tick;
+  // What the server did.
+  hitreg_how how;
+} hitreg_executed;
+
+// Reads how the server handled a usercmd of a player, in the order of handling.
+static inline hitreg_code hitreg_log_executed(const hitreg_log *log, uint32_t player, size_t index,
+                                              hitreg_executed *executed) {
+  hitreg_value row[3];
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_EXECUTED, player, index, NULL, executed ? row : NULL, 3);
+  if (code == HITREG_OK) {
+    executed->usercmd = (uint32_t)row[0].data.number;
+    executed->tick = (uint32_t)row[1].data.number;
+    executed->how = (hitreg_how)row[2].data.number;
+  }
+  return code;
+}
+
+// Damage to an entity.
+typedef struct hitreg_damage {
+  // The tick of the damage.
+  uint32_t tick;
+  // Time of the tick.
+  int64_t at_us;
+  // The entity that lost health.
+  uint32_t victim;
+  // The player who caused it; -1 for other causes.
+  int32_t attacker;
+  // Lost health points.
+  int32_t amount;
+} hitreg_damage;
+
+// Reads damage to an entity.
+static inline hitreg_code hitreg_log_damage(const hitreg_log *log, size_t index, hitreg_damage *damage) {
+  hitreg_value row[4];
+  int64_t at_us;
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_DAMAGE, 0, index, &at_us, damage ? row : NULL, 4);
+  if (code == HITREG_OK) {
+    damage->tick = (uint32_t)row[0].data.number;
+    damage->at_us = at_us;
+    damage->victim = (uint32_t)row[1].data.number;
+    damage->attacker = (int32_t)row[2].data.number;
+    damage->amount = (int32_t)row[3].data.number;
+  }
+  return code;
+}
+
+// A player joined or left.
+typedef struct hitreg_presence_change {
+  // The first tick with the player, or the first without.
+  uint32_t tick;
+  // Time of the change.
+  int64_t at_us;
+  // Whether the player joined or left.
+  hitreg_presence presence;
+} hitreg_presence_change;
+
+// Reads a change of a player's presence.
+static inline hitreg_code hitreg_log_presence(const hitreg_log *log, uint32_t player, size_t index,
+                                              hitreg_presence_change *change) {
+  hitreg_value row[2];
+  int64_t at_us;
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_PRESENCE, player, index, &at_us, change ? row : NULL, 2);
+  if (code == HITREG_OK) {
+    change->tick = (uint32_t)row[0].data.number;
+    change->at_us = at_us;
+    change->presence = (hitreg_presence)row[1].data.number;
+  }
+  return code;
+}
+
+// Reads a usercmd of a player, with its bytes and its fields of your own.
+static inline hitreg_code hitreg_log_usercmd(const hitreg_log *log, uint32_t player, size_t index,
+                                             hitreg_usercmd *usercmd) {
+  hitreg_value row[15];
+  int64_t at_us;
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_FRAMES, player, index, &at_us, usercmd ? row : NULL, 15);
+  if (code == HITREG_OK) {
+    usercmd->seq = (uint32_t)row[0].data.number;
+    usercmd->at_us = at_us;
+    usercmd->server_time_us = row[1].data.number;
+    usercmd->lerp_ms = (uint32_t)row[2].data.number;
+    usercmd->msec = (uint32_t)row[3].data.number;
+    usercmd->pitch = row[4].data.real;
+    usercmd->yaw = row[5].data.real;
+    usercmd->roll = row[6].data.real;
+    usercmd->forwardmove = row[7].data.real;
+    usercmd->sidemove = row[8].data.real;
+    usercmd->upmove = row[9].data.real;
+    usercmd->buttons = (uint32_t)row[10].data.number;
+    usercmd->impulse = (uint32_t)row[11].data.number;
+    usercmd->extra = (uint32_t)row[12].data.number;
+    usercmd->bytes = (const uint8_t *)row[13].data.items;
+    usercmd->byte_count = row[13].count;
+    usercmd->fields = (const hitreg_value *)row[14].data.items;
+    usercmd->field_count = row[14].count;
+  }
+  return code;
+}
+
+// Reads a shot of a player from HITREG_TABLE_PREDICTED or HITREG_TABLE_JUDGED.
+static inline hitreg_code hitreg_log_shot(const hitreg_log *log, uint32_t table, uint32_t player, size_t index,
+                                          hitreg_shot *shot) {
+  hitreg_value row[7];
+  int64_t at_us;
+  hitreg_code code = hitreg_log_row(log, table, player, index, &at_us, shot ? row : NULL, 7);
+  if (code == HITREG_OK) {
+    shot->usercmd = (uint32_t)row[0].data.number;
+    shot->at_us = at_us;
+    shot->index = (uint32_t)row[1].data.number;
+    shot->reason = (hitreg_reason)row[2].data.number;
+    shot->target = (int32_t)row[3].data.number;
+    shot->hitgroup = (uint32_t)row[4].data.number;
+    shot->damage = (int32_t)row[5].data.number;
+    shot->rewound_us = (uint32_t)row[6].data.number;
+  }
+  return code;
+}
+
+// Reads a shot as a player's client predicted it.
+static inline hitreg_code hitreg_log_predicted(const hitreg_log *log, uint32_t player, size_t index,
+                                               hitreg_shot *shot) {
+  return hitreg_log_shot(log, HITREG_TABLE_PREDICTED, player, index, shot);
+}
+
+// Reads a shot of a player as the server judged it.
+static inline hitreg_code hitreg_log_judged(const hitreg_log *log, uint32_t player, size_t index, hitreg_shot *shot) {
+  return hitreg_log_shot(log, HITREG_TABLE_JUDGED, player, index, shot);
+}
+
+// Reads a packet that a player's client sent.
+static inline hitreg_code hitreg_log_sent(const hitreg_log *log, uint32_t player, size_t index, hitreg_packet *packet) {
+  hitreg_value row[5];
+  int64_t at_us;
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_SENT, player, index, &at_us, packet ? row : NULL, 5);
+  if (code == HITREG_OK) {
+    packet->number = (uint32_t)row[0].data.number;
+    packet->at_us = at_us;
+    packet->newest = (uint32_t)row[1].data.number;
+    packet->count = (uint32_t)row[2].data.number;
+    packet->ack = (uint32_t)row[3].data.number;
+    packet->bytes = (uint32_t)row[4].data.number;
+  }
+  return code;
+}
+
+// Reads a snapshot that the server sent to a player.
+static inline hitreg_code hitreg_log_snapshot(const hitreg_log *log, uint32_t player, size_t index,
+                                              hitreg_snapshot *snapshot) {
+  hitreg_value row[8];
+  int64_t at_us;
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_SNAPSHOTS, player, index, &at_us, snapshot ? row : NULL, 8);
+  if (code == HITREG_OK) {
+    snapshot->seq = (uint32_t)row[0].data.number;
+    snapshot->at_us = at_us;
+    snapshot->tick = (uint32_t)row[1].data.number;
+    snapshot->server_time_us = row[2].data.number;
+    snapshot->ack = (uint32_t)row[3].data.number;
+    snapshot->bytes = (uint32_t)row[4].data.number;
+    snapshot->choked = (uint32_t)row[5].data.number;
+    snapshot->entities = (const uint16_t *)row[6].data.items;
+    snapshot->entity_count = row[6].count;
+    snapshot->effects = (const hitreg_effect *)row[7].data.items;
+    snapshot->effect_count = row[7].count;
+  }
+  return code;
+}
+
+// The arrival of a packet at the server, or of a snapshot at its client.
+typedef struct hitreg_arrival {
+  // Number of the packet or the snapshot.
+  uint32_t number;
+  // Arrival time.
+  int64_t at_us;
+} hitreg_arrival;
+
+// Reads an arrival from HITREG_TABLE_REACHED or HITREG_TABLE_RECEIVED.
+static inline hitreg_code hitreg_log_arrival(const hitreg_log *log, uint32_t table, uint32_t player, size_t index,
+                                             hitreg_arrival *arrival) {
+  hitreg_value row[1];
+  int64_t at_us;
+  hitreg_code code = hitreg_log_row(log, table, player, index, &at_us, arrival ? row : NULL, 1);
+  if (code == HITREG_OK) {
+    arrival->number = (uint32_t)row[0].data.number;
+    arrival->at_us = at_us;
+  }
+  return code;
+}
+
+// Reads the arrival of a player's packet at the server.
+static inline hitreg_code hitreg_log_reached(const hitreg_log *log, uint32_t player, size_t index,
+                                             hitreg_arrival *arrival) {
+  return hitreg_log_arrival(log, HITREG_TABLE_REACHED, player, index, arrival);
+}
+
+// Reads the arrival of a snapshot at a player's client.
+static inline hitreg_code hitreg_log_received(const hitreg_log *log, uint32_t player, size_t index,
+                                              hitreg_arrival *arrival) {
+  return hitreg_log_arrival(log, HITREG_TABLE_RECEIVED, player, index, arrival);
+}
+
+/* ============================================================================================== */
+/* 9. Traces: column by column, without a recorder                                                */
+/*                                                                                                */
+/* hitreg_recorder_trace is simpler for a build that replays a log. This writes any table.        */
+/* ============================================================================================== */
+
+// A trace under construction: a sequence of tables with their columns. One thread at a time.
+typedef struct hitreg_trace hitreg_trace;
+
+// Creates the trace of a log. `mode` is "closed" if the build ran the server, "open" if clients ran on recorded
 // snapshots.
-//
-// # Safety
-// `log` is null or a log, `mode` null or a C string, `trace` null or writable.
 hitreg_code hitreg_trace_new(const hitreg_log *log, const char *mode, hitreg_trace **trace);
 
 // Frees a trace; does nothing for null.
-//
-// # Safety
-// `trace` is null, or a trace that was not freed.
 void hitreg_trace_free(hitreg_trace *trace);
 
 // Sets a setting of the replay that differs from the log's, as given by `--set`.
-//
-// # Safety
-// `trace` is null or a trace, `key` and `value` null or a C string.
 hitreg_code hitreg_trace_setting(hitreg_trace *trace, const char *key, const char *value);
 
-// Starts the next table: one that hitreg defines, such as `ticks` or `bodies`, or a custom one.
-//
-// # Safety
-// `trace` is null or a trace, `name` null or a C string.
+// Starts the next table: one that hitreg defines, such as `ticks` or `bodies`, or one of your own. Columns follow.
 hitreg_code hitreg_trace_table(hitreg_trace *trace, const char *name);
 
-// Adds a key column to a custom table. The key columns together identify a row; call it once for each.
-//
-// # Safety
-// `trace` is null or a trace, `column` null or a C string.
+// Names a key column of the latest table, if hitreg does not define the table. The key columns together identify a
+// row; call it once for each.
 hitreg_code hitreg_trace_key(hitreg_trace *trace, const char *column);
 
-// Adds a column of numbers to the latest table, with one value for each row. `unit` may be null.
-//
-// # Safety
-// `trace` is null or a trace, `name` and `unit` null or a C string, `values` null or `rows` values.
-hitreg_code hitreg_trace_u32(hitreg_trace *trace,
-                             const char *name,
-                             const char *unit,
-                             const uint32_t *values,
-                             size_t rows);
+// Adds a column to the latest table: `rows` values of a `hitreg_type`, one for each row. The type is `HITREG_U32`,
+// `HITREG_U64`, `HITREG_I64` or `HITREG_F32`. `unit` may be null.
+hitreg_code hitreg_trace_column(hitreg_trace *trace,
+                                const char *name,
+                                const char *unit,
+                                uint32_t value_type,
+                                const void *values,
+                                size_t rows);
 
-// Adds a column of 64-bit hashes; as `hitreg_trace_u32`.
-//
-// # Safety
-// As `hitreg_trace_u32`.
-hitreg_code hitreg_trace_u64(hitreg_trace *trace,
-                             const char *name,
-                             const char *unit,
-                             const uint64_t *values,
-                             size_t rows);
+// Adds a column of unsigned numbers; see `hitreg_trace_column`.
+static inline hitreg_code hitreg_trace_u32(hitreg_trace *trace, const char *name, const char *unit,
+                                           const uint32_t *values, size_t rows) {
+  return hitreg_trace_column(trace, name, unit, HITREG_U32, values, rows);
+}
 
-// Adds a column of signed numbers or times in µs; as `hitreg_trace_u32`.
-//
-// # Safety
-// As `hitreg_trace_u32`.
-hitreg_code hitreg_trace_i64(hitreg_trace *trace,
-                             const char *name,
-                             const char *unit,
-                             const int64_t *values,
-                             size_t rows);
+// Adds a column of 64-bit hashes; see `hitreg_trace_column`.
+static inline hitreg_code hitreg_trace_u64(hitreg_trace *trace, const char *name, const char *unit,
+                                           const uint64_t *values, size_t rows) {
+  return hitreg_trace_column(trace, name, unit, HITREG_U64, values, rows);
+}
 
-// Adds a column of floats; as `hitreg_trace_u32`.
-//
-// # Safety
-// As `hitreg_trace_u32`.
-hitreg_code hitreg_trace_f32(hitreg_trace *trace, const char *name, const char *unit, const float *values, size_t rows);
+// Adds a column of signed numbers or times; see `hitreg_trace_column`.
+static inline hitreg_code hitreg_trace_i64(hitreg_trace *trace, const char *name, const char *unit,
+                                           const int64_t *values, size_t rows) {
+  return hitreg_trace_column(trace, name, unit, HITREG_I64, values, rows);
+}
 
-// Adds a column of names. `codes` has each row's index in the list `names`.
-//
-// # Safety
-// As `hitreg_trace_u32`; `names` is null or `count` C strings, `codes` null or `rows` numbers.
+// Adds a column of floats; see `hitreg_trace_column`.
+static inline hitreg_code hitreg_trace_f32(hitreg_trace *trace, const char *name, const char *unit, const float *values,
+                                           size_t rows) {
+  return hitreg_trace_column(trace, name, unit, HITREG_F32, values, rows);
+}
+
+// Adds a column of names to the latest table. `codes` has the index in `names` of each row's name.
 hitreg_code hitreg_trace_names(hitreg_trace *trace,
                                const char *name,
                                const char *const *names,
@@ -896,13 +1151,10 @@ hitreg_code hitreg_trace_names(hitreg_trace *trace,
                                size_t rows);
 
 // Writes the trace to a file. It replaces an existing trace, but no other file.
-//
-// # Safety
-// `trace` is null or a trace, `path` null or a C string.
 hitreg_code hitreg_trace_write(const hitreg_trace *trace, const char *path);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+} /* extern "C" */
+#endif
 
-#endif  /* HITREG_H */
+#endif /* HITREG_H */

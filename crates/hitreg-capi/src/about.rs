@@ -1,95 +1,101 @@
-//! `hitreg_about`: the description of a session, before its first record.
+//! `hitreg_description`: the description of a session, before its first record.
 
 use std::ffi::c_char;
 
-use super::guard::hitreg_code::{self, HITREG_FINISHED, HITREG_MISFIT, HITREG_VALUE};
+use super::guard::hitreg_code::{self, HITREG_ERROR_FINISHED, HITREG_ERROR_VALUE};
 use super::guard::{Failure, array, fail, free, guard, handle, text};
+use super::{hitreg_column, hitreg_field};
 use ::hitreg_log::record::{CellKind, Class, FieldSchema, Meaning, Scope};
 use ::hitreg_log::recorder::Description;
 use ::hitreg_log::units::PlayerId;
 
-/// A description of a session. The functions that start a recorder consume it, but the caller still frees it.
-pub struct hitreg_about {
-    /// `None` once a recorder has consumed it.
-    about: Option<Description>,
-    class: Option<Class>,
-    kind: Option<(String, Vec<(String, CellKind)>)>,
+/// What a session is: its game, players, settings, and the fields of its entities. Starting a recorder uses it up; free
+/// it afterwards.
+pub struct hitreg_description {
+    /// `None` once a recorder has used it.
+    description: Option<Description>,
 }
 
-/// Field type: 32-bit float.
-pub const HITREG_F32: u32 = 0;
-/// Field type: signed integer.
-pub const HITREG_I32: u32 = 1;
-/// Field type: unsigned integer; also flags.
-pub const HITREG_U32: u32 = 2;
+/// The type of a field or a column. Entities, usercmds and tables of your own take the first three; columns of traces
+/// all but `HITREG_I32`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub enum hitreg_type {
+    /// 32-bit float.
+    HITREG_F32 = 0,
+    /// Signed 32-bit integer.
+    HITREG_I32 = 1,
+    /// Unsigned 32-bit integer; also flags and counters.
+    HITREG_U32 = 2,
+    /// Signed 64-bit integer.
+    HITREG_I64 = 3,
+    /// Unsigned 64-bit integer; also hashes.
+    HITREG_U64 = 4,
+}
 
-/// Scope: movement, predicted by clients and compared on an ack.
-pub const HITREG_MOVEMENT: u32 = 0;
-/// Scope: weapons, predicted by clients that predict weapons.
-pub const HITREG_WEAPONS: u32 = 1;
-/// Scope: server only, such as health.
-pub const HITREG_STATUS: u32 = 2;
+/// Who determines the value of a field, and so what a client does with it on an ack.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub enum hitreg_scope {
+    /// Movement: clients predict it, and compare it on an ack.
+    HITREG_SCOPE_MOVEMENT = 0,
+    /// Weapons: clients that predict weapons predict it, and compare it on an ack.
+    HITREG_SCOPE_WEAPONS = 1,
+    /// Only the server, such as health: clients adopt it on an ack.
+    HITREG_SCOPE_STATUS = 2,
+}
 
-/// Meaning: none of the others.
-pub const HITREG_PLAIN: u32 = 0;
-/// Meaning: a coordinate of a position.
-pub const HITREG_POSITION: u32 = 1;
-/// Meaning: a component of a velocity.
-pub const HITREG_VELOCITY: u32 = 2;
-/// Meaning: an angle in degrees.
-pub const HITREG_ANGLE: u32 = 3;
-/// Meaning: a component of a unit vector.
-pub const HITREG_DIRECTION: u32 = 4;
-/// Meaning: a counter.
-pub const HITREG_COUNTER: u32 = 5;
-/// Meaning: a flag, or a set of flags as bits.
-pub const HITREG_FLAG: u32 = 6;
-/// Meaning: an enumeration value.
-pub const HITREG_NAME: u32 = 7;
-/// Meaning: a time, in milliseconds unless the field has another unit.
-pub const HITREG_TIME: u32 = 8;
+/// What a field measures.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub enum hitreg_meaning {
+    /// None of the others.
+    HITREG_MEANING_PLAIN = 0,
+    /// A coordinate of a position; in units by default.
+    HITREG_MEANING_POSITION = 1,
+    /// A component of a velocity; in units/s by default.
+    HITREG_MEANING_VELOCITY = 2,
+    /// An angle in degrees, which wraps at 360. Three consecutive angles are pitch, yaw and roll.
+    HITREG_MEANING_ANGLE = 3,
+    /// A component of a unit vector.
+    HITREG_MEANING_DIRECTION = 4,
+    /// A counter: any change means that an event happened, whatever its size.
+    HITREG_MEANING_COUNTER = 5,
+    /// A flag, or a set of flags as bits.
+    HITREG_MEANING_FLAG = 6,
+    /// A value of an enumeration.
+    HITREG_MEANING_NAME = 7,
+    /// A point in time or a duration; in milliseconds by default.
+    HITREG_MEANING_TIME = 8,
+}
 
-impl hitreg_about {
-    /// Takes the description, including the latest class and kind.
+impl hitreg_description {
+    /// Takes the description for a recorder.
     pub(super) fn take(&mut self) -> Result<Description, Failure> {
-        let mut about = self.about.take().ok_or_else(used)?;
-        if let Some(class) = self.class.take() {
-            about = about.class(class);
-        }
-        if let Some((name, columns)) = self.kind.take() {
-            about = about.kind(name, columns);
-        }
-        Ok(about)
+        self.description.take().ok_or_else(used)
     }
 
     fn change(&mut self, with: impl FnOnce(Description) -> Description) -> Result<(), Failure> {
-        self.about = Some(with(self.about.take().ok_or_else(used)?));
+        self.description = Some(with(self.description.take().ok_or_else(used)?));
         Ok(())
     }
 }
 
 fn used() -> Failure {
-    fail(HITREG_FINISHED, "this description was used already")
+    fail(HITREG_ERROR_FINISHED, "this description was used already")
 }
 
-fn cell_kind(kind: u32) -> Result<CellKind, Failure> {
-    match kind {
-        HITREG_F32 => Ok(CellKind::F32),
-        HITREG_I32 => Ok(CellKind::I32),
-        HITREG_U32 => Ok(CellKind::U32),
-        other => Err(fail(HITREG_VALUE, format!("there is no kind of field {other}"))),
-    }
+fn cell_kind(number: u32) -> Result<CellKind, Failure> {
+    const KINDS: [CellKind; 3] = [CellKind::F32, CellKind::I32, CellKind::U32];
+    let none = || fail(HITREG_ERROR_VALUE, format!("there is no type {number} of a field"));
+    KINDS.get(number as usize).copied().ok_or_else(none)
 }
 
+/// Converts fields from C.
+///
 /// # Safety
-/// `name` and `unit` are null or a C string; `unit` may be null.
-unsafe fn field(
-    name: *const c_char,
-    kind: u32,
-    scope: u32,
-    meaning: u32,
-    unit: *const c_char,
-) -> Result<FieldSchema, Failure> {
+/// `fields` is null or `count` fields; their names and units are null or a C string.
+unsafe fn fields(fields: *const hitreg_field, count: usize) -> Result<Vec<FieldSchema>, Failure> {
     const SCOPES: [Scope; 3] = [Scope::Movement, Scope::Weapons, Scope::Status];
     const MEANINGS: [Meaning; 9] = [
         Meaning::Plain,
@@ -102,17 +108,21 @@ unsafe fn field(
         Meaning::Name,
         Meaning::Time,
     ];
+    let none = |what: &str, number: u32| fail(HITREG_ERROR_VALUE, format!("there is no {what} {number} of a field"));
+    let field = |c: &hitreg_field| {
+        // SAFETY: the caller guarantees that the name is null or a C string.
+        let name = unsafe { text(c.name, "the field's name") }?;
+        let scope = SCOPES.get(c.scope as usize).ok_or_else(|| none("scope", c.scope))?;
+        let meaning = MEANINGS.get(c.meaning as usize).ok_or_else(|| none("meaning", c.meaning))?;
+        let field = FieldSchema::new(name, cell_kind(c.value_type)?, *scope).meaning(*meaning);
+        if c.unit.is_null() {
+            return Ok(field);
+        }
+        // SAFETY: the caller guarantees that a non-null unit is a C string.
+        Ok(field.in_unit(unsafe { text(c.unit, "the field's unit") }?))
+    };
     // SAFETY: the caller upholds this function's contract.
-    let name = unsafe { text(name, "the field's name") }?;
-    let none = |what: &str, number: u32| fail(HITREG_VALUE, format!("there is no {what} {number} of a field"));
-    let scope = SCOPES.get(scope as usize).ok_or_else(|| none("scope", scope))?;
-    let meaning = MEANINGS.get(meaning as usize).ok_or_else(|| none("meaning", meaning))?;
-    let field = FieldSchema::new(name, cell_kind(kind)?, *scope).meaning(*meaning);
-    if unit.is_null() {
-        return Ok(field);
-    }
-    // SAFETY: the caller guarantees that a non-null `unit` is a C string.
-    Ok(field.in_unit(unsafe { text(unit, "the field's unit") }?))
+    unsafe { array(fields, count, "fields") }?.iter().map(field).collect()
 }
 
 /// Creates the description of a session of a game. Returns null on an error; `hitreg_last_error` has the message.
@@ -120,12 +130,12 @@ unsafe fn field(
 /// # Safety
 /// `game` is null or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_new(game: *const c_char) -> *mut hitreg_about {
+pub unsafe extern "C" fn hitreg_description_new(game: *const c_char) -> *mut hitreg_description {
     let mut made = std::ptr::null_mut();
     guard(|| {
         // SAFETY: the caller upholds this function's contract.
-        let about = Some(Description::new(unsafe { text(game, "game") }?));
-        made = Box::into_raw(Box::new(hitreg_about { about, class: None, kind: None }));
+        let description = Some(Description::new(unsafe { text(game, "game") }?));
+        made = Box::into_raw(Box::new(hitreg_description { description }));
         Ok(())
     });
     made
@@ -134,47 +144,46 @@ pub unsafe extern "C" fn hitreg_about_new(game: *const c_char) -> *mut hitreg_ab
 /// Frees a description; does nothing for null.
 ///
 /// # Safety
-/// `about` is null, or a description that was not freed.
+/// `description` is null, or a description that was not freed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_free(about: *mut hitreg_about) {
+pub unsafe extern "C" fn hitreg_description_free(description: *mut hitreg_description) {
     // SAFETY: the caller upholds this function's contract.
-    unsafe { free(about) }
+    unsafe { free(description) }
+}
+
+/// Adds the next player, numbered from 0. Pass a pseudonym unless players agreed to be recorded by name.
+///
+/// # Safety
+/// `description` is null or a description, `name` null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_description_player(
+    description: *mut hitreg_description,
+    name: *const c_char,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let name = text(name, "name")?;
+        handle(description, "description")?.change(|description| description.player(name))
+    })
 }
 
 /// Sets the server's tick rate, 1 to 1,000 Hz.
 ///
 /// # Safety
-/// `about` is null or a description.
+/// `description` is null or a description.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_tick_hz(about: *mut hitreg_about, hz: u32) -> hitreg_code {
+pub unsafe extern "C" fn hitreg_description_tick_hz(description: *mut hitreg_description, hz: u32) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { handle(about, "about") }?.change(|about| about.tick_hz(hz)))
+    guard(|| unsafe { handle(description, "description") }?.change(|description| description.tick_hz(hz)))
 }
 
-/// Adds a setting under the game's own name.
+/// Sets the map's name and its bytes. Pass no bytes (null, 0) when the replay loads the map from its own files.
 ///
 /// # Safety
-/// `about` is null or a description, `key` and `value` null or a C string.
+/// `description` is null or a description, `name` null or a C string, `bytes` null or `length` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_setting(
-    about: *mut hitreg_about,
-    key: *const c_char,
-    value: *const c_char,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let (key, value) = (text(key, "key")?, text(value, "value")?);
-        handle(about, "about")?.change(|about| about.setting(key, value))
-    })
-}
-
-/// Sets the map's name and its bytes. Pass no bytes when the replay loads the map from its own files.
-///
-/// # Safety
-/// `about` is null or a description, `name` null or a C string, `bytes` null or `length` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_map(
-    about: *mut hitreg_about,
+pub unsafe extern "C" fn hitreg_description_map(
+    description: *mut hitreg_description,
     name: *const c_char,
     bytes: *const u8,
     length: usize,
@@ -182,157 +191,128 @@ pub unsafe extern "C" fn hitreg_about_map(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (name, bytes) = (text(name, "name")?, array(bytes, length, "bytes")?);
-        handle(about, "about")?.change(|about| about.map(name, bytes.to_vec()))
+        handle(description, "description")?.change(|description| description.map(name, bytes.to_vec()))
     })
 }
 
 /// Sets the random seed of the session.
 ///
 /// # Safety
-/// `about` is null or a description.
+/// `description` is null or a description.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_seed(about: *mut hitreg_about, seed: u64) -> hitreg_code {
+pub unsafe extern "C" fn hitreg_description_seed(description: *mut hitreg_description, seed: u64) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { handle(about, "about") }?.change(|about| about.seed(seed)))
+    guard(|| unsafe { handle(description, "description") }?.change(|description| description.seed(seed)))
 }
 
-/// Adds the next player, numbered from 0. Pass a pseudonym unless players agreed to be recorded by name.
+/// Adds a setting under the game's own name, such as `mygame.friction`. The last value of a name counts.
 ///
 /// # Safety
-/// `about` is null or a description, `name` null or a C string.
+/// `description` is null or a description, `key` and `value` null or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_player(about: *mut hitreg_about, name: *const c_char) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let name = text(name, "name")?;
-        handle(about, "about")?.change(|about| about.player(name))
-    })
-}
-
-/// Starts the next class of entities, numbered from 0. `hitreg_about_field` adds its fields.
-///
-/// # Safety
-/// `about` is null or a description, `name` null or a C string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_class(about: *mut hitreg_about, name: *const c_char) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let (name, about) = (text(name, "name")?, handle(about, "about")?);
-        match about.class.replace(Class::new(name, Vec::new())) {
-            Some(before) => about.change(|about| about.class(before)),
-            None => about.change(|about| about),
-        }
-    })
-}
-
-/// Adds a field to the latest class. `kind` is `HITREG_F32`…, `scope` `HITREG_MOVEMENT`…, `meaning` `HITREG_POSITION`…;
-/// `unit` may be null.
-///
-/// # Safety
-/// `about` is null or a description, `name` and `unit` null or a C string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_field(
-    about: *mut hitreg_about,
-    name: *const c_char,
-    kind: u32,
-    scope: u32,
-    meaning: u32,
-    unit: *const c_char,
+pub unsafe extern "C" fn hitreg_description_setting(
+    description: *mut hitreg_description,
+    key: *const c_char,
+    value: *const c_char,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        let (field, about) = (field(name, kind, scope, meaning, unit)?, handle(about, "about")?);
-        let no_class = || fail(HITREG_MISFIT, "a field comes before the first class");
-        about.class.as_mut().ok_or_else(no_class)?.fields.push(field);
-        Ok(())
+        let (key, value) = (text(key, "key")?, text(value, "value")?);
+        handle(description, "description")?.change(|description| description.setting(key, value))
     })
-}
-
-/// Adds a game-defined field to all usercmds, for `hitreg_push_usercmd_with`. The arguments are those of
-/// `hitreg_about_field`.
-///
-/// # Safety
-/// `about` is null or a description, `name` and `unit` null or a C string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_usercmd_field(
-    about: *mut hitreg_about,
-    name: *const c_char,
-    kind: u32,
-    meaning: u32,
-    unit: *const c_char,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let field = field(name, kind, HITREG_MOVEMENT, meaning, unit)?;
-        handle(about, "about")?.change(|about| about.usercmd_field(field))
-    })
-}
-
-/// Starts the next custom record kind, numbered from 0. `hitreg_about_column` adds its columns.
-///
-/// # Safety
-/// `about` is null or a description, `name` null or a C string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_kind(about: *mut hitreg_about, name: *const c_char) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let (name, about) = (text(name, "name")?, handle(about, "about")?);
-        match about.kind.replace((name.to_owned(), Vec::new())) {
-            Some((before, columns)) => about.change(|about| about.kind(before, columns)),
-            None => about.change(|about| about),
-        }
-    })
-}
-
-/// Adds a column to the latest custom kind: `HITREG_F32` for floats, any other type for integers.
-///
-/// # Safety
-/// `about` is null or a description, `name` null or a C string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_column(about: *mut hitreg_about, name: *const c_char, kind: u32) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let (name, kind, about) = (text(name, "name")?, cell_kind(kind)?, handle(about, "about")?);
-        let no_kind = || fail(HITREG_MISFIT, "a column comes before the first kind");
-        about.kind.as_mut().ok_or_else(no_kind)?.1.push((name.to_owned(), kind));
-        Ok(())
-    })
-}
-
-/// Declares that usercmds carry extra bytes, for `hitreg_push_usercmd_bytes`.
-///
-/// # Safety
-/// `about` is null or a description.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_usercmd_bytes(about: *mut hitreg_about) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { handle(about, "about") }?.change(Description::usercmd_bytes))
-}
-
-/// Declares that the server records usercmds on arrival.
-///
-/// # Safety
-/// `about` is null or a description.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_usercmds_as_received(about: *mut hitreg_about) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { handle(about, "about") }?.change(Description::usercmds_as_received))
 }
 
 /// Declares that the log holds one side of a session, by that side's clock. `player` is the client's player, or -1 for
-/// the server. All sides pass the same `session`.
+/// the server. All sides pass the same `session`; `hitreg merge` combines their logs.
 ///
 /// # Safety
-/// `about` is null or a description.
+/// `description` is null or a description.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_about_side(about: *mut hitreg_about, session: u64, player: i32) -> hitreg_code {
+pub unsafe extern "C" fn hitreg_description_side(
+    description: *mut hitreg_description,
+    session: u64,
+    player: i32,
+) -> hitreg_code {
     guard(|| {
         // SAFETY: the caller upholds this function's contract.
-        let about = unsafe { handle(about, "about") }?;
+        let description = unsafe { handle(description, "description") }?;
         match (player, u16::try_from(player)) {
-            (-1, _) => about.change(|about| about.server_side(session)),
-            (_, Ok(player)) => about.change(|about| about.client_side(session, PlayerId(player))),
-            (_, Err(_)) => Err(fail(HITREG_VALUE, format!("there is no player {player}"))),
+            (-1, _) => description.change(|description| description.server_side(session)),
+            (_, Ok(player)) => description.change(|description| description.client_side(session, PlayerId(player))),
+            (_, Err(_)) => Err(fail(HITREG_ERROR_VALUE, format!("there is no player {player}"))),
         }
+    })
+}
+
+/// Adds the next class of entities, numbered from 0, with the fields of their states.
+///
+/// # Safety
+/// `description` is null or a description, `name` null or a C string, `fields` null or `count` fields, whose names and
+/// units are null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_description_class(
+    description: *mut hitreg_description,
+    name: *const c_char,
+    fields: *const hitreg_field,
+    count: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let class = Class::new(text(name, "name")?, self::fields(fields, count)?);
+        handle(description, "description")?.change(|description| description.class(class))
+    })
+}
+
+/// Adds fields of your own to all usercmds, for `hitreg_usercmd.fields`. `scope` has no effect.
+///
+/// # Safety
+/// `description` is null or a description, `fields` null or `count` fields, whose names and units are null or a C
+/// string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_description_usercmd_fields(
+    description: *mut hitreg_description,
+    fields: *const hitreg_field,
+    count: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let fields = self::fields(fields, count)?;
+        let add = |description| fields.into_iter().fold(description, Description::usercmd_field);
+        handle(description, "description")?.change(add)
+    })
+}
+
+/// Declares that usercmds carry bytes of your own, for `hitreg_usercmd.bytes`.
+///
+/// # Safety
+/// `description` is null or a description.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_description_usercmd_bytes(description: *mut hitreg_description) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe { handle(description, "description") }?.change(Description::usercmd_bytes))
+}
+
+/// Adds the next table of your own, numbered from 0; see `hitreg_table_custom`. Each row has a time, a series (such as
+/// a player) and these columns.
+///
+/// # Safety
+/// `description` is null or a description, `name` null or a C string, `columns` null or `count` columns, whose names
+/// are null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_description_table(
+    description: *mut hitreg_description,
+    name: *const c_char,
+    columns: *const hitreg_column,
+    count: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let name = text(name, "name")?;
+        let column = |c: &hitreg_column| {
+            let (name, kind) = (text(c.name, "the column's name")?, cell_kind(c.value_type)?);
+            Ok((name.to_owned(), kind))
+        };
+        let columns = array(columns, count, "columns")?.iter().map(column).collect::<Result<Vec<_>, Failure>>()?;
+        handle(description, "description")?.change(|description| description.kind(name, columns))
     })
 }

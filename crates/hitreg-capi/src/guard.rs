@@ -13,37 +13,39 @@ pub enum hitreg_code {
     /// Success.
     HITREG_OK = 0,
     /// A handle or pointer is null.
-    HITREG_NULL = 1,
-    /// A struct's `size` is unknown to this library. Set it to `sizeof` the struct, and build with this library's
-    /// header.
-    HITREG_SIZE = 2,
-    /// Text is not UTF-8, an enum value does not exist, or a number does not fit its field.
-    HITREG_VALUE = 3,
-    /// The record does not fit the description: an unknown player, class or kind, or a wrong number of values.
-    HITREG_MISFIT = 4,
-    /// The record is older than the reorder window.
-    HITREG_LATE = 5,
-    /// The recorder cannot keep up. The record is lost, and a gap in the log marks it.
-    HITREG_OVERRUN = 6,
-    /// The recording has ended, or the handle was used up.
-    HITREG_FINISHED = 7,
+    HITREG_ERROR_NULL = 1,
+    /// The `size` of a struct, or the size of a list's items, is unknown to this library. Set it to `sizeof`, and build
+    /// with this library's header.
+    HITREG_ERROR_SIZE = 2,
+    /// Text is not UTF-8, an enum value does not exist, or a number does not fit its column.
+    HITREG_ERROR_VALUE = 3,
+    /// The row does not fit its table or the description: an unknown player, class or table, a wrong number of values,
+    /// or a value of a wrong kind.
+    HITREG_ERROR_MISFIT = 4,
+    /// The row is older than the reorder window.
+    HITREG_ERROR_LATE = 5,
+    /// The recorder cannot keep up. The row is lost, and a gap in the log marks it.
+    HITREG_ERROR_OVERRUN = 6,
+    /// The recording has ended, or a recorder has used the description.
+    HITREG_ERROR_FINISHED = 7,
     /// A write error stopped the recording.
-    HITREG_STOPPED = 8,
+    HITREG_ERROR_STOPPED = 8,
     /// The description is invalid.
-    HITREG_DESCRIPTION = 9,
+    HITREG_ERROR_DESCRIPTION = 9,
     /// A file cannot be read or written.
-    HITREG_FILE = 10,
+    HITREG_ERROR_FILE = 10,
     /// The row does not exist.
-    HITREG_NO_ROW = 11,
+    HITREG_ERROR_NO_ROW = 11,
     /// The stream belongs to another thread.
-    HITREG_THREAD = 12,
+    HITREG_ERROR_THREAD = 12,
     /// The library panicked. Please report it.
-    HITREG_PANIC = 13,
+    HITREG_ERROR_PANIC = 13,
 }
 
 use hitreg_code::{
-    HITREG_DESCRIPTION, HITREG_FILE, HITREG_FINISHED, HITREG_LATE, HITREG_MISFIT, HITREG_NULL, HITREG_OK,
-    HITREG_OVERRUN, HITREG_PANIC, HITREG_SIZE, HITREG_STOPPED, HITREG_VALUE,
+    HITREG_ERROR_DESCRIPTION, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_LATE, HITREG_ERROR_MISFIT,
+    HITREG_ERROR_NULL, HITREG_ERROR_OVERRUN, HITREG_ERROR_PANIC, HITREG_ERROR_SIZE, HITREG_ERROR_STOPPED,
+    HITREG_ERROR_VALUE, HITREG_OK,
 };
 
 /// An error code with its message.
@@ -57,8 +59,18 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
+/// Returns the version of this library, such as `0.1.0`. The text is valid until the process ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn hitreg_version() -> *const c_char {
+    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => c"",
+    };
+    VERSION.as_ptr()
+}
+
 /// Returns the message of the last failed call of this thread; empty without one. It is valid until the next failed
-/// call or until the thread ends.
+/// call of the thread or until the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn hitreg_last_error() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr())
@@ -71,7 +83,7 @@ pub(super) fn guard(does: impl FnOnce() -> Result<(), Failure>) -> hitreg_code {
     match catch_unwind(AssertUnwindSafe(does)) {
         Ok(Ok(())) => HITREG_OK,
         Ok(Err(failure)) => tell(failure),
-        Err(_) => tell(fail(HITREG_PANIC, "the library has a fault: it panicked")),
+        Err(_) => tell(fail(HITREG_ERROR_PANIC, "the library has a fault: it panicked")),
     }
 }
 
@@ -91,11 +103,11 @@ impl From<PushError> for Failure {
     #[cold]
     fn from(error: PushError) -> Failure {
         let code = match error {
-            PushError::Late { .. } => HITREG_LATE,
-            PushError::Overrun => HITREG_OVERRUN,
-            PushError::Finished => HITREG_FINISHED,
-            PushError::Stopped => HITREG_STOPPED,
-            _ => HITREG_MISFIT,
+            PushError::Late { .. } => HITREG_ERROR_LATE,
+            PushError::Overrun => HITREG_ERROR_OVERRUN,
+            PushError::Finished => HITREG_ERROR_FINISHED,
+            PushError::Stopped => HITREG_ERROR_STOPPED,
+            _ => HITREG_ERROR_MISFIT,
         };
         fail(code, error.to_string())
     }
@@ -103,14 +115,14 @@ impl From<PushError> for Failure {
 
 impl From<FinishError> for Failure {
     fn from(error: FinishError) -> Failure {
-        let code = if let FinishError::Description(_) = error { HITREG_DESCRIPTION } else { HITREG_FILE };
+        let code = if let FinishError::Description(_) = error { HITREG_ERROR_DESCRIPTION } else { HITREG_ERROR_FILE };
         fail(code, error.to_string())
     }
 }
 
 impl From<::hitreg_log::store::StoreError> for Failure {
     fn from(error: ::hitreg_log::store::StoreError) -> Failure {
-        fail(HITREG_FILE, error.to_string())
+        fail(HITREG_ERROR_FILE, error.to_string())
     }
 }
 
@@ -149,7 +161,7 @@ pub(super) unsafe fn answer<T>(to: *mut T, value: T) -> Result<(), Failure> {
 
 #[cold]
 fn null(name: &str) -> Failure {
-    fail(HITREG_NULL, format!("{name} is null"))
+    fail(HITREG_ERROR_NULL, format!("{name} is null"))
 }
 
 /// Returns text from C.
@@ -162,7 +174,7 @@ pub(super) unsafe fn text<'t>(pointer: *const c_char, name: &str) -> Result<&'t 
     }
     // SAFETY: it is not null, and the text ends with a zero byte.
     let text = unsafe { CStr::from_ptr(pointer) };
-    text.to_str().map_err(|_| fail(HITREG_VALUE, format!("{name} is not UTF-8")))
+    text.to_str().map_err(|_| fail(HITREG_ERROR_VALUE, format!("{name} is not UTF-8")))
 }
 
 /// Returns an array from C; null is valid for length 0.
@@ -177,7 +189,7 @@ pub(super) unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) 
         return Err(null(name));
     }
     if !pointer.is_aligned() || length > isize::MAX as usize / size_of::<T>().max(1) {
-        return Err(fail(HITREG_VALUE, format!("{name} is no array of {length} values")));
+        return Err(fail(HITREG_ERROR_VALUE, format!("{name} is no array of {length} values")));
     }
     // SAFETY: it is not null and aligned, and the caller guarantees the length.
     Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
@@ -213,26 +225,6 @@ pub(super) unsafe fn sized<T: Sized32 + Default>(pointer: *const T) -> Result<T,
     Ok(value)
 }
 
-/// Returns an array of structs from C, each of the first one's size; null is valid for length 0.
-///
-/// # Safety
-/// The pointer is null or points to `length` structs.
-pub(super) unsafe fn sized_array<T: Sized32 + Default>(pointer: *const T, length: usize) -> Result<Vec<T>, Failure> {
-    if length == 0 {
-        return Ok(Vec::new());
-    }
-    if pointer.is_null() {
-        return Err(null(T::NAME));
-    }
-    // SAFETY: it is not null, and every version of the struct begins with its size.
-    let size = unsafe { pointer.cast::<u32>().read_unaligned() } as usize;
-    if length > isize::MAX as usize / size_of::<T>() {
-        return Err(fail(HITREG_VALUE, format!("there are no {length} of {}", T::NAME)));
-    }
-    // SAFETY: the caller guarantees `length` consecutive structs. With a wrong size, only the first is read.
-    (0..length).map(|place| unsafe { sized(pointer.cast::<u8>().add(place * size).cast::<T>()) }).collect()
-}
-
 /// Writes a struct to the caller's, up to the size that the caller's header declares.
 ///
 /// # Safety
@@ -254,13 +246,14 @@ pub(super) unsafe fn fill<T: Sized32>(to: *mut T, value: T) -> Result<(), Failur
 #[cold]
 fn wrong_size(name: &str, found: usize, known: usize) -> Failure {
     let says = format!("{name}.size is {found}, and this library's is {known}: set it to sizeof the struct");
-    fail(HITREG_SIZE, says)
+    fail(HITREG_ERROR_SIZE, says)
 }
 
-/// Converts a number to a smaller field.
+/// Converts a number to a smaller type.
 #[inline]
-pub(super) fn fits<T: TryFrom<u32>>(number: u32, name: &str) -> Result<T, Failure> {
-    T::try_from(number).map_err(|_| fail(HITREG_VALUE, format!("{name} is {number}, which is too much for its field")))
+pub(super) fn fits<N: Copy + std::fmt::Display, T: TryFrom<N>>(number: N, name: &str) -> Result<T, Failure> {
+    let too_large = |_| fail(HITREG_ERROR_VALUE, format!("{name} is {number}, which does not fit its type"));
+    T::try_from(number).map_err(too_large)
 }
 
 /// Frees an object that this library created.

@@ -1,8 +1,10 @@
 //! The C ABI: a recorder, a log reader and a trace writer for engines in other languages. Only this module contains
 //! `unsafe` code.
 //!
-//! cbindgen generates `include/hitreg.h` from this module (`HITREG_WRITE_HEADER=1 cargo test --features capi --test
-//! capi`). A test checks that the header is current.
+//! `include/hitreg.h` is generated: `hitreg.h.in` has its order, its headings and its inline functions, and cbindgen
+//! the declarations of this crate. `HITREG_WRITE_HEADER=1 cargo test -p hitreg-capi --test capi` writes it, and a test
+//! checks that it is current. Typed functions such as `hitreg_push_usercmd` are inline functions of the header, which
+//! call [`hitreg_push_row`] and [`hitreg_log_row`].
 //!
 //! Conventions of all functions:
 //! - Fallible functions return a [`hitreg_code`]. After a code other than `HITREG_OK`, [`hitreg_last_error`] returns
@@ -17,16 +19,15 @@
 mod about;
 mod guard;
 mod log;
-mod log_more;
 mod push;
 mod recorder;
+mod rows;
 mod trace;
 mod types;
 
 pub use about::*;
-pub use guard::{hitreg_code, hitreg_last_error};
+pub use guard::{hitreg_code, hitreg_last_error, hitreg_version};
 pub use log::*;
-pub use log_more::*;
 pub use push::*;
 pub use recorder::{
     hitreg_recorder, hitreg_recorder_create, hitreg_recorder_finish, hitreg_recorder_free, hitreg_recorder_keep_last,

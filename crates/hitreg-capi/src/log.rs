@@ -5,10 +5,14 @@ use std::ffi::{CString, c_char};
 use std::io::Read;
 use std::path::Path;
 
-use super::guard::hitreg_code::{self, HITREG_FILE, HITREG_NO_ROW, HITREG_VALUE};
-use super::guard::{Failure, answer, fail, fill, free, guard, look, text};
-use super::{hitreg_arrival, hitreg_execution, hitreg_state, hitreg_tick_end, hitreg_usercmd};
-use ::hitreg_log::record::{PlayerRecords, Session};
+use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
+use super::guard::{Failure, answer, fail, free, guard, look, text};
+use super::hitreg_table::{self, *};
+use super::rows::{self, HOW, PRESENCE, REASONS, TableNumber, no_series, number_of};
+use super::{hitreg_effect, hitreg_value};
+use ::hitreg_log::record::{
+    ArrivalRecord, Effect, FrameRecord, PlayerRecords, Session, ShotRecord, UnknownKind, UnknownRecords,
+};
 use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
 use ::hitreg_log::store;
 use ::hitreg_log::trace::Digest;
@@ -21,33 +25,29 @@ pub struct hitreg_log {
     game: CString,
     map: CString,
     settings: Vec<(String, CString)>,
-    /// Extra bytes of each player's usercmds, in the order of usercmd numbers.
+    /// Bytes of each player's usercmds, in the order of usercmd numbers.
     bytes: Vec<Vec<(CommandSeq, Vec<u8>)>>,
-    /// Row of each usercmd's game-defined fields, by player and usercmd number.
-    pub(super) fields: BTreeMap<(u32, i64), usize>,
+    /// Fields of the caller's own of usercmds, by player and usercmd number.
+    fields: BTreeMap<(u32, i64), Vec<hitreg_value>>,
+    /// Effects of each player's snapshots.
+    effects: Vec<Vec<Vec<hitreg_effect>>>,
+    custom: Vec<CustomTable>,
+}
+
+/// A table that hitreg does not define.
+struct CustomTable {
+    name: String,
+    /// Rows of each series, in the order of the log.
+    series: BTreeMap<u32, Vec<CustomRow>>,
+}
+
+struct CustomRow {
+    at_us: i64,
+    values: Vec<hitreg_value>,
 }
 
 /// Name of the kind that holds usercmds.
-pub(super) const USERCMDS: &str = "frames";
-
-/// Record kind for `hitreg_log_count`: usercmds of a player.
-pub const HITREG_USERCMDS: u32 = 0;
-/// Record kind: packets from a player that reached the server.
-pub const HITREG_REACHED: u32 = 1;
-/// Record kind: results of a player's usercmds on the server.
-pub const HITREG_RAN: u32 = 2;
-/// Record kind: ticks; `player` is ignored.
-pub const HITREG_TICKS: u32 = 3;
-/// Record kind: states; `player` is ignored.
-pub const HITREG_STATES: u32 = 4;
-/// Record kind: packets that a player sent.
-pub const HITREG_SENT: u32 = 5;
-/// Record kind: snapshots sent to a player.
-pub const HITREG_SNAPSHOTS: u32 = 6;
-/// Record kind: snapshots that arrived at a player.
-pub const HITREG_RECEIVED: u32 = 7;
-/// Record kind: changes of a player's presence.
-pub const HITREG_PRESENCES: u32 = 8;
+const USERCMDS: &str = "frames";
 
 /// Reads a log into memory.
 ///
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn hitreg_log_open(path: *const c_char, log: *mut *mut hit
 impl hitreg_log {
     fn read(path: &Path) -> Result<hitreg_log, Failure> {
         let mut bytes = Vec::new();
-        let unreadable = |what: String| fail(HITREG_FILE, format!("{}: {what}", path.display()));
+        let unreadable = |what: String| fail(HITREG_ERROR_FILE, format!("{}: {what}", path.display()));
         store::open(path)?.read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
         let session = ::hitreg_log::log::read_session(&bytes[..]).map_err(|error| unreadable(error.to_string()))?;
         let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
@@ -77,10 +77,19 @@ impl hitreg_log {
             carried
         };
         let of_usercmds = session.unknown.iter().find(|records| records.kind == USERCMDS);
-        let fields = of_usercmds
-            .map_or(BTreeMap::new(), |own| own.series.iter().copied().zip(own.keys.iter().copied()).zip(0..).collect());
+        let fields = |own: &UnknownRecords| {
+            let keys = own.series.iter().copied().zip(own.keys.iter().copied());
+            keys.enumerate().map(|(row, key)| (key, values_of(own, row, None))).collect()
+        };
+        let effects = |player: &PlayerRecords| {
+            let of_snapshots = player.snapshots.iter().map(|sent| sent.effects.iter().map(effect).collect());
+            of_snapshots.collect()
+        };
+        let is_custom = |kind: &&UnknownKind| !kind.is_known_kind() && kind.name != USERCMD_BYTES;
         Ok(hitreg_log {
-            fields,
+            fields: of_usercmds.map_or(BTreeMap::new(), fields),
+            effects: session.players.iter().map(effects).collect(),
+            custom: session.header.unknown.iter().filter(is_custom).map(|kind| custom(kind, &session)).collect(),
             digest: Digest::of_bytes(&bytes),
             game: text(&session.header.game),
             map: text(&session.header.map),
@@ -90,15 +99,176 @@ impl hitreg_log {
         })
     }
 
-    pub(super) fn player(&self, player: u16) -> Result<&PlayerRecords, Failure> {
-        let players = self.session.players.len();
-        let nobody = || fail(HITREG_NO_ROW, format!("there is no player {player}: the log has {players}"));
-        self.session.players.get(usize::from(player)).ok_or_else(nobody)
+    fn player(&self, series: u32) -> Result<(usize, &PlayerRecords), Failure> {
+        let (player, players) = (series as usize, self.session.players.len());
+        let nobody = || fail(HITREG_ERROR_NO_ROW, format!("there is no player {series}: the log has {players}"));
+        Ok((player, self.session.players.get(player).ok_or_else(nobody)?))
+    }
+
+    fn custom(&self, number: usize) -> Result<&CustomTable, Failure> {
+        let tables = self.custom.len();
+        let none = || fail(HITREG_ERROR_NO_ROW, format!("there is no table {number} of its own: the log has {tables}"));
+        self.custom.get(number).ok_or_else(none)
+    }
+
+    /// Returns the number of rows of a series of a table.
+    fn count(&self, table: TableNumber, series: u32) -> Result<usize, Failure> {
+        let (table, name) = match table {
+            TableNumber::Known(table, name, _) => (table, name),
+            TableNumber::Custom(number) => return Ok(self.custom(number)?.series.get(&series).map_or(0, Vec::len)),
+        };
+        let of_session = match table {
+            HITREG_TABLE_TICKS => self.session.ticks.len(),
+            HITREG_TABLE_STATES => self.session.states.len(),
+            HITREG_TABLE_DAMAGE => self.session.damage.len(),
+            _ => {
+                let (_, of) = self.player(series)?;
+                return Ok(match table {
+                    HITREG_TABLE_FRAMES => of.frames.len(),
+                    HITREG_TABLE_PREDICTED => of.predicted.len(),
+                    HITREG_TABLE_JUDGED => of.judged.len(),
+                    HITREG_TABLE_SENT => of.sent.len(),
+                    HITREG_TABLE_REACHED => of.reached.len(),
+                    HITREG_TABLE_EXECUTED => of.executed.len(),
+                    HITREG_TABLE_PRESENCE => of.presence.len(),
+                    HITREG_TABLE_SNAPSHOTS => of.snapshots.len(),
+                    _ => of.received.len(),
+                });
+            }
+        };
+        no_series(name, series)?;
+        Ok(of_session)
+    }
+
+    /// Returns the time and the values of a row of a table that hitreg defines. Rows without a time have time 0.
+    fn row(&self, table: hitreg_table, series: u32, index: usize) -> Result<(i64, Vec<hitreg_value>), Failure> {
+        let number = |number: u32| hitreg_value::number(number);
+        let none_or = |number: Option<u16>| hitreg_value::number(number.map_or(-1, i64::from));
+        let arrival = |arrivals: &[ArrivalRecord]| {
+            let arrival = row(arrivals, index)?;
+            Ok((arrival.at.0, vec![number(arrival.number)]))
+        };
+        let shot = |shots: &[ShotRecord]| {
+            let shot = row(shots, index)?;
+            let (target, reason) = (none_or(shot.target.map(|target| target.0)), number_of(&shot.reason, &REASONS));
+            let before = [number(shot.command.0), number(shot.index.into()), reason, target];
+            let after =
+                [number(shot.hitgroup.into()), hitreg_value::number(shot.damage), hitreg_value::number(shot.rewound.0)];
+            Ok((shot.at.0, [&before[..], &after].concat()))
+        };
+        match table {
+            HITREG_TABLE_TICKS => {
+                let end = row(&self.session.ticks, index)?;
+                let hash = end.hash.map_or(hitreg_value::none(), |hash| hitreg_value::number(hash.cast_signed()));
+                return Ok((end.at.0, vec![number(end.tick.0), hash]));
+            }
+            HITREG_TABLE_STATES => {
+                let key = row(self.session.states.keys(), index)?;
+                let viewer = none_or(key.viewer.map(|viewer| viewer.0));
+                let cells = hitreg_value::list(self.session.states.cells_of(index));
+                let (tick, entity, class) = (key.tick.0, key.entity.0.into(), key.class.0.into());
+                return Ok((0, vec![number(tick), viewer, number(entity), number(class), cells]));
+            }
+            HITREG_TABLE_DAMAGE => {
+                let damage = row(&self.session.damage, index)?;
+                let attacker = none_or(damage.attacker.map(|attacker| attacker.0));
+                let (tick, victim) = (number(damage.tick.0), number(damage.victim.0.into()));
+                return Ok((damage.at.0, vec![tick, victim, attacker, hitreg_value::number(damage.amount)]));
+            }
+            _ => {}
+        }
+        let (player, of) = self.player(series)?;
+        match table {
+            HITREG_TABLE_FRAMES => Ok(self.usercmd(player, row(&of.frames, index)?)),
+            HITREG_TABLE_PREDICTED => shot(&of.predicted),
+            HITREG_TABLE_JUDGED => shot(&of.judged),
+            HITREG_TABLE_SENT => {
+                let sent = row(&of.sent, index)?;
+                let numbers = [sent.number, sent.newest.0, sent.count.into(), sent.ack.0, sent.bytes.into()];
+                Ok((sent.at.0, numbers.map(number).to_vec()))
+            }
+            HITREG_TABLE_REACHED => arrival(&of.reached),
+            HITREG_TABLE_EXECUTED => {
+                let done = row(&of.executed, index)?;
+                Ok((0, vec![number(done.command.0), number(done.tick.0), number_of(&done.how, &HOW)]))
+            }
+            HITREG_TABLE_PRESENCE => {
+                let change = row(&of.presence, index)?;
+                Ok((change.at.0, vec![number(change.tick.0), number_of(&change.change, &PRESENCE)]))
+            }
+            HITREG_TABLE_SNAPSHOTS => {
+                let sent = row(&of.snapshots, index)?;
+                let entities = hitreg_value::list(&sent.entities);
+                let effects = hitreg_value::list(&self.effects[player][index]);
+                let before = [number(sent.seq.0), number(sent.tick.0), hitreg_value::number(sent.server_time.0)];
+                let after = [sent.ack.0, sent.bytes.into(), sent.choked.into()].map(number);
+                Ok((sent.at.0, [&before[..], &after, &[entities, effects]].concat()))
+            }
+            _ => arrival(&of.received),
+        }
+    }
+
+    fn usercmd(&self, player: usize, frame: &FrameRecord) -> (i64, Vec<hitreg_value>) {
+        let (command, input) = (frame.command, frame.command.input);
+        let number = |number: u32| hitreg_value::number(number);
+        let carried = &self.bytes[player];
+        let bytes = carried.binary_search_by_key(&command.seq, |(command, _)| *command);
+        let bytes: &[u8] = bytes.map_or(&[], |place| &carried[place].1);
+        let fields = self.fields.get(&(player as u32, command.seq.0.into()));
+        let [pitch, yaw, roll] = input.viewangles.to_array().map(hitreg_value::real);
+        let values = vec![
+            number(command.seq.0),
+            hitreg_value::number(command.server_time.0),
+            number(command.lerp_msec.into()),
+            number(input.msec.into()),
+            pitch,
+            yaw,
+            roll,
+            hitreg_value::real(input.forwardmove),
+            hitreg_value::real(input.sidemove),
+            hitreg_value::real(input.upmove),
+            number(input.buttons.into()),
+            number(input.impulse.into()),
+            number(input.extra),
+            hitreg_value::list(bytes),
+            hitreg_value::list(fields.map_or(&[][..], |fields| fields)),
+        ];
+        (frame.at.0, values)
     }
 }
 
-pub(super) fn row<T>(rows: &[T], index: usize) -> Result<&T, Failure> {
-    rows.get(index).ok_or_else(|| fail(HITREG_NO_ROW, format!("there is no row {index}: there are {}", rows.len())))
+fn row<T>(rows: &[T], index: usize) -> Result<&T, Failure> {
+    let none = || fail(HITREG_ERROR_NO_ROW, format!("there is no row {index}: there are {}", rows.len()));
+    rows.get(index).ok_or_else(none)
+}
+
+fn effect(effect: &Effect) -> hitreg_effect {
+    let [x, y, z] = effect.at.to_array();
+    let (kind, entity, predictable) = (effect.kind.into(), effect.entity.0.into(), effect.predictable.into());
+    hitreg_effect { kind, entity, predictable, x, y, z }
+}
+
+/// Returns the values of a row, except those of one column.
+fn values_of(records: &UnknownRecords, row: usize, without: Option<usize>) -> Vec<hitreg_value> {
+    let columns = records.columns.iter().enumerate().filter(|(place, _)| Some(*place) != without);
+    let value = |number: i64, is_float: bool| match is_float {
+        true => hitreg_value::real(f32::from_bits(number as u32)),
+        false => hitreg_value::number(number),
+    };
+    columns.map(|(_, column)| value(column.values[row], column.is_float)).collect()
+}
+
+fn custom(kind: &UnknownKind, session: &Session) -> CustomTable {
+    let mut table = CustomTable { name: kind.name.clone(), series: BTreeMap::new() };
+    let at = kind.columns.iter().position(|name| name == "at_us");
+    for records in session.unknown.iter().filter(|records| records.kind == kind.name) {
+        for (place, series) in records.series.iter().enumerate() {
+            let at_us = at.and_then(|at| records.columns.get(at)).map_or(0, |column| column.values[place]);
+            let row = CustomRow { at_us, values: values_of(records, place, at) };
+            table.series.entry(*series).or_default().push(row);
+        }
+    }
+    table
 }
 
 /// Frees a log and all text and arrays that were returned from it; does nothing for null.
@@ -179,174 +349,95 @@ pub unsafe extern "C" fn hitreg_log_players(log: *const hitreg_log) -> usize {
     unsafe { log.as_ref() }.map_or(0, |log| log.session.players.len())
 }
 
-/// Returns the number of records of a kind (`HITREG_USERCMDS`…).
+/// Returns the number of a table by its name, for tables of your own. A log numbers them from 0 in the order of its
+/// description, but a program of another version may have described others.
+///
+/// # Safety
+/// `log` is null or a log, `name` null or a C string, `table` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_log_table(log: *const hitreg_log, name: *const c_char, table: *mut u32) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let (log, name) = (look(log, "log")?, text(name, "name")?);
+        let none = || fail(HITREG_ERROR_NO_ROW, format!("the log has no table `{name}` of its own"));
+        let place = log.custom.iter().position(|table| table.name == name).ok_or_else(none)?;
+        answer(table, HITREG_TABLE_CUSTOM as u32 + place as u32)
+    })
+}
+
+/// Returns a series of a table by its index, in ascending order: a player, 0 in tables without players, or whatever a
+/// table of your own groups its rows by. Returns `HITREG_ERROR_NO_ROW` after the last.
+///
+/// # Safety
+/// `log` is null or a log, `series` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_log_series(
+    log: *const hitreg_log,
+    table: u32,
+    index: usize,
+    series: *mut u32,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let log = look(log, "log")?;
+        let all: Vec<u32> = match TableNumber::of(table)? {
+            TableNumber::Custom(number) => log.custom(number)?.series.keys().copied().collect(),
+            TableNumber::Known(HITREG_TABLE_TICKS | HITREG_TABLE_STATES | HITREG_TABLE_DAMAGE, ..) => vec![0],
+            TableNumber::Known(..) => (0..log.session.players.len() as u32).collect(),
+        };
+        answer(series, *row(&all, index)?)
+    })
+}
+
+/// Returns the number of rows of a series of a table. `table` and `series` are those of `hitreg_push_row`.
 ///
 /// # Safety
 /// `log` is null or a log, `count` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_log_count(
     log: *const hitreg_log,
-    kind: u32,
-    player: u16,
+    table: u32,
+    series: u32,
     count: *mut usize,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe { answer(count, look(log, "log")?.count(TableNumber::of(table)?, series)?) })
+}
+
+/// Reads a row as `hitreg_push_row` takes it: its time and its first `count` values. `index` counts the rows of the
+/// series from 0. `at_us` may be null; rows without a time have time 0. Lists are valid until the log is freed.
+///
+/// # Safety
+/// `log` is null or a log, `at_us` null or writable, `values` null or writable for `count` values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_log_row(
+    log: *const hitreg_log,
+    table: u32,
+    series: u32,
+    index: usize,
+    at_us: *mut i64,
+    values: *mut hitreg_value,
+    count: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let log = look(log, "log")?;
-        let rows = match kind {
-            HITREG_TICKS => log.session.ticks.len(),
-            HITREG_STATES => log.session.states.len(),
-            HITREG_USERCMDS => log.player(player)?.frames.len(),
-            HITREG_REACHED => log.player(player)?.reached.len(),
-            HITREG_RAN => log.player(player)?.executed.len(),
-            HITREG_SENT => log.player(player)?.sent.len(),
-            HITREG_SNAPSHOTS => log.player(player)?.snapshots.len(),
-            HITREG_RECEIVED => log.player(player)?.received.len(),
-            HITREG_PRESENCES => log.player(player)?.presence.len(),
-            other => return Err(fail(HITREG_VALUE, format!("there is no kind {other}"))),
+        let time = match TableNumber::of(table)? {
+            TableNumber::Known(table, name, _) => {
+                let (time, found) = log.row(table, series, index)?;
+                rows::put(name, &found, values, count)?;
+                time
+            }
+            TableNumber::Custom(number) => {
+                let table = log.custom(number)?;
+                let found = row(table.series.get(&series).map_or(&[][..], |rows| rows), index)?;
+                rows::put(&table.name, &found.values, values, count)?;
+                found.at_us
+            }
         };
-        answer(count, rows)
-    })
-}
-
-/// Returns a player's usercmd, by its index in the log.
-///
-/// # Safety
-/// `log` is null or a log, `command` null or a struct of its `size`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_log_usercmd(
-    log: *const hitreg_log,
-    player: u16,
-    index: usize,
-    command: *mut hitreg_usercmd,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let frame = row(&look(log, "log")?.player(player)?.frames, index)?;
-        let (cmd, input) = (frame.command, frame.command.input);
-        fill(
-            command,
-            hitreg_usercmd {
-                size: 0,
-                seq: cmd.seq.0,
-                at_us: frame.at.0,
-                server_time_us: cmd.server_time.0,
-                lerp_ms: cmd.lerp_msec.into(),
-                msec: input.msec.into(),
-                pitch: input.viewangles.x,
-                yaw: input.viewangles.y,
-                roll: input.viewangles.z,
-                forwardmove: input.forwardmove,
-                sidemove: input.sidemove,
-                upmove: input.upmove,
-                buttons: input.buttons.into(),
-                impulse: input.impulse.into(),
-                extra: input.extra,
-                reserved: 0,
-            },
-        )
-    })
-}
-
-/// Returns the extra bytes of a usercmd, which may be empty. They are valid until the log is freed.
-///
-/// # Safety
-/// `log` is null or a log, `bytes` and `length` null or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_log_usercmd_bytes(
-    log: *const hitreg_log,
-    player: u16,
-    seq: u32,
-    bytes: *mut *const u8,
-    length: *mut usize,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let log = look(log, "log")?;
-        log.player(player)?;
-        let carried = &log.bytes[usize::from(player)];
-        let found = carried.binary_search_by_key(&seq, |(command, _)| command.0);
-        let found: &[u8] = found.map_or(&[], |place| &carried[place].1);
-        answer(bytes, found.as_ptr())?;
-        answer(length, found.len())
-    })
-}
-
-/// Returns how the server handled one of a player's usercmds, by its index in the order of handling.
-///
-/// # Safety
-/// `log` is null or a log, `ran` null or a struct of its `size`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_log_ran(
-    log: *const hitreg_log,
-    player: u16,
-    index: usize,
-    ran: *mut hitreg_execution,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let done = row(&look(log, "log")?.player(player)?.executed, index)?;
-        let how = done.how as u32;
-        fill(ran, hitreg_execution { size: 0, command: done.command.0, tick: done.tick.0, how })
-    })
-}
-
-/// Returns the arrival of a player's packet at the server, by its index in the order of arrival.
-///
-/// # Safety
-/// `log` is null or a log, `arrival` null or a struct of its `size`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_log_reached(
-    log: *const hitreg_log,
-    player: u16,
-    index: usize,
-    arrival: *mut hitreg_arrival,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let reached = row(&look(log, "log")?.player(player)?.reached, index)?;
-        fill(arrival, hitreg_arrival { size: 0, number: reached.number, at_us: reached.at.0 })
-    })
-}
-
-/// Returns a tick, by its index in the log.
-///
-/// # Safety
-/// `log` is null or a log, `tick` null or a struct of its `size`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_log_tick(
-    log: *const hitreg_log,
-    index: usize,
-    tick: *mut hitreg_tick_end,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let end = row(&look(log, "log")?.session.ticks, index)?;
-        let (hash, has_hash) = (end.hash.unwrap_or(0), u32::from(end.hash.is_some()));
-        fill(tick, hitreg_tick_end { size: 0, tick: end.tick.0, at_us: end.at.0, hash, has_hash, reserved: 0 })
-    })
-}
-
-/// Returns a state, by its index in the order of ticks, viewers and entities. `cells` is valid until the log is freed.
-///
-/// # Safety
-/// `log` is null or a log, `state` null or a struct of its `size`, `cells` null or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_log_state(
-    log: *const hitreg_log,
-    index: usize,
-    state: *mut hitreg_state,
-    cells: *mut *const u32,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let states = &look(log, "log")?.session.states;
-        let key = row(states.keys(), index)?;
-        let found = states.cells_of(index);
-        let viewer = key.viewer.map_or(-1, |viewer| i32::from(viewer.0));
-        let (entity, class_number) = (key.entity.0.into(), key.class.0.into());
-        let (tick, count) = (key.tick.0, found.len() as u32);
-        fill(state, hitreg_state { size: 0, tick, viewer, entity, class_number, cells: count })?;
-        answer(cells, found.as_ptr())
+        if !at_us.is_null() {
+            answer(at_us, time)?;
+        }
+        Ok(())
     })
 }

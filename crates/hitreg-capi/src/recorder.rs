@@ -1,13 +1,15 @@
-//! `hitreg_recorder` and `hitreg_stream`: a log that is being written, and a thread's handle for its records. The push
-//! functions are in `push`.
+//! `hitreg_recorder` and `hitreg_stream`: a log that is being written, and a thread's handle for its rows. `push` has
+//! `hitreg_push_row`.
 
 use std::ffi::c_char;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::guard::hitreg_code::{self, HITREG_FINISHED, HITREG_NULL, HITREG_THREAD, HITREG_VALUE};
+use super::guard::hitreg_code::{
+    self, HITREG_ERROR_FINISHED, HITREG_ERROR_NULL, HITREG_ERROR_THREAD, HITREG_ERROR_VALUE,
+};
 use super::guard::{Failure, answer, fail, fill, free, guard, handle, look, sized, text};
-use super::{hitreg_about, hitreg_log, hitreg_options, hitreg_written};
+use super::{hitreg_description, hitreg_log, hitreg_options, hitreg_written};
 use ::hitreg_log::recorder::{Recorder, RecorderOptions, Rotation, Stream};
 use ::hitreg_log::units::Micros;
 
@@ -17,7 +19,7 @@ pub struct hitreg_recorder {
     recorder: Option<Recorder>,
 }
 
-/// A handle for one thread to push records. It belongs to the first thread that pushes; `hitreg_stream_release` makes
+/// A handle for one thread to push rows. It belongs to the first thread that pushes; `hitreg_stream_release` makes
 /// it free for another.
 pub struct hitreg_stream {
     /// The owning thread's number; 0 without an owner.
@@ -28,12 +30,12 @@ pub struct hitreg_stream {
 /// Starts a log at `path`, which is called `PATH.part` until `hitreg_recorder_finish`. `options` may be null.
 ///
 /// # Safety
-/// `path` is null or a C string, `about` null or a description, `options` null or a struct of its `size`, `recorder`
+/// `path` is null or a C string, `description` null or a description, `options` null or a struct of its `size`, `recorder`
 /// null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_create(
     path: *const c_char,
-    about: *mut hitreg_about,
+    description: *mut hitreg_description,
     options: *const hitreg_options,
     recorder: *mut *mut hitreg_recorder,
 ) -> hitreg_code {
@@ -41,7 +43,7 @@ pub unsafe extern "C" fn hitreg_recorder_create(
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (path, options) = (text(path, "path")?, asked(options)?);
-        made(recorder, Recorder::create(Path::new(path), handle(about, "about")?.take()?, options)?)
+        made(recorder, Recorder::create(Path::new(path), handle(description, "description")?.take()?, options)?)
     })
 }
 
@@ -49,11 +51,11 @@ pub unsafe extern "C" fn hitreg_recorder_create(
 /// may be null.
 ///
 /// # Safety
-/// `about` is null or a description, `options` null or a struct of its `size`, `recorder` null or writable.
+/// `description` is null or a description, `options` null or a struct of its `size`, `recorder` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_keep_last(
     seconds: u32,
-    about: *mut hitreg_about,
+    description: *mut hitreg_description,
     options: *const hitreg_options,
     recorder: *mut *mut hitreg_recorder,
 ) -> hitreg_code {
@@ -61,7 +63,7 @@ pub unsafe extern "C" fn hitreg_recorder_keep_last(
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (span, options) = (Micros::from_s(seconds.into()), asked(options)?);
-        made(recorder, Recorder::keep_last(span, handle(about, "about")?.take()?, options)?)
+        made(recorder, Recorder::keep_last(span, handle(description, "description")?.take()?, options)?)
     })
 }
 
@@ -79,15 +81,15 @@ pub unsafe extern "C" fn hitreg_recorder_save(recorder: *const hitreg_recorder, 
     })
 }
 
-/// Starts a trace. A build that replays a log pushes the same records as when it records a session.
+/// Starts a trace. A build that replays a log pushes the same rows as when it records a session.
 /// `hitreg_recorder_finish` writes the tables. It replaces an existing trace.
 ///
 /// # Safety
-/// `path` is null or a C string, `about` null or a description, `log` null or a log, `recorder` null or writable.
+/// `path` is null or a C string, `description` null or a description, `log` null or a log, `recorder` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_trace(
     path: *const c_char,
-    about: *mut hitreg_about,
+    description: *mut hitreg_description,
     log: *const hitreg_log,
     recorder: *mut *mut hitreg_recorder,
 ) -> hitreg_code {
@@ -95,7 +97,7 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (path, digest) = (text(path, "path")?, look(log, "log")?.digest);
-        made(recorder, Recorder::trace(Path::new(path), handle(about, "about")?.take()?, digest)?)
+        made(recorder, Recorder::trace(Path::new(path), handle(description, "description")?.take()?, digest)?)
     })
 }
 
@@ -116,7 +118,7 @@ unsafe fn asked(options: *const hitreg_options) -> Result<RecorderOptions, Failu
         options.window = Micros::from_ms(asked.window_ms.into());
     }
     if asked.ring > 1 << 20 {
-        return Err(fail(HITREG_VALUE, "a ring may have 1048576 places"));
+        return Err(fail(HITREG_ERROR_VALUE, "a ring may have 1048576 places"));
     }
     if asked.ring > 0 {
         options.ring = asked.ring as usize;
@@ -175,15 +177,15 @@ fn figures(written: ::hitreg_log::recorder::RecordingSummary) -> hitreg_written 
     hitreg_written {
         size: size_of::<hitreg_written>() as u32,
         reserved: 0,
-        records: written.records,
-        lost_records: written.lost_records,
+        rows: written.records,
+        lost_rows: written.lost_records,
         dropped_chunks: written.dropped_chunks,
-        late_records: written.late_records,
+        late_rows: written.late_records,
     }
 }
 
 fn over() -> Failure {
-    fail(HITREG_FINISHED, "the recording is finished: nothing more is recorded")
+    fail(HITREG_ERROR_FINISHED, "the recording is finished: nothing more is recorded")
 }
 
 /// Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
@@ -228,7 +230,7 @@ pub unsafe extern "C" fn hitreg_stream_release(stream: *mut hitreg_stream) -> hi
     })
 }
 
-/// Frees a stream; its records stay in the log. Does nothing for null.
+/// Frees a stream; its rows stay in the log. Does nothing for null.
 ///
 /// # Safety
 /// `stream` is null, or a stream that was not freed and that no thread is using.
@@ -250,7 +252,7 @@ thread_local! {
 #[inline]
 unsafe fn owner<'s>(stream: *mut hitreg_stream) -> Result<&'s AtomicU64, Failure> {
     if stream.is_null() {
-        return Err(fail(HITREG_NULL, "stream is null"));
+        return Err(fail(HITREG_ERROR_NULL, "stream is null"));
     }
     // SAFETY: it points to a stream, and all references to its `owner` are shared.
     Ok(unsafe { &(*stream).owner })
@@ -269,7 +271,7 @@ pub(super) unsafe fn own<'s>(stream: *mut hitreg_stream) -> Result<&'s mut Strea
         || owner.compare_exchange(0, this, Ordering::Acquire, Ordering::Relaxed).is_ok();
     if !mine {
         let says = "this stream belongs to another thread: take one for each, or release it there first";
-        return Err(fail(HITREG_THREAD, says));
+        return Err(fail(HITREG_ERROR_THREAD, says));
     }
     // SAFETY: only the owner reaches this line, and it runs one function at a time.
     Ok(unsafe { &mut (*stream).stream })

@@ -1,20 +1,25 @@
 //! `hitreg_trace`: writes the trace of a build's replay.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::path::Path;
 
-use super::guard::hitreg_code::{self, HITREG_MISFIT, HITREG_VALUE};
+use super::guard::hitreg_code::{self, HITREG_ERROR_MISFIT, HITREG_ERROR_VALUE};
 use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
-use super::hitreg_log;
+use super::{hitreg_log, hitreg_type};
 use ::hitreg_log::store::{self, FileType, Targets};
 use ::hitreg_log::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
+
+const F32: u32 = hitreg_type::HITREG_F32 as u32;
+const I64: u32 = hitreg_type::HITREG_I64 as u32;
+const U32: u32 = hitreg_type::HITREG_U32 as u32;
+const U64: u32 = hitreg_type::HITREG_U64 as u32;
 
 /// A trace under construction: a sequence of tables with their columns. One thread at a time.
 pub struct hitreg_trace {
     trace: Trace,
 }
 
-/// Creates the trace of a log. `mode` is `closed` if the build ran the server, `open` if clients ran on recorded
+/// Creates the trace of a log. `mode` is "closed" if the build ran the server, "open" if clients ran on recorded
 /// snapshots.
 ///
 /// # Safety
@@ -30,7 +35,7 @@ pub unsafe extern "C" fn hitreg_trace_new(
         answer(trace, std::ptr::null_mut())?;
         let (log, mode) = (look(log, "log")?, text(mode, "mode")?);
         if !matches!(mode, "closed" | "open") {
-            return Err(fail(HITREG_VALUE, format!("the mode of a trace is closed or open, not {mode:?}")));
+            return Err(fail(HITREG_ERROR_VALUE, format!("the mode of a trace is closed or open, not {mode:?}")));
         }
         let header = TraceHeader {
             game: log.session.header.game.clone(),
@@ -76,7 +81,7 @@ pub unsafe extern "C" fn hitreg_trace_setting(
     })
 }
 
-/// Starts the next table: one that hitreg defines, such as `ticks` or `bodies`, or a custom one.
+/// Starts the next table: one that hitreg defines, such as `ticks` or `bodies`, or one of your own. Columns follow.
 ///
 /// # Safety
 /// `trace` is null or a trace, `name` null or a C string.
@@ -90,7 +95,8 @@ pub unsafe extern "C" fn hitreg_trace_table(trace: *mut hitreg_trace, name: *con
     })
 }
 
-/// Adds a key column to a custom table. The key columns together identify a row; call it once for each.
+/// Names a key column of the latest table, if hitreg does not define the table. The key columns together identify a
+/// row; call it once for each.
 ///
 /// # Safety
 /// `trace` is null or a trace, `column` null or a C string.
@@ -105,7 +111,7 @@ pub unsafe extern "C" fn hitreg_trace_key(trace: *mut hitreg_trace, column: *con
 }
 
 fn table(trace: &mut hitreg_trace) -> Result<&mut Table, Failure> {
-    trace.trace.tables.last_mut().ok_or_else(|| fail(HITREG_MISFIT, "a column comes before the first table"))
+    trace.trace.tables.last_mut().ok_or_else(|| fail(HITREG_ERROR_MISFIT, "a column comes before the first table"))
 }
 
 /// # Safety
@@ -125,74 +131,38 @@ unsafe fn add(
     Ok(())
 }
 
-/// Adds a column of numbers to the latest table, with one value for each row. `unit` may be null.
+/// Adds a column to the latest table: `rows` values of a `hitreg_type`, one for each row. The type is `HITREG_U32`,
+/// `HITREG_U64`, `HITREG_I64` or `HITREG_F32`. `unit` may be null.
 ///
 /// # Safety
-/// `trace` is null or a trace, `name` and `unit` null or a C string, `values` null or `rows` values.
+/// `trace` is null or a trace, `name` and `unit` null or a C string, `values` null or `rows` values of the type.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_trace_u32(
+pub unsafe extern "C" fn hitreg_trace_column(
     trace: *mut hitreg_trace,
     name: *const c_char,
     unit: *const c_char,
-    values: *const u32,
+    value_type: u32,
+    values: *const c_void,
     rows: usize,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { add(trace, name, unit, ColumnData::U32(array(values, rows, "values")?.to_vec())) })
+    guard(|| unsafe {
+        let data = match value_type {
+            U32 => ColumnData::U32(array(values.cast(), rows, "values")?.to_vec()),
+            U64 => ColumnData::U64(array(values.cast(), rows, "values")?.to_vec()),
+            I64 => ColumnData::I64(array(values.cast(), rows, "values")?.to_vec()),
+            F32 => ColumnData::F32(array(values.cast(), rows, "values")?.to_vec()),
+            other => return Err(fail(HITREG_ERROR_VALUE, format!("no column of a trace has type {other}"))),
+        };
+        add(trace, name, unit, data)
+    })
 }
 
-/// Adds a column of 64-bit hashes; as `hitreg_trace_u32`.
+/// Adds a column of names to the latest table. `codes` has the index in `names` of each row's name.
 ///
 /// # Safety
-/// As `hitreg_trace_u32`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_trace_u64(
-    trace: *mut hitreg_trace,
-    name: *const c_char,
-    unit: *const c_char,
-    values: *const u64,
-    rows: usize,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { add(trace, name, unit, ColumnData::U64(array(values, rows, "values")?.to_vec())) })
-}
-
-/// Adds a column of signed numbers or times in µs; as `hitreg_trace_u32`.
-///
-/// # Safety
-/// As `hitreg_trace_u32`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_trace_i64(
-    trace: *mut hitreg_trace,
-    name: *const c_char,
-    unit: *const c_char,
-    values: *const i64,
-    rows: usize,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { add(trace, name, unit, ColumnData::I64(array(values, rows, "values")?.to_vec())) })
-}
-
-/// Adds a column of floats; as `hitreg_trace_u32`.
-///
-/// # Safety
-/// As `hitreg_trace_u32`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hitreg_trace_f32(
-    trace: *mut hitreg_trace,
-    name: *const c_char,
-    unit: *const c_char,
-    values: *const f32,
-    rows: usize,
-) -> hitreg_code {
-    // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe { add(trace, name, unit, ColumnData::F32(array(values, rows, "values")?.to_vec())) })
-}
-
-/// Adds a column of names. `codes` has each row's index in the list `names`.
-///
-/// # Safety
-/// As `hitreg_trace_u32`; `names` is null or `count` C strings, `codes` null or `rows` numbers.
+/// `trace` is null or a trace, `name` null or a C string, `names` null or `count` C strings, `codes` null or `rows`
+/// numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_trace_names(
     trace: *mut hitreg_trace,

@@ -1,5 +1,9 @@
-//! Structs of the C ABI. Each begins with its size, so that callers with an older header work with a newer library.
-//! They contain only numbers, have no padding, and only ever grow.
+//! Structs and enums of the C ABI.
+//!
+//! Structs of options and results begin with their size, so that callers with an older header work with a newer
+//! library. They contain only numbers, have no padding, and only ever grow. Rows grow by columns.
+
+use std::ffi::{c_char, c_void};
 
 use super::guard::Sized32;
 
@@ -9,158 +13,16 @@ use super::guard::Sized32;
 pub struct hitreg_options {
     /// `sizeof(hitreg_options)`.
     pub size: u32,
-    /// Reorder window in milliseconds: how much older than the newest record a record may be; 250 by default.
+    /// Reorder window in milliseconds: how much older than the newest row a row may be; 250 by default.
     pub window_ms: u32,
-    /// Capacity of each stream, in records; 4096 by default.
+    /// Capacity of each stream, in rows; 4096 by default.
     pub ring: u32,
-    /// 1: wait instead of dropping records or chunks, for sessions that do not run in real time.
+    /// 1: wait instead of dropping rows or chunks, for sessions that do not run in real time.
     pub patient: u32,
     /// Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit.
     pub rotate_s: u32,
     /// MiB after which a new file starts; 0 for no limit.
     pub rotate_mib: u32,
-}
-
-/// A client frame's input.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_usercmd {
-    /// `sizeof(hitreg_usercmd)`.
-    pub size: u32,
-    /// Usercmd number, from 1.
-    pub seq: u32,
-    /// Session time of the client frame, in µs. A server that does not know it sets the arrival time.
-    pub at_us: i64,
-    /// The server time on the client's clock, in µs.
-    pub server_time_us: i64,
-    /// How far behind `server_time_us` the client drew other players, in milliseconds.
-    pub lerp_ms: u32,
-    /// Duration of the client frame in milliseconds, up to 255.
-    pub msec: u32,
-    /// Pitch in degrees; down is positive.
-    pub pitch: f32,
-    /// Yaw in degrees, counter-clockwise from +x.
-    pub yaw: f32,
-    /// Roll in degrees.
-    pub roll: f32,
-    /// Intended forward speed, in units/s.
-    pub forwardmove: f32,
-    /// Intended speed to the right, in units/s.
-    pub sidemove: f32,
-    /// Intended upward speed, in units/s.
-    pub upmove: f32,
-    /// Pressed buttons, up to 16 bits.
-    pub buttons: u32,
-    /// A one-shot request, up to 255; 0 for none.
-    pub impulse: u32,
-    /// 32 game-defined bits. `hitreg_push_usercmd_bytes` takes more data.
-    pub extra: u32,
-    /// Reserved; 0.
-    pub reserved: u32,
-}
-
-/// A packet that a client sent.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_packet {
-    /// `sizeof(hitreg_packet)`.
-    pub size: u32,
-    /// Packet number, from 1.
-    pub number: u32,
-    /// Send time, in µs.
-    pub at_us: i64,
-    /// The newest usercmd in it.
-    pub newest: u32,
-    /// Number of usercmds in it, up to 255.
-    pub count: u32,
-    /// The newest snapshot that the client had received; 0 for none.
-    pub ack: u32,
-    /// Total bytes of its datagrams.
-    pub bytes: u32,
-}
-
-/// A snapshot that the server sent to a player.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_snapshot {
-    /// `sizeof(hitreg_snapshot)`.
-    pub size: u32,
-    /// Snapshot number, from 1.
-    pub seq: u32,
-    /// Send time, in µs.
-    pub at_us: i64,
-    /// The server time in the snapshot, in µs.
-    pub server_time_us: i64,
-    /// The tick whose state it carries.
-    pub tick: u32,
-    /// The newest usercmd that had run; 0 for none.
-    pub ack: u32,
-    /// Total bytes of its datagrams.
-    pub bytes: u32,
-    /// Number of updates that the client's rate limit held back before this one.
-    pub choked: u32,
-}
-
-/// A one-shot sound or visual effect in a snapshot.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_effect {
-    /// `sizeof(hitreg_effect)`.
-    pub size: u32,
-    /// Number of the effect in the game's numbering, up to 255.
-    pub kind: u32,
-    /// The entity that causes it.
-    pub entity: u32,
-    /// 1: shared code causes the effect, so that its player's client can predict it.
-    pub predictable: u32,
-    /// Position, in units.
-    pub x: f32,
-    /// Position, in units.
-    pub y: f32,
-    /// Position, in units.
-    pub z: f32,
-    /// Reserved; 0.
-    pub reserved: u32,
-}
-
-/// A player joined or left.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_presence {
-    /// `sizeof(hitreg_presence)`.
-    pub size: u32,
-    /// The first tick with the player, or the first without.
-    pub tick: u32,
-    /// Time of the change, in µs.
-    pub at_us: i64,
-    /// 0: joined, 1: left.
-    pub left: u32,
-    /// Reserved; 0.
-    pub reserved: u32,
-}
-
-/// A shot, predicted or judged.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_shot {
-    /// `sizeof(hitreg_shot)`.
-    pub size: u32,
-    /// The usercmd that fired it.
-    pub command: u32,
-    /// Time of the client frame or of the server's tick, in µs.
-    pub at_us: i64,
-    /// Index among the shots of that usercmd, from 0.
-    pub index: u32,
-    /// 0: hit, 1: hit the world, 2: missed, 3: already dead, 4: launched.
-    pub reason: u32,
-    /// The entity that was hit; -1 for none.
-    pub target: i32,
-    /// The part of the body that was hit.
-    pub hitgroup: u32,
-    /// Damage, in health points.
-    pub damage: i32,
-    /// How far the server rewound the targets, in µs; 0 for a prediction.
-    pub rewound_us: u32,
 }
 
 /// Counters of a recorder.
@@ -171,89 +33,176 @@ pub struct hitreg_written {
     pub size: u32,
     /// Reserved; 0.
     pub reserved: u32,
-    /// Records written.
-    pub records: u64,
-    /// Records lost because a stream was full.
-    pub lost_records: u64,
+    /// Rows written.
+    pub rows: u64,
+    /// Rows lost because a stream was full.
+    pub lost_rows: u64,
     /// Chunks dropped because the disk was too slow.
     pub dropped_chunks: u64,
-    /// Records refused because they were older than the reorder window.
-    pub late_records: u64,
+    /// Rows refused because they were older than the reorder window.
+    pub late_rows: u64,
 }
 
-/// One value of a custom row or of a game-defined usercmd field. `real` is for `HITREG_F32` columns, `number` for all
-/// others.
+/// A field of an entity's state, or of a usercmd.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_value {
-    /// 0: use `number`, 1: use `real`.
-    pub is_real: u32,
-    /// The value as a float.
-    pub real: f32,
-    /// The value as an integer.
-    pub number: i64,
+#[derive(Clone, Copy, Debug)]
+pub struct hitreg_field {
+    /// Name, unique in its class. Components of a vector share the first part: `origin.x`, `origin.y`.
+    pub name: *const c_char,
+    /// A `hitreg_type`: `HITREG_F32`, `HITREG_I32` or `HITREG_U32`.
+    pub value_type: u32,
+    /// A `hitreg_scope`.
+    pub scope: u32,
+    /// A `hitreg_meaning`.
+    pub meaning: u32,
+    /// The unit; null for the default of the meaning.
+    pub unit: *const c_char,
+}
+
+/// A column of a table of your own.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hitreg_column {
+    /// Name, unique in its table; not `at_us`.
+    pub name: *const c_char,
+    /// A `hitreg_type`: `HITREG_F32` for floats, `HITREG_I32` or `HITREG_U32` for integers of up to 64 bits.
+    pub value_type: u32,
+}
+
+/// A table of a log, with the columns of its rows in order. Every row also has a time, `at_us`. The series of a row is
+/// its player, and 0 in `TICKS`, `STATES` and `DAMAGE`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum hitreg_table {
+    /// Usercmds: seq, server_time_us, lerp_ms, msec, pitch, yaw, roll, forwardmove, sidemove, upmove, buttons, impulse,
+    /// extra, bytes, fields. Angles and moves are floats. `bytes` is a list of bytes, `fields` of `hitreg_value`.
+    HITREG_TABLE_FRAMES = 0,
+    /// Shots as clients predicted them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
+    HITREG_TABLE_PREDICTED = 1,
+    /// Shots as the server judged them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
+    HITREG_TABLE_JUDGED = 2,
+    /// Packets that clients sent: number, newest, count, ack, bytes.
+    HITREG_TABLE_SENT = 3,
+    /// Packets that reached the server: number.
+    HITREG_TABLE_REACHED = 4,
+    /// How the server handled usercmds: usercmd, tick, how. Rows take the time of the previous push.
+    HITREG_TABLE_EXECUTED = 5,
+    /// Players who joined or left: tick, presence.
+    HITREG_TABLE_PRESENCE = 6,
+    /// Snapshots that the server sent: seq, tick, server_time_us, ack, bytes, choked, entities, effects. `entities` is
+    /// a list of `uint16_t`, `effects` of `hitreg_effect`.
+    HITREG_TABLE_SNAPSHOTS = 7,
+    /// Snapshots that reached their client: seq.
+    HITREG_TABLE_RECEIVED = 8,
+    /// Ends of server ticks: tick, hash. `hash` may be empty.
+    HITREG_TABLE_TICKS = 9,
+    /// States of entities after a tick: tick, viewer, entity, class_number, cells. `cells` is a list of `uint32_t`.
+    /// Rows take the time of the previous push.
+    HITREG_TABLE_STATES = 10,
+    /// Damage to entities: tick, victim, attacker, amount.
+    HITREG_TABLE_DAMAGE = 11,
+    /// The first table of your own; see `hitreg_table_custom`. It has the columns of `hitreg_description_table`.
+    HITREG_TABLE_CUSTOM = 256,
 }
 
 /// How the server handled a usercmd.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_execution {
-    /// `sizeof(hitreg_execution)`.
-    pub size: u32,
-    /// Usercmd number.
-    pub command: u32,
-    /// The tick.
-    pub tick: u32,
-    /// 0: run, 1: stood in, 2: missing, 3: late, 4: over budget.
-    pub how: u32,
+#[derive(Clone, Copy, Debug)]
+pub enum hitreg_how {
+    /// The server ran it.
+    HITREG_HOW_RUN = 0,
+    /// It never arrived; the server ran the previous usercmd again in its place.
+    HITREG_HOW_STOOD_IN = 1,
+    /// It never arrived, and the server ran nothing in its place.
+    HITREG_HOW_MISSING = 2,
+    /// It arrived after a later usercmd had run, and the server dropped it.
+    HITREG_HOW_LATE = 3,
+    /// The player had used up the simulation time that the server allows.
+    HITREG_HOW_OVER_BUDGET = 4,
 }
 
-/// The end of a tick.
+/// The result of a shot.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_tick_end {
-    /// `sizeof(hitreg_tick_end)`.
-    pub size: u32,
-    /// Tick number, from 1.
-    pub tick: u32,
-    /// Time of the tick, in µs.
-    pub at_us: i64,
-    /// Hash of the state after the tick.
-    pub hash: u64,
-    /// 1: `hash` is set.
-    pub has_hash: u32,
-    /// Reserved; 0.
-    pub reserved: u32,
+#[derive(Clone, Copy, Debug)]
+pub enum hitreg_reason {
+    /// It hit a target.
+    HITREG_REASON_HIT = 0,
+    /// The map blocked a shot that would have hit a target.
+    HITREG_REASON_HIT_WORLD = 1,
+    /// Its line meets no target.
+    HITREG_REASON_MISSED = 2,
+    /// It hit a target that is already dead at present; no damage.
+    HITREG_REASON_ALREADY_DEAD = 3,
+    /// It launched a projectile; the impact has its own row.
+    HITREG_REASON_LAUNCHED = 4,
 }
 
-/// A state of an entity, without its cells.
+/// Whether a player joined or left.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub enum hitreg_presence {
+    /// The player joined.
+    HITREG_PRESENCE_JOINED = 0,
+    /// The player left.
+    HITREG_PRESENCE_LEFT = 1,
+}
+
+/// A sound or a visual effect in a snapshot, which happens once.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_state {
-    /// `sizeof(hitreg_state)`.
-    pub size: u32,
-    /// The tick before the state.
-    pub tick: u32,
-    /// The only player who was sent the state; -1 for all.
-    pub viewer: i32,
-    /// The entity.
+pub struct hitreg_effect {
+    /// Number of the effect in the game's numbering, up to 255.
+    pub kind: u32,
+    /// The entity that causes it, up to 65,535.
     pub entity: u32,
-    /// Number of its class.
-    pub class_number: u32,
-    /// Number of cells.
-    pub cells: u32,
+    /// 1: shared code causes the effect, so that its player's client can predict it; 0: it does not.
+    pub predictable: u32,
+    /// Position, in units.
+    pub x: f32,
+    /// Position, in units.
+    pub y: f32,
+    /// Position, in units.
+    pub z: f32,
 }
 
-/// The arrival of a packet or a snapshot.
+/// The kind of a value.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct hitreg_arrival {
-    /// `sizeof(hitreg_arrival)`.
-    pub size: u32,
-    /// Number of the packet or the snapshot.
-    pub number: u32,
-    /// Arrival time, in µs.
-    pub at_us: i64,
+#[derive(Clone, Copy, Debug)]
+pub enum hitreg_value_kind {
+    /// No value.
+    HITREG_VALUE_NONE = 0,
+    /// An integer: `data.number`.
+    HITREG_VALUE_NUMBER = 1,
+    /// A float: `data.real`.
+    HITREG_VALUE_REAL = 2,
+    /// A list: `count` items of `item_bytes` bytes at `data.items`.
+    HITREG_VALUE_LIST = 3,
+}
+
+/// The content of a value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union hitreg_value_data {
+    /// An integer; hashes as their bits.
+    pub number: i64,
+    /// A float.
+    pub real: f32,
+    /// The first item of a list; null if it is empty.
+    pub items: *const c_void,
+}
+
+/// One value of a row. Make it with `hitreg_number`, `hitreg_real`, `hitreg_list` or `hitreg_none`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct hitreg_value {
+    /// A `hitreg_value_kind`.
+    pub kind: u16,
+    /// Size of an item of a list, in bytes.
+    pub item_bytes: u16,
+    /// Number of items of a list.
+    pub count: u32,
+    /// The content.
+    pub data: hitreg_value_data,
 }
 
 macro_rules! sized {
@@ -268,16 +217,6 @@ macro_rules! sized {
     )* };
 }
 sized! {
-    hitreg_options 16;
-    hitreg_usercmd 72;
-    hitreg_packet 32;
-    hitreg_snapshot 40;
-    hitreg_shot 40;
-    hitreg_effect 32;
-    hitreg_presence 24;
+    hitreg_options 24;
     hitreg_written 40;
-    hitreg_execution 16;
-    hitreg_tick_end 32;
-    hitreg_state 24;
-    hitreg_arrival 16;
 }

@@ -202,6 +202,10 @@ struct ReplayFigures {
     /// Predictions that were compared with acks.
     held: u64,
     is_closed: bool,
+    /// Projectiles launched.
+    launched: u64,
+    /// Impacts of projectiles. The launch of one may be in an earlier leg.
+    impacts: u64,
 }
 
 impl ReplayFigures {
@@ -212,6 +216,8 @@ impl ReplayFigures {
             exercised: summary.exercised,
             held: predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>(),
             is_closed: gist.header.mode == "closed",
+            launched: summary.shots.launched,
+            impacts: summary.shots.impacts,
         }
     }
 }
@@ -233,7 +239,12 @@ pub fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyReferenc
         figures.exercised.add(&leg.figures.exercised);
         figures.held += leg.figures.held;
         figures.is_closed &= leg.figures.is_closed;
+        figures.launched += leg.figures.launched;
+        figures.impacts += leg.figures.impacts;
+        // An impact counts as a shot only if its launch is in no leg.
+        figures.exercised.shots -= leg.figures.impacts.saturating_sub(leg.figures.launched);
     }
+    figures.exercised.shots += figures.impacts.saturating_sub(figures.launched);
     judge_figures(facts, &figures, &ran, (None, None), (against, None))
 }
 

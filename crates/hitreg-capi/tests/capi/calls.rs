@@ -1,12 +1,11 @@
 //! Runs random C programs: any calls, in any order, with any arguments that the header allows. No call may fault, every
 //! code but `HITREG_OK` has a message, and every finished log can be read.
-#![expect(unsafe_code, reason = "this is the border to C")]
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::{null, null_mut};
 
 use ::hitreg_log::rng::Rng;
-use hitreg_capi::hitreg_code::{HITREG_OK, HITREG_PANIC};
+use hitreg_capi::hitreg_code::{HITREG_ERROR_PANIC, HITREG_OK};
 use hitreg_capi::*;
 use tempfile::TempDir;
 
@@ -15,6 +14,10 @@ use crate::fuzz::target_within;
 /// The memory limit of one program, in bytes. Recorders and readers use threads and compressors.
 const WORK: usize = 4 << 30;
 
+/// The items of a list, aligned for every kind of item. As values they are none, numbers or floats, never lists.
+#[repr(align(8))]
+struct Items([u32; 12]);
+
 /// A program: a sequence of bytes that choose calls and arguments, and the handles so far. After the last byte, it
 /// reads zeros.
 struct CallProgram<'a> {
@@ -22,7 +25,7 @@ struct CallProgram<'a> {
     folder: &'a str,
     texts: Vec<CString>,
     now: i64,
-    abouts: Vec<*mut hitreg_about>,
+    descriptions: Vec<*mut hitreg_description>,
     recorders: Vec<*mut hitreg_recorder>,
     streams: Vec<*mut hitreg_stream>,
     logs: Vec<*mut hitreg_log>,
@@ -33,7 +36,7 @@ impl Drop for CallProgram<'_> {
     fn drop(&mut self) {
         // SAFETY: the library made each handle, and only this code frees it. Streams may outlive their recorders.
         unsafe {
-            self.abouts.drain(..).for_each(|about| hitreg_about_free(about));
+            self.descriptions.drain(..).for_each(|description| hitreg_description_free(description));
             self.recorders.drain(..).for_each(|recorder| hitreg_recorder_free(recorder));
             self.streams.drain(..).for_each(|stream| hitreg_stream_free(stream));
             self.logs.drain(..).for_each(|log| hitreg_log_free(log));
@@ -116,14 +119,6 @@ impl CallProgram<'_> {
         made
     }
 
-    /// Returns a random struct with a plausible time. The time of each such struct is its third and fourth word.
-    fn timed<T: Default>(&mut self) -> T {
-        let (mut made, at) = (self.any::<T>(), self.at());
-        // SAFETY: as in `any`; these structs have at least four words.
-        unsafe { (&raw mut made).cast::<u8>().add(8).cast::<i64>().write_unaligned(at) };
-        made
-    }
-
     fn one_of<T>(list: &[*mut T], which: u8) -> *mut T {
         let which = usize::from(which);
         if list.is_empty() || which % 16 == 15 { null_mut() } else { list[which % list.len()] }
@@ -145,39 +140,43 @@ impl CallProgram<'_> {
         }
     }
 
+    fn field(&mut self) -> hitreg_field {
+        let [value_type, scope, meaning] = [(); 3].map(|()| self.number() as u32 % 16);
+        hitreg_field { name: self.text(), value_type, scope, meaning, unit: self.text() }
+    }
+
     fn describe(&mut self) -> hitreg_code {
         let which = self.byte();
-        let about = Self::one_of(&self.abouts, which);
-        let (name, other) = (self.text(), self.text());
-        let [kind, scope, meaning] = [(); 3].map(|()| self.number() as u32);
-        // SAFETY: texts and handles are valid, or null.
+        let description = Self::one_of(&self.descriptions, which);
+        let (name, other, number) = (self.text(), self.text(), self.number());
+        let fields = [self.field(), self.field()];
+        let columns = fields.map(|field| hitreg_column { name: field.name, value_type: field.value_type });
+        let (fields, columns, count) = (fields.as_ptr(), columns.as_ptr(), number.min(2) as usize);
+        // SAFETY: texts, arrays and handles are valid, or null.
         unsafe {
             match self.byte() % 16 {
-                0 => {
-                    let made = hitreg_about_new(name);
-                    self.abouts.extend((!made.is_null()).then_some(made));
+                0 | 1 => {
+                    let made = hitreg_description_new(name);
+                    self.descriptions.extend((!made.is_null()).then_some(made));
                     HITREG_OK
                 }
-                1 => hitreg_about_tick_hz(about, kind),
-                2 => hitreg_about_setting(about, name, other),
-                3 => hitreg_about_map(about, name, [1, 2, 3].as_ptr(), 3.min(kind as usize)),
-                4 => hitreg_about_seed(about, self.number()),
-                5..=7 => hitreg_about_player(about, name),
-                8 => hitreg_about_class(about, name),
-                9 => hitreg_about_field(about, name, kind, scope, meaning, other),
-                10 => hitreg_about_usercmd_field(about, name, kind, meaning, other),
-                11 => hitreg_about_kind(about, name),
-                12 => hitreg_about_column(about, name, kind),
-                13 => hitreg_about_usercmd_bytes(about),
-                14 => hitreg_about_usercmds_as_received(about),
-                _ => hitreg_about_side(about, self.number(), self.number() as i32),
+                2 => hitreg_description_tick_hz(description, number as u32),
+                3 | 4 => hitreg_description_setting(description, name, other),
+                5 => hitreg_description_map(description, name, [1, 2, 3].as_ptr(), 3.min(number as usize)),
+                6 => hitreg_description_seed(description, number),
+                7 | 8 => hitreg_description_player(description, name),
+                9 | 10 => hitreg_description_class(description, name, fields, count),
+                11 => hitreg_description_usercmd_fields(description, fields, count),
+                12 | 13 => hitreg_description_table(description, name, columns, count),
+                14 => hitreg_description_usercmd_bytes(description),
+                _ => hitreg_description_side(description, number, self.number() as i32),
             }
         }
     }
 
     fn record(&mut self) -> hitreg_code {
         let (which, other) = (self.byte(), self.byte());
-        let about = Self::one_of(&self.abouts, which);
+        let description = Self::one_of(&self.descriptions, which);
         let recorder = Self::one_of(&self.recorders, which);
         let (path, options) = (self.path(), self.any::<hitreg_options>());
         let (mut made, mut stream) = (null_mut(), null_mut());
@@ -185,9 +184,11 @@ impl CallProgram<'_> {
         // SAFETY: texts, structs and handles are valid, or null.
         let code = unsafe {
             match self.byte() % 8 {
-                0 => hitreg_recorder_create(path, about, self.or_null(&options), &raw mut made),
-                1 => hitreg_recorder_keep_last(self.number() as u32, about, self.or_null(&options), &raw mut made),
-                2 => hitreg_recorder_trace(path, about, Self::one_of(&self.logs, other), &raw mut made),
+                0 => hitreg_recorder_create(path, description, self.or_null(&options), &raw mut made),
+                1 => {
+                    hitreg_recorder_keep_last(self.number() as u32, description, self.or_null(&options), &raw mut made)
+                }
+                2 => hitreg_recorder_trace(path, description, Self::one_of(&self.logs, other), &raw mut made),
                 3 => hitreg_recorder_save(recorder, path),
                 4 => hitreg_recorder_finish(recorder, &raw mut written),
                 5 => hitreg_recorder_written(recorder, &raw mut written),
@@ -200,93 +201,88 @@ impl CallProgram<'_> {
         code
     }
 
+    /// Returns the number of a table, usually of one that exists.
+    fn table(&mut self) -> u32 {
+        match self.byte() {
+            byte @ 0..=199 => u32::from(byte) % 12,
+            200..=239 => hitreg_table::HITREG_TABLE_CUSTOM as u32,
+            _ => self.number() as u32,
+        }
+    }
+
+    /// Returns a value that is usually of the kind that a column takes: `n`umber, `r`eal, or a list of items of so many
+    /// bytes, of `e`ffects or of `v`alues. Lists are the first items of `items`.
+    fn value(&mut self, column: u8, items: &[u32; 12]) -> hitreg_value {
+        let usual = match column {
+            b'n' => hitreg_value_kind::HITREG_VALUE_NUMBER as u16,
+            b'r' => hitreg_value_kind::HITREG_VALUE_REAL as u16,
+            _ => hitreg_value_kind::HITREG_VALUE_LIST as u16,
+        };
+        let kind = if self.byte() < 250 { usual } else { u16::from(self.byte()) % 4 };
+        let item_bytes = match column {
+            b'1' => 1,
+            b'2' => 2,
+            b'4' => 4,
+            b'e' => size_of::<hitreg_effect>() as u16,
+            b'v' => size_of::<hitreg_value>() as u16,
+            _ => u16::from(self.byte()),
+        };
+        let most = size_of_val(items) as u32 / u32::from(item_bytes.max(1));
+        let count = u32::from(self.byte() % 3).min(most);
+        let data = match kind == hitreg_value_kind::HITREG_VALUE_LIST as u16 {
+            true => hitreg_value_data { items: items.as_ptr().cast() },
+            false => hitreg_value_data { number: self.number() as i64 },
+        };
+        hitreg_value { kind, item_bytes, count, data }
+    }
+
     fn push(&mut self) -> hitreg_code {
         let which = self.byte();
         let stream = Self::one_of(&self.streams, which);
-        let (player, at) = (self.number() as u16, self.at());
-        let [number, tick] = [(); 2].map(|()| self.number() as u32);
-        let cells = [self.number() as u32, number];
-        let values = [self.any::<hitreg_value>(), self.any::<hitreg_value>()];
-        let count = (self.number() as usize).min(2);
-        // SAFETY: structs, arrays and handles are valid, or null.
-        unsafe {
-            match self.byte() % 15 {
-                0 | 1 => hitreg_push_usercmd(stream, player, &self.timed()),
-                2 => hitreg_push_usercmd_with(stream, player, &self.timed(), values.as_ptr(), count),
-                3 => hitreg_push_usercmd_bytes(stream, player, at, number, cells.as_ptr().cast(), count * 4),
-                4 => hitreg_push_packet(stream, player, &self.timed()),
-                5 => hitreg_push_reached(stream, player, number, at),
-                6 => {
-                    let (snapshot, effects) = (self.timed(), [self.any::<hitreg_effect>()]);
-                    let entities = [number as u16, player];
-                    hitreg_push_snapshot(
-                        stream,
-                        player,
-                        &snapshot,
-                        entities.as_ptr(),
-                        count,
-                        effects.as_ptr(),
-                        count.min(1),
-                    )
-                }
-                7 => hitreg_push_received(stream, player, number, at),
-                8 => hitreg_push_ran(stream, player, number, tick, self.number() as u32),
-                9 => hitreg_push_tick(stream, tick, at, if which < 128 { null() } else { &7 }),
-                10 => {
-                    hitreg_push_body(stream, tick, self.number() as i32, player, number as u16, cells.as_ptr(), count)
-                }
-                11 => hitreg_push_shot(stream, player, &self.timed(), number),
-                12 => hitreg_push_presence(stream, player, &self.timed()),
-                13 => hitreg_push_damage(stream, tick, at, player, self.number() as i32, self.number() as i32),
-                _ => hitreg_push_row(stream, tick as usize, number, at, values.as_ptr(), count),
-            }
-        }
+        let (table, series, at) = (self.table(), self.number() as u32, self.at());
+        let columns: &[u8] = match table {
+            0 => b"nnnnrrrrrrnnn1v",
+            1 | 2 => b"nnnnnnn",
+            3 => b"nnnnn",
+            4 | 8 => b"n",
+            5 => b"nnn",
+            6 | 9 => b"nn",
+            7 => b"nnnnnn2e",
+            10 => b"nnnn4",
+            11 => b"nnnn",
+            _ => b"r",
+        };
+        let mut items = Items([0; 12]);
+        items.0.iter_mut().for_each(|item| *item = u32::from(self.byte()) % 3);
+        let values: Vec<hitreg_value> = columns.iter().map(|column| self.value(*column, &items.0)).collect();
+        let count = if self.byte() < 250 { values.len() } else { values.len().min(self.number() as usize) };
+        // SAFETY: arrays and handles are valid, or null.
+        unsafe { hitreg_push_row(stream, table, series, at, values.as_ptr(), count) }
     }
 
     fn read(&mut self) -> hitreg_code {
         let which = self.byte();
         let log = Self::one_of(&self.logs, which).cast_const();
-        let (player, index, key) = (self.number() as u16, self.number() as usize, self.text());
-        let (mut made, mut count, mut other, mut at) = (null_mut(), 0, 0, 0);
-        let (mut bytes, mut cells, mut entities, mut series) = (null(), null(), null(), 0);
-        let mut values = [hitreg_value::default(); 2];
-        // SAFETY: texts, structs, output pointers and handles are valid, or null.
+        let (series, index, key) = (self.number() as u32, self.number() as usize, self.text());
+        let (mut made, mut count, mut bytes, mut at) = (null_mut(), 0, null(), 0);
+        let (mut table, mut other) = (self.table(), 0);
+        let none = hitreg_value { kind: 0, item_bytes: 0, count: 0, data: hitreg_value_data { number: 0 } };
+        let mut values = [none; 15];
+        // SAFETY: texts, output pointers and handles are valid, or null.
         unsafe {
-            let code = match self.byte() % 16 {
-                0 | 1 => hitreg_log_open(self.path(), &raw mut made),
-                2 => {
+            let code = match self.byte() % 8 {
+                0 => hitreg_log_open(self.path(), &raw mut made),
+                1 => {
                     let _ = (hitreg_log_game(log), hitreg_log_map(log, &raw mut bytes, &raw mut count));
                     let _ = (hitreg_log_seed(log), hitreg_log_setting(log, key), hitreg_log_players(log));
                     HITREG_OK
                 }
-                3 => hitreg_log_count(log, index as u32, player, &raw mut count),
-                4 => hitreg_log_usercmd(log, player, index, &mut self.any()),
-                5 => hitreg_log_usercmd_bytes(log, player, index as u32, &raw mut bytes, &raw mut count),
-                6 => hitreg_log_ran(log, player, index, &mut self.any()),
-                7 => hitreg_log_reached(log, player, index, &mut self.any()),
-                8 => hitreg_log_tick(log, index, &mut self.any()),
-                9 => hitreg_log_state(log, index, &mut self.any(), &raw mut cells),
-                10 => {
-                    let mut snapshot = self.any();
-                    hitreg_log_snapshot(
-                        log,
-                        player,
-                        index,
-                        &raw mut snapshot,
-                        &raw mut entities,
-                        &raw mut count,
-                        &raw mut other,
-                    )
-                }
-                11 => hitreg_log_effect(log, player, index, other, &mut self.any()),
-                12 => hitreg_log_received(log, player, index, &mut self.any()),
-                13 => hitreg_log_presence(log, player, index, &mut self.any()),
-                14 => hitreg_log_usercmd_values(log, player, index as u32, values.as_mut_ptr(), 2.min(index)),
+                2 => hitreg_log_table(log, key, &raw mut table),
+                3 => hitreg_log_series(log, table, index, &raw mut other),
+                4 => hitreg_log_count(log, table, series, &raw mut count),
                 _ => {
-                    let rows = hitreg_log_rows(log, key, &raw mut count);
-                    let values = (values.as_mut_ptr(), 2.min(index));
-                    let _ = hitreg_log_row(log, key, index, &raw mut series, &raw mut at, values.0, values.1);
-                    rows
+                    let room = 15.min(self.number() as usize);
+                    hitreg_log_row(log, table, series, index, &raw mut at, values.as_mut_ptr(), room)
                 }
             };
             self.logs.extend((!made.is_null()).then_some(made));
@@ -307,10 +303,10 @@ impl CallProgram<'_> {
                 1 => hitreg_trace_setting(trace, name, unit),
                 2 => hitreg_trace_table(trace, name),
                 3 => hitreg_trace_key(trace, name),
-                4 => hitreg_trace_u32(trace, name, unit, codes.as_ptr(), rows),
-                5 => hitreg_trace_u64(trace, name, unit, numbers.as_ptr(), rows),
-                6 => hitreg_trace_i64(trace, name, unit, numbers.as_ptr().cast(), rows),
-                7 => hitreg_trace_f32(trace, name, unit, reals.as_ptr(), rows),
+                4 => hitreg_trace_column(trace, name, unit, 2, codes.as_ptr().cast(), rows),
+                5 => hitreg_trace_column(trace, name, unit, 4, numbers.as_ptr().cast(), rows),
+                6 => hitreg_trace_column(trace, name, unit, u32::from(which) % 16, numbers.as_ptr().cast(), rows),
+                7 => hitreg_trace_column(trace, name, unit, 0, reals.as_ptr().cast(), rows),
                 8 => hitreg_trace_names(trace, name, [unit, name].as_ptr(), rows.min(2), codes.as_ptr(), rows),
                 _ => hitreg_trace_write(trace, self.path()),
             }
@@ -328,19 +324,19 @@ fn begun(program: &mut CallProgram<'_>) {
     let finish = program.byte() < 192;
     // SAFETY: texts and output pointers are valid.
     unsafe {
-        let about = hitreg_about_new(player);
-        program.abouts.push(about);
+        let description = hitreg_description_new(player);
+        program.descriptions.push(description);
+        let x = hitreg_field { name: field, value_type: 0, scope: 0, meaning: 0, unit: null() };
+        let column = hitreg_column { name: field, value_type: 0 };
         let described = [
-            hitreg_about_player(about, player),
-            hitreg_about_player(about, player),
-            hitreg_about_class(about, class),
-            hitreg_about_field(about, field, 0, 0, 0, null()),
-            hitreg_about_usercmd_bytes(about),
-            hitreg_about_kind(about, spell),
-            hitreg_about_column(about, field, 0),
+            hitreg_description_player(description, player),
+            hitreg_description_player(description, player),
+            hitreg_description_class(description, class, &raw const x, 1),
+            hitreg_description_usercmd_bytes(description),
+            hitreg_description_table(description, spell, &raw const column, 1),
         ];
-        assert_eq!(described, [HITREG_OK; 7]);
-        assert_eq!(hitreg_recorder_create(path, about, null(), &raw mut recorder), HITREG_OK);
+        assert_eq!(described, [HITREG_OK; 5]);
+        assert_eq!(hitreg_recorder_create(path, description, null(), &raw mut recorder), HITREG_OK);
         program.recorders.push(recorder);
         assert_eq!(hitreg_stream_new(recorder, &raw mut stream), HITREG_OK);
         program.streams.push(stream);
@@ -365,7 +361,7 @@ fn sentence() -> String {
 
 /// Checks the result of a call.
 fn said(code: hitreg_code) -> hitreg_code {
-    assert_ne!(code, HITREG_PANIC, "{}", sentence());
+    assert_ne!(code, HITREG_ERROR_PANIC, "{}", sentence());
     assert!(code == HITREG_OK || !sentence().is_empty(), "{code:?} without a sentence");
     code
 }
@@ -380,7 +376,7 @@ fn calls() {
             folder: folder.path().to_str().expect("UTF-8"),
             texts: Vec::new(),
             now: 0,
-            abouts: Vec::new(),
+            descriptions: Vec::new(),
             recorders: Vec::new(),
             streams: Vec::new(),
             logs: Vec::new(),

@@ -65,7 +65,7 @@ impl Description {
     /// Sets the server's tick rate, 1 to 1,000 Hz.
     #[must_use]
     pub fn tick_hz(self, hz: u32) -> Description {
-        self.setting("server.tick_hz", hz.to_string())
+        self.setting(TICK_HZ, hz.to_string())
     }
 
     /// Adds a setting under any name; the last value of a name counts. A name that hitreg defines takes the values that
@@ -119,8 +119,7 @@ impl Description {
     #[must_use]
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
         // Kinds of usercmd data come last, so that they do not shift the numbers of the other kinds.
-        let of_usercmds = |kind: &CustomKind| kind.is_usercmd() || kind.is_usercmd_bytes();
-        let place = self.kinds.iter().position(of_usercmds).unwrap_or(self.kinds.len());
+        let place = self.kinds.iter().position(|kind| !kind.is_custom()).unwrap_or(self.kinds.len());
         self.kinds.insert(place, CustomKind { name: name.into(), columns, place: 0 });
         self
     }
@@ -157,6 +156,10 @@ impl Description {
         // Every command reads the settings that hitreg defines, so their values must be valid.
         if let Some((key, _)) = header.settings.iter().find(|(key, _)| !is_dotted_name(key)) {
             return fault(format!("a setting is called `{key}`: its name needs words with dots between them"));
+        }
+        let hz = header.settings.iter().find(|(key, _)| key == TICK_HZ).map(|(_, hz)| hz);
+        if let Some(hz) = hz.filter(|hz| !hz.parse().is_ok_and(|hz: f64| (1.0..=1000.0).contains(&hz))) {
+            return fault(format!("the tick rate is {hz}, and it must be from 1 to 1000 Hz"));
         }
         if header.players.is_empty() {
             return fault("nobody plays: call `player` for each place that there is".into());
@@ -195,6 +198,8 @@ impl Description {
 const FRAMES: &str = "frames";
 /// The time column that every custom kind has, except the fields of usercmds.
 const AT: &str = "at_us";
+/// The setting that holds the server's tick rate.
+const TICK_HZ: &str = "server.tick_hz";
 /// The setting that says whether clients or the server recorded the usercmds.
 const USERCMDS: &str = "recorder.usercmds";
 
@@ -216,6 +221,11 @@ impl CustomKind {
 
     pub(super) fn is_usercmd(&self) -> bool {
         self.name == FRAMES
+    }
+
+    /// Returns whether the application declared the kind, and not the fields or bytes of usercmds.
+    pub(super) fn is_custom(&self) -> bool {
+        !self.is_usercmd() && !self.is_usercmd_bytes()
     }
 
     /// Checks the number and the types of a row's values against the columns.
@@ -271,4 +281,18 @@ pub fn usercmd_bytes(records: &UnknownRecords, player: PlayerId) -> Vec<(Command
         missing -= part;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_rate_outside_1_to_1000_hz_is_refused() {
+        let described = |hz: &str| Description::new("mygame").player("p0").setting(TICK_HZ, hz).into_header().is_ok();
+        assert!(described("1") && described("31.25") && described("1000"));
+        assert!(!described("0") && !described("1001") && !described("fast") && !described("NaN"));
+        let error = Description::new("mygame").player("p0").tick_hz(0).into_header().unwrap_err();
+        assert!(error.to_string().contains("the tick rate is 0, and it must be from 1 to 1000 Hz"), "{error}");
+    }
 }

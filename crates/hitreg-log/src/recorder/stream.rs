@@ -12,7 +12,7 @@ use crate::record::{ClassId, CustomRow, EventTime, FrameRecord, OwnValue, Record
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
-/// The sleep between two attempts to push into a full ring, with [`QueuePolicy::Wait`].
+/// The sleep between two attempts to push into a full ring, with [`WhenFull::Wait`].
 const NAP: std::time::Duration = std::time::Duration::from_micros(200);
 
 /// A stream of records from one thread. By default a push never blocks: a full ring makes it return an error.
@@ -106,8 +106,9 @@ impl Stream {
     /// # Errors
     /// As [`Stream::push`]; also when the values do not match the declared columns.
     pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[OwnValue]) -> Result<(), PushError> {
-        let kinds = &self.shared.kinds;
-        let own = kinds.get(kind).ok_or(PushError::NoKind { kind, kinds: kinds.len() })?;
+        // The kinds of usercmd data come last.
+        let kinds = || self.shared.kinds.iter().filter(|kind| kind.is_custom());
+        let own = kinds().nth(kind).ok_or_else(|| PushError::NoKind { kind, kinds: kinds().count() })?;
         own.check(values)?;
         self.shared.check(Some(at))?;
         let values = std::iter::once(OwnValue::Number(at.0)).chain(values.iter().copied()).collect();
@@ -195,5 +196,26 @@ impl Stream {
         }
         self.lost = (0, None);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{CellKind, FieldSchema, Scope};
+    use crate::recorder::{Description, Recorder, RecorderOptions};
+
+    #[test]
+    fn kinds_of_usercmd_data_are_no_custom_kinds() {
+        let lean = FieldSchema::new("lean", CellKind::F32, Scope::Movement);
+        let about = Description::new("mygame").player("p0").usercmd_field(lean).usercmd_bytes();
+        let recorder =
+            Recorder::to(std::io::sink(), about.kind("casts", Vec::new()), RecorderOptions::patient()).unwrap();
+        let mut stream = recorder.stream();
+        let mut push = |kind, values: &[OwnValue]| stream.row(kind, 0, Micros(0), values);
+        assert_eq!(push(0, &[]), Ok(()));
+        assert_eq!(push(1, &[OwnValue::Float(0.5)]), Err(PushError::NoKind { kind: 1, kinds: 1 }));
+        assert_eq!(push(2, &[OwnValue::Number(1); 3]), Err(PushError::NoKind { kind: 2, kinds: 1 }));
+        assert_eq!((recorder.kind("casts"), recorder.kind("frames")), (Some(0), None));
     }
 }

@@ -1,0 +1,401 @@
+//! Rows that are pushed through the C API are recorded as the recorder's own calls record them, and are read back as
+//! they were pushed.
+
+use std::ffi::{CStr, CString, c_char};
+use std::path::Path;
+use std::ptr::{null, null_mut};
+
+use ::hitreg_log::record::*;
+use ::hitreg_log::recorder::{Description, Recorder, RecorderOptions, Stream};
+use ::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use ::hitreg_log::usercmd::{Input, Usercmd};
+use glam::Vec3;
+use hitreg_capi::hitreg_code::*;
+use hitreg_capi::hitreg_table::*;
+use hitreg_capi::hitreg_value_kind::*;
+use hitreg_capi::*;
+use tempfile::TempDir;
+
+const ROUNDS: u32 = 40;
+
+fn number(number: impl Into<i64>) -> hitreg_value {
+    let (kind, number) = (HITREG_VALUE_NUMBER as u16, number.into());
+    hitreg_value { kind, item_bytes: 0, count: 0, data: hitreg_value_data { number } }
+}
+
+fn real(real: f32) -> hitreg_value {
+    hitreg_value { kind: HITREG_VALUE_REAL as u16, item_bytes: 0, count: 0, data: hitreg_value_data { real } }
+}
+
+fn none() -> hitreg_value {
+    hitreg_value { kind: HITREG_VALUE_NONE as u16, ..number(0) }
+}
+
+fn list<T>(items: &[T]) -> hitreg_value {
+    let (item_bytes, count, data) = (size_of::<T>() as u16, items.len() as u32, items.as_ptr().cast());
+    hitreg_value { kind: HITREG_VALUE_LIST as u16, item_bytes, count, data: hitreg_value_data { items: data } }
+}
+
+/// Lists of a round.
+struct Lists {
+    bytes: Vec<u8>,
+    fields: Vec<hitreg_value>,
+    entities: Vec<u16>,
+    effects: Vec<hitreg_effect>,
+    cells: Vec<u32>,
+}
+
+fn lists(round: u32) -> Lists {
+    let effect = |kind| hitreg_effect { kind, entity: 7, predictable: kind % 2, x: 1.5, y: round as f32, z: -2.0 };
+    Lists {
+        bytes: (0..round % 20).map(|byte| byte as u8).collect(),
+        fields: vec![real(round as f32 / 8.0), number(-i64::from(round))],
+        entities: vec![0, 7],
+        effects: (0..round % 3).map(effect).collect(),
+        cells: vec![(round as f32).to_bits(), round],
+    }
+}
+
+/// Returns the rows of a round: table, series, time and values.
+fn rows(round: u32, of: &Lists) -> Vec<(hitreg_table, u32, i64, Vec<hitreg_value>)> {
+    let (at, n) = (i64::from(round) * 10_000, number(round));
+    let usercmd = vec![
+        n,
+        number(at - 30_000),
+        number(100),
+        number(10),
+        real(-1.5),
+        real(90.25),
+        real(0.0),
+        real(320.0),
+        real(-200.5),
+        real(0.125),
+        number(round % 3),
+        number(round % 7),
+        number(u32::MAX - round),
+        list(&of.bytes),
+        list(&of.fields),
+    ];
+    let shot = |reason: u32, target: i64| {
+        vec![n, number(1), number(reason), number(target), number(3), number(-20), number(50_000)]
+    };
+    let hash = if round.is_multiple_of(2) { none() } else { number(i64::MIN + i64::from(round)) };
+    vec![
+        (HITREG_TABLE_FRAMES, 0, at, usercmd),
+        (HITREG_TABLE_SENT, 0, at + 1, vec![n, n, number(1), number(round - 1), number(60)]),
+        (HITREG_TABLE_PREDICTED, 0, at + 2, shot(round % 5, -1)),
+        (HITREG_TABLE_REACHED, 0, at + 3, vec![n]),
+        (HITREG_TABLE_EXECUTED, 0, 0, vec![n, n, number(round % 5)]),
+        (HITREG_TABLE_JUDGED, 1, at + 4, shot(0, 7)),
+        (HITREG_TABLE_TICKS, 0, at + 5, vec![n, hash]),
+        (HITREG_TABLE_STATES, 0, 0, vec![n, number(-1), number(0), number(0), list(&of.cells)]),
+        (HITREG_TABLE_STATES, 0, 0, vec![n, number(1), number(0), number(0), list(&of.cells)]),
+        (HITREG_TABLE_DAMAGE, 0, at + 6, vec![n, number(7), number(-1), number(20)]),
+        (HITREG_TABLE_DAMAGE, 0, at + 6, vec![n, number(7), number(1), number(-5)]),
+        (HITREG_TABLE_PRESENCE, 1, at + 7, vec![n, number(round % 2)]),
+        (
+            HITREG_TABLE_SNAPSHOTS,
+            1,
+            at + 8,
+            vec![n, n, number(at), number(round - 1), number(400), number(2), list(&of.entities), list(&of.effects)],
+        ),
+        (HITREG_TABLE_RECEIVED, 1, at + 9, vec![n]),
+        (HITREG_TABLE_CUSTOM, 5, at + 10, vec![number(1_i64 << 40), real(0.5)]),
+    ]
+}
+
+/// Pushes the same rows by the recorder's own calls.
+fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
+    let at = |by: i64| Micros(i64::from(round) * 10_000 + by);
+    let [zero, one] = [0, 1].map(PlayerId);
+    let (command, tick) = (CommandSeq(round), Tick(round));
+    let input = Input {
+        msec: 10,
+        viewangles: Vec3::new(-1.5, 90.25, 0.0),
+        forwardmove: 320.0,
+        sidemove: -200.5,
+        upmove: 0.125,
+        buttons: (round % 3) as u16,
+        impulse: (round % 7) as u8,
+        extra: u32::MAX - round,
+    };
+    let usercmd = Usercmd { seq: command, lerp_msec: 100, server_time: at(-30_000), input };
+    if !of.bytes.is_empty() {
+        stream.usercmd_bytes(zero, at(0), command, &of.bytes).unwrap();
+    }
+    let fields = [OwnValue::Float(round as f32 / 8.0), OwnValue::Number(-i64::from(round))];
+    stream.usercmd_with(zero, at(0), usercmd, &fields).unwrap();
+    let shot = |at, reason, target| ShotRecord {
+        command,
+        at,
+        index: 1,
+        reason,
+        target,
+        hitgroup: 3,
+        damage: -20,
+        rewound: Micros(50_000),
+    };
+    let reasons = [Reason::Hit, Reason::HitWorld, Reason::Missed, Reason::AlreadyDead, Reason::Launched];
+    let how = [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
+    let state = |viewer| StateRecord { tick, viewer, entity: EntityId(0), class: ClassId(0), cells: of.cells.clone() };
+    let damage = |attacker, amount| DamageRecord { tick, at: at(6), victim: EntityId(7), attacker, amount };
+    let effect = |c: &hitreg_effect| Effect {
+        kind: c.kind as u8,
+        entity: EntityId(7),
+        at: Vec3::new(c.x, c.y, c.z),
+        predictable: c.predictable != 0,
+    };
+    let snapshot = SnapshotRecord {
+        seq: SnapshotSeq(round),
+        tick,
+        at: at(8),
+        server_time: at(0),
+        ack: CommandSeq(round - 1),
+        bytes: 400,
+        choked: 2,
+        entities: vec![EntityId(0), EntityId(7)],
+        effects: of.effects.iter().map(effect).collect(),
+        ..SnapshotRecord::default()
+    };
+    let packet =
+        PacketRecord { number: round, at: at(1), newest: command, count: 1, ack: SnapshotSeq(round - 1), bytes: 60 };
+    let change = if round.is_multiple_of(2) { Presence::Joined } else { Presence::Left };
+    let hash = (round % 2 == 1).then(|| (i64::MIN + i64::from(round)).cast_unsigned());
+    for record in [
+        Record::Sent(zero, packet),
+        Record::Predicted(zero, shot(at(2), reasons[round as usize % 5], None)),
+        Record::Reached(zero, ArrivalRecord { number: round, at: at(3) }),
+        Record::Executed(zero, ExecutionRecord { command, tick, how: how[round as usize % 5] }),
+        Record::Judged(one, shot(at(4), Reason::Hit, Some(EntityId(7)))),
+        Record::Tick(TickRecord { tick, at: at(5), hash }),
+        Record::State(state(None)),
+        Record::State(state(Some(one))),
+        Record::Damage(damage(None, 20)),
+        Record::Damage(damage(Some(one), -5)),
+        Record::Presence(one, PresenceRecord { tick, at: at(7), change }),
+        Record::Snapshot(one, snapshot),
+        Record::Received(one, ArrivalRecord { number: round, at: at(9) }),
+    ] {
+        stream.push(record).unwrap();
+    }
+    stream.row(0, 5, at(10), &[OwnValue::Number(1 << 40), OwnValue::Float(0.5)]).unwrap();
+}
+
+fn text(text: &str) -> CString {
+    CString::new(text).unwrap()
+}
+
+fn message() -> String {
+    // SAFETY: the text is valid until this thread's next failure.
+    unsafe { CStr::from_ptr(hitreg_last_error()) }.to_string_lossy().into_owned()
+}
+
+fn must(code: hitreg_code) {
+    assert_eq!(code, HITREG_OK, "{}", message());
+}
+
+/// Starts a recorder with two players, a class of two fields, two usercmd fields and a table `casts`.
+fn begin(path: &Path) -> (*mut hitreg_recorder, *mut hitreg_stream) {
+    let path = text(path.to_str().unwrap());
+    let names = ["mygame", "p0", "p1", "player", "origin.x", "ammo", "lean", "stance", "casts", "spell", "power"];
+    let names = names.map(text);
+    let [game, p0, p1, class, x, ammo, lean, stance, casts, spell, power] = names.each_ref().map(|name| name.as_ptr());
+    let field = |name: *const c_char, value_type: hitreg_type, scope: hitreg_scope, meaning: hitreg_meaning| {
+        hitreg_field { name, value_type: value_type as u32, scope: scope as u32, meaning: meaning as u32, unit: null() }
+    };
+    use hitreg_meaning::*;
+    use hitreg_scope::*;
+    use hitreg_type::*;
+    let of_class = [
+        field(x, HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION),
+        field(ammo, HITREG_U32, HITREG_SCOPE_WEAPONS, HITREG_MEANING_COUNTER),
+    ];
+    let of_usercmds = [
+        field(lean, HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_PLAIN),
+        field(stance, HITREG_I32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_NAME),
+    ];
+    let columns = [(spell, HITREG_U32), (power, HITREG_F32)]
+        .map(|(name, value_type)| hitreg_column { name, value_type: value_type as u32 });
+    let options = hitreg_options { size: size_of::<hitreg_options>() as u32, patient: 1, ..Default::default() };
+    let (mut recorder, mut stream) = (null_mut(), null_mut());
+    // SAFETY: texts, arrays, structs and handles are valid.
+    unsafe {
+        let description = hitreg_description_new(game);
+        must(hitreg_description_player(description, p0));
+        must(hitreg_description_player(description, p1));
+        must(hitreg_description_class(description, class, of_class.as_ptr(), 2));
+        must(hitreg_description_usercmd_fields(description, of_usercmds.as_ptr(), 2));
+        must(hitreg_description_usercmd_bytes(description));
+        must(hitreg_description_table(description, casts, columns.as_ptr(), 2));
+        must(hitreg_recorder_create(path.as_ptr(), description, &raw const options, &raw mut recorder));
+        hitreg_description_free(description);
+        must(hitreg_stream_new(recorder, &raw mut stream));
+    }
+    (recorder, stream)
+}
+
+fn end(recorder: *mut hitreg_recorder, stream: *mut hitreg_stream) {
+    // SAFETY: both handles are valid, and this is their last use.
+    unsafe {
+        hitreg_stream_free(stream);
+        must(hitreg_recorder_finish(recorder, null_mut()));
+        hitreg_recorder_free(recorder);
+    }
+}
+
+fn record_rows(path: &Path) {
+    let (recorder, stream) = begin(path);
+    for round in 1..=ROUNDS {
+        let lists = lists(round);
+        for (table, series, at, values) in rows(round, &lists) {
+            // SAFETY: the stream and the array are valid.
+            must(unsafe { hitreg_push_row(stream, table as u32, series, at, values.as_ptr(), values.len()) });
+        }
+    }
+    end(recorder, stream);
+}
+
+fn record_records(path: &Path) {
+    let field = |name, kind, scope, meaning| FieldSchema::new(name, kind, scope).meaning(meaning);
+    let class = vec![
+        field("origin.x", CellKind::F32, Scope::Movement, Meaning::Position),
+        field("ammo", CellKind::U32, Scope::Weapons, Meaning::Counter),
+    ];
+    let columns = vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)];
+    let description = Description::new("mygame")
+        .player("p0")
+        .player("p1")
+        .class(Class::new("player", class))
+        .usercmd_field(field("lean", CellKind::F32, Scope::Movement, Meaning::Plain))
+        .usercmd_field(field("stance", CellKind::I32, Scope::Movement, Meaning::Name))
+        .usercmd_bytes()
+        .kind("casts", columns);
+    let recorder = Recorder::create(path, description, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for round in 1..=ROUNDS {
+        push_records(&mut stream, round, &lists(round));
+    }
+    drop(stream);
+    recorder.finish().unwrap();
+}
+
+#[test]
+fn rows_are_recorded_like_the_recorders_own_calls() {
+    let folder = TempDir::new().unwrap();
+    let [by_rows, by_records] = ["rows.hitlog", "records.hitlog"].map(|name| folder.path().join(name));
+    record_rows(&by_rows);
+    record_records(&by_records);
+    let [by_rows, by_records] = [by_rows, by_records].map(|path| std::fs::read(path).unwrap());
+    assert!(by_rows == by_records, "{} and {} bytes", by_rows.len(), by_records.len());
+}
+
+/// Returns a value as text; lists with their items.
+fn shown(value: &hitreg_value) -> String {
+    // SAFETY: the kind says which of the contents it is, and the items are valid.
+    unsafe {
+        match value.kind {
+            0 => "none".to_owned(),
+            1 => format!("{}", value.data.number),
+            2 => format!("{:?}", value.data.real),
+            _ if value.count == 0 => "[]".to_owned(),
+            _ if usize::from(value.item_bytes) == size_of::<hitreg_value>() => {
+                let items = std::slice::from_raw_parts(value.data.items.cast::<hitreg_value>(), value.count as usize);
+                format!("{:?}", items.iter().map(shown).collect::<Vec<_>>())
+            }
+            _ => {
+                let bytes = usize::from(value.item_bytes) * value.count as usize;
+                let items = std::slice::from_raw_parts(value.data.items.cast::<u8>(), bytes);
+                format!("{}: {items:?}", value.item_bytes)
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_are_read_as_they_were_pushed() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("rows.hitlog");
+    record_rows(&path);
+    let path = text(path.to_str().unwrap());
+    let (mut log, mut custom) = (null_mut(), 0);
+    // SAFETY: texts, output pointers and handles are valid.
+    unsafe {
+        must(hitreg_log_open(path.as_ptr(), &raw mut log));
+        must(hitreg_log_table(log, text("casts").as_ptr(), &raw mut custom));
+        assert_eq!(custom, HITREG_TABLE_CUSTOM as u32);
+        assert_eq!(hitreg_log_table(log, text("frames").as_ptr(), &raw mut custom), HITREG_ERROR_NO_ROW);
+    }
+    let mut next = std::collections::BTreeMap::new();
+    for round in 1..=ROUNDS {
+        let lists = lists(round);
+        for (table, series, at, values) in rows(round, &lists) {
+            let index = next.entry((table as u32, series)).or_insert(0);
+            let mut found = vec![none(); values.len()];
+            let mut time = 0;
+            // SAFETY: the log and the output pointers are valid.
+            let code = unsafe {
+                hitreg_log_row(log, table as u32, series, *index, &raw mut time, found.as_mut_ptr(), found.len())
+            };
+            must(code);
+            *index += 1;
+            let [found, pushed] = [found, values].map(|row| row.iter().map(shown).collect::<Vec<_>>());
+            assert_eq!((time, found), (at, pushed), "{table:?} of round {round}");
+        }
+    }
+    for ((table, series), rows) in next {
+        let (mut count, mut found) = (0, u32::MAX);
+        // SAFETY: the log and the output pointers are valid.
+        unsafe {
+            must(hitreg_log_count(log, table, series, &raw mut count));
+            let place = if table < HITREG_TABLE_CUSTOM as u32 { series as usize } else { 0 };
+            must(hitreg_log_series(log, table, place, &raw mut found));
+            assert_eq!(hitreg_log_series(log, table, 2, &raw mut found), HITREG_ERROR_NO_ROW);
+            let after = hitreg_log_row(log, table, series, rows, null_mut(), null_mut(), 0);
+            assert_eq!((count, found, after), (rows, series, HITREG_ERROR_NO_ROW));
+        }
+    }
+    // SAFETY: the last use of the log.
+    unsafe { hitreg_log_free(log) };
+}
+
+#[test]
+fn a_row_that_does_not_fit_its_table_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let (recorder, stream) = begin(&folder.path().join("refused.hitlog"));
+    let lists = lists(5);
+    let good = rows(5, &lists);
+    let row = |wanted: hitreg_table| good.iter().find(|(table, ..)| *table == wanted).unwrap().3.clone();
+    let push = |table: u32, series, values: &[hitreg_value]| {
+        // SAFETY: the stream and the array are valid.
+        unsafe { hitreg_push_row(stream, table, series, 1000, values.as_ptr(), values.len()) }
+    };
+    let with = |table: hitreg_table, place: usize, value: hitreg_value| {
+        let mut values = row(table);
+        values[place] = value;
+        push(table as u32, 0, &values)
+    };
+    let says = |code: hitreg_code, wanted: hitreg_code, words: &str| {
+        assert!(code == wanted && message().contains(words), "{code:?}: {}", message());
+    };
+    says(push(99, 0, &[]), HITREG_ERROR_VALUE, "no table 99");
+    // Usercmds have fields of their own in this description, which are no table of their own.
+    says(push(257, 0, &[real(1.0), number(1)]), HITREG_ERROR_MISFIT, "no kind 1");
+    says(push(256, 0, &[number(1), number(1)]), HITREG_ERROR_MISFIT, "`casts`");
+    says(push(256, 0, &[number(1), none()]), HITREG_ERROR_MISFIT, "a number or a float");
+    says(push(9, 0, &[number(1)]), HITREG_ERROR_MISFIT, "`ticks` has 2 values (tick, hash), not 1");
+    says(push(9, 1, &row(HITREG_TABLE_TICKS)), HITREG_ERROR_VALUE, "no series but 0");
+    says(push(4, 70_000, &[number(1)]), HITREG_ERROR_VALUE, "player is 70000");
+    says(push(4, 2, &[number(1)]), HITREG_ERROR_MISFIT, "player 2");
+    says(with(HITREG_TABLE_FRAMES, 3, number(256)), HITREG_ERROR_VALUE, "msec is 256");
+    says(with(HITREG_TABLE_FRAMES, 5, number(1)), HITREG_ERROR_MISFIT, "yaw is not a float");
+    says(with(HITREG_TABLE_FRAMES, 13, number(1)), HITREG_ERROR_MISFIT, "bytes is not a list");
+    says(with(HITREG_TABLE_STATES, 4, list(&[1_u16, 2])), HITREG_ERROR_SIZE, "cells have 2 bytes, not 4");
+    says(with(HITREG_TABLE_STATES, 1, number(-2)), HITREG_ERROR_VALUE, "viewer is -2");
+    says(with(HITREG_TABLE_EXECUTED, 2, number(5)), HITREG_ERROR_VALUE, "no how 5");
+    says(with(HITREG_TABLE_JUDGED, 2, number(-1)), HITREG_ERROR_VALUE, "no reason -1");
+    says(with(HITREG_TABLE_JUDGED, 3, number(70_000)), HITREG_ERROR_VALUE, "target is 70000");
+    says(with(HITREG_TABLE_DAMAGE, 2, number(70_000)), HITREG_ERROR_VALUE, "attacker is 70000");
+    // SAFETY: the stream is valid.
+    says(unsafe { hitreg_push_row(stream, 9, 0, 1000, null(), 2) }, HITREG_ERROR_NULL, "values is null");
+    end(recorder, stream);
+}
