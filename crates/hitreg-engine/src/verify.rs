@@ -220,6 +220,21 @@ impl ReplayFigures {
             impacts: summary.shots.impacts,
         }
     }
+
+    /// Adds the figures of consecutive legs. An impact counts as a shot only if no leg has its launch.
+    fn of_legs<'a>(legs: impl Iterator<Item = &'a ReplayFigures>) -> ReplayFigures {
+        let mut all = ReplayFigures { is_closed: true, ..ReplayFigures::default() };
+        for leg in legs {
+            all.exercised.add(&leg.exercised);
+            all.exercised.shots -= leg.impacts.saturating_sub(leg.launched);
+            all.held += leg.held;
+            all.is_closed &= leg.is_closed;
+            all.launched += leg.launched;
+            all.impacts += leg.impacts;
+        }
+        all.exercised.shots += all.impacts.saturating_sub(all.launched);
+        all
+    }
 }
 
 /// Judges the legs of a log, each replayed once and separately. Together they have every tick.
@@ -232,19 +247,11 @@ pub fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyReferenc
         );
     };
     let mut ran = StreamReport { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
-    let mut figures = ReplayFigures { is_closed: true, ..ReplayFigures::default() };
     for leg in legs {
         ran.hashes_compared += leg.ran.hashes_compared - leg.ran.hashes_before;
         ran.first_difference = ran.first_difference.or(leg.ran.first_difference);
-        figures.exercised.add(&leg.figures.exercised);
-        figures.held += leg.figures.held;
-        figures.is_closed &= leg.figures.is_closed;
-        figures.launched += leg.figures.launched;
-        figures.impacts += leg.figures.impacts;
-        // An impact counts as a shot only if its launch is in no leg.
-        figures.exercised.shots -= leg.figures.impacts.saturating_sub(leg.figures.launched);
     }
-    figures.exercised.shots += figures.impacts.saturating_sub(figures.launched);
+    let figures = ReplayFigures::of_legs(legs.iter().map(|leg| &leg.figures));
     judge_figures(facts, &figures, &ran, (None, None), (against, None))
 }
 
@@ -405,4 +412,24 @@ fn not_judged(
 
 fn seconds(at: Micros) -> String {
     format!("{:.2} s", at.as_s_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_projectile_that_flies_into_the_next_leg_is_one_shot() {
+        let leg = |shots, launched, impacts| ReplayFigures {
+            exercised: Coverage { shots, ..Coverage::default() },
+            launched,
+            impacts,
+            ..ReplayFigures::default()
+        };
+        let shots = |legs: &[ReplayFigures]| ReplayFigures::of_legs(legs.iter()).exercised.shots;
+        // The second leg has one impact more than launches, and counted it as a shot.
+        assert_eq!(shots(&[leg(5, 2, 1), leg(4, 1, 2)]), 8);
+        // An impact whose launch no leg has is a shot.
+        assert_eq!(shots(&[leg(5, 1, 1), leg(4, 1, 2)]), 9);
+    }
 }
