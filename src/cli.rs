@@ -111,24 +111,25 @@ impl Program {
 #[command(
     name = "hitreg",
     version,
-    about = "Records, replays, verifies and explains the netcode of action games",
+    about = "Records, replays, compares and explains the netcode of action games",
     long_about = LONG_ABOUT,
     after_help = EXIT_CODES,
     max_term_width = 80,
     arg_required_else_help = true
 )]
 struct Cli {
-    /// How results are printed: `json` goes to stdout alone
+    /// Output format; with `json`, stdout has only JSON
     #[arg(
         long,
         global = true,
         value_enum,
         default_value = "text",
         value_name = "text|json",
-        hide_possible_values = true
+        hide_possible_values = true,
+        help_heading = GLOBAL
     )]
     format: Format,
-    /// When output is coloured; `auto` is for terminals, unless NO_COLOR is set
+    /// When to colour output; `auto` colours on terminals, unless NO_COLOR is set
     #[arg(
         long,
         global = true,
@@ -136,29 +137,34 @@ struct Cli {
         default_value = "auto",
         value_name = "auto|always|never",
         hide_possible_values = true,
-        display_order = 901
+        help_heading = GLOBAL
     )]
     color: Color,
-    /// Defaults for options [default: hitreg.toml in this folder or the nearest above it]; `none` is no file
-    #[arg(long, global = true, value_name = "FILE", display_order = 902)]
+    /// File with default options; `none` reads no file [default: hitreg.toml in this folder, or in the nearest above
+    /// it]
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL)]
     config: Option<PathBuf>,
-    /// Replace a log or trace that is where an output goes; compare files of different sessions
-    #[arg(long, global = true, display_order = 900)]
+    /// Overwrite an existing log or trace; compare files of different sessions
+    #[arg(long, global = true, help_heading = GLOBAL)]
     force: bool,
     #[command(subcommand)]
     command: Command,
 }
 
-const LONG_ABOUT: &str = "\
-Records sessions of action games (usercmds, snapshots, latencies) into compressed logs, replays them bit for bit \
-through the server and client pipelines, and shows what happened: in prediction, in interpolation, in who was hit.
+/// The heading of the options that most commands share.
+const GLOBAL: &str = "Global options";
 
-New here? `hitreg quickstart` records a session in which four bots fight, replays it, proves that the replay is the same \
-bit for bit, and shows what lag compensation changed.";
+const LONG_ABOUT: &str = "\
+Records sessions of action games: usercmds, snapshots and latencies. Replays them bit for bit through the server and \
+client pipelines. Shows prediction errors, interpolation errors and hits, and what changed between two builds.
+
+New here? `hitreg quickstart` records a fight between four bots and replays it. It checks that the replay is identical, \
+and shows which hits depend on lag compensation.";
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
-128 trouble (bad usage, unreadable input). `git bisect run` skips 125 and stops at 128.";
+Exit codes: 0 done, or same; 1 something differs; 125 cannot be judged;
+128 trouble (bad usage, unreadable input); 130 interrupted.
+`git bisect run` skips 125 and stops at 128.";
 
 #[derive(Subcommand)]
 enum Command {

@@ -11,28 +11,28 @@ use super::progress::Progress;
 use super::trouble::Trouble;
 use crate::claims::{self, Checked, Claim, Figure, Mechanism};
 
-/// Measure what the founding documents state: each claim, what was expected, what came out
+/// Measure the claims of the literature on netcode, and compare them with the expected values
 ///
-/// Each claim is a scene that is played by the real server and clients in virtual time, and a figure that is read from what they put
-/// out: never from the settings. With --off the mechanism that a claim rests on is switched off: then none may hold.
+/// For each claim, the server and clients play a scene in virtual time. The measured number comes from their output,
+/// never from settings. With --off, each claim's mechanism is switched off, and the claim must fail.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  hitreg claims                        all of them, by theme
-  hitreg claims --list                 their names and statements
-  hitreg claims dumb-client            one, with how it is measured
-  hitreg claims lead --off             those that begin so, made to fail
+  hitreg claims                        all claims, by theme
+  hitreg claims --list                 names and statements
+  hitreg claims dumb-client            one claim, with its measurement
+  hitreg claims lead --off             claims named lead-..., switched off
   hitreg claims --format json
 
-Exit code 0: all hold. 1: one does not.")]
+Exit code 0: all claims hold. 1: a claim fails.")]
 pub(super) struct Args {
-    /// Only these: whole names, or what names begin with
+    /// Only these claims: full names, or beginnings of names
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// List names, statements and sources; measure nothing
     #[arg(long)]
     list: bool,
-    /// Switch each claim's mechanism off, to see it fail
+    /// Switch off each claim's mechanism, so that the claim must fail
     #[arg(long)]
     off: bool,
 }

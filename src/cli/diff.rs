@@ -24,13 +24,14 @@ use looking::Looking;
 use running::Running;
 use sides::SideArgs;
 
-/// Compare two runs: what differs first, what follows from it, whose hits changed
+/// Compare two runs: the first difference, its effects, and changed hits
 ///
-/// Two traces; or one log under two builds, two presets or two settings; or one client on two builds' servers, the way
-/// a patched client meets an old server. A log alone is held against this build's replay of it.
+/// The sides can be two traces, or one log under two builds, presets or settings. With --server-build, they can be the
+/// clients of two builds on one server. A single log is compared with this build's replay of it.
 ///
-/// Everything is compared bit by bit unless a tolerance says otherwise. A build is any program that understands `replay LOG -o
-/// TRACE`; one that crashes, hangs or writes rubbish is untestable (exit code 125), with its last words.
+/// Numbers must be equal to the bit, except within a --tolerance. A build is any program that runs `replay LOG -o
+/// TRACE`. A build that crashes, hangs or writes no valid trace is untestable (exit code 125), and its last output is
+/// shown.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -43,7 +44,7 @@ Examples:
   hitreg diff match.hitlog --b-preset quake3 --why 1
   hitreg diff match.hitlog --b ./new --tolerance origin=0.1 --junit out.xml
 
-As the command of git bisect, with the trace of a good commit at hand:
+With git bisect and the trace of a good commit:
   git bisect run sh -c 'make || exit 125
       hitreg diff good.hittrace match.hitlog --b ./game --summary'")]
 pub(super) struct Args {
@@ -52,10 +53,10 @@ pub(super) struct Args {
     /// Print one line
     #[arg(long)]
     summary: bool,
-    /// Print all there is: each column that differs, usercmds, prediction and drawing on both sides
+    /// Print everything: each differing column, usercmds, and prediction and interpolation of both sides
     #[arg(short, long, conflicts_with = "summary")]
     verbose: bool,
-    /// Explain the N-th shot that came out differently, on both sides, as `why` does; the first is 1
+    /// Explain the N-th changed shot on both sides, as `why` does; the first is 1
     #[arg(long, value_name = "N", conflicts_with_all = ["summary", "verbose"], value_parser = clap::value_parser!(u32).range(1..))]
     why: Option<u32>,
     /// Write a JUnit report, with a test case for each table

@@ -26,23 +26,23 @@ use crate::trace::schema::{TableSet, shots};
 use crate::units::Micros;
 use trace::Shape;
 
-/// Show what a log or a trace holds: players, duration, usercmds, round trips, loss, size
+/// Show the contents of a log or trace: players, duration, usercmds, round trips, loss, size
 ///
-/// Round trips run from making a usercmd to getting its ack. A log does not hold the shots and hits of a game that this build
-/// plays: --replay counts them. A log that is cut off is shown as far as it goes.
+/// A round trip is the time from making a usercmd to receiving its ack. A log does not hold shots and hits, so --replay
+/// counts them. A truncated log is shown up to the cut.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg info match.hitlog
-  hitreg info match.hitlog --replay    and how many shots hit
+  hitreg info match.hitlog --replay    also counts shots and hits
   hitreg info match.hitlog --format json | jq .rtt_ms
-  hitreg info match.hittrace           its tables, with their rows")]
+  hitreg info match.hittrace           tables and row counts")]
 pub(super) struct Args {
     /// A log or a trace
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Count shots and hits by replaying the log, which takes as long as `replay` does
+    /// Replay the log to count shots and hits
     #[arg(long)]
     replay: bool,
 }

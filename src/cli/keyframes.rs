@@ -19,12 +19,12 @@ use crate::replay::{Due, Options as ReplayOptions};
 use crate::store::{self, Kind, Target};
 use crate::units::Micros;
 
-/// Give a log keyframes, so that a part of it is replayed at once
+/// Add keyframes to a log, so that a replay can start in the middle
 ///
-/// The log is replayed once, and every so many seconds the whole state of that replay is written down: the server's world, what it
-/// knows of its clients, the clients, and what is on its way between them. `replay --from` begins at the last one before the time asked
-/// for, and `verify` replays from two of them at once. Records stay as they are, and older versions pass keyframes over. `record synth`
-/// and `record live` write them themselves where a session is a minute long.
+/// The log is replayed once. Every few seconds, a keyframe stores the complete state of server, clients and packets in
+/// flight. `replay --from` starts at the last keyframe before the requested time. `verify` replays from two keyframes
+/// in parallel. Records do not change, and older versions ignore keyframes. `record synth` and `record live` add
+/// keyframes to sessions of a minute or more.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -34,10 +34,10 @@ pub(super) struct Args {
     /// The log
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Where the log with keyframes goes
+    /// The log with keyframes to write
     #[arg(short, long, value_name = "LOG")]
     output: OutPath,
-    /// How many seconds one is from the next
+    /// Interval between keyframes
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=3600))]
     every: u32,
 }
@@ -57,10 +57,10 @@ struct Report<'a> {
 /// What a recording has of keyframes.
 #[derive(clap::Args)]
 pub(super) struct OfRecording {
-    /// How many seconds a keyframe is from the next [default: 10 where the session is a minute long, none where it is shorter]
+    /// Interval between keyframes [default: 10 for sessions of a minute or more, else none]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     keyframes: Option<u32>,
-    /// Write no keyframes, as `hitreg keyframes` does afterwards
+    /// Write no keyframes; `hitreg keyframes` can add them later
     #[arg(long, conflicts_with = "keyframes")]
     no_keyframes: bool,
 }
@@ -70,7 +70,8 @@ const LONG: Micros = Micros::from_s(60);
 const USUAL_EVERY_S: u32 = 10;
 
 impl OfRecording {
-    /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot have.
+    /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot
+    /// have.
     pub(super) fn check(&self, log: &Target, length: Micros) -> Result<(), Trouble> {
         let Some(every) = self.keyframes else { return Ok(()) };
         if log.is_stream() {

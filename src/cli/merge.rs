@@ -16,16 +16,16 @@ use crate::merge::{Aligned, MergeError};
 use crate::store::Kind;
 use crate::units::Micros;
 
-/// Make one log of a session from those of its server and its clients
+/// Merge the logs of a server and its clients into one log of the session
 ///
-/// Each side has a clock of its own. How far each client's is from the server's follows from the packets between them: none
-/// arrived before it was sent, and so the fastest of both directions bound the offset from both sides. What is printed
-/// as the error is half of what is left between the bounds. Any offset within them gives the same session, bit for bit.
+/// Each side has its own clock. The fastest packets in both directions bound the offset between a client's clock and
+/// the server's. The printed error is half the distance between the bounds. Every offset within them gives the same
+/// session, bit for bit.
 ///
-/// A client whose log never came plays as the server heard it: the server's log has what each packet said. What such a
-/// client predicted and drew is not known.
+/// A client without a log is reconstructed from the packets in the server's log. Its predictions and drawn positions
+/// are unknown.
 ///
-/// A log that was cut off is used as far as it goes, and the session ends where the first of them does.
+/// A truncated log is used up to the cut, and the session ends with the shortest log.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// The server's log and each client's, in any order
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
-    /// Where the session's log goes
+    /// The merged log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutPath,
 }

@@ -8,10 +8,10 @@ use crate::units::{Micros, Tick};
 /// From when to when.
 #[derive(clap::Args)]
 pub(super) struct PartArgs {
-    /// Only what happens from this time of the session on: `40:00`, `75.5`, `75.5s`, `75500ms`, or `tick:5000`
+    /// Start of the part, in session time: `40:00`, `75.5`, `75.5s`, `75500ms`, or `tick:5000`
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Moment>,
-    /// Only what happens before this time
+    /// End of the part (exclusive)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Moment>,
 }

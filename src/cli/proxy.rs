@@ -23,17 +23,17 @@ use crate::protocols::{Known, listener, protocols};
 use crate::store::Kind;
 use crate::units::{Micros, Seed};
 
-pub(super) const ABOUT: &str = "Record real clients and a real server of a game, as a proxy between them";
+pub(super) const ABOUT: &str = "Record a real server and its clients, as a proxy between them";
 
 pub(super) const LONG_ABOUT: &str = "\
-Record real clients and a real server of a game, as a proxy between them
+Record a real server and its clients, as a proxy between them
 
-Clients connect to the proxy instead of their server; every datagram goes on as it is, at once, or delayed and lost as asked. \
-What the datagrams say becomes a log: usercmds, packets and snapshots with when each came and went on, states, hits. \
-Datagrams that cannot be read pass all the same, and are counted. Names and chat stay out of the log.
+Clients connect to the proxy instead of the server. The proxy forwards each datagram unchanged: at once, or delayed and lost \
+as requested. It records usercmds, packets, snapshots, states and hits, with the time when each datagram arrived and left. \
+Datagrams that it cannot decode are forwarded and counted. Names and chat are left out of the log.
 
-The log begins when the first client enters a level, so a proxy is to be started before they connect. Ctrl-C, SIGTERM and SIGHUP \
-end the recording with a whole log.";
+The log begins when the first client enters a level, so start the proxy before clients connect. Ctrl-C, SIGTERM and SIGHUP \
+end the recording with a complete log.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -45,37 +45,37 @@ Examples:
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The protocol that clients and server speak
+    /// The network protocol of the game
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(protocols()))]
     protocol: String,
-    /// Where clients connect to
+    /// The address that clients connect to
     #[arg(long, value_name = "ADDR:PORT")]
     listen: SocketAddr,
-    /// The server
+    /// The server's address
     #[arg(long, value_name = "HOST:PORT")]
     upstream: String,
-    /// The map that will be played, or an archive that holds it: a .bsp or .pk3. Without it predictions cannot be checked
+    /// The map that will be played: a .bsp, or a .pk3 that contains it. Without a map, predictions cannot be checked
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// Stop after so many seconds of the session
+    /// Stop after this many seconds of the session
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// What every chance comes from
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    /// Random seed of jitter, loss and reordering
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// What every datagram is held back at least, each way
+    /// Added delay per datagram, each way
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     delay_ms: f64,
-    /// What datagrams are held back beyond that on average (exponentially distributed)
+    /// Average additional delay (exponentially distributed)
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     jitter_ms: f64,
-    /// The share of datagrams that is lost, as 2% or 0.02
+    /// Share of datagrams lost, as 2% or 0.02
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0")]
     loss: f64,
-    /// The share of datagrams that later ones overtake, by 20 ms
+    /// Share of datagrams delayed by 20 ms, so that later ones overtake them
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0")]
     reorder: f64,
-    /// Where the log goes
+    /// The log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutPath,
 }

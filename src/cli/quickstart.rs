@@ -26,21 +26,21 @@ use crate::summary::Summary;
 use crate::units::Micros;
 use changed::{Changed, changed};
 
-/// Record a session, replay it, prove it, and see what lag compensation does
+/// Record a session, check that it replays identically, and show what lag compensation does
 ///
-/// Four bots fight for 20 seconds over connections of 50 ms each way with jitter and a little loss. The session is recorded
-/// and replayed twice: every tick must have the recorded state hash, and both replays must be the same to the last
-/// byte. Then each of its shots is judged again without lag compensation, to see which come out differently.
+/// Four bots fight for 20 seconds, with 50 ms delay each way, jitter and 1 % loss. The session is recorded and replayed
+/// twice. Every tick must have the recorded state hash, and both traces must be identical. Then each shot is judged
+/// again without lag compensation, to show which results change.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg quickstart
   hitreg quickstart --seed 7 -o /tmp/seven.hitlog")]
 pub(super) struct Args {
-    /// Where the log goes [default: quickstart.hitlog, where an earlier quickstart's may be replaced]
+    /// The log to write [default: quickstart.hitlog; replaces the log of an earlier quickstart]
     #[arg(short, long, value_name = "LOG")]
     output: Option<OutPath>,
-    /// Another session
+    /// Random seed; another seed gives another session
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

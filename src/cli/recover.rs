@@ -16,24 +16,23 @@ use crate::log::{Damage, Options};
 use crate::store::{self, Kind, Unfinished};
 use crate::units::Micros;
 
-/// Save what is whole of a damaged or unfinished log
+/// Save the intact chunks of a damaged or unfinished log
 ///
-/// A recording that was killed, a copy that did not finish, a disk that flipped a bit: chunks are independent, so that
-/// whatever is whole can be read. The result is a good log, and what was lost is listed. Where a part is missing from the middle, a
-/// replay cannot come out as recorded after it.
+/// Use it after a killed recording, an incomplete copy or a disk error. Chunks are independent, so every intact chunk
+/// can be read. The result is a valid log, and lost parts are listed. If a part is missing from the middle, a replay
+/// after it does not match the recording.
 ///
-/// What a killed recording left in NAME.part becomes NAME, and when nothing but its unfinished end was lost NAME.part is
-/// removed, so that one can record under that name again.
+/// NAME.part, from a killed recording, becomes NAME. If only its unfinished end is lost, NAME.part is deleted.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  hitreg recover match.hitlog.part       after a kill: match.hitlog
+  hitreg recover match.hitlog.part       writes match.hitlog
   hitreg recover damaged.hitlog -o saved.hitlog && hitreg info saved.hitlog")]
 pub(super) struct Args {
     /// The damaged log
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Where the good log goes [default: for LOG.part, LOG]
+    /// The log to write [default: for LOG.part, LOG]
     #[arg(short, long, value_name = "LOG")]
     output: Option<OutPath>,
 }

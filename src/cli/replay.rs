@@ -33,18 +33,18 @@ use crate::summary::{AsPlayed, Exercised, Network, Prediction, Share, Shots};
 use crate::trace::schema::{TABLES, TableSchema};
 use recorded::{Hit, Jumps};
 
-/// Replay a log: how well did prediction and interpolation do, who was hit
+/// Replay a log, and measure prediction, interpolation and hits
 ///
-/// Closed loop runs the server and all clients again, fed by the recorded usercmds over the recorded links; under the log's
-/// own settings it must come out as recorded, and says so. Open loop runs the clients alone on the recorded
-/// snapshots, and holds every prediction against the recorded truth; that needs no server, so it works on
-/// recordings of real games.
+/// Closed loop runs the server and all clients again, on the recorded usercmds and links. Under the log's own settings,
+/// it must match the recording, and the page says whether it does. Open loop runs only the clients, on the recorded
+/// snapshots, and compares each prediction with the recorded state. It needs no server, so it works on recordings of
+/// real games.
 ///
-/// With --from and --to rows are put out of that part alone. What comes before it runs too, silently, and what comes after is not
+/// --from and --to limit the output to a part. The session before the part also runs, and the session after it is not
 /// read.
 ///
-/// With --set or --preset the same input runs under other settings; with --what-if rejudge too, the session runs as recorded, and
-/// each of its shots is judged under the other settings.
+/// --set and --preset run the same input under other settings. With --what-if rejudge, the session runs as recorded,
+/// and only the hit test of each shot uses the other settings.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -59,10 +59,10 @@ pub(super) struct Args {
     /// The log
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Keep everything that the pipelines put out in this trace
+    /// The trace to write, with all output of the pipelines
     #[arg(short, long, value_name = "TRACE")]
     output: Option<OutPath>,
-    /// Keep only these tables, such as `shots,corrections`
+    /// Write only these tables, such as `shots,corrections`
     #[arg(
         long,
         value_name = "NAMES",
@@ -72,10 +72,10 @@ pub(super) struct Args {
         hide_possible_values = true
     )]
     tables: Vec<String>,
-    /// Keep the run itself as a new log: the same input, with what this build's server makes of it
+    /// A new log to write: the same input, with the states of this build's server
     #[arg(long, value_name = "LOG", conflicts_with_all = ["from", "to"])]
     record: Option<OutPath>,
-    /// Make every datagram, several times as slow, so that bytes can be told
+    /// Encode every datagram, to report bytes; several times slower
     #[arg(long)]
     sizes: bool,
     #[command(flatten)]

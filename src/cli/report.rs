@@ -28,18 +28,17 @@ use crate::trace::Trace;
 use crate::units::Micros;
 use crate::why::Rejudged;
 
-/// Show a session, or what two runs of it differ in, as one page of HTML
+/// Write an HTML page that shows a session, or the differences between two runs
 ///
-/// The field with all that moved on it, a time line to play, what was measured over time, every shot and every correction
-/// with its `why`. With two sides, named as for `diff`, both are drawn over each other, the first divergence is marked, and
-/// each shot that came out differently is a click away. The page is one file, asks nothing of any network, and opens from
-/// disk in Chromium and Firefox.
+/// The page has the map with all moving entities, a timeline, charts, and an explanation of every shot and correction.
+/// With two sides, chosen as for `diff`, it overlays both, marks the first divergence, and lists the changed shots. The
+/// page is one file. It needs no network, and opens from disk in Chromium and Firefox.
 ///
-/// With --from and --to the page is of that part of one log, which is found, replayed and shown however long the log is. A page holds
-/// some 24 million views of players, which is twenty minutes of sixteen; of a longer log it shows a part.
+/// --from and --to select a part of a log of any length. A page holds at most 24 million views of players: about 20
+/// minutes of 16 players.
 ///
-/// A log is replayed first; of a trace, whoever wrote it, its tables alone count. Of a log whose game this build does not
-/// know, what the log itself says is shown. The page says what it cannot know.
+/// A log is replayed first; a trace is shown from its tables. For a log of another game, the page shows the recorded
+/// data. It marks unknown values as unknown.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -53,7 +52,7 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     sides: SideArgs,
-    /// Where to write the page
+    /// The page to write
     #[arg(short, long, value_name = "FILE")]
     output: OutPath,
     #[command(flatten)]

@@ -10,14 +10,14 @@ use crate::replay::{Mode, Options, WhatIf as Question, own_settings};
 /// How a log is replayed.
 #[derive(clap::Args)]
 pub(super) struct WhatIf {
-    /// Replay under another value of a setting; may be given more than once
+    /// Replay under another value of a setting; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
     set: Vec<String>,
     /// Replay under a preset instead of the log's own settings
     #[arg(long, value_name = "NAME", value_parser = offered::presets(), hide_possible_values = true)]
     preset: Option<String>,
-    /// What is asked of the other settings: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
-    /// under them and changes nothing else
+    /// How changed settings apply: `replay` runs the recorded input under them, `rejudge` changes only the hit test of
+    /// each recorded shot
     #[arg(
         long,
         value_parser = one_of(OF_ONE_RUN),
@@ -26,7 +26,7 @@ pub(super) struct WhatIf {
         default_value = "replay"
     )]
     what_if: Question,
-    /// Which pipelines run: server and clients, or clients alone on the recorded snapshots
+    /// Closed loop runs server and clients; open loop runs only clients, on the recorded snapshots
     #[arg(long, value_enum, value_name = "closed|open", hide_possible_values = true)]
     mode: Option<Loop>,
 }

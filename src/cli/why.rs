@@ -21,37 +21,37 @@ use crate::why::{Asked, Otherwise, ShotName, Why, player};
 
 /// Explain one shot, or one correction of a prediction
 ///
-/// A shot is named by its player and usercmd, as `export --table shots` and the changes of `diff` have it: p0#95. The page says
-/// what the shooter's screen showed and how old that was, when the usercmd ran, how far the server went back and what limited
-/// it; where the target was drawn, judged, and by then; and what the shot would have been under other rules. A log
-/// is replayed first; of a trace, whoever wrote it, its tables alone count, and what they do not say is `not known`.
+/// A shot is named by its player and usercmd, such as p0#95; `export --table shots` lists them. The page shows what the
+/// shooter saw and how old that was, when the server ran the usercmd, how far it rewound, and the rewind limit. It
+/// shows where the target was drawn, judged, and when the shot ran, and the result under other rules. A log is replayed
+/// first. A trace is explained from its tables, and missing values are `not known`.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg why match.hitlog p0#95                    one shot
-  hitreg why match.hitlog --at 1.55s --player p3   p3's shot nearest to then
-  hitreg why match.hitlog p2 --correction 3        a correction of p2's prediction
+  hitreg why match.hitlog --at 1.55s --player p3   p3's shot nearest to 1.55 s
+  hitreg why match.hitlog p2 --correction 3        p2's third correction
   hitreg why match.hittrace p0#95 --svg shot.svg
   hitreg why match.hitlog p0#95 --set lag_compensation.max_unlag_ms=100
-  hitreg export match.hitlog --table shots         which shots there are")]
+  hitreg export match.hitlog --table shots         list all shots")]
 #[command(group = clap::ArgGroup::new("asked").args(["shot", "at", "correction"]).required(true).multiple(true))]
 pub(super) struct Args {
     /// A log, or a trace
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The shot by its name: p0#95, or p0#95.1 where a usercmd fired more than once; or a player, as `--player`
+    /// The shot: p0#95, or p0#95.1 for the second shot of a usercmd; or a player, like --player
     #[arg(value_name = "SHOT", conflicts_with = "player")]
     shot: Option<Named>,
-    /// The shot that was judged nearest to a time of the session: `40:00`, `1.55`, `1.55s`, `1550ms`
+    /// The shot judged nearest to this session time: `40:00`, `1.55`, `1.55s`, `1550ms`
     #[arg(long, value_name = "TIME", value_parser = moment::time)]
     at: Option<Micros>,
-    /// One of a player's corrections; the first is 1
+    /// The N-th correction of a player; the first is 1
     #[arg(long, value_name = "N", conflicts_with = "at")]
     correction: Option<u32>,
-    /// Whose shot or correction: p3
+    /// The player of the shot or correction, such as p3
     #[arg(long, value_name = "PLAYER", value_parser = player)]
     player: Option<u32>,
-    /// Draw the same picture into this SVG file
+    /// Write the picture as an SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<OutPath>,
     #[command(flatten)]

@@ -4,15 +4,15 @@ use crate::diff::{DiffOptions, On, Tolerance};
 
 /// What counts as a difference.
 #[derive(clap::Args)]
-#[command(next_help_heading = "What counts")]
+#[command(next_help_heading = "Comparison")]
 pub(in crate::cli) struct Looking {
-    /// Look at one side of the game alone: state, hits, corrections, views, or any
+    /// Compare only this aspect: any, state, hits, corrections, views or network
     #[arg(long, value_name = "WHAT", value_parser = parse_on, default_value = "any")]
     on: On,
-    /// Take numbers of a column as the same that are this close; may be given more than once
+    /// Treat two numbers of a column as equal if they differ by at most NUMBER; repeatable
     #[arg(long, value_name = "COLUMN=NUMBER")]
     tolerance: Vec<Tolerance>,
-    /// Compare only the tables, columns and rows that both have, as for a build that writes some of them
+    /// Compare only tables, columns and rows that both sides have, for builds that write partial traces
     #[arg(long)]
     overlap: bool,
 }

@@ -13,13 +13,13 @@ use crate::cli::trouble::Trouble;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Running builds")]
 pub(in crate::cli) struct Running {
-    /// A build that takes longer for a log is untestable [default: 300]
+    /// Time limit of a build for one log; a build that takes longer is untestable [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
-    /// Where traces of builds are kept [default: hitreg in the user's cache folder]
+    /// Cache folder for traces of builds [default: hitreg in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Run every build anew. Scripts always are: what they start cannot be seen in them
+    /// Run every build again. Scripts are never cached, because the programs that they start can change
     #[arg(long, conflicts_with = "cache")]
     no_cache: bool,
 }

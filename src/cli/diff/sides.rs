@@ -12,7 +12,7 @@ use crate::trace::schema::TableSet;
 /// What is compared with what.
 #[derive(clap::Args)]
 pub(in crate::cli) struct SideArgs {
-    /// A trace, or a log to be replayed
+    /// A trace, or a log to replay
     #[arg(value_name = "LOG|A")]
     first: PathBuf,
     /// The trace or log of side B [default: the same log]
@@ -20,10 +20,10 @@ pub(in crate::cli) struct SideArgs {
     second: Option<PathBuf>,
     #[command(flatten)]
     ways: WayArgs,
-    /// Run this build's server, and let a client replay what it sends
+    /// Run the server of this build, and replay its packets in the clients of both sides
     #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with = "open")]
     server_build: Option<PathBuf>,
-    /// Side B's client on that server; side A's is the server build's own, or --a
+    /// Side B's client on that server; side A's client is --a, or that of the server build
     #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with_all = ["b", "open"])]
     client_build: Option<PathBuf>,
 }
@@ -37,20 +37,20 @@ pub(in crate::cli) struct WayArgs {
     /// The build of side B [default: this one]
     #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
     b: Option<PathBuf>,
-    /// A setting of side A; may be given more than once
+    /// A setting of side A; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "The two sides", value_parser = offered::settings(), hide_possible_values = true)]
     a_set: Vec<String>,
-    /// A setting of side B; may be given more than once
+    /// A setting of side B; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "The two sides", value_parser = offered::settings(), hide_possible_values = true)]
     b_set: Vec<String>,
-    /// A preset for side A in place of the log's settings
+    /// Preset of side A, instead of the log's settings
     #[arg(long, value_name = "NAME", help_heading = "The two sides", value_parser = offered::presets(), hide_possible_values = true)]
     a_preset: Option<String>,
-    /// A preset for side B in place of the log's settings
+    /// Preset of side B, instead of the log's settings
     #[arg(long, value_name = "NAME", help_heading = "The two sides", value_parser = offered::presets(), hide_possible_values = true)]
     b_preset: Option<String>,
-    /// What is asked of the settings of a side: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
-    /// under them and changes nothing else
+    /// How changed settings apply: `replay` runs the recorded input under them, `rejudge` changes only the hit test of
+    /// each recorded shot
     #[arg(
         long,
         value_parser = one_of(OF_ONE_RUN),
@@ -60,7 +60,7 @@ pub(in crate::cli) struct WayArgs {
         help_heading = "The two sides"
     )]
     what_if: WhatIf,
-    /// Replay open loop: clients alone, on the recorded snapshots
+    /// Replay open loop: only the clients run, on the recorded snapshots
     #[arg(long, help_heading = "The two sides")]
     open: bool,
 }

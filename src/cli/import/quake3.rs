@@ -18,12 +18,13 @@ use crate::store::Kind;
 
 /// Import captured datagrams of a Quake III engine's clients and server (protocol 71: OpenArena, ioquake3)
 ///
-/// The log holds every client's usercmds, packets and snapshots as somebody between client and server saw them pass, with
-/// all fields of the playerStates and entityStates; and the hits that shooters were told of. With what the server logged
-/// under `g_debugDamage 1`, it holds who was hit by whom, too. Names and chat stay out of it.
+/// The log holds every client's usercmds, packets and snapshots as captured between client and server. It has all
+/// fields of the playerStates and entityStates, and the hits that the server reported to shooters. With --server-log,
+/// it also holds the shooter and target of each hit; the server must run with `g_debugDamage 1`. Names and chat are
+/// left out.
 ///
-/// A capture must begin before its clients connect, since datagrams are told as differences from earlier ones. docs/openarena.md says
-/// what it consists of.
+/// Start the capture before its clients connect, because each datagram is encoded as a difference from an earlier one.
+/// docs/openarena.md describes the capture format.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -31,28 +32,28 @@ Examples:
   hitreg import quake3-udp duel.trace.zst --map pak1-maps.pk3 -o duel.hitlog && hitreg replay duel.hitlog
   hitreg import quake3-udp duel.trace.zst --server-log server.log -o duel.hitlog")]
 pub(super) struct Udp {
-    /// The capture, plain or packed with zstd
+    /// The capture, plain or compressed with zstd
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// The map that it was played on: a .bsp, or a .pk3 that holds it. Without it predictions cannot be checked
+    /// The map that was played: a .bsp, or a .pk3 that contains it. Without a map, predictions cannot be checked
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// Take a map of another name than that which was played on
+    /// Use a map whose name differs from the played map
     #[arg(long, requires = "map")]
     force_map: bool,
-    /// The server's console log, for who was hit
+    /// The server's console log, which names the target of each hit
     #[arg(long, value_name = "FILE")]
     server_log: Option<PathBuf>,
-    /// Where the log goes
+    /// The log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutPath,
 }
 
 /// Import a demo of a Quake III engine's client (.dm_68 or .dm_71: OpenArena, ioquake3, Quake III 1.32)
 ///
-/// The log holds the snapshots that the client had, with all fields of the playerStates and entityStates, and the hits that the
-/// player was told of. A demo holds no usercmds and no times of arrival, so nothing is predicted: drawing the others is scored.
-/// Names and chat stay out of it.
+/// The log holds the client's snapshots with all fields of the playerStates and entityStates, and the hits that the
+/// server reported to the player. A demo has no usercmds and no arrival times, so there is no prediction. A replay
+/// scores how other players were drawn. Names and chat are left out.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -61,7 +62,7 @@ pub(super) struct Demo {
     /// The demo
     #[arg(value_name = "DEMO")]
     demo: PathBuf,
-    /// Where the log goes
+    /// The log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutPath,
 }

@@ -22,18 +22,19 @@ use crate::units::Micros;
 
 /// Import a QuakeWorld demo (.qwd or .mvd, protocol 28)
 ///
-/// The log holds the player's usercmds, every server packet with its sequence and ack, the player's own states and those of
-/// the others in sight, and the map's movement data. It has no server to run, so it replays open loop: every
-/// prediction is held against what the server said. Names and chat stay out of it.
+/// The log holds the player's usercmds, every server packet with its sequence and ack, the states of the player and of
+/// visible players, and the map's movement data. A demo has no server to run, so the log replays open loop: each
+/// prediction is compared with the server's snapshot. Names and chat are left out.
 ///
-/// Demos of spectators and servers (.mvd) have no predictions to check. They hold the states of all whom they saw, so that
-/// drawing them is scored; a server's says who was hit, too, where MVDSV wrote it.
+/// Demos of spectators and servers (.mvd) have no predictions to check. They hold the states of visible players, so
+/// interpolation is scored. Demos that MVDSV wrote also hold hits.
 ///
-/// A demo that is cut off is imported up to there, with a warning. Demo and map may be packed with gzip or xz. The map must be
-/// the one that the demo was played on; with --maps it is found by the name that the demo gives. Of several demos, or of a folder of
-/// them, each becomes a log in the folder that -o names, several at a time; what cannot be imported is named, and the rest is.
+/// A truncated demo is imported up to the cut, with a warning. Demo and map may be compressed with gzip or xz. The map
+/// must be the one that was played. With --maps, it is found by the name in the demo. Several demos, or a folder of
+/// them, become one log each in the folder given with -o. Demos that cannot be imported are listed, and the others are
+/// still imported.
 ///
-/// What servers do differently is found out from the demo, and so are walls that the played map had and the given one lacks
+/// The importer detects the server's movement settings from the demo, and walls that the given map lacks
 /// (docs/quakeworld.md).
 #[derive(clap::Args)]
 #[command(after_long_help = "\
@@ -43,19 +44,19 @@ Examples:
   hitreg import qwd demos --maps id1/maps -o logs
   hitreg info match.hitlog && hitreg replay match.hitlog")]
 pub(super) struct Args {
-    /// The demo, or several, or folders that stand for every .qwd and .mvd below them, plain, .xz or .gz
+    /// Demos, or folders to search for .qwd and .mvd files (also .xz and .gz)
     #[arg(value_name = "DEMO", required = true)]
     demos: Vec<PathBuf>,
-    /// The map that it was played on (BSP version 29)
-    #[arg(long, value_name = "FILE", required_unless_present = "maps")]
+    /// The map that was played (BSP version 29)
+    #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// A folder with maps, each found by the name that a demo gives
+    /// A folder of maps; each map is found by the name in the demo
     #[arg(long, value_name = "DIR", conflicts_with = "map")]
     maps: Option<PathBuf>,
-    /// Take the map although its name or its walls speak against it
+    /// Use the map even if its name or its walls do not match the demo
     #[arg(long)]
     force_map: bool,
-    /// Where the log goes; of several demos, a folder
+    /// The log to write; for several demos, a folder
     #[arg(short, long, value_name = "LOG|DIR")]
     output: OutPath,
 }
