@@ -153,7 +153,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
                 page.blank();
                 page.faint(
                     0,
-                    "--verbose: each column that differs, usercmds, and prediction and drawing on both sides",
+                    "Use --verbose for every differing column, usercmds, prediction and interpolation.",
                 );
             }
         }
@@ -165,7 +165,8 @@ impl Explained {
     fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<Explained, Trouble> {
         let changed = &found.hits.changed;
         let shot = changed.get((number - 1) as usize).map_err(Trouble::Request)?.ok_or_else(|| {
-            Trouble::Request(format!("--why {number}: {} came out differently", counted(changed.len() as u64, "shot")))
+            let shots = counted(changed.len() as u64, "changed shot");
+            Trouble::Request(format!("--why {number}: there are only {shots}; list them with --on hits"))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
@@ -201,7 +202,7 @@ pub(super) fn print_missing(page: &mut Page, missing: &Missing) {
     page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());
     if missing.is_unrelated() {
-        page.faint(4, "To compare them all the same, give the command again with --force.");
+        page.faint(4, "To compare them anyway, add --force.");
     }
 }
 

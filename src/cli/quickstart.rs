@@ -7,14 +7,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::figures::{count, counted, duration, measure, share, speed};
+use super::figures::{count, counted, duration, share, speed};
 use super::output::Output;
 use super::outputs::OutPath;
 use super::page::{Align, BAD, Cell, FAINT, GOOD, Page};
 use super::trouble::Trouble;
 use super::{Outcome, files, record, replay};
 use crate::engine::Games;
-use crate::info::Info;
+use crate::info::{Info, Packets};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::{Header, Session};
 use crate::replay::{Options, Replayed, WhatIf};
@@ -154,25 +154,29 @@ impl Report<'_> {
         page.pair("session", &made);
         let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
-        let packets = info.packets;
-        let lost = share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
-        page.pair("connections", &format!("round trip p50 {p50} ms, p99 {p99} ms; {lost} of the snapshots lost"));
+        page.pair(
+            "round trip",
+            &format!("median {p50} ms, p99 {p99} ms (2 × 50 ms, jitter, and the wait for a tick)"),
+        );
+        let lost = |packets: Packets| share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
+        let (up, down) = (lost(info.packets_up), lost(info.packets));
+        page.pair("loss", &format!("up {up}, down {down} (configured: 1 %)"));
         page.pair("file", &format!("{}, {}", self.log.display(), self.recorded.size()));
 
         page.heading("2. Replayed: server and four clients again, from the file alone");
         self.print_proof(page);
         self.print_summary(page);
 
-        page.heading("3. The same shots without lag compensation: who is hit instead?");
+        page.heading("3. The same shots without lag compensation");
         self.print_without(page);
 
         page.heading("Try next");
         let (program, log) = (self.program, self.log.display());
         let commands = [
-            (format!("{program} verify {log}"), "prove it again"),
-            (format!("{program} replay {log} --preset quake3"), "as Quake III"),
+            (format!("{program} verify {log}"), "check it again"),
+            (format!("{program} replay {log} --preset quake3"), "same input under the quake3 preset"),
             (format!("{program} why {log} --at 1.55s"), "one shot, explained"),
-            (format!("{program} report {log} -o page.html"), "all of it in a browser"),
+            (format!("{program} report {log} -o page.html"), "the session in a browser"),
             (format!("{program} export {log} --table shots"), "every shot"),
         ];
         let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
@@ -187,15 +191,14 @@ impl Report<'_> {
                 GOOD,
                 &format!("  bit for bit: all {} ticks have the recorded state hash", count(self.hashes_compared)),
             ),
-            Some(tick) => page.styled(BAD, &format!("  NOT the same: tick {tick} has another hash than recorded")),
+            Some(tick) => {
+                page.styled(BAD, &format!("  NOT the same: the state hash of tick {tick} differs from the recording"));
+            }
         }
         let [first, second] = &self.digests;
-        let (style, what) = if first == second {
-            (GOOD, "the same trace, byte for byte")
-        } else {
-            (BAD, "DIFFERENT traces from one log")
-        };
-        page.styled(style, &format!("  two replays, {what}: {}", &first[..16]));
+        let (style, what) =
+            if first == second { (GOOD, "identical output") } else { (BAD, "DIFFERENT output from one log") };
+        page.styled(style, &format!("  replayed twice: {what} (digest {})", &first[..16]));
     }
 
     fn print_summary(&self, page: &mut Page) {
@@ -205,16 +208,13 @@ impl Report<'_> {
         let corrections = self.summary.exercised.corrections;
         let apart = match prediction.relocations {
             0 => String::new(),
-            some => format!(", {} of them of spawns, deaths and teleports", count(some)),
+            some => format!(" ({} by spawns, deaths and teleports)", count(some)),
         };
-        page.pair("prediction", &format!("{exact} exact; {}{apart}", counted(corrections, "correction")));
+        let acks = format!("{} of {} exact ({exact})", count(prediction.exact), counted(prediction.checked, "ack"));
+        page.pair("prediction", &format!("{acks}, {}{apart}", counted(corrections, "correction")));
         let fired = counted(shots.fired, "shot");
         page.pair("shots", &format!("{fired}, {} hit ({})", count(shots.hit), share(shots.hit, shots.fired)));
-        if let Some(error) = &shots.view_error_units {
-            let [p50, max] = [error.p50, error.max].map(measure);
-            let text = format!("median {p50}, greatest {max} units from target drawn to judged");
-            page.pair("view error", &text);
-        }
+        page.pair("view error", &replay::view_error(shots));
     }
 
     fn print_without(&self, page: &mut Page) {
@@ -225,19 +225,19 @@ impl Report<'_> {
         page.pair("without it", &format!("{} of {} hit ({})", off.hit, off.fired, share(off.hit, off.fired)));
         let all = &off.changed;
         if all.is_empty() {
-            page.paragraph(2, "No shot came out differently.");
+            page.paragraph(2, "No shot changed.");
             return;
         }
         let first = MOST_ROWS.min(all.len());
-        page.paragraph(2, &format!("{} came out differently, the first {first}:", counted(all.len() as u64, "shot")));
+        page.paragraph(2, &format!("{} changed, the first {first}:", counted(all.len() as u64, "shot")));
         let left = Align::Left;
         let right = Align::Right;
         let head = [
             ("at", right),
             ("shooter", left),
-            ("rewound", right),
-            ("on screen", left),
-            ("with it", left),
+            ("rewind", right),
+            ("shooter saw", left),
+            ("with", left),
             ("without", left),
         ];
         let row = |c: &Changed| -> Vec<Cell> {

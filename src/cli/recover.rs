@@ -122,10 +122,10 @@ fn lost(damage: &Damage) -> Vec<Lost> {
 fn print(page: &mut Page, report: &Report<'_>) {
     page.heading(&report.path.display().to_string());
     if report.undamaged {
-        page.styled(GOOD, "  undamaged: nothing had to be recovered");
+        page.styled(GOOD, "  undamaged: all chunks are intact");
     }
     if let Some(Cut { offset, bytes: lost }) = &report.cut_off {
-        let text = format!("  cut off at offset {offset}: {} of an unfinished chunk are lost", bytes(*lost));
+        let text = format!("  truncated at offset {offset}: {} of an unfinished chunk are lost", bytes(*lost));
         page.styled(UNSURE, &text);
     }
     for Lost { offset, bytes: lost, chunks, what } in &report.lost {
@@ -143,12 +143,12 @@ fn print(page: &mut Page, report: &Report<'_>) {
     page.pair("written to", &format!("{} ({})", report.output.display(), report.size_bytes));
     if report.keyframes_left_out > 0 {
         let what = counted(report.keyframes_left_out.into(), "keyframe");
-        page.pair("left out", &format!("{what}: `hitreg keyframes` makes them anew"));
+        page.pair("left out", &format!("{what}; add them again with `hitreg keyframes`"));
     }
     if report.unfinished_removed {
-        page.pair("made way", &report.path.display().to_string());
+        page.pair("deleted", &report.path.display().to_string());
     }
     if report.lost.iter().any(|lost| lost.chunks > 0) {
-        page.paragraph(2, "A part is missing from the middle: a replay will not come out as recorded after it.");
+        page.paragraph(2, "A part is missing from the middle: a replay after it does not match the recording.");
     }
 }

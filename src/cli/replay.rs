@@ -234,13 +234,13 @@ fn print(page: &mut Page, report: &Report<'_>, scores: &[ModeScore]) {
     page.heading(&format!("{}: {}, {} loop", report.path.display(), report.game, report.mode));
     let length = duration(crate::units::Micros(report.session_us));
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
-    page.pair("exercised", &exercised(report.exercised));
+    page.pair("replayed", &exercised(report.exercised));
     if !report.settings_changed.is_empty() {
-        page.pair("under", &report.settings_changed.join(" "));
-        page.pair("what-if", &format!("{}, {}", report.what_if, report.what_if_means));
+        page.pair("settings", &report.settings_changed.join(" "));
+        page.pair("what-if", &format!("{}. {}.", report.what_if, report.what_if_means));
     }
     if !report.passed_over.is_empty() {
-        page.pair("passed over", &report.passed_over.join(", "));
+        page.pair("skipped", &report.passed_over.join(", "));
     }
     if let Some(OfSession { from_us, to_us }) = report.part {
         let [from, to] = [from_us, to_us].map(|at| ClockTime(crate::units::Micros(at)));
@@ -278,10 +278,10 @@ pub(super) fn exercised(exercised: &Exercised) -> String {
 }
 
 fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
-    let ran = if prediction.as_played.is_some() { ", run as it ran them" } else { "" };
-    page.heading(&format!("Prediction, against what the server made of the same usercmds{ran}"));
+    let ran = if prediction.as_played.is_some() { ", with the server's usercmd times" } else { "" };
+    page.heading(&format!("Prediction, compared with the server's state after the same usercmds{ran}"));
     let right = Align::Right;
-    let head = [("", Align::Left), ("checked", right), ("exact", right), ("exact or near", right), ("misses", right)];
+    let head = [("", Align::Left), ("acks", right), ("exact", right), ("exact or near", right), ("corrections", right)];
     let row = |name: &str, share_of: Share| -> Vec<Cell> {
         let Share { checked, exact, near } = share_of;
         let misses = checked - exact - near;
@@ -302,16 +302,11 @@ fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
     page.paragraph(2, grades);
     if let Some(error) = &prediction.error_units {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
-        page.paragraph(2, &format!("error of the origin: median {p50}, p95 {p95}, greatest {max} units"));
-        if prediction.relocations > 0 {
-            page.paragraph(
-                2,
-                &format!(
-                    "counted apart: {} of spawns, deaths and teleports",
-                    counted(prediction.relocations, "correction")
-                ),
-            );
-        }
+        let apart = match prediction.relocations {
+            0 => String::new(),
+            some => format!(" ({} by spawns, deaths and teleports excluded)", counted(some, "correction")),
+        };
+        page.paragraph(2, &format!("position error: median {p50}, p95 {p95}, max {max} units{apart}"));
     }
     if !prediction.misses_by_cause.is_empty() {
         let mut causes: Vec<(&String, &u64)> = prediction.misses_by_cause.iter().collect();
@@ -322,7 +317,7 @@ fn print_prediction(page: &mut Page, prediction: &Prediction, grades: &str) {
                 format!("{} {} ({})", cause.replace('_', " "), count(**misses), share(**misses, prediction.checked))
             })
             .collect();
-        page.pair("misses", &texts.join(", "));
+        page.pair("corrections", &texts.join(", "));
     }
 }
 
@@ -330,22 +325,28 @@ fn print_drawn(page: &mut Page, drawn: &[Drawn]) {
     if drawn.is_empty() {
         return;
     }
-    page.heading("Drawing the others: off from where they were at the time drawn, in units");
+    page.heading("Interpolation: distance of drawn players from their true position at that time");
     let right = Align::Right;
-    let head = [("drawn", Align::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
+    let head = [("units", Align::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
     let row = |drawn: &Drawn| -> Vec<Cell> {
         let errors = drawn.error_units.map(|tail| [tail.p50, tail.p95, tail.p99].map(measure));
         let errors = errors.unwrap_or_else(|| ["-"; 3].map(str::to_owned));
         [drawn.by.clone(), count(drawn.views)].into_iter().chain(errors).map(Cell::from).collect()
     };
-    page.table(&head, &drawn.iter().map(row).collect::<Vec<_>>());
+    // The distance between two ends of a teleport is no error of interpolation.
+    let is_teleport = |drawn: &&Drawn| drawn.by == "teleported";
+    page.table(&head, &drawn.iter().filter(|drawn| !is_teleport(drawn)).map(row).collect::<Vec<_>>());
+    let teleports: u64 = drawn.iter().filter(is_teleport).map(|drawn| drawn.views).sum();
+    if teleports > 0 {
+        page.faint(2, &format!("excluded: {} across a spawn or teleport", counted(teleports, "view")));
+    }
 }
 
 fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
     if scores.iter().all(|score| score.samples == 0) {
         return;
     }
-    page.heading("Drawing the others, estimated: each recorded state drawn from those around it, in units");
+    page.heading("Interpolation, estimated: each recorded state drawn from its neighbours, in units");
     let right = Align::Right;
     let head =
         [("interpolation.mode", Align::Left), ("samples", right), ("p50", right), ("p95", right), ("p99", right)];
@@ -364,37 +365,53 @@ fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
 fn print_shots(page: &mut Page, shots: &Shots, exposure: &Exposure, only_hits: bool) {
     page.heading("Shots");
     let hit = match only_hits {
-        true => format!("{} hit, by the server's word; what missed is not known", count(shots.hit)),
+        true => format!("{} hits reported by the recorded server; misses are not known", count(shots.hit)),
         false => format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired)),
     };
     page.pair("server", &hit);
     let apart = [(shots.launched, "launched"), (shots.impacts, "impacts"), (shots.not_run, "not run")];
     let apart = apart.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(n)));
     let apart = apart.collect::<Vec<_>>();
-    page.pair_if("apart", Some(apart.join(", ")).filter(|text| !text.is_empty()).as_deref());
+    page.pair_if("not counted", Some(apart.join(", ")).filter(|text| !text.is_empty()).as_deref());
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
-    let agreed = format!("both agree about {} ({})", count(shots.agreed), share(shots.agreed, shots.fired));
+    let agreed = format!(
+        "client and server agree on {} of {} ({})",
+        count(shots.agreed),
+        counted(shots.fired, "shot"),
+        share(shots.agreed, shots.fired)
+    );
     let screen = match shots.predicted {
-        0 => "none was predicted, as far as the log tells".to_owned(),
+        0 => "no shot was predicted in this log".to_owned(),
         _ => format!("{on_screen}; {agreed}"),
     };
     page.pair("screen", &screen);
-    let view_error = match (shots.view_error_units, shots.rewound) {
+    page.pair("view error", &view_error(shots));
+    if exposure.known > 0 {
+        let hidden_for = exposure.in_cover_ms.map(|ms| match exposure.in_cover {
+            1 => format!("; the target had been out of sight for {} ms on its own screen", measure(ms.p50)),
+            _ => format!(
+                "; targets had been out of sight on their own screens for {} ms (median; max {})",
+                measure(ms.p50),
+                measure(ms.max)
+            ),
+        });
+        let hits = counted(exposure.known, "hitscan hit");
+        let text = format!("{} of {hits}{}", count(exposure.in_cover), hidden_for.unwrap_or_default());
+        page.pair("in cover", &text);
+    }
+}
+
+/// How far targets were judged from where the shooters saw them.
+pub(super) fn view_error(shots: &Shots) -> String {
+    match (shots.view_error_units, shots.rewound) {
+        (Some(Spread { max: 0.0, .. }), _) => {
+            "0 units: the server judged every target exactly where the shooter saw it".to_owned()
+        }
         (Some(Spread { p50, p95, max }), _) => {
             let [p50, p95, max] = [p50, p95, max].map(measure);
-            format!("median {p50}, p95 {p95}, greatest {max} units (drawn to judged)")
+            format!("median {p50}, p95 {p95}, max {max} units between target drawn and target judged")
         }
-        (None, 0) => "nothing was rewound".to_owned(),
-        (None, rewound) => format!("not known for any of the {} that were rewound", count(rewound)),
-    };
-    page.pair("view error", &view_error);
-    if exposure.known > 0 {
-        let out_for = exposure.in_cover_ms.map_or(String::new(), |ms| {
-            format!(", for {} ms on their own screens (median; most {})", measure(ms.p50), measure(ms.max))
-        });
-        page.pair(
-            "in cover",
-            &format!("{} of {} hit by hitscan were out of sight by then{out_for}", exposure.in_cover, exposure.known),
-        );
+        (None, 0) => "no shot was rewound".to_owned(),
+        (None, rewound) => format!("not known for the {} with a rewind", counted(rewound, "shot")),
     }
 }

@@ -57,8 +57,7 @@ impl WhatIf {
     /// The options of the replay, and the changed settings as `key=value`.
     pub(super) fn options(&self, header: &Header) -> Result<(Options, Vec<String>), Trouble> {
         if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
-            let what = "--what-if rejudge judges shots under other settings, and there are none: name them with --set or \
-                        --preset";
+            let what = "--what-if rejudge needs other settings: add --set KEY=VALUE or --preset NAME";
             return Err(Trouble::Request(what.to_owned()));
         }
         let recorded =

@@ -164,8 +164,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     output.show(&report, |page| {
         if !changed.is_empty() {
-            page.pair("under", &changed.join(" "));
-            page.pair("what-if", &format!("{}, {}", report.what_if, args.what_if.question().meaning()));
+            page.pair("settings", &changed.join(" "));
+            page.pair("what-if", &format!("{}. {}.", report.what_if, args.what_if.question().meaning()));
             page.blank();
         }
         page.append(why_page(&why, settings, &rejudged));

@@ -34,7 +34,7 @@ pub(super) fn print(page: &mut Page, report: &Report, style: &Style<'_>) {
     }
     for golden in &report.orphans {
         page.parts(vec![Cell::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
-        page.paragraph(11, "there is no log beside this golden");
+        page.paragraph(11, "this golden has no log beside it: delete it, or restore the log");
     }
     if !style.quiet || report.verdict != Verdict::Same {
         page.blank();
@@ -62,7 +62,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Style<'_>) {
     page.parts(head(log));
     if log.digest.is_some() || log.legs.is_some() {
         page.paragraph(11, &exercised(&log.exercised));
-        page.paragraph(11, &format!("compared: {}", compared(log)));
+        page.paragraph(11, &compared(log));
     }
     if let Some(detail) = &log.detail {
         page.paragraph(11, detail);

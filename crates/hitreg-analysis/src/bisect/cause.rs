@@ -65,11 +65,11 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
         .or_else(|| settings(traces))
         .unwrap_or_else(|| match (first.what, reran) {
             (What::TimesDiffer, _) => {
-                found(Why::Met(Cause::Unknown), "the runs are of different times from there on".to_owned())
+                found(Why::Met(Cause::Unknown), "from there on, the times of the runs differ".to_owned())
             }
             (_, Some(Reran::Same)) => found(
                 Why::Build,
-                "both builds run its usercmds alike; what follows them in the tick differs".to_owned(),
+                "both builds run the usercmds alike; a later part of the tick differs".to_owned(),
             ),
             _ => found(Why::Build, "inputs, earlier state and settings are the same".to_owned()),
         })
@@ -160,7 +160,7 @@ fn stated(first: &Divergence) -> Option<Found> {
     } else {
         return None;
     };
-    Some(Found { cause: Why::Met(cause), evidence: "the state itself says so".to_owned() })
+    Some(Found { cause: Why::Met(cause), evidence: "the state differs in this".to_owned() })
 }
 
 /// Finds a shot of the same tick that hurt the entity in one run only.
