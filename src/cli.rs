@@ -38,6 +38,7 @@ mod shrink;
 mod soak;
 mod sweep;
 mod trouble;
+mod usage;
 mod verify;
 mod what_if;
 mod why;
@@ -85,7 +86,7 @@ where
 {
     Program::named(G::NAME).run(&Games::default().recording::<G>(|map| match map {
         None => Ok(G::Rules::default()),
-        Some(map) => Err(format!("`{}` has rules of its own and reads no map file ({})", G::NAME, map.path).into()),
+        Some(map) => Err(format!("`{}` reads no map file: leave out --map {}", G::NAME, map.path).into()),
     }))
 }
 
@@ -221,6 +222,13 @@ impl Color {
 fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
+    let args = match usage::with_chosen_subcommand(args) {
+        Ok(args) => args,
+        Err(trouble) => {
+            trouble.print();
+            return trouble.outcome();
+        }
+    };
     let Added { args, added } = match config::with_defaults(&command, args) {
         Ok(added) => added,
         Err(trouble) => {
@@ -234,12 +242,13 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> Outcome {
         Ok(parsed) => parsed,
         // Requested help is a success; help because of missing arguments is an error.
         Err(usage) => {
+            let usage = usage::with_tips(usage);
             if let Err(error) = usage.print() {
                 Trouble::from(error).print();
                 return Outcome::Trouble;
             }
             if let (true, Some((path, options))) = (usage.use_stderr(), &added) {
-                Trouble::file(path, format!("it adds {}", options.join(" "))).print_note();
+                Trouble::file(path, format!("this file adds {}", options.join(" "))).print_note();
             }
             return if usage.use_stderr() { Outcome::Trouble } else { Outcome::Done };
         }
@@ -269,7 +278,7 @@ fn set_memory_limit() -> Result<(), Trouble> {
         Some(text) => {
             let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
             let mib = mib.ok_or_else(|| {
-                Trouble::Request(format!("{NAME} is {text:?}: give the most MiB of memory that a command may use"))
+                Trouble::Request(format!("{NAME} is {text:?}: set it to a number of MiB, such as 4096"))
             })?;
             MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))
         }

@@ -80,7 +80,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, Trouble> {
             let nearest =
                 claims::all().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", |claim| claim.name);
             let what =
-                format!("no claim is called `{name}` (did you mean `{nearest}`?); `hitreg claims --list` names all");
+                format!("no claim is called `{name}` (did you mean `{nearest}`?); `hitreg claims --list` lists them");
             return Err(Trouble::Request(what));
         }
     }

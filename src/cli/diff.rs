@@ -151,10 +151,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             page.append(diff_answer(&found, options.on));
             if found.verdict == Verdict::Differs && options.on != On::Hits {
                 page.blank();
-                page.faint(
-                    0,
-                    "Use --verbose for every differing column, usercmds, prediction and interpolation.",
-                );
+                page.faint(0, "Use --verbose for every differing column, usercmds, prediction and interpolation.");
             }
         }
     })?;

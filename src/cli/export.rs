@@ -55,7 +55,7 @@ pub(super) struct Args {
     #[arg(long, requires = "output")]
     all: bool,
     /// Format of the rows
-    #[arg(long, value_enum, default_value = "jsonl", value_name = "jsonl|csv", hide_possible_values = true)]
+    #[arg(long, value_parser = rows::format(), default_value = "jsonl", value_name = "jsonl|csv|parquet", hide_possible_values = true)]
     to: RowFormat,
     /// Output file, or with --all a directory [default: standard output]
     #[arg(short, long, value_name = "PATH")]
@@ -88,7 +88,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         (None, Some(directory)) if args.all => {
             let files = files_in(&source.shapes(), args)?;
             std::fs::create_dir_all(&**directory).map_err(|error| {
-                Trouble::file(directory, format!("this directory cannot be made: {}", reason(&error)))
+                Trouble::file(directory, format!("this directory cannot be created: {}", reason(&error)))
             })?;
             let target = |(name, file): (String, String)| {
                 let kind = like(&name, args.to);
@@ -100,7 +100,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
             }
         }
         (None, Some(_)) => {
-            return Err(Trouble::Request("-o needs to know what to write: --table NAME, or --all".to_owned()));
+            return Err(Trouble::Request(
+                "-o needs --table NAME or --all; without them, the tables are listed".to_owned(),
+            ));
         }
         (None, None) => list(&source.shapes(), output)?,
     }

@@ -117,8 +117,7 @@ impl Log {
 
     fn of_bytes(path: &Path, file: &[u8]) -> Result<Log, Trouble> {
         let (session, torn) = files::log_prefix_in(path, file)?;
-        let version =
-            log::version_of(file).ok_or_else(|| Trouble::file(path, "it does not say which format it has"))?;
+        let version = log::version_of(file).ok_or_else(|| Trouble::file(path, "the format version is missing"))?;
         let (header, mut figures) = (session.header.clone(), Figures::new(&session.header));
         figures.add(Outline::of(&session, &header.unknown));
         Ok(Log { header, figures, version, size_bytes: file.len() as u64, torn, session: Some(session) })

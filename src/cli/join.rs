@@ -240,19 +240,18 @@ impl Recorded {
         for Granted { key, asked, granted } in &self.granted {
             let text = match granted {
                 Some(granted) if granted == asked => format!("{key} {granted}"),
-                Some(granted) => format!("{key} {granted} (asked for {asked})"),
-                None => format!("not {key} {asked}: as all have it"),
+                Some(granted) => format!("{key} {granted} (requested {asked})"),
+                None => format!("{key} {asked} refused: the common value applies"),
             };
             page.pair("granted", &text);
         }
         self.kept.print_duration(page, "left");
         page.pair("sent", &self.kept.sent(&live.up));
         let snapshots = count(live.snapshots.used);
-        page.pair("received", &format!("{snapshots} snapshots, {} twice", count(live.down_duplicates)));
+        page.pair("received", &format!("{snapshots} snapshots, {} duplicates", count(live.down_duplicates)));
         if live.down_undecodable + live.down_partial + live.refused > 0 {
             let [late, partial, refused] = [live.down_undecodable, live.down_partial, live.refused].map(count);
-            let text =
-                format!("{late} snapshots that came too late, {partial} incomplete ones, {refused} other datagrams");
+            let text = format!("{late} late snapshots, {partial} incomplete snapshots, {refused} other datagrams");
             page.pair("dropped", &text);
         }
         page.pair("holds", &self.kept.holds());

@@ -75,7 +75,9 @@ impl OfRecording {
     pub(super) fn check(&self, log: &Target, length: Micros) -> Result<(), Trouble> {
         let Some(every) = self.keyframes else { return Ok(()) };
         if log.is_stream() {
-            return Err(Trouble::Request("--keyframes reads the log again: give a file, not a stream".to_owned()));
+            return Err(Trouble::Request(
+                "--keyframes needs a file, because the log is read again: give -o a file".to_owned(),
+            ));
         }
         match length < Micros::from_s(every.into()) {
             true => Err(Trouble::Request(format!("--keyframes {every}: {}", too_short(length, every)))),
@@ -103,7 +105,7 @@ impl OfRecording {
                 Ok(keyframes.len())
             }
             Err(_) if self.keyframes.is_none() => Ok(0),
-            Err(why) => Err(Trouble::file(log.path(), format!("the session is recorded, but has no keyframes: {why}"))),
+            Err(why) => Err(Trouble::file(log.path(), format!("recorded, but without keyframes: {why}"))),
         }
     }
 }
@@ -133,7 +135,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     Ok(Outcome::Done)
 }
 
-const READ_TWICE: &str = "it is read twice: give a file";
+const READ_TWICE: &str = "the log is read twice: give a file instead of a pipe";
 
 /// The keyframes of a log, or why it has none.
 fn made(
@@ -143,7 +145,7 @@ fn made(
     every_s: u32,
 ) -> Result<Result<Vec<Keyframe>, String>, Trouble> {
     if !log.streams_closed(&ReplayOptions::default()) {
-        let what = "it cannot be replayed as it is read (docs/format.md), so that no keyframes can be made";
+        let what = "this log cannot have keyframes, because its replay cannot be streamed (docs/long-logs.md)";
         return Ok(Err(what.to_owned()));
     }
     let length = log.survey.duration();
@@ -157,16 +159,20 @@ fn made(
         StreamError::Replay(error) => Trouble::file(path, error),
     })?;
     Ok(match keyframes.is_empty() {
-        true => {
-            Err("its state cannot be written down: it adapts its redundancy, or depends on the bytes of its datagrams"
-                .to_owned())
-        }
+        true => Err(
+            "this log cannot have keyframes: its redundancy adapts, or its replay depends on the bytes of datagrams \
+                 (docs/long-logs.md)"
+                .to_owned(),
+        ),
         false => Ok(keyframes),
     })
 }
 
 fn too_short(length: Micros, every_s: u32) -> String {
-    format!("it is {} long, and the first keyframe would be after {every_s} s", duration(length))
+    format!(
+        "the session is {} long, and the first keyframe is after {every_s} s: use a shorter interval",
+        duration(length)
+    )
 }
 /// Writes a copy of a log with these keyframes.
 fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Trouble> {
@@ -176,7 +182,7 @@ fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Trou
         Err(RewriteError::Write(error)) => Err(error),
         Err(error) => {
             wrong = Some(error);
-            Err(std::io::Error::other("it cannot be written again").into())
+            Err(std::io::Error::other("the log cannot be rewritten").into())
         }
     });
     match wrong {

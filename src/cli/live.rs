@@ -108,7 +108,7 @@ fn print(page: &mut Page, hosted: &Hosted) {
     page.pair("avatars", &avatars(&live.perceived));
     if live.down_undecodable + live.refused > 0 {
         let late = count(live.down_undecodable);
-        page.pair("dropped", &format!("{late} snapshots that came too late, {} other datagrams", count(live.refused)));
+        page.pair("dropped", &format!("{late} late snapshots, {} other datagrams", count(live.refused)));
     }
     page.pair("holds", &hosted.kept.holds());
 }

@@ -41,7 +41,9 @@ impl Output {
         if !is_given || self.format == Format::Text || by_default(name) || by_default("format") {
             return Ok(());
         }
-        Err(Trouble::Request(format!("--{name} changes the text alone, and --format json prints all: leave one out")))
+        Err(Trouble::Request(format!(
+            "--{name} has no effect with --format json, which prints everything: leave one out"
+        )))
     }
     /// Prints one result: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.

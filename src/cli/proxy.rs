@@ -119,12 +119,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
 
 fn nobody(passed: &ProxyReport) -> String {
     match passed.up.datagrams {
-        0 => "no client connected: is it told the proxy's address, and not the server's?".to_owned(),
+        0 => "no client connected: connect clients to the address of --listen, not to the server".to_owned(),
         up if passed.down.datagrams == 0 => {
-            format!("the server answered none of {} from clients: is it at that address?", counted(up, "datagram"))
+            format!("the server answered none of {} from clients: check --upstream", counted(up, "datagram"))
         }
         up => format!(
-            "nobody entered a level in {}: start the proxy before clients connect",
+            "no client entered a level in {}: start the proxy before clients connect",
             counted(up + passed.down.datagrams, "datagram")
         ),
     }
@@ -134,7 +134,9 @@ impl Args {
     fn options(&self) -> Result<ProxyOptions, Trouble> {
         let length = match self.seconds {
             Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
-            Some(seconds) => return Err(Trouble::Request(format!("{seconds} s is no length of a recording"))),
+            Some(seconds) => {
+                return Err(Trouble::Request(format!("--seconds {seconds}: write a number above 0, up to 10000000")));
+            }
             None => None,
         };
         Ok(ProxyOptions {
@@ -167,7 +169,7 @@ impl Proxied<'_> {
         );
         let passed = |traffic: &Traffic| {
             format!(
-                "{} datagrams, {}; {} went on",
+                "{} datagrams, {}; {} forwarded",
                 count(traffic.datagrams),
                 bytes(traffic.bytes),
                 share(traffic.arrived, traffic.datagrams)
@@ -176,34 +178,30 @@ impl Proxied<'_> {
         page.pair("clients sent", &passed(up));
         page.pair("server sent", &passed(down));
         if *lost_on_purpose > 0 {
-            page.pair("lost", &format!("{}, as was asked", count(*lost_on_purpose)));
+            page.pair("lost", &format!("{}, as requested with --loss", count(*lost_on_purpose)));
         }
         if let Some(added) = added {
             let ms = |us: u32| f64::from(us) / 1e3;
             page.pair(
                 "late",
                 &format!(
-                    "p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms, beyond what was asked{}",
+                    "p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms beyond the requested delay{}",
                     ms(added.p50_us),
                     ms(added.p99_us),
                     ms(added.max_us),
-                    if *at_once { "" } else { "; the system does not let this user's threads run before all others" }
+                    if *at_once { "" } else { "; this user may not run threads with real-time priority" }
                 ),
             );
         }
         if heard.undecoded > 0 {
             let undecoded =
-                format!("{} ({}); they went on", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
-            page.styled(UNSURE, &format!("  not understood: {undecoded}"));
+                format!("{} ({}), forwarded anyway", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
+            page.styled(UNSURE, &format!("  not decoded: {undecoded}"));
         }
         if unrecorded + refused > 0 {
             page.styled(
                 UNSURE,
-                &format!(
-                    "  {} were not recorded, {} did not pass: too many at once",
-                    count(*unrecorded),
-                    count(*refused)
-                ),
+                &format!("  {} not recorded, {} not forwarded: too many at once", count(*unrecorded), count(*refused)),
             );
         }
         let holds = format!(

@@ -72,7 +72,7 @@ A scenario file:
   loss = { burst = { enter = 0.01, leave = 0.3 } } # or { random = 0.02 }")]
 pub(super) struct SynthArgs {
     /// The log to write
-    #[arg(short, long, value_name = "LOG")]
+    #[arg(short, long, value_name = "LOG", default_value = "session.hitlog")]
     pub(super) output: OutPath,
     #[command(flatten)]
     pub(super) session: SessionArgs,

@@ -107,7 +107,10 @@ fn destination(args: &Args) -> Result<(OutPath, Option<Unfinished>), Trouble> {
     let path = match (&args.output, &name) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) => OutPath::from(name.clone().into_os_string()),
-        (None, None) => return Err(Trouble::file(&args.log, "say with -o where the good log goes")),
+        (None, None) => {
+            let what = format!("name the new log: hitreg recover {} -o recovered.hitlog", args.log.display());
+            return Err(Trouble::file(&args.log, what));
+        }
     };
     let is_its_own = name.is_some_and(|name| std::path::absolute(&*path).ok() == std::path::absolute(name).ok());
     let unfinished = if is_its_own { Some(Unfinished::take(&args.log)?) } else { None };

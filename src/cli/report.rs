@@ -99,7 +99,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         }
         false => {
             if let Some(pipe) = [&sides.first].into_iter().chain(&sides.second).find(|path| !can_be_read_twice(path)) {
-                return Err(Trouble::file(pipe, "what two sides are made of is read more than once: give a file"));
+                return Err(Trouble::file(
+                    pipe,
+                    "two sides need files, because they are read more than once: give a file",
+                ));
             }
             let (engine, runner) = (files::engine(games), args.running.runner(sides.run_builds(), output)?);
             let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
@@ -201,7 +204,7 @@ fn excerpt(engine: &Engine<'_>, path: &Path, part: Part) -> Result<Excerpt, Trou
     excerpt.map_err(|error| match error {
         ExcerptError::Read(error) => error.into(),
         error @ ExcerptError::TooLong { .. } => {
-            Trouble::file(path, format!("{error}, and a page holds no more: show less of it with --from and --to"))
+            Trouble::file(path, format!("{error}, the limit of a page: select a part with --from and --to"))
         }
         error => Trouble::file(path, error),
     })

@@ -161,8 +161,8 @@ fn is_plain_name(path: &Path) -> bool {
 }
 
 fn read_scenario(path: &Path) -> Result<Scenario, Trouble> {
-    let text =
-        String::from_utf8(store::read_bytes(path)?).map_err(|_| Trouble::file(path, "a scenario is TOML text"))?;
+    let text = String::from_utf8(store::read_bytes(path)?)
+        .map_err(|_| Trouble::file(path, "not text: a scenario is a TOML file (hitreg record synth --help)"))?;
     Scenario::parse(&text).map_err(|error| Trouble::file(path, error))
 }
 
@@ -173,7 +173,7 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     };
     match number {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        Ok(_) | Err(_) => Err("it should be a share from 0 to 1, or a percentage such as 2%".to_owned()),
+        Ok(_) | Err(_) => Err("write a share from 0 to 1, or a percentage such as 2%".to_owned()),
     }
 }
 

@@ -87,7 +87,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let mut plan = Plan::new(axes).map_err(|error| request(&error))?.asking(args.what_if);
     if let Some(seeds) = args.seeds {
         if args.what_if != WhatIf::Rerecord {
-            return Err(Trouble::Request("--seeds goes with --what-if rerecord: nothing else has chances".to_owned()));
+            return Err(Trouble::Request(
+                "--seeds applies only to --what-if rerecord: add it, or leave out --seeds".to_owned(),
+            ));
         }
         plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
     }
@@ -100,7 +102,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         let log = files::read_log(path)?;
         files::note_hole(path, &log.session);
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
-            return Err(Trouble::file(path, "this log is of another game than the first: sweep them apart"));
+            return Err(Trouble::file(path, "this log is of another game than the first: sweep each game separately"));
         }
         sessions.push(log.session);
     }

@@ -110,7 +110,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         (false, true, rerecord) => Keep::Propose { rerecord },
         (false, false, false) => Keep::Nothing,
         (false, false, true) => {
-            let what = "--rerecord goes with --accept, which writes log and golden, or with --propose";
+            let what = "--rerecord needs --accept, which writes log and golden, or --propose";
             return Err(Trouble::Request(what.to_owned()));
         }
     };

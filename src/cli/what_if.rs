@@ -34,7 +34,7 @@ pub(super) struct WhatIf {
 /// A parser for one of these values of `--what-if`.
 pub(super) fn one_of(questions: &'static [Question]) -> impl TypedValueParser<Value = Question> {
     PossibleValuesParser::new(questions.iter().map(|question| question.name()))
-        .try_map(|name| name.parse::<Question>().map_err(|_| format!("`{name}` is no question")))
+        .try_map(|name| name.parse::<Question>().map_err(|_| format!("`{name}` is not a value of --what-if")))
 }
 
 /// The values of `--what-if` for a single replay.

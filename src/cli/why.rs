@@ -17,7 +17,7 @@ use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, Kind};
 use crate::trace::Trace;
 use crate::units::Micros;
-use crate::why::{Asked, Otherwise, ShotName, Why, player};
+use crate::why::{Asked, Otherwise, ShotName, Why, player, shots_of};
 
 /// Explain one shot, or one correction of a prediction
 ///
@@ -34,14 +34,13 @@ Examples:
   hitreg why match.hittrace p0#95 --svg shot.svg
   hitreg why match.hitlog p0#95 --set lag_compensation.max_unlag_ms=100
   hitreg export match.hitlog --table shots         list all shots")]
-#[command(group = clap::ArgGroup::new("asked").args(["shot", "at", "correction"]).required(true).multiple(true))]
 pub(super) struct Args {
     /// A log, or a trace
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The shot: p0#95, or p0#95.1 for the second shot of a usercmd; or a player, like --player
     #[arg(value_name = "SHOT", conflicts_with = "player")]
-    shot: Option<Named>,
+    shot: Option<PathBuf>,
     /// The shot judged nearest to this session time: `40:00`, `1.55`, `1.55s`, `1550ms`
     #[arg(long, value_name = "TIME", value_parser = moment::time)]
     at: Option<Micros>,
@@ -94,24 +93,57 @@ impl FromStr for Named {
     }
 }
 
-fn asked(args: &Args) -> Result<Asked, Trouble> {
-    let player = match args.shot {
+/// The file, and the named shot or player. They may be given in either order.
+fn in_order(args: &Args) -> Result<(&PathBuf, Option<Named>), Trouble> {
+    let Some(second) = &args.shot else { return Ok((&args.file, None)) };
+    let name = |path: &Path| path.to_string_lossy().parse::<Named>();
+    match (name(second), name(&args.file)) {
+        (Ok(named), _) => Ok((&args.file, Some(named))),
+        (Err(_), Ok(named)) => Ok((second, Some(named))),
+        (Err(error), Err(_)) => Err(refused(&error)),
+    }
+}
+
+/// What is asked; the player alone if a list of its shots is what can be answered.
+fn asked(args: &Args, named: Option<Named>) -> Result<Result<Asked, u32>, Trouble> {
+    let player = match named {
         Some(Named::Player(player)) => Some(player),
         _ => args.player,
     };
-    let asked = match (args.shot, args.at, args.correction) {
+    let asked = match (named, args.at, args.correction) {
         (Some(Named::Shot(name)), None, None) => Asked::Shot(name),
-        (Some(Named::Shot(_)), ..) => return Err(refused("a shot by its name needs no --at and no --correction")),
+        (Some(Named::Shot(_)), ..) => return Err(refused("a shot has been named: leave out --at and --correction")),
         (_, Some(at), _) => Asked::At { at_us: at.0, player },
         (_, None, Some(number)) => {
-            let player = player.ok_or_else(|| refused("whose correction? Name the player, as p2 --correction 3"))?;
+            let player = player.ok_or_else(|| {
+                refused("--correction needs a player: hitreg why FILE p2 --correction 3, for example")
+            })?;
             Asked::Correction { player, number }
         }
-        (_, None, None) => {
-            return Err(refused("name a shot (p0#95), a time (--at 1.55s) or a correction (--correction 3)"));
-        }
+        (_, None, None) => match player {
+            Some(player) => return Ok(Err(player)),
+            None => {
+                return Err(refused(
+                    "name a shot (p0#95), a player (p0), a time (--at 1.55s) or a correction (p0 --correction 3)",
+                ));
+            }
+        },
     };
-    Ok(asked)
+    Ok(Ok(asked))
+}
+
+/// An answer to a player without a shot: the names of its shots.
+fn which_shot(path: &Path, trace: &Trace, player: u32) -> Trouble {
+    const MOST: usize = 12;
+    let names: Vec<String> = shots_of(trace, player).iter().map(ToString::to_string).collect();
+    let Some(first) = names.first() else {
+        return Trouble::file(path, format!("p{player} did not shoot: name another player, or --correction N"));
+    };
+    let more = names.len().saturating_sub(MOST);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let list = names[..names.len().min(MOST)].join(", ");
+    let command = format!("hitreg why {} {first}", path.display());
+    Trouble::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 
 fn refused(why: &str) -> Trouble {
@@ -120,10 +152,13 @@ fn refused(why: &str) -> Trouble {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let target = args.svg.as_ref().map(|path| output.files.target(path, Kind::Svg)).transpose()?;
-    let asked = asked(args)?;
-    let path = &args.file;
+    let (path, named) = in_order(args)?;
+    let asked = asked(args, named)?;
     let (file, kind) = files::read(path)?;
-    let find = |trace: &Trace| Why::of(trace, &asked).map_err(|error| Trouble::file(path, error));
+    let find = |trace: &Trace| match &asked {
+        Ok(asked) => Why::of(trace, asked).map_err(|error| Trouble::file(path, error)),
+        Err(player) => Err(which_shot(path, trace, *player)),
+    };
     let (trace, changed, why, rejudged) = if kind == FileKind::Trace {
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
@@ -147,8 +182,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     };
     let settings = &trace.header.settings;
     if let Some(target) = &target {
-        let svg = why_svg(&why, settings)
-            .ok_or_else(|| Trouble::file(path, "there is nothing to draw: the trace does not say where it was"))?;
+        let svg = why_svg(&why, settings).ok_or_else(|| {
+            Trouble::file(path, "there is nothing to draw: the trace lacks positions. Leave out --svg")
+        })?;
         store::save_bytes(target, svg.as_bytes())?;
     }
     let report = Report {

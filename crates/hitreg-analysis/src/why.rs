@@ -12,7 +12,7 @@ mod reader;
 mod rejudged;
 mod shot;
 
-pub use asked::{Asked, NotThere, ShotName, player};
+pub use asked::{Asked, NotThere, ShotName, player, shots_of};
 pub use carried::{Carried, DrawnFrom, Received};
 pub use correction::{Correction, FieldError};
 pub use line::{Line, Off};

@@ -1,10 +1,12 @@
-/* hitreg: records the netcode of action games, and reads and writes what builds make of it.
+/* hitreg: records the netcode of action games, reads logs, and reads and writes traces.
  *
- * Made from crates/hitreg-capi by cbindgen; docs/recorder.md says how to use it.
+ * Generated from crates/hitreg-capi by cbindgen. docs/recorder.md is the guide.
  *
- * Every function that gives back a hitreg_code says HITREG_OK, or why not; hitreg_last_error() has the sentence. Structs begin with
- * their size: set it to sizeof the struct. Threads: a stream belongs to the thread that first pushes into it; a recorder, a
- * description and a trace may be used by any one thread at a time; a log by any number at once. Text is UTF-8. */
+ * Functions that return a hitreg_code return HITREG_OK on success. After an error, hitreg_last_error() returns the
+ * message. Structs begin with their size: set it to sizeof the struct. Text is UTF-8.
+ *
+ * Threads: a stream belongs to the thread that first pushes into it. A recorder, a description or a trace may be used
+ * by one thread at a time. A log may be used by any number of threads at once. */
 
 #ifndef HITREG_H
 #define HITREG_H

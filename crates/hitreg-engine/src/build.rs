@@ -48,13 +48,13 @@ pub struct Build {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The file does not exist.
-    #[error("{}: there is no such build", path.display())]
+    #[error("{}: there is no such build: give the path of an executable", path.display())]
     Missing {
         /// The path that was tried.
         path: PathBuf,
     },
     /// A folder, or a file without permission to execute.
-    #[error("{}: this is {what}; a build is a program that understands `replay LOG -o TRACE`", path.display())]
+    #[error("{}: this is {what}: give a program that runs `replay LOG -o TRACE`", path.display())]
     NoProgram {
         /// The path.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum BuildError {
         what: &'static str,
     },
     /// The file cannot be read.
-    #[error("{}: it cannot be read: {source}", path.display())]
+    #[error("{}: cannot be read: {source}", path.display())]
     Unreadable {
         /// The path.
         path: PathBuf,
@@ -250,19 +250,21 @@ impl Runner {
 fn why_untestable(ended: &Ended) -> Option<String> {
     match ended {
         Ended::Exit(0) => None,
-        Ended::Exit(code @ (125 | 128)) => Some(format!("it cannot play this log (exit code {code})")),
-        Ended::Exit(code) => Some(format!("it failed (exit code {code})")),
-        Ended::Signal(signal) => Some(format!("it crashed ({})", process::signal_name(*signal))),
-        Ended::TimeLimit(limit) => Some(format!("it was still running after {} s", limit.as_secs_f64())),
-        Ended::Stopped => Some("it was stopped".to_owned()),
+        Ended::Exit(code @ (125 | 128)) => Some(format!("cannot play this log (exit code {code})")),
+        Ended::Exit(code) => Some(format!("failed (exit code {code})")),
+        Ended::Signal(signal) => Some(format!("crashed ({})", process::signal_name(*signal))),
+        Ended::TimeLimit(limit) => {
+            Some(format!("still running after {} s; --time-limit allows more", limit.as_secs_f64()))
+        }
+        Ended::Stopped => Some("stopped".to_owned()),
     }
 }
 
 fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, Untestable> {
     if !path.exists() {
-        return Err(Untestable::because("it ended well, but wrote no trace"));
+        return Err(Untestable::because("exited 0 but wrote no trace: a build must run `replay LOG -o TRACE`"));
     }
-    take(path).map_err(|error| unreadable("what it wrote is no trace", &error))
+    take(path).map_err(|error| unreadable("wrote a file that is not a trace", &error))
 }
 
 /// A file of a build that cannot be read.

@@ -36,7 +36,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No axis is given.
-    #[error("nothing to sweep: give a setting and its values, such as interpolation.lerp_ms=0..200:50")]
+    #[error("nothing to sweep: give a setting and its values, such as --set interpolation.lerp_ms=0..200:50")]
     Nothing,
     /// A setting is given twice.
     #[error("`{key}` is given twice; give all its values in one list")]

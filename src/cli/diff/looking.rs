@@ -35,7 +35,7 @@ impl Looking {
             On::Hits => "hits differ",
             On::Corrections => "corrections differ",
             On::Views => "views differ",
-            On::Network => "what went over the network differs",
+            On::Network => "network traffic differs",
         };
         let beyond = if self.tolerance.is_empty() { "" } else { ", beyond the tolerances," };
         format!("its {what}{beyond}")
@@ -53,5 +53,5 @@ impl Looking {
 }
 
 fn parse_on(text: &str) -> Result<On, String> {
-    text.parse().map_err(|_| format!("it should be one of {}", On::NAMES.join(", ")))
+    text.parse().map_err(|_| format!("choose one of {}", On::NAMES.join(", ")))
 }

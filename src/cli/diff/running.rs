@@ -30,9 +30,9 @@ impl Running {
         let given =
             [("time-limit", self.time_limit.is_some()), ("cache", self.cache.is_some()), ("no-cache", self.no_cache)];
         match given.iter().find(|(name, is_given)| *is_given && !output.files.is_by_default(name)) {
-            Some((name, _)) if !runs_builds => {
-                Err(Trouble::Request(format!("--{name} is about running builds, and no build runs here: leave it out")))
-            }
+            Some((name, _)) if !runs_builds => Err(Trouble::Request(format!(
+                "--{name} has no effect without a build: add --a or --b, or leave it out"
+            ))),
             _ => Ok(()),
         }
     }
@@ -66,12 +66,12 @@ impl Running {
 }
 
 pub(in crate::cli) fn parse_jobs(text: &str) -> Result<NonZero<usize>, String> {
-    text.parse().map_err(|_| "it should be a number from 1 on".to_owned())
+    text.parse().map_err(|_| "write a number from 1".to_owned())
 }
 
 pub(in crate::cli) fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.001..=1e6).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        Ok(_) | Err(_) => Err("it should be a number of seconds from 0.001 to 1000000".to_owned()),
+        Ok(_) | Err(_) => Err("write a number of seconds from 0.001 to 1000000".to_owned()),
     }
 }

@@ -110,7 +110,7 @@ fn run(from: Quake3Recording<'_>, to: &OutPath, output: &mut Output) -> Result<O
 
 fn blame(error: ImportFileError) -> Trouble {
     let ImportFileError::Quake3 { path, source } = error else { return error.into() };
-    Trouble::file(&path, source.to_string().replace("force it if", "give --force-map if"))
+    Trouble::file(&path, source.to_string().replace("force it if", "add --force-map if"))
 }
 
 impl Report<'_> {
@@ -129,7 +129,7 @@ impl Report<'_> {
             counts,
             undecoded_first: undecoded.collect(),
             size_bytes: Size::of(path),
-            warning: cut.map(|offset| format!("it is cut off: what follows byte {offset} was not imported")),
+            warning: cut.map(|offset| format!("truncated: the part after byte {offset} was not imported")),
         }
     }
 
@@ -142,7 +142,7 @@ impl Report<'_> {
             page.marked(2, UNSURE, warning);
         }
         let undecoded = match counts.undecoded {
-            0 => "every one decoded".to_owned(),
+            0 => "all decoded".to_owned(),
             some => format!("{} could not be decoded ({})", count(some), share(some, counts.datagrams)),
         };
         let messages = if self.from == Source::Demo { "messages" } else { "datagrams" };
@@ -151,7 +151,7 @@ impl Report<'_> {
             page.styled(UNSURE, &format!("  {why}"));
         }
         if counts.after_level > 0 {
-            page.styled(UNSURE, &format!("  {} of another level are left out", count(counts.after_level)));
+            page.styled(UNSURE, &format!("  {} of another level are not imported", count(counts.after_level)));
         }
         if self.from == Source::Demo {
             page.pair("snapshots", &count(counts.snapshots));
@@ -161,13 +161,13 @@ impl Report<'_> {
             page.pair("snapshots", &format!("{}, {known} of them ack a usercmd by its time", count(counts.snapshots)));
         }
         let victims = format!("{} with their victim", count(counts.hits_with_victim));
-        page.pair("hits told", &format!("{}, {victims}", count(counts.hits)));
+        page.pair("hits", &format!("{} reported to shooters, {victims}", count(counts.hits)));
         if counts.logged > 0 {
-            let told = format!("{} of them told to a shooter", count(counts.logged_and_told));
-            page.pair("server log", &format!("{} lines of damage, {told}", count(counts.logged)));
+            let told = format!("{} of them reported to a shooter", count(counts.logged_and_told));
+            page.pair("server log", &format!("{} damage lines, {told}", count(counts.logged)));
         }
         if counts.logged > 0 && counts.logged_and_told * 2 < counts.hits {
-            let what = "fewer than half of the hits told are in it: it may be another session's log";
+            let what = "the server log has fewer than half of the reported hits: it may be of another session";
             page.marked(2, UNSURE, what);
         }
         page.pair("size", &self.size_bytes.to_string());

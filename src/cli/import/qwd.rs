@@ -98,10 +98,11 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     let maps = match (&args.map, &args.maps) {
         (Some(map), _) => Maps::File(map.clone()),
         (None, Some(file)) if file.is_file() => {
-            return Err(Trouble::file(file, "this is no folder with maps: a map itself is given with --map"));
+            return Err(Trouble::file(file, "this is a file: give a folder to --maps, or this map to --map"));
         }
         (None, Some(folder)) => Maps::Folder(folder.clone()),
-        (None, None) => return Err(Trouble::Request("the map is missing: give --map FILE or --maps DIR".to_owned())),
+        // The demo is read first, so that the error can name its map, or say that it is not a demo.
+        (None, None) => Maps::NotGiven,
     };
     if let [demo] = &args.demos[..]
         && !demo.is_dir()
@@ -117,7 +118,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Trouble> 
     }
     if demos.is_empty() {
         return Err(Trouble::Request(
-            "there are no demos (*.qwd, *.mvd, plain, .xz or .gz) below the folders given".to_owned(),
+            "there are no demos (*.qwd or *.mvd, also .xz and .gz) below the given folders".to_owned(),
         ));
     }
     let targets = targets(&demos, args, output);
@@ -151,7 +152,7 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
     let target = |demo| {
         let log = log(demo);
         if let Some(first) = named.get(&log) {
-            let what = format!("{log} is of {} already: import it by itself, with a name of its own", first.display());
+            let what = format!("{log} is already the log of {}: import this demo with another -o", first.display());
             return Err(Trouble::file(demo, what));
         }
         let target = output.files.target_in(&args.output, &log, Kind::Log)?;
@@ -180,9 +181,9 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
         warning: cut.map(|Cut { offset, bytes }| {
             let rest = match bytes {
                 0 => String::new(),
-                bytes => format!(", {bytes} bytes of a frame after it were not"),
+                bytes => format!(", without {bytes} bytes of an incomplete frame"),
             };
-            format!("the demo is cut off: all up to byte {offset} was imported{rest}")
+            format!("the demo is truncated: it was imported up to byte {offset}{rest}")
         }),
     })
 }
@@ -191,7 +192,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
 fn blame(error: ImportFileError) -> Trouble {
     let ImportFileError::Import { path, source } = error else { return error.into() };
     let what = match source {
-        ImportError::Map(source) => format!("this is no map of QuakeWorld's: {source}"),
+        ImportError::Map(source) => format!("not a QuakeWorld map: {source}"),
         ImportError::Unpack { source, .. } => source.to_string(),
         ImportError::Demo(source) => source.to_string(),
         ImportError::OtherMap { demo, .. } => {
@@ -199,7 +200,7 @@ fn blame(error: ImportFileError) -> Trouble {
         }
         ImportError::InWalls { in_walls, places } => format!(
             "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; \
-             --force-map takes it all the same"
+             give the map of the demo, or use this one anyway with --force-map"
         ),
         ImportError::NoSuchModel { .. } => source.to_string().replace("force it", "give --force-map"),
         other => other.to_string(),
@@ -212,8 +213,8 @@ fn found(finding: &Finding) -> String {
     let Finding { what, has, agree, disagree, .. } = *finding;
     let answer = if has { "yes" } else { "no" };
     match agree + disagree {
-        0 => format!("{}: {answer}, as far as its info tells", what.words()),
-        votes => format!("{}: {answer}, by {agree} of {votes} places that tell", what.words()),
+        0 => format!("{}: {answer}, by the server's info", what.words()),
+        votes => format!("{}: {answer}, by {agree} of {votes} places in the demo", what.words()),
     }
 }
 
@@ -230,20 +231,27 @@ impl Report {
         }
         if self.walls_missing > 0 {
             let walls = count(self.walls_missing as u64);
-            page.pair("map", &format!("not quite the one played: {walls} walls were found that it lacks"));
+            page.pair("map", &format!("differs from the played map: it lacks {walls} walls"));
         }
         page.pair("duration", &duration(Micros(info.duration_us)));
         if self.recorded_by != "player" {
             page.pair("recorded by", &format!("a {}: there is no prediction to check", self.recorded_by));
             let of = |kind: &str| count(info.records.get(kind).copied().unwrap_or(0) as u64);
-            page.pair("shown", &format!("{} moments, {} states, {} hits", of("snapshots"), of("states"), of("damage")));
+            page.pair(
+                "holds",
+                &format!("{} snapshots, {} states, {} hits", of("snapshots"), of("states"), of("damage")),
+            );
             let demo = bytes(self.demo_bytes as u64);
             page.pair("size", &format!("{}; the demo has {demo}", self.size_bytes));
             return;
         }
         page.pair(
             "usercmds",
-            &format!("{}, {} of them firing", count(info.usercmds as u64), count(info.usercmds_firing as u64)),
+            &format!(
+                "{}, {} with the fire button held",
+                count(info.usercmds as u64),
+                count(info.usercmds_firing as u64)
+            ),
         );
         let packets = info.packets;
         let [sent, received, lost, choked] =

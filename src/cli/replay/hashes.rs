@@ -13,9 +13,7 @@ pub(super) fn print(page: &mut Page, report: &Report<'_>) {
     }
     if let Some(OfSession { from_us, to_us }) = missing {
         let [from, to] = [from_us, to_us].map(|at| ClockTime(Micros(at)));
-        let text = format!(
-            "A part is missing, from {from} to {to}: results after it do not match the played session."
-        );
+        let text = format!("A part is missing, from {from} to {to}: results after it do not match the played session.");
         page.marked(2, BAD, &text);
     }
 }

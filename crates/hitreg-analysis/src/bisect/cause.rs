@@ -67,10 +67,9 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
             (What::TimesDiffer, _) => {
                 found(Why::Met(Cause::Unknown), "from there on, the times of the runs differ".to_owned())
             }
-            (_, Some(Reran::Same)) => found(
-                Why::Build,
-                "both builds run the usercmds alike; a later part of the tick differs".to_owned(),
-            ),
+            (_, Some(Reran::Same)) => {
+                found(Why::Build, "both builds run the usercmds alike; a later part of the tick differs".to_owned())
+            }
             _ => found(Why::Build, "inputs, earlier state and settings are the same".to_owned()),
         })
 }

@@ -119,8 +119,11 @@ fn from(table: &TableDiff) -> String {
 /// Details that the row of numbers does not show.
 pub(super) fn column_words(table: &TableDiff) -> Vec<String> {
     let shape = &table.shape;
-    let kinds =
-        [(&shape.only_in_a, "only in A"), (&shape.only_in_b, "only in B"), (&shape.other_type, "with another type in B")];
+    let kinds = [
+        (&shape.only_in_a, "only in A"),
+        (&shape.only_in_b, "only in B"),
+        (&shape.other_type, "with another type in B"),
+    ];
     let named = kinds.into_iter().filter(|(columns, _)| !columns.is_empty());
     named.map(|(columns, what)| format!("columns {what}: {}", columns.join(", "))).collect()
 }

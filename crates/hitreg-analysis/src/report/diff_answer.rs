@@ -108,9 +108,6 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
         page.note(2, &change(&shot));
     }
     if let Some(more) = found.changed.len().checked_sub(MOST_SHOTS).filter(|more| *more > 0) {
-        page.note(
-            2,
-            &format!("and {} (--on hits lists all)", counted(more as u64, "more changed shot")),
-        );
+        page.note(2, &format!("and {} (--on hits lists all)", counted(more as u64, "more changed shot")));
     }
 }

@@ -171,8 +171,7 @@ fn about_judged(page: &mut Page, shot: &Shot, judged: &Judged, settings: &[(Stri
     page.pair("view error", &error);
     page.pair("result", &came(&shot.server));
     page.pair_if("recorded", shot.given.as_ref().map(given).as_deref());
-    let covered =
-        judged.in_cover_ms.map(|ms| format!("; out of sight on its own screen for {} ms", measure(ms)));
+    let covered = judged.in_cover_ms.map(|ms| format!("; out of sight on its own screen for {} ms", measure(ms)));
     let who = shot.about.as_deref().map_or("the target".to_owned(), name);
     let visible = match judged.visible_at_present.as_str() {
         "yes" => Some(format!("yes: {who} was in sight when the server ran the shot")),
@@ -274,7 +273,9 @@ fn limit(limit: &str, settings: &[(String, String)]) -> String {
             Some(most) => format!("reached: lag_compensation.max_unlag_ms is {most} ms"),
             None => "reached: lag_compensation.max_unlag_ms".to_owned(),
         },
-        "claim" => "the usercmd's time does not match the measured round trip, so the server used the round trip".to_owned(),
+        "claim" => {
+            "the usercmd's time does not match the measured round trip, so the server used the round trip".to_owned()
+        }
         "oldest" => "reached: the history does not go further back".to_owned(),
         "" => "not known".to_owned(),
         other => name(other),

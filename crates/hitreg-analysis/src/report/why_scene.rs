@@ -101,7 +101,9 @@ impl Scene {
 
     pub(super) fn legend(&self) -> Vec<String> {
         let label = |point: &Point| match self.shooter {
-            Some((player, _)) => format!("{} = {}", point.letter, point.label.replace("{shooter}", &format!("p{player}"))),
+            Some((player, _)) => {
+                format!("{} = {}", point.letter, point.label.replace("{shooter}", &format!("p{player}")))
+            }
             None => format!("{} = {}", point.letter, point.label),
         };
         let points: Vec<String> = self.points.iter().map(label).collect();

@@ -449,7 +449,7 @@ impl Missing {
     }
 
     fn unrelated(difference: String) -> Missing {
-        let reason = format!("the two files are of different sessions: {difference}");
+        let reason = format!("these files are of different sessions, so nothing can be concluded: {difference}");
         Missing { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
     }
 

@@ -187,7 +187,7 @@ impl Verify<'_> {
             }
         };
         if self.needs_golden && !verified.golden_compared && verified.verdict == Verdict::Same && !self.keep.writes() {
-            let detail = format!("there is no golden: {} is not there", goldens.path().display());
+            let detail = format!("there is no golden ({}): create it with --accept", goldens.path().display());
             verified = verified.but(Verdict::Untestable, Why::NoGolden, detail);
         }
         let plays_here = whole.as_ref().is_none_or(|log| engine.games.of(&log.session).is_ok());

@@ -69,7 +69,12 @@ impl Kind {
 
     pub(super) fn parse(self, text: &str) -> Option<Value> {
         match self {
-            Kind::Flag => text.parse().ok().map(Value::Flag),
+            // Console variables of engines are 0 or 1.
+            Kind::Flag => match text {
+                "true" | "1" => Some(Value::Flag(true)),
+                "false" | "0" => Some(Value::Flag(false)),
+                _ => None,
+            },
             Kind::Number { min, max, .. } => text.parse().ok().filter(|n| (min..=max).contains(n)).map(Value::Number),
             Kind::Rate { min, max } => {
                 Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(Value::Rate)

@@ -78,7 +78,7 @@ impl Bisection<'_, '_, '_> {
             self.probe(0)?;
             if let Some(Err(untestable)) = self.traces.get(&0) {
                 let found = self.so_far(Verdict::Untestable);
-                return Ok(found.rests_on(&self.name(0), "with which all others are compared", untestable));
+                return Ok(found.rests_on(&self.name(0), "the reference for all others", untestable));
             }
         }
         if self.search.verify_ends {
@@ -120,7 +120,7 @@ impl Bisection<'_, '_, '_> {
             None => match (self.traces.get(&0), self.traces.get(&at)) {
                 (Some(Ok(good)), Some(Ok(trace))) => self.judge.compare(good, trace)?,
                 (Some(Err(untestable)), _) | (_, Some(Err(untestable))) => Answer::Untestable(untestable.clone()),
-                (None, _) | (_, None) => Answer::Untestable(Untestable::because("there is no trace of it")),
+                (None, _) | (_, None) => Answer::Untestable(Untestable::because("it has no trace")),
             },
         };
         self.tried.push((self.name(at), answer.clone()));
@@ -167,7 +167,7 @@ impl Bisection<'_, '_, '_> {
             Answer::Good => Found { last_good: Some(self.name(end)), ..self.so_far(Verdict::NoneIsBad) },
             Answer::Bad => Found { first_bad: Some(self.name(end)), ..self.so_far(Verdict::AllAreBad) },
             Answer::Untestable(why) => {
-                self.so_far(Verdict::Untestable).rests_on(&self.name(end), "on which the answer rests", why)
+                self.so_far(Verdict::Untestable).rests_on(&self.name(end), "which decides the answer", why)
             }
         }
     }

@@ -122,7 +122,7 @@ impl Bisection<'_, '_, '_> {
                 Probed::Trace(Ok(trace)) => self.reference = Some(trace),
                 Probed::Trace(Err(untestable)) | Probed::Answer(Answer::Untestable(untestable)) => {
                     let found = self.so_far(Verdict::Untestable);
-                    return Ok(found.rests_on(&self.good, "with which all others are compared", &untestable));
+                    return Ok(found.rests_on(&self.good, "the reference for all others", &untestable));
                 }
                 Probed::Answer(Answer::Good | Answer::Bad) => {}
             }
@@ -144,7 +144,7 @@ impl Bisection<'_, '_, '_> {
                 Answer::Bad => {}
                 Answer::Good => return Ok(Found { last_good: Some(bad), ..self.so_far(Verdict::NoneIsBad) }),
                 Answer::Untestable(why) => {
-                    return Ok(self.so_far(Verdict::Untestable).rests_on(&bad, "on which the answer rests", &why));
+                    return Ok(self.so_far(Verdict::Untestable).rests_on(&bad, "which decides the answer", &why));
                 }
             }
         }

@@ -33,7 +33,7 @@ impl Way {
     ) -> Result<Result<Held, Untestable>, EngineError> {
         let says = trace.source().header();
         let because = |asked: String, found: &str| {
-            let reason = format!("it was asked for {asked}, and its trace says {found}: it passes that over");
+            let reason = format!("the build ignores {asked}: its trace has {found}");
             Ok(Err(Untestable::because(reason)))
         };
         if self.open && says.mode != "open" {
@@ -46,7 +46,7 @@ impl Way {
             match says.settings.iter().find(|(known, _)| *known == key) {
                 Some((_, found)) if *found == value => {}
                 Some((_, found)) => return because(format!("{key}={value}"), found),
-                None => return because(format!("{key}={value}"), "nothing of it"),
+                None => return because(format!("{key}={value}"), "no such setting"),
             }
         }
         Ok(Ok(trace))

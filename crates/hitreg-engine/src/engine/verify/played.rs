@@ -153,7 +153,7 @@ fn built(
 
 fn in_words(untestable: &Untestable) -> String {
     match untestable.last_words.last() {
-        Some(last) => format!("{}; it said last: {last}", untestable.reason),
+        Some(last) => format!("{}; last output: {last}", untestable.reason),
         None => untestable.reason.clone(),
     }
 }
@@ -178,7 +178,7 @@ impl Contradicts {
         match player {
             Player::Own => {
                 let detail = format!(
-                    "it contradicts itself: its state hashes are those of the replay, but not what it says {place}"
+                    "the log contradicts itself: its state hashes match the replay, but not its records {place}"
                 );
                 verified.but(Verdict::Broken, Why::Contradiction, detail)
             }
@@ -221,7 +221,7 @@ impl Unlike {
         match self {
             Unlike { contradicts: Some(contradicts), .. } => contradicts.judge(&Player::Own, verified),
             Unlike { keyframe: Some(tick), .. } => {
-                let detail = format!("the keyframe after tick {tick} is not the state that its replay has there");
+                let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 verified.but(Verdict::Differs, Why::RecordedState, detail)
             }
             Unlike { contradicts: None, keyframe: None } => verified,
