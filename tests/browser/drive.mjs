@@ -275,7 +275,7 @@ async function sweep() {
 }
 
 async function foreign() {
-  for (const [name, said] of [["unknown.html", "replay it with the build that recorded it"], ["bare.html", "there are no rows in `shots`"]]) {
+  for (const [name, said] of [["unknown.html", "These work without a build"], ["bare.html", "`shots` has no rows"]]) {
     const { page, wrong, value } = await open(name);
     assert.deepEqual(wrong, [], name);
     await page.evaluate(() => [...document.querySelectorAll("[role=tab]")].at(-1).click());

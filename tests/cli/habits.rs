@@ -153,7 +153,10 @@ fn other_peoples_files_are_recognized() {
         let output = folder.run(command);
         let said = text(&output.stdout) + &text(&output.stderr);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains("it looks like a QuakeWorld demo: try `hitreg import qwd`"), "{command}: {said}");
+        assert!(
+            said.contains("it looks like a QuakeWorld demo. To import it, run: hitreg import qwd"),
+            "{command}: {said}"
+        );
         assert_eq!(code(&output), 128, "{command}");
     }
 }

@@ -30,7 +30,7 @@ fn what_comes_after_a_hole_is_not_told_as_recorded() {
         let said = folder.done(line);
         assert!(said.contains("A part is missing, from 0:0") && !said.contains("as recorded: all"), "{said}");
     }
-    assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes are the same"));
+    assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes match the recording"));
     // So it is with what is told on other pages.
     for line in [
         "why hole.hitlog --at 1s".to_owned(),

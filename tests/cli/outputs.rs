@@ -105,7 +105,7 @@ fn nothing_that_is_not_of_the_same_kind_is_replaced() {
             for force in ["", " --force"] {
                 let line = format!("{command} {name}{force}");
                 let said = folder.refused(&line);
-                assert!(said.contains("and is not replaced"), "{line}: {said}");
+                assert!(said.contains("not overwritten"), "{line}: {said}");
                 assert_eq!(fs::read(folder.path(name)).unwrap(), bytes, "{line}");
             }
         }
@@ -149,7 +149,7 @@ fn recordings_are_replaced_by_force_and_what_can_be_made_again_without() {
         folder.done(&format!("{again} --force"));
         assert_ne!(fs::read(folder.path(name)).unwrap(), before);
     }
-    assert!(folder.refused("replay a.hitlog -o both --record ./both").contains("is to be written twice"));
+    assert!(folder.refused("replay a.hitlog -o both --record ./both").contains("two outputs have this path"));
     for line in [
         "export a.hittrace --table shots -o shots.jsonl",
         "export a.hittrace --table shots --to csv -o shots.csv",

@@ -203,7 +203,7 @@ fn a_trace_of_a_build_in_another_language_is_shown() {
     let side = &contents["sides"][0];
     assert_eq!(side["bodies"].as_array().map(Vec::len), Some(6));
     let notes = side["notes"].to_string();
-    assert!(notes.contains("there are no rows in `frames`") && notes.contains("`views`"), "{notes}");
+    assert!(notes.contains("`frames` has no rows") && notes.contains("`views`"), "{notes}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
         assert_eq!(code(&output), 125, "{}", said(&output));
         let paragraph = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         let ticks = recovered["ticks"].as_u64().unwrap();
-        assert!(paragraph.contains(&format!("of the {ticks} ticks in it could be judged")), "{paragraph}");
+        assert!(paragraph.contains(&format!("of its {ticks} ticks could be compared")), "{paragraph}");
         // No difference after the hole is held against the build, and no golden makes up for what is missing.
         fs::remove_file(folder.path("holed.golden")).unwrap_or_default();
         assert_eq!(exit_of(&folder, "verify holed.hitlog --accept"), 125);
@@ -72,7 +72,7 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
     };
     type Change<'a> = &'a dyn Fn(&mut Session);
     let cases: [(&str, i32, &str, Change<'_>); 6] = [
-        ("absent.hitlog", 125, "it has no state hashes, and no golden", &|session| {
+        ("absent.hitlog", 125, "it has no state hashes and no golden", &|session| {
             session.ticks.iter_mut().for_each(|tick| tick.hash = None);
         }),
         ("zero.hitlog", 125, "its state hashes are all zero", &|session| {
@@ -82,7 +82,7 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
             let numbers: Vec<_> = session.ticks.iter().rev().map(|tick| tick.tick).collect();
             session.ticks.iter_mut().zip(numbers).for_each(|(tick, number)| tick.tick = number);
         }),
-        ("shifted.hitlog", 125, "only 99 of its 384 ticks could be judged", &|session| {
+        ("shifted.hitlog", 125, "only 99 of its 384 ticks could be compared", &|session| {
             session.ticks.iter_mut().skip(99).for_each(|tick| tick.tick.0 += 50);
         }),
         ("nan.hitlog", 128, "every recorded state is NaN", &|session| {
@@ -90,7 +90,7 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
             session.states = Default::default();
             states.iter().for_each(|(key, cells)| session.states.push(*key, cells));
         }),
-        ("missing.hitlog", 128, "it contradicts itself", &|session| {
+        ("missing.hitlog", 128, "the log contradicts itself", &|session| {
             let executed = session.players.iter_mut().flat_map(|player| &mut player.executed);
             executed.for_each(|record| record.how = Execution::Missing);
         }),
@@ -189,7 +189,7 @@ fn goldens_that_lack_and_logs_that_lack_are_said() {
     fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();
     let output = folder.run("verify .");
     assert_eq!(code(&output), 128);
-    assert!(said(&output).ends_with("2 logs: 1 same, 1 broken\n"), "{}", said(&output));
+    assert!(said(&output).ends_with("2 logs: 1 ok, 1 broken\n"), "{}", said(&output));
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_golden_that_is_no_file_keeps_nobody_waiting() {
     let output = folder.run("verify a.hitlog b.hitlog");
     assert_eq!(code(&output), 128);
     assert!(
-        said(&output).contains("1 same, 1 broken") && said(&output).contains("no regular file"),
+        said(&output).contains("1 ok, 1 broken") && said(&output).contains("not a regular file"),
         "{}",
         said(&output)
     );

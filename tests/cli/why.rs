@@ -131,7 +131,7 @@ fn aim_agrees(shot: &Shot, aim_off_degrees: f32, text: &str) {
     let is_of_target = shot.aimed_at.as_ref().map(|(name, _)| name) == shot.about.as_ref();
     if let (Some(off), true) = (drawn, is_of_target) {
         let apart = (off.degrees() - aim_off_degrees).abs();
-        assert_eq!(apart > 0.05, text.contains("elsewhere than"), "{apart} degrees:\n{text}");
+        assert_eq!(apart > 0.05, text.contains("at another place than"), "{apart} degrees:\n{text}");
     }
 }
 
@@ -191,7 +191,7 @@ fn what_a_trace_does_not_say_is_not_known() {
     assert!(!shot(&trace, name).1.contains('\u{1b}'));
     trace.tables.clear();
     let none = Why::of(&trace, &Asked::Shot(name)).unwrap_err().to_string();
-    assert!(none.contains("there is no shot in it"), "{none}");
+    assert!(none.contains("there are no shots in it"), "{none}");
 }
 
 #[test]
@@ -205,11 +205,11 @@ fn what_is_not_there_is_answered_by_what_is_near() {
         ("--at 9999s", "no shot was judged within 10 s of 166:39; the nearest is p"),
         ("--at 1:00s", "is no time: write minutes and seconds"),
         ("--correction 999 --player p2", "p2 has "),
-        ("95", "names no shot; one is named like p0#95"),
+        ("95", "does not name a shot: write player and usercmd number"),
         ("--at soon", "`soon` is no time: write minutes and seconds"),
-        ("p1#95 --at 1s", "needs no --at"),
-        ("p1#95 --correction 2", "needs no --at"),
-        ("--correction 1", "whose correction?"),
+        ("p1#95 --at 1s", "leave out --at"),
+        ("p1#95 --correction 2", "leave out --at"),
+        ("--correction 1", "--correction needs a player"),
         ("p1", "name a shot"),
         ("p1 --player p2 --correction 2", "cannot be used with"),
         ("--at 1s --correction 2 --player p1", "cannot be used with"),
@@ -302,9 +302,9 @@ fn a_changed_shot_is_explained_on_both_sides() {
         assert_eq!(found["why"][side]["shot"]["server"]["reason"], changed[side]["reason"]);
     }
     let page = text(&folder.run(&format!("{line} --why 2")).stdout);
-    assert!(page.contains("came out") && page.matches("On the server").count() == 2, "{page}");
+    assert!(page.contains("result        ") && page.matches("On the server").count() == 2, "{page}");
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
-    assert!(folder.refused(&format!("{line} --why 999")).contains("came out differently"));
+    assert!(folder.refused(&format!("{line} --why 999")).contains("there are only"));
 }
 
 #[test]
