@@ -142,7 +142,7 @@ fn print(page: &mut Page, claims: &[Checked], in_detail: bool) {
         page.paragraph(2, &format!("Failed: {}.", failed.join(", ")));
     }
     if !in_detail {
-        page.line("`hitreg claims NAME` says how one is measured, and why it may differ so much.");
+        page.line("`hitreg claims NAME` shows how a claim is measured, and its tolerance.");
     }
 }
 

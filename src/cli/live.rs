@@ -116,7 +116,7 @@ fn print(page: &mut Page, hosted: &Hosted) {
 /// Describes how snapshots were sent and used.
 fn snapshots(snapshots: &Snapshots) -> String {
     let Snapshots { sent, whole, in_fragments, used } = *snapshots;
-    let whole = if whole < sent { format!("{} of them whole; ", share(whole, sent)) } else { String::new() };
+    let whole = if whole < sent { format!("{} complete; ", share(whole, sent)) } else { String::new() };
     let fragments =
         if in_fragments > 0 { format!("{} in fragments; ", share(in_fragments, sent)) } else { String::new() };
     format!("{} sent; {whole}{fragments}used {}", count(sent), share(used, sent))

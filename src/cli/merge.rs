@@ -135,18 +135,19 @@ impl<'a> Report<'a> {
         let length = duration(Micros(self.duration_us));
         page.pair("duration", &format!("{length}, {} ticks", count(self.ticks as u64)));
         if let Some(end) = &self.ends_early {
-            let text = format!("after tick {}, because player {}'s log does", end.tick, end.player);
+            let text = format!("after tick {}, because player {}'s log ends there", end.tick, end.player);
             page.pair("ends early", &text);
         }
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
-        page.heading("Clocks, by what is added to each client's");
+        page.heading("Clocks: the offset added to each client's");
         let right = Align::Right;
         let head = [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Align::Left)];
         let row = |client: &Client<'_>| -> Vec<Cell> {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
             let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));
             let usercmds = count(client.usercmds as u64);
-            let path = client.path.map_or("none: as the server heard it".to_owned(), |path| path.display().to_string());
+            let path =
+                client.path.map_or("none: from the server's packets".to_owned(), |path| path.display().to_string());
             [client.player.to_string(), offset, error, usercmds, path].map(Cell::from).into_iter().collect()
         };
         let rows: Vec<Vec<Cell>> = self.clients.iter().map(row).collect();

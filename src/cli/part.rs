@@ -53,7 +53,10 @@ impl PartArgs {
 /// Parses a time, or a tick such as `tick:5000`.
 fn moment(text: &str) -> Result<Moment, String> {
     match text.strip_prefix("tick:") {
-        Some(tick) => tick.parse().map(|tick| Moment::Tick(Tick(tick))).map_err(|_| format!("`{text}` is no tick")),
+        Some(tick) => tick
+            .parse()
+            .map(|tick| Moment::Tick(Tick(tick)))
+            .map_err(|_| format!("`{text}` is not a tick: write tick:5000, for example")),
         None => time(text).map(Moment::At).map_err(|wrong| format!("{wrong}, or tick:5000")),
     }
 }

@@ -130,7 +130,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         .map(|of_side| match of_side {
             Ok(rejudged) => (rejudged, besides.notes.clone()),
             Err(why) => {
-                let note = format!("what other settings would have made of shots: {why}");
+                let note = format!("shots under other settings: {why}");
                 (Vec::new(), besides.notes.iter().cloned().chain([note]).collect())
             }
         })
@@ -273,7 +273,7 @@ impl Besides {
             ),
             Looked::Log(log, walls) => (None, of_log(log.session, walls, Vec::new())),
             Looked::Unknown(log, trace, why) => {
-                let notes = vec![format!("what its clients predicted, drew and hit: {why}")];
+                let notes = vec![format!("predictions, screens and hits: {why}")];
                 (Some(trace), of_log(log.session, Vec::new(), notes))
             }
         }

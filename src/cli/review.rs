@@ -105,11 +105,11 @@ fn ask() -> Result<Option<Done>, Trouble> {
 fn print(page: &mut Page, proposal: &Proposal) {
     page.styled(BOLD, &proposal.golden.display().to_string());
     if let Some(log) = &proposal.log {
-        page.paragraph(2, &format!("with {}, recorded anew", log.display()));
+        page.paragraph(2, &format!("with {}, recorded again", log.display()));
     }
     match &proposal.difference {
         Some(difference) => page.text_diff(difference, MOST_LINES, "in --format json"),
-        None => page.paragraph(2, "a log without a golden until now, or one whose outcome is the same"),
+        None => page.paragraph(2, "the log had no golden, or its outcome is the same"),
     }
 }
 

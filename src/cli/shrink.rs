@@ -86,7 +86,7 @@ struct Report<'a> {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Outcome, Trouble> {
     let ways = args.ways.ways()?;
     if args.condition.is_none() && ways.are_plain() {
-        let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
+        let what = "the problem is not defined: add --while CMD, or a second side with --b, --b-set or --b-preset";
         return Err(Trouble::Request(what.to_owned()));
     }
     args.running.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
@@ -123,7 +123,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
         Err(ShrinkError::Replay(ReplayError::NoServer)) => {
-            let what = "an imported recording has no server that could record what is left of it: it cannot be shrunk";
+            let what = "an imported recording cannot be shrunk, because it has no server to record the rest again";
             return Err(Trouble::file(&args.log, what));
         }
         Err(error @ (ShrinkError::NotShown | ShrinkError::NotReproduced | ShrinkError::Replay(_))) => {

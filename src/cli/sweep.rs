@@ -106,7 +106,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Out
         }
         sessions.push(log.session);
     }
-    let Some(first) = sessions.first() else { return Err(Trouble::Request("there is no log to sweep".to_owned())) };
+    let Some(first) = sessions.first() else {
+        return Err(Trouble::Request("there is no log to sweep: name one".to_owned()));
+    };
     let game = games.of(first).map_err(|error| Trouble::file(&args.logs[0], error))?;
     let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
     let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| match error {

@@ -83,7 +83,7 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
         ("echo done >&2".to_owned(), "exited 0 but wrote no trace", "done"),
         ("echo rubbish > $4; echo done >&2".to_owned(), "wrote a file that is not a trace", "done"),
         (format!("cp {folder_name}/cut $4; echo done >&2"), "wrote a file that is not a trace", "done"),
-        (format!("cp {folder_name}/other $4; echo done >&2"), "is the trace of another log", "done"),
+        (format!("cp {folder_name}/other $4; echo done >&2"), "wrote the trace of another log", "done"),
         ("mkfifo $4; echo done >&2".to_owned(), "not a regular file", "done"),
         (format!("cp {folder_name}/newer $4; echo done >&2"), "use a newer hitreg", "done"),
         (format!("cp {} $4; echo done >&2", word(&log)), "wrote a file that is not a trace", "done"),

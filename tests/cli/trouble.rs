@@ -275,3 +275,79 @@ fn no_option_is_ignored_beside_another() {
         assert_eq!(exit_of(&folder, line), 0, "{line}");
     }
 }
+
+/// Mistakes that people make, each with what the message must say to do.
+#[test]
+fn mistakes_are_answered_with_the_command_to_run() {
+    let folder = Folder::with_session();
+    fs::write(folder.path("hello.txt"), "hello\n").unwrap();
+    let cases = [
+        ("verify nodir", "nodir: there is no such file"),
+        ("replay missing.hitlog", "there is no such file; this folder has a.hitlog"),
+        ("replay hello.txt", "looks like text. `hitreg import` converts demos to logs"),
+        ("import qwd hello.txt -o b.hitlog", "hello.txt: byte 4"),
+        ("import hello.txt -o b.hitlog", "hello.txt: not a recording that hitreg knows"),
+        ("diff a.hitlog --set interpolation.lerp_ms=50", "use --b-set KEY=VALUE for side B, or --a-set for side A"),
+        ("bisect ticks a.hitlog --preset quake3", "use --b-preset NAME for side B"),
+        ("report a.hitlog --set interpolation.lerp_ms=50 -o b.html", "use --b-set KEY=VALUE"),
+        ("replay a.hitlog --preset source", "`half-life` is the closest"),
+        ("replay a.hitlog --from 40:00", "which is from 0:00.016 to 0:06"),
+        ("why a.hitlog", "name a shot (p0#95), a player (p0)"),
+        ("why a.hitlog p0#9999", "the nearest are p0#"),
+        ("why a.hitlog hello", "`hello` does not name a shot"),
+        ("export a.hitlog --table shots --to xlsx", "[possible values: jsonl, csv, parquet]"),
+        ("diff a.hitlog --on hit", "choose one of any, state, hits, corrections, views, network"),
+        ("replay a.hitlog -o hello.txt", "hello.txt: exists and is not a hitreg trace; not overwritten"),
+    ];
+    for (line, said) in cases {
+        let message = folder.refused(line);
+        assert!(message.contains(said), "{line}: {message}");
+    }
+    let shots = folder.refused("why a.hitlog p0");
+    let name = shots.rsplit(' ').next().expect("words").trim();
+    assert!(shots.contains("p0 fired p0#") && name.starts_with("p0#"), "{shots}");
+    // A named command works as it is printed, and in the other order.
+    let page = folder.done(&format!("why a.hitlog {name}"));
+    assert_eq!(folder.done(&format!("why {name} a.hitlog")), page);
+    assert_eq!(folder.done("replay a.hitlog --set lag_compensation.enabled=1 --format json").is_empty(), false);
+    // Without a subcommand, a file chooses it.
+    assert_eq!(folder.done("bisect a.hitlog"), folder.done("bisect ticks a.hitlog"));
+}
+
+/// Damaged logs are refused with a command that saves them.
+#[test]
+fn the_command_against_damage_can_be_pasted() {
+    let folder = Folder::with_session();
+    let log = fs::read(folder.path("a.hitlog")).unwrap();
+    fs::write(folder.path("cut.hitlog"), &log[..log.len() - 3_000]).unwrap();
+    let message = folder.refused("replay cut.hitlog");
+    let (_, command) = message.trim_end().split_once("run: hitreg ").expect("a command");
+    assert_eq!(command, "recover cut.hitlog -o fixed.hitlog");
+    folder.done(command);
+    folder.done("info fixed.hitlog");
+}
+
+/// Global options stand last, and only where they have an effect.
+#[test]
+fn global_options_stand_last_and_only_where_they_apply() {
+    let folder = Folder::empty();
+    for (command, options) in [
+        ("info", &["--format", "--color", "--config"][..]),
+        ("settings", &["--format", "--color", "--config"]),
+        ("record synth", &["--format", "--color", "--config", "--force"]),
+        ("diff", &["--format", "--color", "--config", "--force"]),
+        ("completions", &[]),
+        ("man", &[]),
+        ("bisect", &[]),
+    ] {
+        let help = folder.done(&format!("{command} --help"));
+        let (before, global) = help.split_once("\nGlobal options:\n").unwrap_or((&help, ""));
+        for option in ["--format", "--color", "--config", "--force"] {
+            let line = format!("\n      {option}");
+            assert!(!before.contains(&format!("{line} ")), "{command}: {option} before the last section");
+            assert_eq!(format!("\n{global}").contains(&line), options.contains(&option), "{command} {option}:\n{help}");
+        }
+        // Aliases may give them everywhere.
+        folder.done(&format!("{command} --color never --help"));
+    }
+}

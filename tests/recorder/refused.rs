@@ -54,7 +54,7 @@ fn a_description_that_is_none_is_refused() {
     let x = || Field::new("x", CellKind::F32, Scope::Movement);
     let column = |name: &str| vec![(name.to_owned(), CellKind::U32)];
     let cases = [
-        (Description::new("g"), "nobody plays: call `player` for each place that there is"),
+        (Description::new("g"), "the session has no players: call `player` for each one"),
         (Description::new("").player("p"), "the game has no name"),
         (about(1).class(Class::new("c", vec![x(), x()])), "class `c` has two fields of one name"),
         (

@@ -281,14 +281,14 @@ fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, Untestable> {
         "" => Ok(trace),
         says if *says == log.to_string() => Ok(trace),
         says => {
-            let what = format!("what it wrote is the trace of another log: of {says}, and not of {log}");
+            let what = format!("wrote the trace of another log: {says}, not {log}");
             Err(Untestable::because(what))
         }
     }
 }
 
 fn no_folder(error: impl std::fmt::Display) -> Untestable {
-    Untestable::because(format!("there is no place to run it in: {error}"))
+    Untestable::because(format!("cannot create a temporary folder to run it: {error}"))
 }
 
 /// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build

@@ -45,7 +45,7 @@ pub enum PlanError {
         key: String,
     },
     /// More settings than a table can show.
-    #[error("{count} settings are given; a sweep takes one or two, and presets")]
+    #[error("{count} settings are given: a sweep takes one or two, and presets")]
     TooManySettings {
         /// The number of settings.
         count: usize,

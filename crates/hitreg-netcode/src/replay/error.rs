@@ -32,7 +32,7 @@ pub enum ReplayError {
     #[error(transparent)]
     OtherFields(#[from] OtherFields),
     /// A snapshot names an entity without a recorded state.
-    #[error("player {viewer}'s snapshot of tick {tick} shows entity {entity}, of which the log holds no state")]
+    #[error("player {viewer}'s snapshot of tick {tick} shows entity {entity}, but the log has no state of it")]
     NoState {
         /// The tick.
         tick: Tick,
