@@ -34,7 +34,7 @@ pub(super) fn with_chosen_subcommand(mut args: Vec<OsString>) -> Result<Vec<OsSt
     let Some((name, subcommands)) = GROUPS.iter().find(|(group, _)| *group == name) else { return Ok(args) };
     let Some(file) = args.get(place + 1) else { return Ok(args) };
     let is_option = file.as_encoded_bytes().starts_with(b"-");
-    if is_option || subcommands.iter().any(|known| *known == file) || !Path::new(file).exists() {
+    if is_option || subcommands.iter().any(|known| *known == *file) || !Path::new(file).exists() {
         return Ok(args);
     }
     let chosen = match *name {
