@@ -220,7 +220,7 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     let info = &shown.info;
     page.heading(&shown.path.display().to_string());
     if let Some(warning) = &shown.warning {
-        page.styled(UNSURE, &format!("  {warning}"));
+        page.marked(2, UNSURE, warning);
     }
     let map = if info.map.is_empty() { String::new() } else { format!(" on {}", info.map) };
     page.pair("session", &format!("{}{map}, {}", info.game, info.origin));

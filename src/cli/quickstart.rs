@@ -154,7 +154,7 @@ impl Report<'_> {
         page.pair("session", &made);
         let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
-        page.pair("round trip", &format!("median {p50} ms, p99 {p99} ms (2 × 50 ms, jitter, and the wait for a tick)"));
+        page.pair("round trip", &format!("median {p50} ms, p99 {p99} ms (2 × 50 ms + jitter + tick wait)"));
         let lost = |packets: Packets| share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
         let (up, down) = (lost(info.packets_up), lost(info.packets));
         page.pair("loss", &format!("up {up}, down {down} (configured: 1 %)"));
@@ -234,8 +234,8 @@ impl Report<'_> {
             ("shooter", left),
             ("rewind", right),
             ("shooter saw", left),
-            ("with", left),
-            ("without", left),
+            ("with (damage)", left),
+            ("without (damage)", left),
         ];
         let row = |c: &Changed| -> Vec<Cell> {
             vec![

@@ -58,8 +58,8 @@ fn importer(file: &Path) -> Result<&'static str, Trouble> {
     if name.ends_with(".trace.zst") || store::read_bytes(file)?.starts_with(b"UDPTRC1") {
         return Ok("quake3-udp");
     }
-    let what = "not a recording that hitreg knows by its name: name the importer, as in `hitreg import qwd FILE` \
-                (`hitreg import --help` lists them)";
+    let what = "not a recording that hitreg recognises. Name its importer: hitreg import qwd FILE --map MAP -o LOG, for \
+                example (`hitreg import --help` lists them)";
     Err(Trouble::file(file, what))
 }
 

@@ -286,7 +286,7 @@ fn mistakes_are_answered_with_the_command_to_run() {
         ("replay missing.hitlog", "there is no such file; this folder has a.hitlog"),
         ("replay hello.txt", "looks like text. `hitreg import` converts demos to logs"),
         ("import qwd hello.txt -o b.hitlog", "hello.txt: byte 4"),
-        ("import hello.txt -o b.hitlog", "hello.txt: not a recording that hitreg knows"),
+        ("import hello.txt -o b.hitlog", "hello.txt: not a recording that hitreg recognises"),
         ("diff a.hitlog --set interpolation.lerp_ms=50", "use --b-set KEY=VALUE for side B, or --a-set for side A"),
         ("bisect ticks a.hitlog --preset quake3", "use --b-preset NAME for side B"),
         ("report a.hitlog --set interpolation.lerp_ms=50 -o b.html", "use --b-set KEY=VALUE"),

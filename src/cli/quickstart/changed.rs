@@ -22,7 +22,7 @@ pub(super) struct Changed {
     pub(super) on_screen: String,
     /// The rewind in the first replay, in microseconds.
     pub(super) rewind_us: i64,
-    /// The result in the first replay, such as `hit p2, chest, 12 damage`.
+    /// The result in the first replay, such as `hit p2 chest 12`.
     pub(super) with: String,
     /// The result in the second replay.
     pub(super) without: String,
@@ -69,8 +69,7 @@ impl Shots {
         let outcome = |row: usize| match shots.target.get(row) {
             "none" => shots.reason.get(row).to_owned(),
             target => {
-                let (reason, hitgroup) = (shots.reason.get(row), shots.hitgroup.get(row));
-                format!("{reason} {target}, {hitgroup}, {} damage", shots.damage[row])
+                format!("{} {target} {} {}", shots.reason.get(row), shots.hitgroup.get(row), shots.damage[row])
             }
         };
         let on_screen = |row: usize| match shots.predicted_target.get(row) {
@@ -128,7 +127,7 @@ mod tests {
         assert_eq!(found[0].on_screen, "hit p3");
         assert_eq!(
             (found[0].command, found[0].with.as_str(), found[0].without.as_str()),
-            (12, "hit p3, chest, 12 damage", "wide")
+            (12, "hit p3 chest 12", "wide")
         );
     }
 }

@@ -70,8 +70,18 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
             (_, Some(Reran::Same)) => {
                 found(Why::Build, "both builds run the usercmds alike; a later part of the tick differs".to_owned())
             }
+            _ if are_of_different_logs(traces) => {
+                found(Why::Met(Cause::Unknown), "A and B are replays of different logs".to_owned())
+            }
             _ => found(Why::Build, "inputs, earlier state and settings are the same".to_owned()),
         })
+}
+
+/// Whether both traces name their logs, and these differ. Then their inputs can differ in ways that the tables do not
+/// show.
+fn are_of_different_logs([a, b]: [&Trace; 2]) -> bool {
+    let (a, b) = (&a.header.log_digest, &b.header.log_digest);
+    a != b && !a.is_empty() && !b.is_empty()
 }
 
 /// Finds a usercmd that one run executed, and that was lost, late, or in another tick in the other run.

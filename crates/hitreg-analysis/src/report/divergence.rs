@@ -98,16 +98,20 @@ fn how(field: &str, first: &Divergence) -> String {
     }
 }
 
+/// Whether a value is 0, and so left out of a list that only shows the context of a difference.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Integer(number) => *number == 0,
+        Value::Float(number) => *number == 0.0,
+        _ => false,
+    }
+}
+
 /// A row with the important fields first, limited to a few lines.
 fn last(page: &mut Page, title: &str, row: &Row, fields: &[&str]) {
     page.note(2, &format!("{title}: {}", place(&row.table, &row.place)));
     let known = row.values.iter().filter(|v| !matches!(v.value, Value::Float(value) if value.is_nan()));
     let (first, rest): (Vec<&Named>, Vec<&Named>) = known.partition(|v| fields.contains(&v.name.as_str()));
-    let is_zero = |value: &Value| match value {
-        Value::Integer(number) => *number == 0,
-        Value::Float(number) => *number == 0.0,
-        _ => false,
-    };
     let rest: Vec<&Named> = rest.into_iter().filter(|v| !is_zero(&v.value)).collect();
     let shown: Vec<String> = first.iter().chain(&rest).map(|v| named(v)).collect();
     let more = shown.len().saturating_sub(MOST_VALUES);
@@ -159,7 +163,7 @@ fn list(page: &mut Page, title: &str, usercmds: &[Ran]) {
         let how = ran.how.as_ref().map_or(String::new(), |how| {
             format!(" {}", if how == "run" { "executed".to_owned() } else { how.replace('_', " ") })
         });
-        let input = ran.input.iter().filter(|v| !matches!(v.value, Value::Integer(0)));
+        let input = ran.input.iter().filter(|v| !is_zero(&v.value));
         let mut words: Vec<String> = input.map(named).collect();
         let who = format!("p{} #{}{how}", ran.player, ran.command);
         match words.first_mut() {

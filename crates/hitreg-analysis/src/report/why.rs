@@ -1,6 +1,6 @@
 //! Explains one shot or one correction to the person who asks about it.
 
-use super::figures::{clipped, count, counted, measure, ms, rounded_ms, seconds};
+use super::figures::{clipped, count, counted, measure, rounded_ms, seconds};
 use super::page::Align::{Left, Right};
 use super::page::{Cell, Page};
 use super::why_scene::Scene;
@@ -360,8 +360,10 @@ fn about_correction(page: &mut Page, why: &Why, correction: &Correction) {
     page.blank();
     let made = known(correction.made_us.map(seconds));
     page.pair("usercmd", &format!("#{}, made at {made}", correction.command));
-    let took =
-        correction.made_us.zip(correction.at_us).map(|(made, ack)| format!(", {} later", ms(ack.saturating_sub(made))));
+    let took = correction
+        .made_us
+        .zip(correction.at_us)
+        .map(|(made, ack)| format!(", {} later", rounded_ms(ack.saturating_sub(made))));
     let acked = known(correction.at_us.map(seconds));
     page.pair("acked", &format!("at {acked}{}", took.unwrap_or_default()));
     let with = correction.commands.map(|commands| {

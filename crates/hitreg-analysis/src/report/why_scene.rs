@@ -108,7 +108,8 @@ impl Scene {
         };
         let points: Vec<String> = self.points.iter().map(label).collect();
         let units = self.units_per_column();
-        let scale = format!("1 column = {} units, 1 row = {} units", measure(units), measure(units * ROW_PER_COLUMN));
+        let [column, row] = [units, units * ROW_PER_COLUMN].map(round);
+        let scale = format!("1 column = {column} units, 1 row = {row} units");
         let mut lines = vec![format!("{}. {scale}.", points.join(", "))];
         match self.shooter {
             Some((player, distance)) => lines.push(format!(
@@ -184,6 +185,12 @@ impl Scene {
         );
         svg
     }
+}
+
+/// A measure without trailing zeros: `2`, `0.5`.
+fn round(units: f32) -> String {
+    let text = measure(units);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// The scale bar's length in units, about a hundred pixels.

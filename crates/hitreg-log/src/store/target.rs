@@ -183,11 +183,11 @@ impl Kind {
             Kind::Junit => "JUnit report",
             Kind::Table(_) => "table with the same columns",
             Kind::Manual => "manual page",
-            Kind::Svg => "drawing by `why`",
+            Kind::Svg => "`why` drawing",
             Kind::Parquet => "Parquet file",
-            Kind::Events => "time line by `export --perfetto`",
-            Kind::Page => "page by `report`",
-            Kind::Answer => "file that may be replaced",
+            Kind::Events => "Perfetto timeline",
+            Kind::Page => "report",
+            Kind::Answer => "answer of a build",
         }
     }
 
