@@ -85,8 +85,8 @@ impl WayArgs {
         let has_settings = [&self.a_preset, &self.b_preset].into_iter().any(Option::is_some)
             || [&self.a_set, &self.b_set].into_iter().any(|set| !set.is_empty());
         if self.what_if == WhatIf::Rejudge && !has_settings {
-            let what = "--what-if rejudge judges shots under other settings, and there are none: name them with \
-                        --a-set, --b-set, --a-preset or --b-preset. It does not let one build judge another's session";
+            let what = "--what-if rejudge needs other settings: add --b-set KEY=VALUE or --b-preset NAME. It cannot judge \
+                        the session of one build with another";
             return Err(Trouble::Request(what.to_owned()));
         }
         let way = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| Way {
