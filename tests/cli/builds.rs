@@ -32,7 +32,7 @@ fn a_trace_that_is_not_what_was_asked_for_is_untestable() {
     let deaf = path(folder, "deaf");
     script(&deaf, &format!("exec {} replay $2 -o $4", word(&pucks)));
     let cases = [
-        (["--open", "--open"], "it was asked for --mode open, and its trace says mode closed: it passes that over"),
+        (["--open", "--open"], "the build ignores --mode open: its trace has mode closed"),
         (["--b-set", "interpolation.lerp_ms=33"], "the build ignores interpolation.lerp_ms=33: its trace has"),
         (["--b-preset", "quake3"], "the build ignores"),
     ];

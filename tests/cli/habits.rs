@@ -67,7 +67,7 @@ fn what_no_command_takes_is_refused_with_the_nearest_name() {
     config(&folder, "[verify]\nrollback = \"many\"\n");
     let refused = folder.refused("verify a.hitlog");
     assert!(
-        refused.contains("invalid value 'many'") && refused.contains("hitreg.toml: it adds --rollback=many"),
+        refused.contains("invalid value 'many'") && refused.contains("hitreg.toml: this file adds --rollback=many"),
         "{refused}"
     );
     assert!(folder.refused("settings --config nowhere.toml").contains("nowhere.toml: there is no such file"));
@@ -238,7 +238,7 @@ fn a_trace_of_a_part_says_so() {
     assert!(run("info part.hittrace").1.contains("part 0:01 to 0:02 alone"));
     assert!(!run("info whole.hittrace").1.contains("alone"));
     let (ended, said) = run("diff whole.hittrace part.hittrace");
-    assert!(ended == 1 && said.contains("A is a replay of the whole session, and B of 0:01 to 0:02 alone"), "{said}");
+    assert!(ended == 1 && said.contains("A is a replay of the whole session, B of 0:01 to 0:02 only"), "{said}");
     // Against a log, that log is replayed for the same part.
     for line in ["diff a.hitlog part.hittrace", "diff part.hittrace a.hitlog"] {
         let (ended, said) = run(line);

@@ -106,7 +106,7 @@ fn keyframes_that_are_not_saved_are_counted() {
     assert_eq!((&plain["keyframes_left_out"], &keyed["keyframes_left_out"]), (&0.into(), &3.into()));
     assert_eq!((&plain["chunks"], &plain["undamaged"]), (&keyed["chunks"], &Value::Bool(true)));
     let said = folder.done("recover k.hitlog -o again.hitlog");
-    assert!(said.contains("3 keyframes: `hitreg keyframes` makes them anew"), "{said}");
+    assert!(said.contains("3 keyframes; add them again with `hitreg keyframes`"), "{said}");
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn a_server_that_is_killed_loses_a_second_at_most() {
         let (code, said) = end(client);
         assert_eq!(code, Some(128));
         assert!(said.contains("is gone: no packet for 5 seconds"), "{said}");
-        assert!(said.contains("what was recorded until then is in client"), "{said}");
+        assert!(said.contains("the recording up to the error is in client"), "{said}");
     }
     place.done("recover server.hitlog.part -o server.hitlog");
     let merged = place.done("merge server.hitlog client0.hitlog client1.hitlog -o session.hitlog");

@@ -149,7 +149,7 @@ fn two_sides_have_the_difference_that_diff_finds() {
     assert_eq!(contents["difference"]["first"]["place"], diff["first"]["place"]);
     assert!(!diff["hits"]["changed"].as_array().expect("changed").is_empty());
     let answer = contents["difference"]["answer"].as_str().expect("an answer");
-    assert!(answer.contains("what-if: replay"), "no count of hits without its name: {answer}");
+    assert!(answer.contains("--what-if replay"), "no count of hits without its name: {answer}");
 }
 
 #[test]
@@ -214,5 +214,7 @@ fn an_empty_trace_is_a_page_that_knows_nothing() {
     assert!(contents["sides"][0]["notes"].as_array().expect("notes").len() > 5);
     assert!(folder.refused("report missing.hitlog -o page2.html").contains("missing.hitlog"));
     fs::write(folder.path("notes.html"), "<!doctype html><title>mine</title>").expect("written");
-    assert!(folder.refused("report empty.hittrace -o notes.html").contains("page by `report`"));
+    assert!(
+        folder.refused("report empty.hittrace -o notes.html").contains("notes.html: exists and is not a hitreg report")
+    );
 }

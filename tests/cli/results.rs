@@ -74,8 +74,7 @@ fn a_folder_of_demos_is_imported_in_one_go() {
     let again = folder.run(&line(&format!("{drills} --format json")));
     let again_json: Value = serde_json::from_slice(&again.stdout).expect("JSON");
     let refused = again_json["refused"].as_array().expect("a list");
-    let is_there =
-        |refused: &Value| refused["why"].as_str().is_some_and(|why| why.contains("there is a log here already"));
+    let is_there = |refused: &Value| refused["why"].as_str().is_some_and(|why| why.contains("this log exists already"));
     assert_eq!((code(&again), refused.iter().filter(|refused| is_there(refused)).count()), (128, 12), "{again_json:#}");
 
     // What cannot be imported is named, and the rest is there.
