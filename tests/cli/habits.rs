@@ -54,10 +54,10 @@ fn defaults_come_from_the_nearest_file_upwards() {
 fn what_no_command_takes_is_refused_with_the_nearest_name() {
     let folder = Folder::empty();
     for (file, said) in [
-        ("[verfy]\n", "hitreg.toml: there is no command `verfy` here (did you mean `verify`?)"),
-        ("[verify]\nrolback = 1\n", "hitreg.toml: there is no option `rolback` here (did you mean `rollback`?)"),
+        ("[verfy]\n", "hitreg.toml: there is no command `verfy` (did you mean `verify`?)"),
+        ("[verify]\nrolback = 1\n", "hitreg.toml: there is no option `rolback` (did you mean `rollback`?)"),
         ("[verify]\naccept = \"yes\"\n", "hitreg.toml: `accept` should be true or false"),
-        ("config = \"x\"\n", "there is no option `config` here"),
+        ("config = \"x\"\n", "there is no option `config`"),
         ("verify = [", "hitreg.toml: TOML parse error"),
     ] {
         config(&folder, file);

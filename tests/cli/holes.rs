@@ -45,7 +45,7 @@ fn what_comes_after_a_hole_is_not_told_as_recorded() {
     }
     let info = folder.json("info hole.hitlog --replay");
     assert!(
-        info["shots"].is_null() && info["shots_unknown"].as_str().unwrap().contains("a part is missing"),
+        info["shots"].is_null() && info["shots_unknown"].as_str().unwrap().contains("a part of the log is missing"),
         "{info:#}"
     );
     let notes = |line| page(&folder, line).1["sides"][0]["notes"].to_string();

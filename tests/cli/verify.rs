@@ -153,7 +153,7 @@ fn proposals_are_reviewed() {
     before_the_change(&folder, "old");
     let output = folder.run("verify . --propose --rerecord");
     assert_eq!(code(&output), 1);
-    assert!(said(&output).contains("the proposed golden is a.golden.new"), "{}", said(&output));
+    assert!(said(&output).contains("the proposed golden is ./a.golden.new"), "{}", said(&output));
     assert_eq!(read(&folder, "a.golden"), other, "a proposal changes nothing");
     let list = folder.run("review");
     let printed = said(&list);
