@@ -56,7 +56,7 @@ fn what_no_command_takes_is_refused_with_the_nearest_name() {
     for (file, said) in [
         ("[verfy]\n", "hitreg.toml: there is no command `verfy` (did you mean `verify`?)"),
         ("[verify]\nrolback = 1\n", "hitreg.toml: there is no option `rolback` (did you mean `rollback`?)"),
-        ("[verify]\naccept = \"yes\"\n", "hitreg.toml: `accept` should be true or false"),
+        ("[verify]\naccept = \"yes\"\n", "hitreg.toml: `accept` must be true or false"),
         ("config = \"x\"\n", "there is no option `config`"),
         ("verify = [", "hitreg.toml: TOML parse error"),
     ] {

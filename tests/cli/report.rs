@@ -92,7 +92,7 @@ fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
     assert!(side["shots"][0]["carried"]["arrived_us"].is_i64());
     assert_eq!(without_log(&contents["sides"][0]["shots"]), without_log(&side["shots"]));
     let notes = contents["sides"][0]["notes"].to_string();
-    assert!(notes.contains("the map") && !notes.contains("packets"), "{notes}");
+    assert!(notes.contains("walls: ") && !notes.contains("packets"), "{notes}");
 }
 
 /// What a part of a log shows is what the page of all of it shows of that time, whether it begins at a keyframe or not.
