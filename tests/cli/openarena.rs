@@ -11,7 +11,7 @@ fn folder() -> Folder {
         "import quake3-udp {fixtures}/duel.trace.zst --map {fixtures}/hitreg_room.bsp --server-log {fixtures}/duel.server.log \
          -o duel.hitlog"
     ));
-    assert!(said.contains("21, 21 with their victim"), "{said}");
+    assert!(said.contains("21 reported to shooters, 21 with their victim"), "{said}");
     folder
 }
 

@@ -53,7 +53,7 @@ fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
         ("record synth -o b --delay-ms=-1", "link: delay_ms cannot be -1"),
         ("record synth -o b --loss 2", "such as 2%"),
         ("record synth -o b --scenario bad.toml", "bad.toml: not a scenario: TOML parse error at line 2"),
-        ("record synth -o b --map bad.map", "bad.map: no rules can be made from this map"),
+        ("record synth -o b --map bad.map", "bad.map: the game cannot use this map"),
         ("record synth -o b --game chess", "no synthetic session of `chess` can be recorded"),
         ("verify a.hitlog --partition slice:3/2", "slice:K/N"),
         ("verify a.hitlog --partition slice:2/2", "slice 2 of 2 is empty"),
@@ -207,9 +207,9 @@ fn no_option_is_ignored_beside_another() {
     let folder = Folder::with_session();
     let build = word(env!("CARGO_BIN_EXE_hitreg"));
     let cases = [
-        ("diff a.hitlog --a BUILD --b BUILD --what-if rejudge", "--what-if rejudge needs other settings settings"),
-        ("bisect ticks a.hitlog --b BUILD --what-if rejudge", "--what-if rejudge needs other settings settings"),
-        ("report a.hitlog --b BUILD --what-if rejudge -o new.html", "--what-if rejudge needs other settings settings"),
+        ("diff a.hitlog --a BUILD --b BUILD --what-if rejudge", "--what-if rejudge needs other settings"),
+        ("bisect ticks a.hitlog --b BUILD --what-if rejudge", "--what-if rejudge needs other settings"),
+        ("report a.hitlog --b BUILD --what-if rejudge -o new.html", "--what-if rejudge needs other settings"),
         ("shrink a.hitlog --b BUILD --what-if rejudge -o new.hitlog", "--what-if rejudge needs other settings"),
         ("replay a.hitlog --what-if rejudge", "add --set KEY=VALUE or --preset NAME"),
         ("why a.hitlog p0#95 --what-if rejudge", "add --set KEY=VALUE or --preset NAME"),

@@ -348,7 +348,7 @@ fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
     assert_eq!(code(&output), 1);
     let page = said(&output);
     let commands =
-        page.lines().filter_map(|line| line.trim().strip_prefix("next: ").or(line.trim().strip_prefix("then: ")));
+        page.lines().filter_map(|line| line.trim().strip_prefix("why: ").or(line.trim().strip_prefix("if intended: ")));
     let commands: Vec<&str> =
         commands.filter_map(|command| command.split_once("hitreg ")).map(|named| named.1).collect();
     assert_eq!(commands.len(), 2, "{page}");
