@@ -38,6 +38,7 @@ mod shrink;
 mod soak;
 mod sweep;
 mod trouble;
+mod usage;
 mod verify;
 mod what_if;
 mod why;
@@ -85,7 +86,7 @@ where
 {
     Program::named(G::NAME).run(&Games::default().recording::<G>(|map| match map {
         None => Ok(G::Rules::default()),
-        Some(map) => Err(format!("`{}` has rules of its own and reads no map file ({})", G::NAME, map.path).into()),
+        Some(map) => Err(format!("`{}` reads no map file: leave out --map {}", G::NAME, map.path).into()),
     }))
 }
 
@@ -111,24 +112,25 @@ impl Program {
 #[command(
     name = "hitreg",
     version,
-    about = "Records, replays, verifies and explains the netcode of action games",
+    about = "Records, replays, compares and explains the netcode of action games",
     long_about = LONG_ABOUT,
     after_help = EXIT_CODES,
     max_term_width = 80,
     arg_required_else_help = true
 )]
 struct Cli {
-    /// How results are printed: `json` goes to stdout alone
+    /// Output format; with `json`, stdout has only JSON
     #[arg(
         long,
         global = true,
         value_enum,
         default_value = "text",
         value_name = "text|json",
-        hide_possible_values = true
+        hide_possible_values = true,
+        help_heading = GLOBAL
     )]
     format: OutputFormat,
-    /// When output is coloured; `auto` is for terminals, unless NO_COLOR is set
+    /// When to colour output; `auto` colours on terminals, unless NO_COLOR is set
     #[arg(
         long,
         global = true,
@@ -136,29 +138,34 @@ struct Cli {
         default_value = "auto",
         value_name = "auto|always|never",
         hide_possible_values = true,
-        display_order = 901
+        help_heading = GLOBAL
     )]
     color: Color,
-    /// Defaults for options [default: hitreg.toml in this folder or the nearest above it]; `none` is no file
-    #[arg(long, global = true, value_name = "FILE", display_order = 902)]
+    /// File with default options; `none` reads no file [default: hitreg.toml in this folder, or in the nearest above
+    /// it]
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL)]
     config: Option<PathBuf>,
-    /// Replace a log or trace that is where an output goes; compare files of different sessions
-    #[arg(long, global = true, display_order = 900)]
+    /// Overwrite an existing log or trace; compare files of different sessions
+    #[arg(long, global = true, help_heading = GLOBAL)]
     force: bool,
     #[command(subcommand)]
     command: CliCommand,
 }
 
-const LONG_ABOUT: &str = "\
-Records sessions of action games (usercmds, snapshots, latencies) into compressed logs, replays them bit for bit \
-through the server and client pipelines, and shows what happened: in prediction, in interpolation, in who was hit.
+/// The heading of the options that most commands share.
+const GLOBAL: &str = "Global options";
 
-New here? `hitreg quickstart` records a session in which four bots fight, replays it, proves that the replay is the same \
-bit for bit, and shows what lag compensation changed.";
+const LONG_ABOUT: &str = "\
+Records sessions of action games: usercmds, snapshots and latencies. Replays them bit for bit through the server and \
+client pipelines. Shows prediction errors, interpolation errors and hits, and what changed between two builds.
+
+New here? `hitreg quickstart` records a fight between four bots and replays it. It checks that the replay is identical, \
+and shows which hits depend on lag compensation.";
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, or the same; 1 something differs; 125 cannot be judged;
-128 trouble (bad usage, unreadable input). `git bisect run` skips 125 and stops at 128.";
+Exit codes: 0 done, or same; 1 something differs; 125 cannot be judged;
+128 trouble (bad usage, unreadable input); 130 interrupted.
+`git bisect run` skips 125 and stops at 128.";
 
 #[derive(Subcommand)]
 enum CliCommand {
@@ -215,6 +222,13 @@ impl Color {
 fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutcome {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
+    let args = match usage::with_chosen_subcommand(args) {
+        Ok(args) => args,
+        Err(trouble) => {
+            trouble.print();
+            return trouble.outcome();
+        }
+    };
     let ConfigOptions { args, added } = match config::with_defaults(&command, args) {
         Ok(added) => added,
         Err(trouble) => {
@@ -228,12 +242,13 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
         Ok(parsed) => parsed,
         // Requested help is a success; help because of missing arguments is an error.
         Err(usage) => {
+            let usage = usage::with_tips(usage);
             if let Err(error) = usage.print() {
                 CommandError::from(error).print();
                 return CommandOutcome::Trouble;
             }
             if let (true, Some((path, options))) = (usage.use_stderr(), &added) {
-                CommandError::file(path, format!("it adds {}", options.join(" "))).print_note();
+                CommandError::file(path, format!("this file adds {}", options.join(" "))).print_note();
             }
             return if usage.use_stderr() { CommandOutcome::Trouble } else { CommandOutcome::Done };
         }
@@ -263,7 +278,7 @@ fn set_memory_limit() -> Result<(), CommandError> {
         Some(text) => {
             let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
             let mib = mib.ok_or_else(|| {
-                CommandError::Request(format!("{NAME} is {text:?}: give the most MiB of memory that a command may use"))
+                CommandError::Request(format!("{NAME} is {text:?}: set it to a number of MiB, such as 4096"))
             })?;
             MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))
         }

@@ -49,22 +49,22 @@ expect 0 'players +2' "$hitreg" info slide.hitlog
 expect 0 '2,000 ticks' "$hitreg" info slide.hitlog
 expect 0 'same' "$hitreg" diff slide.hitlog --a ./game --b ./game
 expect 1 'shots' "$hitreg" diff slide.hitlog --a ./game --b ./game_bug
-expect 0 '1 same' "$hitreg" verify slide.hitlog --build ./game
+expect 0 '1 ok' "$hitreg" verify slide.hitlog --build ./game
 expect 1 'differs' "$hitreg" verify slide.hitlog --build ./game_bug
 expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./game --b ./game_bug
 
 # The smallest session that still shows it: the log is edited, and the builds judge.
 expect 0 'shows' "$hitreg" shrink slide.hitlog -o small.hitlog --a ./game --b ./game_bug --on hits
 expect 1 'shots' "$hitreg" diff small.hitlog --a ./game --b ./game_bug --on hits
-expect 0 'recorded states' "$hitreg" verify slide.hitlog --build ./game
+expect 0 'tick hashes match the recording' "$hitreg" verify slide.hitlog --build ./game
 
 # A part of a session is played from where it begins.
 expect 0 'records in' ./game rotate long.hitlog
-expect 0 '4 same' "$hitreg" verify long-0001.hitlog long-0002.hitlog long-0003.hitlog long-0004.hitlog --build ./game
+expect 0 '4 ok' "$hitreg" verify long-0001.hitlog long-0002.hitlog long-0003.hitlog long-0004.hitlog --build ./game
 expect 1 'differs' "$hitreg" verify long-0003.hitlog --build ./game_bug
 expect 0 'records in' ./game keep kept.hitlog 30
 expect 0 'paused' "$hitreg" info kept.hitlog
-expect 0 '1 same' "$hitreg" verify kept.hitlog --build ./game
+expect 0 '1 ok' "$hitreg" verify kept.hitlog --build ./game
 expect 1 'shots' "$hitreg" diff kept.hitlog --a ./game --b ./game_bug
 
 # Eight versions; the fault came with the fifth.
@@ -90,5 +90,5 @@ expect 1 'version 5' "$hitreg" bisect git slide.hitlog v1..v8 --repo source --bu
 
 c++ -std=c++17 -ffp-contract=off "${flags[@]}" "$here/dot.cpp" -o dot "${libs[@]}"
 ./dot record dot.hitlog
-expect 0 '1 same' "$hitreg" verify dot.hitlog --build ./dot
+expect 0 '1 ok' "$hitreg" verify dot.hitlog --build ./dot
 echo "all right"

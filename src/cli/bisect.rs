@@ -12,10 +12,10 @@ use super::output::Output;
 use super::trouble::CommandError;
 use crate::engine::Games;
 
-/// Find what brought a divergence: the tick and field, the build, or the commit
+/// Find where two runs diverge: the tick and field, the build, or the commit
 ///
-/// Each way exits with 0 when there is nothing to find, 1 when it was found, 125 when it cannot be judged, and 128 in
-/// trouble, so that each can be the command of `git bisect run`.
+/// Each subcommand exits with 0 if it finds nothing, 1 if it finds the divergence, 125 if it cannot judge, and 128 on
+/// trouble. So each can be the command of `git bisect run`.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]

@@ -11,28 +11,28 @@ use super::progress::Progress;
 use super::trouble::CommandError;
 use crate::claims::{self, Claim, ClaimResult, Figure, MechanismState};
 
-/// Measure what the founding documents state: each claim, what was expected, what came out
+/// Measure the claims of the literature on netcode, and compare them with the expected values
 ///
-/// Each claim is a scene that is played by the real server and clients in virtual time, and a figure that is read from what they put
-/// out: never from the settings. With --off the mechanism that a claim rests on is switched off: then none may hold.
+/// For each claim, the server and clients play a scene in virtual time. The measured number comes from their output,
+/// never from settings. With --off, each claim's mechanism is switched off, and the claim must fail.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  hitreg claims                        all of them, by theme
-  hitreg claims --list                 their names and statements
-  hitreg claims dumb-client            one, with how it is measured
-  hitreg claims lead --off             those that begin so, made to fail
+  hitreg claims                        all claims, by theme
+  hitreg claims --list                 names and statements
+  hitreg claims dumb-client            one claim, with its measurement
+  hitreg claims lead --off             claims named lead-..., switched off
   hitreg claims --format json
 
-Exit code 0: all hold. 1: one does not.")]
+Exit code 0: all claims hold. 1: a claim fails.")]
 pub(super) struct Args {
-    /// Only these: whole names, or what names begin with
+    /// Only these claims: full names, or beginnings of names
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// List names, statements and sources; measure nothing
     #[arg(long)]
     list: bool,
-    /// Switch each claim's mechanism off, to see it fail
+    /// Switch off each claim's mechanism, so that the claim must fail
     #[arg(long)]
     off: bool,
 }
@@ -80,7 +80,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, CommandError> {
             let nearest =
                 claims::all().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", |claim| claim.name);
             let what =
-                format!("no claim is called `{name}` (did you mean `{nearest}`?); `hitreg claims --list` names all");
+                format!("no claim is called `{name}` (did you mean `{nearest}`?); `hitreg claims --list` lists them");
             return Err(CommandError::Request(what));
         }
     }
@@ -145,7 +145,7 @@ fn print(page: &mut Page, claims: &[ClaimResult], in_detail: bool) {
         page.paragraph(2, &format!("Failed: {}.", failed.join(", ")));
     }
     if !in_detail {
-        page.line("`hitreg claims NAME` says how one is measured, and why it may differ so much.");
+        page.line("`hitreg claims NAME` shows how a claim is measured, and its tolerance.");
     }
 }
 

@@ -14,7 +14,7 @@ Examples:
   hitreg completions zsh > ~/.zfunc/_hitreg
   hitreg completions fish > ~/.config/fish/completions/hitreg.fish")]
 pub(super) struct Args {
-    /// Which shell
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }

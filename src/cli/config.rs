@@ -75,7 +75,7 @@ struct ConfigFile<'a> {
 impl ConfigFile<'_> {
     fn read(path: &Path) -> Result<ConfigFile<'_>, CommandError> {
         let bytes = store::read_regular(path)?;
-        let text = String::from_utf8(bytes).map_err(|_| CommandError::file(path, "it should be TOML text"))?;
+        let text = String::from_utf8(bytes).map_err(|_| CommandError::file(path, "not text: the config file is TOML"))?;
         let table = text.parse::<Table>().map_err(|error| CommandError::file(path, error))?;
         Ok(ConfigFile { path, table })
     }
@@ -145,11 +145,11 @@ impl ConfigFile<'_> {
         let meant = nearest
             .filter(|(near, _)| *near > 0.7)
             .map_or(String::new(), |(_, known)| format!(" (did you mean `{known}`?)"));
-        CommandError::file(self.path, format!("there is no {what} `{name}` here{meant}"))
+        CommandError::file(self.path, format!("there is no {what} `{name}`{meant}"))
     }
 
     fn wrong(&self, key: &str) -> CommandError {
-        CommandError::file(self.path, format!("`{key}` should be true or false, a number, a text, or a list of these"))
+        CommandError::file(self.path, format!("`{key}` must be true or false, a number, a text, or a list of these"))
     }
 }
 

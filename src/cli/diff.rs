@@ -24,13 +24,14 @@ use looking::CompareArgs;
 use running::BuildArgs;
 use sides::SideArgs;
 
-/// Compare two runs: what differs first, what follows from it, whose hits changed
+/// Compare two runs: the first difference, its effects, and changed hits
 ///
-/// Two traces; or one log under two builds, two presets or two settings; or one client on two builds' servers, the way
-/// a patched client meets an old server. A log alone is held against this build's replay of it.
+/// The sides can be two traces, or one log under two builds, presets or settings. With --server-build, they can be the
+/// clients of two builds on one server. A single log is compared with this build's replay of it.
 ///
-/// Everything is compared bit by bit unless a tolerance says otherwise. A build is any program that understands `replay LOG -o
-/// TRACE`; one that crashes, hangs or writes rubbish is untestable (exit code 125), with its last words.
+/// Numbers must be equal to the bit, except within a --tolerance. A build is any program that runs `replay LOG -o
+/// TRACE`. A build that crashes, hangs or writes no valid trace is untestable (exit code 125), and its last output is
+/// shown.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -43,7 +44,7 @@ Examples:
   hitreg diff match.hitlog --b-preset quake3 --why 1
   hitreg diff match.hitlog --b ./new --tolerance origin=0.1 --junit out.xml
 
-As the command of git bisect, with the trace of a good commit at hand:
+With git bisect and the trace of a good commit:
   git bisect run sh -c 'make || exit 125
       hitreg diff good.hittrace match.hitlog --b ./game --summary'")]
 pub(super) struct Args {
@@ -52,10 +53,10 @@ pub(super) struct Args {
     /// Print one line
     #[arg(long)]
     summary: bool,
-    /// Print all there is: each column that differs, usercmds, prediction and drawing on both sides
+    /// Print everything: each differing column, usercmds, and prediction and interpolation of both sides
     #[arg(short, long, conflicts_with = "summary")]
     verbose: bool,
-    /// Explain the N-th shot that came out differently, on both sides, as `why` does; the first is 1
+    /// Explain the N-th changed shot on both sides, as `why` does; the first is 1
     #[arg(long, value_name = "N", conflicts_with_all = ["summary", "verbose"], value_parser = clap::value_parser!(u32).range(1..))]
     why: Option<u32>,
     /// Write a JUnit report, with a test case for each table
@@ -150,10 +151,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             page.append(diff_answer(&found, options.on));
             if found.verdict == TraceVerdict::Differs && options.on != DiffScope::Hits {
                 page.blank();
-                page.faint(
-                    0,
-                    "--verbose: each column that differs, usercmds, and prediction and drawing on both sides",
-                );
+                page.faint(0, "Use --verbose for every differing column, usercmds, prediction and interpolation.");
             }
         }
     })?;
@@ -164,10 +162,8 @@ impl ShotExplanations {
     fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<ShotExplanations, CommandError> {
         let changed = &found.hits.changed;
         let shot = changed.get((number - 1) as usize).map_err(CommandError::Request)?.ok_or_else(|| {
-            CommandError::Request(format!(
-                "--why {number}: {} came out differently",
-                counted(changed.len() as u64, "shot")
-            ))
+            let shots = counted(changed.len() as u64, "changed shot");
+            CommandError::Request(format!("--why {number}: there are only {shots}; list them with --on hits"))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
@@ -203,7 +199,7 @@ pub(super) fn print_missing(page: &mut Page, missing: &MissingSide) {
     page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());
     if missing.is_unrelated() {
-        page.faint(4, "To compare them all the same, give the command again with --force.");
+        page.faint(4, "To compare them anyway, add --force.");
     }
 }
 

@@ -30,12 +30,12 @@ use rows::RowFormat;
 
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
 ///
-/// Without --table it lists the tables. Hashes are 16 hexadecimal digits; a measure that is not there is null in JSONL and
-/// empty in CSV. Of a log whose game this build does not play the records are written as they are.
+/// Without --table, it lists the tables. Hashes have 16 hexadecimal digits. A missing value is null in JSONL and empty
+/// in CSV. For a log of another game, it exports the recorded tables without a replay.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  hitreg export match.hitlog                       which tables there are
+  hitreg export match.hitlog                       list the tables
   hitreg export match.hitlog --table shots
   hitreg export match.hitlog --table corrections --to csv -o corrections.csv
   hitreg export match.hittrace --all --to csv -o tables/
@@ -45,19 +45,19 @@ pub(super) struct Args {
     /// A trace, or a log
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Which table
+    /// The table to write
     #[arg(long, value_name = "NAME", conflicts_with = "all", value_parser = offered::tables(), hide_possible_values = true)]
     table: Option<String>,
-    /// A time line for Perfetto (ui.perfetto.dev), in Chrome's trace format: ticks, frames, acks, shots, packets
+    /// Write a timeline for Perfetto (ui.perfetto.dev) in Chrome's trace format: ticks, frames, acks, shots, packets
     #[arg(long, conflicts_with_all = ["table", "all", "to"])]
     perfetto: bool,
-    /// All tables, each into a file of its own
+    /// Write all tables, one file each
     #[arg(long, requires = "output")]
     all: bool,
-    /// How rows are written
-    #[arg(long, value_enum, default_value = "jsonl", value_name = "jsonl|csv", hide_possible_values = true)]
+    /// Format of the rows
+    #[arg(long, value_parser = rows::format(), default_value = "jsonl", value_name = "jsonl|csv|parquet", hide_possible_values = true)]
     to: RowFormat,
-    /// Where to: a file [default: standard output], or with --all a directory
+    /// Output file, or with --all a directory [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     output: Option<OutputPath>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         (None, Some(directory)) if args.all => {
             let files = files_in(&source.shapes(), args)?;
             std::fs::create_dir_all(&**directory).map_err(|error| {
-                CommandError::file(directory, format!("this directory cannot be made: {}", reason(&error)))
+                CommandError::file(directory, format!("this directory cannot be created: {}", reason(&error)))
             })?;
             let target = |(name, file): (String, String)| {
                 let kind = like(&name, args.to);
@@ -100,7 +100,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             }
         }
         (None, Some(_)) => {
-            return Err(CommandError::Request("-o needs to know what to write: --table NAME, or --all".to_owned()));
+            return Err(CommandError::Request(
+                "-o needs --table NAME or --all; without them, the tables are listed".to_owned(),
+            ));
         }
         (None, None) => list(&source.shapes(), output)?,
     }

@@ -58,7 +58,7 @@ pub(super) fn note_passed_over(path: &Path, header: &SessionHeader) {
     let what = passed_over(header);
     if !what.is_empty() {
         let text =
-            format!("note: {}: passed over, as this build does not know it: {}", path.display(), what.join(", "));
+            format!("note: {}: skipped, because this build does not know it: {}", path.display(), what.join(", "));
         // A closed stderr does not stop the command.
         let _ = writeln!(anstream::stderr(), "{}", printable(&text));
     }
@@ -68,7 +68,7 @@ pub(super) fn note_passed_over(path: &Path, header: &SessionHeader) {
 pub(super) fn hole(session: &Session) -> Option<String> {
     let gap = session.first_hole()?;
     let [from, to] = [gap.from, gap.to].map(ClockTime);
-    Some(format!("a part is missing, from {from} to {to}: what is shown of the time after it is not what was played"))
+    Some(format!("a part is missing, from {from} to {to}: results after it do not match the played session"))
 }
 
 /// Notes that a part of a session is missing, because later results do not match the played session.

@@ -70,7 +70,7 @@ impl FromArgMatches for Args {
 impl clap::Args for Args {
     fn augment_args(command: Command) -> Command {
         let formats = FORMATS.iter().map(|format| (format.arguments)(Command::new(format.name)));
-        let about = "Turn a real game's recording into a log";
+        let about = "Convert a recording of a real game to a log";
         command.about(about).subcommand_required(true).arg_required_else_help(true).subcommands(formats)
     }
 

@@ -26,23 +26,23 @@ use crate::trace::schema::{TableSet, shots};
 use crate::units::Micros;
 use trace::TraceShape;
 
-/// Show what a log or a trace holds: players, duration, usercmds, round trips, loss, size
+/// Show the contents of a log or trace: players, duration, usercmds, round trips, loss, size
 ///
-/// Round trips run from making a usercmd to getting its ack. A log does not hold the shots and hits of a game that this build
-/// plays: --replay counts them. A log that is cut off is shown as far as it goes.
+/// A round trip is the time from making a usercmd to receiving its ack. A log does not hold shots and hits, so --replay
+/// counts them. A truncated log is shown up to the cut.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg info match.hitlog
-  hitreg info match.hitlog --replay    and how many shots hit
+  hitreg info match.hitlog --replay    also counts shots and hits
   hitreg info match.hitlog --format json | jq .rtt_ms
-  hitreg info match.hittrace           its tables, with their rows")]
+  hitreg info match.hittrace           tables and row counts")]
 pub(super) struct Args {
     /// A log or a trace
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Count shots and hits by replaying the log, which takes as long as `replay` does
+    /// Replay the log to count shots and hits
     #[arg(long)]
     replay: bool,
 }
@@ -118,8 +118,7 @@ impl LogDescription {
 
     fn of_bytes(path: &Path, file: &[u8]) -> Result<LogDescription, CommandError> {
         let (session, torn) = files::log_prefix_in(path, file)?;
-        let version =
-            log::version_of(file).ok_or_else(|| CommandError::file(path, "it does not say which format it has"))?;
+        let version = log::version_of(file).ok_or_else(|| CommandError::file(path, "the format version is missing"))?;
         let (header, mut figures) = (session.header.clone(), InfoBuilder::new(&session.header));
         figures.add(Outline::of(&session, &header.unknown));
         Ok(LogDescription { header, figures, version, size_bytes: file.len() as u64, torn, session: Some(session) })
@@ -140,7 +139,10 @@ fn show_log(
     output: &mut Output,
 ) -> Result<CommandOutcome, CommandError> {
     let path = &args.file;
-    let warning = log.torn.map(|torn| format!("{torn}; `hitreg recover` writes what is whole into a good file"));
+    let warning = log.torn.map(|torn| {
+        let path = path.display();
+        format!("{torn}. Run: hitreg recover {path} -o recovered.hitlog")
+    });
     let info = log.figures.info(&log.header);
     let (shots, shots_unknown) = match count_shots(games, path, &log, (&info, args.replay)) {
         Ok(shots) => (Some(shots), None),
@@ -185,12 +187,12 @@ fn count_shots(
         (LogContents::Whole, _) => {}
         // The server runs again on what it heard.
         (LogContents::Server, _) if hears => {}
-        (LogContents::Clients, None) => return Err("the recording does not say what became of them".to_owned()),
+        (LogContents::Clients, None) => return Err("the recording has no results of shots".to_owned()),
         (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
     }
     let game = games.of_header(&log.header).map_err(|error| error.to_string())?;
     if !replay {
-        return Err("`--replay` counts them".to_owned());
+        return Err("run with --replay to count".to_owned());
     }
     let tables = TableSet::named([shots::SCHEMA.name]);
     let options = ReplayOptions { mode: Mode::Closed, tables, ..ReplayOptions::default() };
@@ -207,7 +209,7 @@ fn count_shots(
         None => {
             let session = log.session(path)?;
             if session.first_hole().is_some() {
-                return Err("a part is missing, after which a replay is not what was played".to_owned());
+                return Err("a part of the log is missing, so a replay does not match the session".to_owned());
             }
             let replayed = game.replay(&session, &options, &mut |_| {}).map_err(|error| error.to_string())?;
             (Summary::of(&replayed.trace), replayed.first_difference)
@@ -229,12 +231,12 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     let info = &shown.info;
     page.heading(&shown.path.display().to_string());
     if let Some(warning) = &shown.warning {
-        page.styled(UNSURE, &format!("  {warning}"));
+        page.marked(2, UNSURE, warning);
     }
     let map = if info.map.is_empty() { String::new() } else { format!(" on {}", info.map) };
     page.pair("session", &format!("{}{map}, {}", info.game, info.origin));
     if let (Some(side), Some(session)) = (&info.side, &info.session) {
-        page.pair("side", &format!("{side}, of session {session}; `hitreg merge` makes one log of all sides"));
+        page.pair("side", &format!("{side}, of session {session}; `hitreg merge` merges the logs of all sides"));
     }
     let preset = info.preset.as_deref().unwrap_or("none");
     let changed: Vec<String> = shown.settings_changed.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -243,21 +245,21 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     let recorded = info.by_player.len();
     let players = match recorded == info.players {
         true => count(info.players as u64),
-        false => format!("{}, of whom {recorded} recorded", count(info.players as u64)),
+        false => format!("{}, {recorded} of them recorded", count(info.players as u64)),
     };
     page.pair("players", &players);
     let ticks =
         if info.ticks == 0 { "no server ticks".to_owned() } else { format!("{} ticks", count(info.ticks as u64)) };
     page.pair("duration", &format!("{}, {ticks}", duration(Micros(info.duration_us))));
     // Only the game knows which button fires.
-    let firing = format!(", {} of them firing", count(info.usercmds_firing as u64));
+    let firing = format!(", {} with the fire button held", count(info.usercmds_firing as u64));
     let firing = if shown.foreign { "" } else { &firing };
     page.pair("usercmds", &format!("{}{firing}", count(info.usercmds as u64)));
     match (shown.shots, shown.hits) {
         (Some(shots), Some(hits)) => {
             page.pair("shots", &format!("{}, {} hits ({})", count(shots), count(hits), share(hits, shots)));
         }
-        _ => page.pair("shots", &format!("not counted: {}", shown.shots_unknown.as_deref().unwrap_or_default())),
+        _ => page.pair("shots", shown.shots_unknown.as_deref().unwrap_or_default()),
     }
     let per_usercmd = shown.bytes_per_usercmd.map_or(String::new(), |b| format!(", {b:.1} bytes per usercmd"));
     page.pair("size", &format!("{}{per_usercmd}, format {}", bytes(shown.size_bytes), shown.format_version));
@@ -268,14 +270,20 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
         page.styled(UNSURE, &text);
     }
     let own = shown.own.iter().map(String::as_str).filter(|_| shown.foreign);
-    let more = ["presence", "predicted", "judged", "damage"].into_iter().chain(own);
-    let more = more.filter_map(|kind| Some(format!("{} {kind}", count(*info.records.get(kind)? as u64))));
+    let known = [
+        ("presence", "join and leave records"),
+        ("predicted", "predicted states"),
+        ("judged", "judged shots"),
+        ("damage", "damage records"),
+    ];
+    let more = known.into_iter().chain(own.map(|kind| (kind, kind)));
+    let more = more.filter_map(|(kind, name)| Some(format!("{} {name}", count(*info.records.get(kind)? as u64))));
     let more: Vec<String> = more.collect();
     if !more.is_empty() {
-        page.pair("also holds", &more.join(", "));
+        page.pair("also", &more.join(", "));
     }
     if !shown.passed_over.is_empty() {
-        page.pair("passed over", &shown.passed_over.join(", "));
+        page.pair("skipped", &shown.passed_over.join(", "));
     }
     page.heading("Connections");
     print_connections(page, info);
@@ -286,16 +294,16 @@ fn print_connections(page: &mut Page, info: &SessionInfo) {
     let right = Alignment::Right;
     let head = [
         ("", Alignment::Left),
-        ("usercmds", right),
-        ("down", right),
-        ("lost", right),
-        ("choked", right),
-        ("up", right),
-        ("lost", right),
-        ("rtt p5", right),
-        ("p50", right),
-        ("p95", right),
-        ("p99", right),
+        ("\nusercmds", right),
+        ("from\nsent", right),
+        ("server\nlost", right),
+        ("\nchoked", right),
+        ("to\nsent", right),
+        ("server\nlost", right),
+        ("round\np5", right),
+        ("trip,\np50", right),
+        ("ms\np95", right),
+        ("\np99", right),
     ];
     let row = |name: &str, usercmds: usize, down: &PacketCounts, up: &PacketCounts, rtt: &Percentiles| {
         let ms = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
@@ -312,8 +320,8 @@ fn print_connections(page: &mut Page, info: &SessionInfo) {
         rows.push(row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms));
     }
     page.table(&head, &rows);
-    page.faint(2, "down: packets from the server; up: packets to it; rtt in ms");
+    page.faint(2, "packets; round trip: from making a usercmd to receiving its ack");
     if info.by_player.len() > MOST_ROWS {
-        page.faint(2, "(the other players are in --format json)");
+        page.faint(2, "(--format json lists the other players)");
     }
 }

@@ -69,7 +69,7 @@ impl LogSink {
             // The caller reports the error; this note says that the recording so far is kept.
             let _ = writeln!(
                 anstream::stderr(),
-                "note: what was recorded until then is in {}",
+                "note: the recording up to the error is in {}",
                 self.target.path().display()
             );
         }

@@ -27,14 +27,14 @@ use crate::units::Micros;
 
 /// Join a server over UDP with a bot, and record its side
 ///
-/// The server says what is played: settings, seed, length, and which map, which both sides need to have. The client writes down
-/// what it did and what it received, by its own clock; `hitreg merge` makes one log of all sides. Alone, its log
-/// replays open loop: its own prediction and drawing, on the snapshots that it received.
+/// The server sends the settings, seed, length and map name; both sides need the map. The client records its usercmds
+/// and the packets that it received, by its own clock. `hitreg merge` merges the logs of all sides. A client's log also
+/// replays alone, open loop: its own prediction and interpolation on the received snapshots.
 ///
-/// With --delay-ms and the like datagrams are delayed, lost, overtaken and doubled here, in both directions, so that a server
-/// on the same machine is as far away as wanted.
+/// Options such as --delay-ms and --loss impair the connection in both directions, so a server on the same machine
+/// behaves like a distant one.
 ///
-/// Ctrl-C, SIGTERM and SIGHUP leave the session. What was recorded is kept as a whole log then, and when the server falls silent.
+/// Ctrl-C, SIGTERM and SIGHUP leave the session. The log is complete then, and also if the server stops answering.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -43,12 +43,12 @@ Examples:
   hitreg join localhost -o slow.hitlog --update-hz 20 --rate 5000
   hitreg join localhost -o far.hitlog --delay-ms 80 --jitter-ms 15 \\
       --loss 3% --reorder 2%
-  hitreg replay far.hitlog                    its side alone, open loop")]
+  hitreg replay far.hitlog                    this client alone, open loop")]
 pub(super) struct Args {
-    /// The server's name or address; the port is 27500 where none is given
+    /// The server's name or address [default port: 27500]
     #[arg(value_name = "HOST[:PORT]")]
     server: String,
-    /// Where the client's log goes
+    /// The client's log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
     #[command(flatten)]
@@ -57,10 +57,10 @@ pub(super) struct Args {
     link: JoinLinkArgs,
     #[command(flatten)]
     wants: RequestedSettingsArgs,
-    /// Say this to all players when the session begins, out of character; may be given more than once
+    /// Send this chat message to all players when the session begins; repeatable
     #[arg(long, value_name = "TEXT")]
     say: Vec<String>,
-    /// Let the avatar say this
+    /// Let the avatar say this, in character; repeatable
     #[arg(long, value_name = "TEXT")]
     speak: Vec<String>,
 }
@@ -68,16 +68,16 @@ pub(super) struct Args {
 /// What the client asks to have for itself. The server grants it within its own limits.
 #[derive(clap::Args)]
 struct RequestedSettingsArgs {
-    /// Ask for so many snapshots a second [default: as many as all get]
+    /// Request this many snapshots per second [default: the server's rate]
     #[arg(long, value_name = "HZ")]
     update_hz: Option<String>,
-    /// Ask for no more than so many bytes a second
+    /// Request at most this many bytes per second
     #[arg(long, value_name = "BYTES")]
     rate: Option<String>,
-    /// Draw the others so far behind the client's clock
+    /// Draw other players this far behind the client's clock
     #[arg(long, value_name = "MS")]
     lerp_ms: Option<String>,
-    /// Ask for another setting that may be one player's own, such as client.cmd_hz=30; may be given more than once
+    /// Request another setting for this client, such as client.cmd_hz=30; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
     set: Vec<String>,
 }
@@ -85,19 +85,19 @@ struct RequestedSettingsArgs {
 /// What is done to datagrams here, each way.
 #[derive(clap::Args)]
 struct JoinLinkArgs {
-    /// Delay every packet, each way [default: not at all]
+    /// Added delay per packet, each way [default: 0]
     #[arg(long, value_name = "MS")]
     delay_ms: Option<f64>,
-    /// Delay packets beyond that by as much on average (exponentially distributed) [default: 0]
+    /// Average additional delay (exponentially distributed) [default: 0]
     #[arg(long, value_name = "MS")]
     jitter_ms: Option<f64>,
-    /// Lose this share of packets, as 2% or 0.02 [default: 0]
+    /// Share of packets lost, as 2% or 0.02 [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     loss: Option<f64>,
-    /// Let later packets overtake this share, by 20 ms [default: 0]
+    /// Share of packets delayed by 20 ms, so that later ones overtake them [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     reorder: Option<f64>,
-    /// Let this share of packets arrive twice [default: 0]
+    /// Share of packets that arrive twice [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     duplicate: Option<f64>,
 }
@@ -240,19 +240,18 @@ impl JoinReport {
         for GrantedSetting { key, asked, granted } in &self.granted {
             let text = match granted {
                 Some(granted) if granted == asked => format!("{key} {granted}"),
-                Some(granted) => format!("{key} {granted} (asked for {asked})"),
-                None => format!("not {key} {asked}: as all have it"),
+                Some(granted) => format!("{key} {granted} (requested {asked})"),
+                None => format!("{key} {asked} refused: the common value applies"),
             };
             page.pair("granted", &text);
         }
         self.kept.print_duration(page, "left");
         page.pair("sent", &self.kept.sent(&live.up));
         let snapshots = count(live.snapshots.used);
-        page.pair("received", &format!("{snapshots} snapshots, {} twice", count(live.down_duplicates)));
+        page.pair("received", &format!("{snapshots} snapshots, {} duplicates", count(live.down_duplicates)));
         if live.down_undecodable + live.down_partial + live.refused > 0 {
             let [late, partial, refused] = [live.down_undecodable, live.down_partial, live.refused].map(count);
-            let text =
-                format!("{late} snapshots that came too late, {partial} incomplete ones, {refused} other datagrams");
+            let text = format!("{late} late snapshots, {partial} incomplete snapshots, {refused} other datagrams");
             page.pair("dropped", &text);
         }
         page.pair("holds", &self.kept.holds());

@@ -78,7 +78,7 @@ impl HostedReport {
         self.kept.print_duration(page, "ended");
         let left_out = match live.ticks_left_out {
             0 => String::new(),
-            ticks => format!("; {} left out, because this machine was too busy", count(ticks)),
+            ticks => format!("; {} skipped, because the machine was too busy", count(ticks)),
         };
         page.pair("ticks", &format!("{}{left_out}", count(live.ticks)));
         if let Some(late) = &live.lateness {
@@ -97,5 +97,5 @@ pub(super) fn avatars(perceived: &Perception) -> String {
 fn lateness(late: &LatenessSummary) -> String {
     let ms = |us: u32| f64::from(us) / 1e3;
     let [p50, p95, p99, max] = [late.p50_us, late.p95_us, late.p99_us, late.max_us].map(ms);
-    format!("median {p50:.2} ms, 95 % {p95:.2} ms, 99 % {p99:.2} ms, most {max:.2} ms")
+    format!("median {p50:.2} ms, 95 % {p95:.2} ms, 99 % {p99:.2} ms, max {max:.2} ms")
 }

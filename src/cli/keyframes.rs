@@ -19,12 +19,12 @@ use crate::replay::{KeyframeSchedule, ReplayOptions};
 use crate::store::{self, FileType, Target};
 use crate::units::Micros;
 
-/// Give a log keyframes, so that a part of it is replayed at once
+/// Add keyframes to a log, so that a replay can start in the middle
 ///
-/// The log is replayed once, and every so many seconds the whole state of that replay is written down: the server's world, what it
-/// knows of its clients, the clients, and what is on its way between them. `replay --from` begins at the last one before the time asked
-/// for, and `verify` replays from two of them at once. Records stay as they are, and older versions pass keyframes over. `record synth`
-/// and `record live` write them themselves where a session is a minute long.
+/// The log is replayed once. Every few seconds, a keyframe stores the complete state of server, clients and packets in
+/// flight. `replay --from` starts at the last keyframe before the requested time. `verify` replays from two keyframes
+/// in parallel. Records do not change, and older versions ignore keyframes. `record synth` and `record live` add
+/// keyframes to sessions of a minute or more.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -34,10 +34,10 @@ pub(super) struct Args {
     /// The log
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Where the log with keyframes goes
+    /// The log with keyframes to write
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
-    /// How many seconds one is from the next
+    /// Interval between keyframes
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=3600))]
     every: u32,
 }
@@ -57,10 +57,10 @@ struct KeyframesReport<'a> {
 /// What a recording has of keyframes.
 #[derive(clap::Args)]
 pub(super) struct KeyframeArgs {
-    /// How many seconds a keyframe is from the next [default: 10 where the session is a minute long, none where it is shorter]
+    /// Interval between keyframes [default: 10 for sessions of a minute or more, else none]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     keyframes: Option<u32>,
-    /// Write no keyframes, as `hitreg keyframes` does afterwards
+    /// Write no keyframes; `hitreg keyframes` can add them later
     #[arg(long, conflicts_with = "keyframes")]
     no_keyframes: bool,
 }
@@ -70,11 +70,14 @@ const LONG: Micros = Micros::from_s(60);
 const USUAL_EVERY_S: u32 = 10;
 
 impl KeyframeArgs {
-    /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot have.
+    /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot
+    /// have.
     pub(super) fn check(&self, log: &Target, length: Micros) -> Result<(), CommandError> {
         let Some(every) = self.keyframes else { return Ok(()) };
         if log.is_stream() {
-            return Err(CommandError::Request("--keyframes reads the log again: give a file, not a stream".to_owned()));
+            return Err(CommandError::Request(
+                "--keyframes needs a file, because the log is read again: give -o a file".to_owned(),
+            ));
         }
         match length < Micros::from_s(every.into()) {
             true => Err(CommandError::Request(format!("--keyframes {every}: {}", too_short(length, every)))),
@@ -102,9 +105,7 @@ impl KeyframeArgs {
                 Ok(keyframes.len())
             }
             Err(_) if self.keyframes.is_none() => Ok(0),
-            Err(why) => {
-                Err(CommandError::file(log.path(), format!("the session is recorded, but has no keyframes: {why}")))
-            }
+            Err(why) => Err(CommandError::file(log.path(), format!("recorded, but without keyframes: {why}"))),
         }
     }
 }
@@ -134,7 +135,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     Ok(CommandOutcome::Done)
 }
 
-const READ_TWICE: &str = "it is read twice: give a file";
+const READ_TWICE: &str = "the log is read twice: give a file instead of a pipe";
 
 /// The keyframes of a log, or why it has none.
 fn made(
@@ -144,7 +145,7 @@ fn made(
     every_s: u32,
 ) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
     if !log.streams_closed(&ReplayOptions::default()) {
-        let what = "it cannot be replayed as it is read (docs/format.md), so that no keyframes can be made";
+        let what = "this log cannot have keyframes, because its replay cannot be streamed (docs/long-logs.md)";
         return Ok(Err(what.to_owned()));
     }
     let length = log.survey.duration();
@@ -158,16 +159,20 @@ fn made(
         StreamError::Replay(error) => CommandError::file(path, error),
     })?;
     Ok(match keyframes.is_empty() {
-        true => {
-            Err("its state cannot be written down: it adapts its redundancy, or depends on the bytes of its datagrams"
-                .to_owned())
-        }
+        true => Err(
+            "this log cannot have keyframes: its redundancy adapts, or its replay depends on the bytes of datagrams \
+                 (docs/long-logs.md)"
+                .to_owned(),
+        ),
         false => Ok(keyframes),
     })
 }
 
 fn too_short(length: Micros, every_s: u32) -> String {
-    format!("it is {} long, and the first keyframe would be after {every_s} s", duration(length))
+    format!(
+        "the session is {} long, and the first keyframe is after {every_s} s: use a shorter interval",
+        duration(length)
+    )
 }
 /// Writes a copy of a log with these keyframes.
 fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), CommandError> {
@@ -177,7 +182,7 @@ fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), Comm
         Err(RewriteError::Write(error)) => Err(error),
         Err(error) => {
             wrong = Some(error);
-            Err(std::io::Error::other("it cannot be written again").into())
+            Err(std::io::Error::other("the log cannot be rewritten").into())
         }
     });
     match wrong {

@@ -23,11 +23,11 @@ pub(super) const ABOUT: &str = "Record bots over real UDP on this machine, in re
 pub(super) const LONG_ABOUT: &str = "\
 Record bots over real UDP on this machine, in real time
 
-A server and a client for each bot run with sockets, threads and clocks of their own; between the sockets datagrams are \
-delayed, lost, overtaken and doubled as asked. The log replays bit for bit all the same: `hitreg verify LOG` proves it.
+The server and each bot's client have their own sockets, threads and clocks. Between the sockets, datagrams are delayed, \
+lost, reordered and duplicated as requested. The log still replays bit for bit; check it with `hitreg verify LOG`.
 
-Ctrl-C, SIGTERM and SIGHUP end the session early, with a whole log. A recording that is killed leaves all but its last \
-second in LOG.part, which `hitreg recover LOG.part` makes LOG of.";
+Ctrl-C, SIGTERM and SIGHUP end the session early, with a complete log. A killed recording leaves all but its last second in \
+LOG.part; `hitreg recover LOG.part` turns it into LOG.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -43,13 +43,13 @@ pub(super) const REORDER_MS: f64 = 20.0;
 pub(super) struct LiveArgs {
     #[command(flatten)]
     session: SynthArgs,
-    /// The share of packets that later ones overtake, by 20 ms [default: 0]
+    /// Share of packets delayed by 20 ms, so that later ones overtake them [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     reorder: Option<f64>,
-    /// The share of packets that arrive twice [default: 0]
+    /// Share of packets that arrive twice [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     duplicate: Option<f64>,
-    /// The server's UDP port on 127.0.0.1; 0 is any that is free
+    /// The server's UDP port on 127.0.0.1; 0 picks a free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
 }
@@ -108,7 +108,7 @@ fn print(page: &mut Page, hosted: &HostedReport) {
     page.pair("avatars", &avatars(&live.perceived));
     if live.down_undecodable + live.refused > 0 {
         let late = count(live.down_undecodable);
-        page.pair("dropped", &format!("{late} snapshots that came too late, {} other datagrams", count(live.refused)));
+        page.pair("dropped", &format!("{late} late snapshots, {} other datagrams", count(live.refused)));
     }
     page.pair("holds", &hosted.kept.holds());
 }
@@ -116,7 +116,7 @@ fn print(page: &mut Page, hosted: &HostedReport) {
 /// Describes how snapshots were sent and used.
 fn snapshots(snapshots: &SnapshotCounts) -> String {
     let SnapshotCounts { sent, whole, in_fragments, used } = *snapshots;
-    let whole = if whole < sent { format!("{} of them whole; ", share(whole, sent)) } else { String::new() };
+    let whole = if whole < sent { format!("{} complete; ", share(whole, sent)) } else { String::new() };
     let fragments =
         if in_fragments > 0 { format!("{} in fragments; ", share(in_fragments, sent)) } else { String::new() };
     format!("{} sent; {whole}{fragments}used {}", count(sent), share(used, sent))

@@ -6,14 +6,14 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, Program};
 use crate::store::{self, FileType, Target};
 
-/// Print the manual page, or write the pages of all commands
+/// Print the manual page, or write a page for each command
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg man | man -l -
   hitreg man -o ~/.local/share/man/man1     one page for each command")]
 pub(super) struct Args {
-    /// Write every command's page into this directory
+    /// Directory for the pages of all commands
     #[arg(short, long, value_name = "DIR")]
     output: Option<OutputPath>,
 }

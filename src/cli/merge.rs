@@ -16,16 +16,16 @@ use crate::merge::{AlignedClient, MergeError};
 use crate::store::FileType;
 use crate::units::Micros;
 
-/// Make one log of a session from those of its server and its clients
+/// Merge the logs of a server and its clients into one log of the session
 ///
-/// Each side has a clock of its own. How far each client's is from the server's follows from the packets between them: none
-/// arrived before it was sent, and so the fastest of both directions bound the offset from both sides. What is printed
-/// as the error is half of what is left between the bounds. Any offset within them gives the same session, bit for bit.
+/// Each side has its own clock. The fastest packets in both directions bound the offset between a client's clock and
+/// the server's. The printed error is half the distance between the bounds. Every offset within them gives the same
+/// session, bit for bit.
 ///
-/// A client whose log never came plays as the server heard it: the server's log has what each packet said. What such a
-/// client predicted and drew is not known.
+/// A client without a log is reconstructed from the packets in the server's log. Its predictions and drawn positions
+/// are unknown.
 ///
-/// A log that was cut off is used as far as it goes, and the session ends where the first of them does.
+/// A truncated log is used up to the cut, and the session ends with the shortest log.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// The server's log and each client's, in any order
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
-    /// Where the session's log goes
+    /// The merged log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
 }
@@ -135,19 +135,19 @@ impl<'a> MergeReport<'a> {
         let length = duration(Micros(self.duration_us));
         page.pair("duration", &format!("{length}, {} ticks", count(self.ticks as u64)));
         if let Some(end) = &self.ends_early {
-            let text = format!("after tick {}, because player {}'s log does", end.tick, end.player);
+            let text = format!("after tick {}, because player {}'s log ends there", end.tick, end.player);
             page.pair("ends early", &text);
         }
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
-        page.heading("Clocks, by what is added to each client's");
+        page.heading("Clocks: the offset added to each client's");
         let right = Alignment::Right;
-        let head =
-            [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Alignment::Left)];
+        let head = [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Alignment::Left)];
         let row = |client: &ClientClock<'_>| -> Vec<PageCell> {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
             let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));
             let usercmds = count(client.usercmds as u64);
-            let path = client.path.map_or("none: as the server heard it".to_owned(), |path| path.display().to_string());
+            let path =
+                client.path.map_or("none: from the server's packets".to_owned(), |path| path.display().to_string());
             [client.player.to_string(), offset, error, usercmds, path].map(PageCell::from).into_iter().collect()
         };
         let rows: Vec<Vec<PageCell>> = self.clients.iter().map(row).collect();

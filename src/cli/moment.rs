@@ -4,7 +4,7 @@ use crate::units::Micros;
 
 /// Parses a time: `75`, `75s`, `1:15`, `0:01:15.5` or `75500ms`.
 pub(super) fn time(text: &str) -> Result<Micros, String> {
-    let wrong = || format!("`{text}` is no time: write minutes and seconds, as 40:00, or seconds, as 75.5s or 75500ms");
+    let wrong = || format!("`{text}` is not a time: write 40:00 (minutes and seconds), 75.5s or 75500ms");
     if let Some(ms) = text.strip_suffix("ms") {
         let (whole, decimals) = decimal(ms, 3).ok_or_else(wrong)?;
         return Ok(Micros(whole * 1_000 + decimals));

@@ -42,7 +42,7 @@ impl Output {
             return Ok(());
         }
         Err(CommandError::Request(format!(
-            "--{name} changes the text alone, and --format json prints all: leave one out"
+            "--{name} has no effect with --format json, which prints everything: leave one out"
         )))
     }
     /// Prints one result: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to

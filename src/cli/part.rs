@@ -8,10 +8,10 @@ use crate::units::{Micros, Tick};
 /// From when to when.
 #[derive(clap::Args)]
 pub(super) struct PartArgs {
-    /// Only what happens from this time of the session on: `40:00`, `75.5`, `75.5s`, `75500ms`, or `tick:5000`
+    /// Start of the part, in session time: `40:00`, `75.5`, `75.5s`, `75500ms`, or `tick:5000`
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<PartBound>,
-    /// Only what happens before this time
+    /// End of the part (exclusive)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<PartBound>,
 }
@@ -53,7 +53,10 @@ impl PartArgs {
 /// Parses a time, or a tick such as `tick:5000`.
 fn moment(text: &str) -> Result<PartBound, String> {
     match text.strip_prefix("tick:") {
-        Some(tick) => tick.parse().map(|tick| PartBound::Tick(Tick(tick))).map_err(|_| format!("`{text}` is no tick")),
+        Some(tick) => tick
+            .parse()
+            .map(|tick| PartBound::Tick(Tick(tick)))
+            .map_err(|_| format!("`{text}` is not a tick: write tick:5000, for example")),
         None => time(text).map(PartBound::At).map_err(|wrong| format!("{wrong}, or tick:5000")),
     }
 }

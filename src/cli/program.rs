@@ -1,9 +1,51 @@
 //! The name and version of a build with hitreg's commands.
 
 use clap::builder::StyledStr;
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 
 const HITREG: &str = concat!("hitreg ", env!("CARGO_PKG_VERSION"));
+
+/// The commands that print no page and write no log or trace. Global options do not apply to them.
+const PLAIN: [&str; 2] = ["completions", "man"];
+
+/// The commands that use `--force`: to overwrite a log or trace, or to compare files of different sessions.
+const FORCED: [&str; 17] = [
+    "quickstart",
+    "synth",
+    "live",
+    "proxy",
+    "serve",
+    "join",
+    "merge",
+    "qwd",
+    "quake3-udp",
+    "quake3-demo",
+    "replay",
+    "diff",
+    "ticks",
+    "shrink",
+    "report",
+    "recover",
+    "keyframes",
+];
+
+/// Adds the global options to every command, as clap does itself, and hides them in the help of commands that do not
+/// use them. Hidden options are still accepted, for aliases and scripts that always give them.
+fn with_global_options(command: Command) -> Command {
+    let global: Vec<Arg> = command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    command.mut_subcommands(|inner| with_options(inner, &global))
+}
+
+fn with_options(command: Command, global: &[Arg]) -> Command {
+    let name = command.get_name().to_owned();
+    let is_group = command.has_subcommands();
+    let shows = |option: &Arg| {
+        let is_used = option.get_id() != "force" || FORCED.contains(&&*name);
+        is_used && !is_group && !PLAIN.contains(&&*name)
+    };
+    let options = global.iter().map(|option| option.clone().hide(!shows(option)));
+    command.args(options.collect::<Vec<_>>()).mut_subcommands(|inner| with_options(inner, global))
+}
 
 /// A program's name and version, as shown in its help and completions.
 ///
@@ -36,7 +78,7 @@ impl Program {
 
     /// Its command line.
     pub(super) fn command(self) -> Command {
-        let command = super::Cli::command();
+        let command = with_global_options(super::Cli::command());
         if self.name == "hitreg" {
             return command;
         }

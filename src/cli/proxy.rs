@@ -23,17 +23,17 @@ use crate::protocols::{ProtocolContext, listener, protocols};
 use crate::store::FileType;
 use crate::units::{Micros, Seed};
 
-pub(super) const ABOUT: &str = "Record real clients and a real server of a game, as a proxy between them";
+pub(super) const ABOUT: &str = "Record a real server and its clients, as a proxy between them";
 
 pub(super) const LONG_ABOUT: &str = "\
-Record real clients and a real server of a game, as a proxy between them
+Record a real server and its clients, as a proxy between them
 
-Clients connect to the proxy instead of their server; every datagram goes on as it is, at once, or delayed and lost as asked. \
-What the datagrams say becomes a log: usercmds, packets and snapshots with when each came and went on, states, hits. \
-Datagrams that cannot be read pass all the same, and are counted. Names and chat stay out of the log.
+Clients connect to the proxy instead of the server. The proxy forwards each datagram unchanged: at once, or delayed and lost \
+as requested. It records usercmds, packets, snapshots, states and hits, with the time when each datagram arrived and left. \
+Datagrams that it cannot decode are forwarded and counted. Names and chat are left out of the log.
 
-The log begins when the first client enters a level, so a proxy is to be started before they connect. Ctrl-C, SIGTERM and SIGHUP \
-end the recording with a whole log.";
+The log begins when the first client enters a level, so start the proxy before clients connect. Ctrl-C, SIGTERM and SIGHUP \
+end the recording with a complete log.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -45,37 +45,37 @@ Examples:
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The protocol that clients and server speak
+    /// The network protocol of the game
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(protocols()))]
     protocol: String,
-    /// Where clients connect to
+    /// The address that clients connect to
     #[arg(long, value_name = "ADDR:PORT")]
     listen: SocketAddr,
-    /// The server
+    /// The server's address
     #[arg(long, value_name = "HOST:PORT")]
     upstream: String,
-    /// The map that will be played, or an archive that holds it: a .bsp or .pk3. Without it predictions cannot be checked
+    /// The map that will be played: a .bsp, or a .pk3 that contains it. Without a map, predictions cannot be checked
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// Stop after so many seconds of the session
+    /// Stop after this many seconds of the session
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// What every chance comes from
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    /// Random seed of jitter, loss and reordering
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// What every datagram is held back at least, each way
+    /// Added delay per datagram, each way
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     delay_ms: f64,
-    /// What datagrams are held back beyond that on average (exponentially distributed)
+    /// Average additional delay (exponentially distributed)
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     jitter_ms: f64,
-    /// The share of datagrams that is lost, as 2% or 0.02
+    /// Share of datagrams lost, as 2% or 0.02
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0")]
     loss: f64,
-    /// The share of datagrams that later ones overtake, by 20 ms
+    /// Share of datagrams delayed by 20 ms, so that later ones overtake them
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0")]
     reorder: f64,
-    /// Where the log goes
+    /// The log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
 }
@@ -119,12 +119,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
 
 fn nobody(passed: &ProxyReport) -> String {
     match passed.up.datagrams {
-        0 => "no client connected: is it told the proxy's address, and not the server's?".to_owned(),
+        0 => "no client connected: connect clients to the address of --listen, not to the server".to_owned(),
         up if passed.down.datagrams == 0 => {
-            format!("the server answered none of {} from clients: is it at that address?", counted(up, "datagram"))
+            format!("the server answered none of {} from clients: check --upstream", counted(up, "datagram"))
         }
         up => format!(
-            "nobody entered a level in {}: start the proxy before clients connect",
+            "no client entered a level in {}: start the proxy before clients connect",
             counted(up + passed.down.datagrams, "datagram")
         ),
     }
@@ -134,7 +134,9 @@ impl Args {
     fn options(&self) -> Result<ProxyOptions, CommandError> {
         let length = match self.seconds {
             Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
-            Some(seconds) => return Err(CommandError::Request(format!("{seconds} s is no length of a recording"))),
+            Some(seconds) => {
+                return Err(CommandError::Request(format!("--seconds {seconds}: write a number above 0, up to 10000000")));
+            }
             None => None,
         };
         Ok(ProxyOptions {
@@ -167,7 +169,7 @@ impl ProxySummary<'_> {
         );
         let passed = |traffic: &TrafficCounts| {
             format!(
-                "{} datagrams, {}; {} went on",
+                "{} datagrams, {}; {} forwarded",
                 count(traffic.datagrams),
                 bytes(traffic.bytes),
                 share(traffic.arrived, traffic.datagrams)
@@ -176,34 +178,30 @@ impl ProxySummary<'_> {
         page.pair("clients sent", &passed(up));
         page.pair("server sent", &passed(down));
         if *lost_on_purpose > 0 {
-            page.pair("lost", &format!("{}, as was asked", count(*lost_on_purpose)));
+            page.pair("lost", &format!("{}, as requested with --loss", count(*lost_on_purpose)));
         }
         if let Some(added) = added {
             let ms = |us: u32| f64::from(us) / 1e3;
             page.pair(
                 "late",
                 &format!(
-                    "p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms, beyond what was asked{}",
+                    "p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms beyond the requested delay{}",
                     ms(added.p50_us),
                     ms(added.p99_us),
                     ms(added.max_us),
-                    if *at_once { "" } else { "; the system does not let this user's threads run before all others" }
+                    if *at_once { "" } else { "; this user may not run threads with real-time priority" }
                 ),
             );
         }
         if heard.undecoded > 0 {
             let undecoded =
-                format!("{} ({}); they went on", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
-            page.styled(UNSURE, &format!("  not understood: {undecoded}"));
+                format!("{} ({}), forwarded anyway", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
+            page.styled(UNSURE, &format!("  not decoded: {undecoded}"));
         }
         if unrecorded + refused > 0 {
             page.styled(
                 UNSURE,
-                &format!(
-                    "  {} were not recorded, {} did not pass: too many at once",
-                    count(*unrecorded),
-                    count(*refused)
-                ),
+                &format!("  {} not recorded, {} not forwarded: too many at once", count(*unrecorded), count(*refused)),
             );
         }
         let holds = format!(

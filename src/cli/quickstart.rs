@@ -7,14 +7,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::figures::{count, counted, duration, measure, share, speed};
+use super::figures::{count, counted, duration, share, speed};
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{Alignment, BAD, FAINT, GOOD, Page, PageCell};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files, record, replay};
 use crate::engine::Games;
-use crate::info::SessionInfo;
+use crate::info::{SessionInfo, Packets};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::{Session, SessionHeader};
 use crate::replay::{ReplayOptions, ReplayOutput, WhatIf};
@@ -26,21 +26,21 @@ use crate::summary::Summary;
 use crate::units::Micros;
 use changed::{ChangedOutcome, changed};
 
-/// Record a session, replay it, prove it, and see what lag compensation does
+/// Record a session, check that it replays identically, and show what lag compensation does
 ///
-/// Four bots fight for 20 seconds over connections of 50 ms each way with jitter and a little loss. The session is recorded
-/// and replayed twice: every tick must have the recorded state hash, and both replays must be the same to the last
-/// byte. Then each of its shots is judged again without lag compensation, to see which come out differently.
+/// Four bots fight for 20 seconds, with 50 ms delay each way, jitter and 1 % loss. The session is recorded and replayed
+/// twice. Every tick must have the recorded state hash, and both traces must be identical. Then each shot is judged
+/// again without lag compensation, to show which results change.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg quickstart
   hitreg quickstart --seed 7 -o /tmp/seven.hitlog")]
 pub(super) struct Args {
-    /// Where the log goes [default: quickstart.hitlog, where an earlier quickstart's may be replaced]
+    /// The log to write [default: quickstart.hitlog; replaces the log of an earlier quickstart]
     #[arg(short, long, value_name = "LOG")]
     output: Option<OutputPath>,
-    /// Another session
+    /// Random seed; another seed gives another session
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -159,25 +159,26 @@ impl QuickstartReport<'_> {
         page.pair("session", &made);
         let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
-        let packets = info.packets;
-        let lost = share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
-        page.pair("connections", &format!("round trip p50 {p50} ms, p99 {p99} ms; {lost} of the snapshots lost"));
+        page.pair("round trip", &format!("median {p50} ms, p99 {p99} ms (2 × 50 ms + jitter + tick wait)"));
+        let lost = |packets: Packets| share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
+        let (up, down) = (lost(info.packets_up), lost(info.packets));
+        page.pair("loss", &format!("up {up}, down {down} (configured: 1 %)"));
         page.pair("file", &format!("{}, {}", self.log.display(), self.recorded.size()));
 
         page.heading("2. Replayed: server and four clients again, from the file alone");
         self.print_proof(page);
         self.print_summary(page);
 
-        page.heading("3. The same shots without lag compensation: who is hit instead?");
+        page.heading("3. The same shots without lag compensation");
         self.print_without(page);
 
         page.heading("Try next");
         let (program, log) = (self.program, self.log.display());
         let commands = [
-            (format!("{program} verify {log}"), "prove it again"),
-            (format!("{program} replay {log} --preset quake3"), "as Quake III"),
+            (format!("{program} verify {log}"), "check it again"),
+            (format!("{program} replay {log} --preset quake3"), "same input under the quake3 preset"),
             (format!("{program} why {log} --at 1.55s"), "one shot, explained"),
-            (format!("{program} report {log} -o page.html"), "all of it in a browser"),
+            (format!("{program} report {log} -o page.html"), "the session in a browser"),
             (format!("{program} export {log} --table shots"), "every shot"),
         ];
         let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
@@ -192,15 +193,14 @@ impl QuickstartReport<'_> {
                 GOOD,
                 &format!("  bit for bit: all {} ticks have the recorded state hash", count(self.hashes_compared)),
             ),
-            Some(tick) => page.styled(BAD, &format!("  NOT the same: tick {tick} has another hash than recorded")),
+            Some(tick) => {
+                page.styled(BAD, &format!("  NOT the same: the state hash of tick {tick} differs from the recording"));
+            }
         }
         let [first, second] = &self.digests;
-        let (style, what) = if first == second {
-            (GOOD, "the same trace, byte for byte")
-        } else {
-            (BAD, "DIFFERENT traces from one log")
-        };
-        page.styled(style, &format!("  two replays, {what}: {}", &first[..16]));
+        let (style, what) =
+            if first == second { (GOOD, "identical output") } else { (BAD, "DIFFERENT output from one log") };
+        page.styled(style, &format!("  replayed twice: {what} (digest {})", &first[..16]));
     }
 
     fn print_summary(&self, page: &mut Page) {
@@ -210,16 +210,13 @@ impl QuickstartReport<'_> {
         let corrections = self.summary.exercised.corrections;
         let apart = match prediction.relocations {
             0 => String::new(),
-            some => format!(", {} of them of spawns, deaths and teleports", count(some)),
+            some => format!(" ({} by spawns, deaths and teleports)", count(some)),
         };
-        page.pair("prediction", &format!("{exact} exact; {}{apart}", counted(corrections, "correction")));
+        let acks = format!("{} of {} exact ({exact})", count(prediction.exact), counted(prediction.checked, "ack"));
+        page.pair("prediction", &format!("{acks}, {}{apart}", counted(corrections, "correction")));
         let fired = counted(shots.fired, "shot");
         page.pair("shots", &format!("{fired}, {} hit ({})", count(shots.hit), share(shots.hit, shots.fired)));
-        if let Some(error) = &shots.view_error_units {
-            let [p50, max] = [error.p50, error.max].map(measure);
-            let text = format!("median {p50}, greatest {max} units from target drawn to judged");
-            page.pair("view error", &text);
-        }
+        page.pair("view error", &replay::view_error(shots));
     }
 
     fn print_without(&self, page: &mut Page) {
@@ -230,20 +227,20 @@ impl QuickstartReport<'_> {
         page.pair("without it", &format!("{} of {} hit ({})", off.hit, off.fired, share(off.hit, off.fired)));
         let all = &off.changed;
         if all.is_empty() {
-            page.paragraph(2, "No shot came out differently.");
+            page.paragraph(2, "No shot changed.");
             return;
         }
         let first = MOST_ROWS.min(all.len());
-        page.paragraph(2, &format!("{} came out differently, the first {first}:", counted(all.len() as u64, "shot")));
+        page.paragraph(2, &format!("{} changed, the first {first}:", counted(all.len() as u64, "shot")));
         let left = Alignment::Left;
         let right = Alignment::Right;
         let head = [
             ("at", right),
             ("shooter", left),
-            ("rewound", right),
-            ("on screen", left),
-            ("with it", left),
-            ("without", left),
+            ("rewind", right),
+            ("shooter saw", left),
+            ("with (damage)", left),
+            ("without (damage)", left),
         ];
         let row = |c: &ChangedOutcome| -> Vec<PageCell> {
             vec![

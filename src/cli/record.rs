@@ -42,15 +42,14 @@ enum RecordCommand {
     Proxy(proxy::Args),
 }
 
-/// Record bots on modelled links, in virtual time: the same scenario gives the same log
+/// Record bots on simulated links in virtual time; the same scenario gives the same log
 ///
-/// A scenario comes from the options, or from a TOML file that the options then change. Delay, jitter and loss hold for each
-/// direction of every connection; a file can give each player a connection of its own, with bursts of loss,
-/// reordering, duplicates and limited bandwidth.
+/// Options describe the scenario, or change one from a TOML file. Delay, jitter and loss apply to each direction of
+/// every connection. A TOML file can give each player a different connection, with burst loss, reordering, duplicates
+/// and limited bandwidth.
 ///
-/// The log gets its name when it is finished, and then its keyframes: one of a minute and more is replayed once for them, as
-/// `hitreg keyframes` does. A recording that is killed leaves what it has in LOG.part, which
-/// `hitreg recover LOG.part` makes LOG of.
+/// Sessions of a minute or more get keyframes at the end, as with `hitreg keyframes`. A killed recording leaves
+/// LOG.part; `hitreg recover LOG.part` turns it into LOG.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -65,15 +64,15 @@ A scenario file:
   seconds = 30.0
   [settings]
   \"interpolation.lerp_ms\" = \"50\"
-  [[links]]                      # the first player's
+  [[links]]                      # player 1
   delay_ms = 15.0
-  [[links]]                      # the second's, and of all after it
+  [[links]]                      # player 2 and all others
   delay_ms = 90.0
   jitter = { exponential = 8.0 } # or uniform, normal; in ms
   loss = { burst = { enter = 0.01, leave = 0.3 } } # or { random = 0.02 }")]
 pub(super) struct SynthArgs {
-    /// Where the log goes
-    #[arg(short, long, value_name = "LOG")]
+    /// The log to write
+    #[arg(short, long, value_name = "LOG", default_value = "session.hitlog")]
     pub(super) output: OutputPath,
     #[command(flatten)]
     pub(super) session: SessionArgs,

@@ -16,24 +16,23 @@ use crate::log::{Damage, WriterOptions};
 use crate::store::{self, FileType, UnfinishedRecording};
 use crate::units::Micros;
 
-/// Save what is whole of a damaged or unfinished log
+/// Save the intact chunks of a damaged or unfinished log
 ///
-/// A recording that was killed, a copy that did not finish, a disk that flipped a bit: chunks are independent, so that
-/// whatever is whole can be read. The result is a good log, and what was lost is listed. Where a part is missing from the middle, a
-/// replay cannot come out as recorded after it.
+/// Use it after a killed recording, an incomplete copy or a disk error. Chunks are independent, so every intact chunk
+/// can be read. The result is a valid log, and lost parts are listed. If a part is missing from the middle, a replay
+/// after it does not match the recording.
 ///
-/// What a killed recording left in NAME.part becomes NAME, and when nothing but its unfinished end was lost NAME.part is
-/// removed, so that one can record under that name again.
+/// NAME.part, from a killed recording, becomes NAME. If only its unfinished end is lost, NAME.part is deleted.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  hitreg recover match.hitlog.part       after a kill: match.hitlog
+  hitreg recover match.hitlog.part       writes match.hitlog
   hitreg recover damaged.hitlog -o saved.hitlog && hitreg info saved.hitlog")]
 pub(super) struct Args {
     /// The damaged log
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Where the good log goes [default: for LOG.part, LOG]
+    /// The log to write [default: for LOG.part, LOG]
     #[arg(short, long, value_name = "LOG")]
     output: Option<OutputPath>,
 }
@@ -108,7 +107,10 @@ fn destination(args: &Args) -> Result<(OutputPath, Option<UnfinishedRecording>),
     let path = match (&args.output, &name) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) => OutputPath::from(name.clone().into_os_string()),
-        (None, None) => return Err(CommandError::file(&args.log, "say with -o where the good log goes")),
+        (None, None) => {
+            let what = format!("name the new log: hitreg recover {} -o recovered.hitlog", args.log.display());
+            return Err(CommandError::file(&args.log, what));
+        }
     };
     let is_its_own = name.is_some_and(|name| std::path::absolute(&*path).ok() == std::path::absolute(name).ok());
     let unfinished = if is_its_own { Some(UnfinishedRecording::take(&args.log)?) } else { None };
@@ -123,10 +125,10 @@ fn lost(damage: &Damage) -> Vec<LostReport> {
 fn print(page: &mut Page, report: &RecoverReport<'_>) {
     page.heading(&report.path.display().to_string());
     if report.undamaged {
-        page.styled(GOOD, "  undamaged: nothing had to be recovered");
+        page.styled(GOOD, "  undamaged: all chunks are intact");
     }
     if let Some(CutReport { offset, bytes: lost }) = &report.cut_off {
-        let text = format!("  cut off at offset {offset}: {} of an unfinished chunk are lost", bytes(*lost));
+        let text = format!("  truncated at offset {offset}: {} of an unfinished chunk are lost", bytes(*lost));
         page.styled(UNSURE, &text);
     }
     for LostReport { offset, bytes: lost, chunks, what } in &report.lost {
@@ -144,12 +146,12 @@ fn print(page: &mut Page, report: &RecoverReport<'_>) {
     page.pair("written to", &format!("{} ({})", report.output.display(), report.size_bytes));
     if report.keyframes_left_out > 0 {
         let what = counted(report.keyframes_left_out.into(), "keyframe");
-        page.pair("left out", &format!("{what}: `hitreg keyframes` makes them anew"));
+        page.pair("left out", &format!("{what}; add them again with `hitreg keyframes`"));
     }
     if report.unfinished_removed {
-        page.pair("made way", &report.path.display().to_string());
+        page.pair("deleted", &report.path.display().to_string());
     }
     if report.lost.iter().any(|lost| lost.chunks > 0) {
-        page.paragraph(2, "A part is missing from the middle: a replay will not come out as recorded after it.");
+        page.paragraph(2, "A part is missing from the middle: a replay after it does not match the recording.");
     }
 }

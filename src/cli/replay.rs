@@ -33,18 +33,18 @@ use crate::summary::{Coverage, NetworkSummary, PlayedPredictions, PredictionShar
 use crate::trace::schema::{TABLES, TableSchema};
 use recorded::{JumpReport, RejudgedHit};
 
-/// Replay a log: how well did prediction and interpolation do, who was hit
+/// Replay a log, and measure prediction, interpolation and hits
 ///
-/// Closed loop runs the server and all clients again, fed by the recorded usercmds over the recorded links; under the log's
-/// own settings it must come out as recorded, and says so. Open loop runs the clients alone on the recorded
-/// snapshots, and holds every prediction against the recorded truth; that needs no server, so it works on
-/// recordings of real games.
+/// Closed loop runs the server and all clients again, on the recorded usercmds and links. Under the log's own settings,
+/// it must match the recording, and the page says whether it does. Open loop runs only the clients, on the recorded
+/// snapshots, and compares each prediction with the recorded state. It needs no server, so it works on recordings of
+/// real games.
 ///
-/// With --from and --to rows are put out of that part alone. What comes before it runs too, silently, and what comes after is not
+/// --from and --to limit the output to a part. The session before the part also runs, and the session after it is not
 /// read.
 ///
-/// With --set or --preset the same input runs under other settings; with --what-if rejudge too, the session runs as recorded, and
-/// each of its shots is judged under the other settings.
+/// --set and --preset run the same input under other settings. With --what-if rejudge, the session runs as recorded,
+/// and only the hit test of each shot uses the other settings.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -59,10 +59,10 @@ pub(super) struct Args {
     /// The log
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Keep everything that the pipelines put out in this trace
+    /// The trace to write, with all output of the pipelines
     #[arg(short, long, value_name = "TRACE")]
     output: Option<OutputPath>,
-    /// Keep only these tables, such as `shots,corrections`
+    /// Write only these tables, such as `shots,corrections`
     #[arg(
         long,
         value_name = "NAMES",
@@ -72,10 +72,10 @@ pub(super) struct Args {
         hide_possible_values = true
     )]
     tables: Vec<String>,
-    /// Keep the run itself as a new log: the same input, with what this build's server makes of it
+    /// A new log to write: the same input, with the states of this build's server
     #[arg(long, value_name = "LOG", conflicts_with_all = ["from", "to"])]
     record: Option<OutputPath>,
-    /// Make every datagram, several times as slow, so that bytes can be told
+    /// Encode every datagram, to report bytes; several times slower
     #[arg(long)]
     sizes: bool,
     #[command(flatten)]
@@ -240,13 +240,13 @@ fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
     page.heading(&format!("{}: {}, {} loop", report.path.display(), report.game, report.mode));
     let length = duration(crate::units::Micros(report.session_us));
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
-    page.pair("exercised", &exercised(report.exercised));
+    page.pair("replayed", &exercised(report.exercised));
     if !report.settings_changed.is_empty() {
-        page.pair("under", &report.settings_changed.join(" "));
-        page.pair("what-if", &format!("{}, {}", report.what_if, report.what_if_means));
+        page.pair("settings", &report.settings_changed.join(" "));
+        page.pair("what-if", &format!("{}. {}.", report.what_if, report.what_if_means));
     }
     if !report.passed_over.is_empty() {
-        page.pair("passed over", &report.passed_over.join(", "));
+        page.pair("skipped", &report.passed_over.join(", "));
     }
     if let Some(SessionPart { from_us, to_us }) = report.part {
         let [from, to] = [from_us, to_us].map(|at| ClockTime(crate::units::Micros(at)));
@@ -284,11 +284,10 @@ pub(super) fn exercised(exercised: &Coverage) -> String {
 }
 
 fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &str) {
-    let ran = if prediction.as_played.is_some() { ", run as it ran them" } else { "" };
-    page.heading(&format!("Prediction, against what the server made of the same usercmds{ran}"));
+    let ran = if prediction.as_played.is_some() { ", with the server's usercmd times" } else { "" };
+    page.heading(&format!("Prediction, compared with the server's state after the same usercmds{ran}"));
     let right = Alignment::Right;
-    let head =
-        [("", Alignment::Left), ("checked", right), ("exact", right), ("exact or near", right), ("misses", right)];
+    let head = [("", Alignment::Left), ("acks", right), ("exact", right), ("exact or near", right), ("corrections", right)];
     let row = |name: &str, share_of: PredictionShare| -> Vec<PageCell> {
         let PredictionShare { checked, exact, near } = share_of;
         let misses = checked - exact - near;
@@ -309,16 +308,11 @@ fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &st
     page.paragraph(2, grades);
     if let Some(error) = &prediction.error_units {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
-        page.paragraph(2, &format!("error of the origin: median {p50}, p95 {p95}, greatest {max} units"));
-        if prediction.relocations > 0 {
-            page.paragraph(
-                2,
-                &format!(
-                    "counted apart: {} of spawns, deaths and teleports",
-                    counted(prediction.relocations, "correction")
-                ),
-            );
-        }
+        let apart = match prediction.relocations {
+            0 => String::new(),
+            some => format!(" ({} by spawns, deaths and teleports excluded)", counted(some, "correction")),
+        };
+        page.paragraph(2, &format!("position error: median {p50}, p95 {p95}, max {max} units{apart}"));
     }
     if !prediction.misses_by_cause.is_empty() {
         let mut causes: Vec<(&String, &u64)> = prediction.misses_by_cause.iter().collect();
@@ -329,7 +323,7 @@ fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &st
                 format!("{} {} ({})", cause.replace('_', " "), count(**misses), share(**misses, prediction.checked))
             })
             .collect();
-        page.pair("misses", &texts.join(", "));
+        page.pair("corrections", &texts.join(", "));
     }
 }
 
@@ -337,22 +331,28 @@ fn print_drawn(page: &mut Page, drawn: &[DrawingScore]) {
     if drawn.is_empty() {
         return;
     }
-    page.heading("Drawing the others: off from where they were at the time drawn, in units");
+    page.heading("Interpolation: distance of drawn players from their true position at that time");
     let right = Alignment::Right;
-    let head = [("drawn", Alignment::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
+    let head = [("units", Alignment::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
     let row = |drawn: &DrawingScore| -> Vec<PageCell> {
         let errors = drawn.error_units.map(|tail| [tail.p50, tail.p95, tail.p99].map(measure));
         let errors = errors.unwrap_or_else(|| ["-"; 3].map(str::to_owned));
         [drawn.by.clone(), count(drawn.views)].into_iter().chain(errors).map(PageCell::from).collect()
     };
-    page.table(&head, &drawn.iter().map(row).collect::<Vec<_>>());
+    // The distance between two ends of a teleport is no error of interpolation.
+    let is_teleport = |drawn: &&Drawn| drawn.by == "teleported";
+    page.table(&head, &drawn.iter().filter(|drawn| !is_teleport(drawn)).map(row).collect::<Vec<_>>());
+    let teleports: u64 = drawn.iter().filter(is_teleport).map(|drawn| drawn.views).sum();
+    if teleports > 0 {
+        page.faint(2, &format!("excluded: {} across a spawn or teleport", counted(teleports, "view")));
+    }
 }
 
 fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
     if scores.iter().all(|score| score.samples == 0) {
         return;
     }
-    page.heading("Drawing the others, estimated: each recorded state drawn from those around it, in units");
+    page.heading("Interpolation, estimated: each recorded state drawn from its neighbours, in units");
     let right = Alignment::Right;
     let head =
         [("interpolation.mode", Alignment::Left), ("samples", right), ("p50", right), ("p95", right), ("p99", right)];
@@ -373,37 +373,53 @@ fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
 fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_hits: bool) {
     page.heading("Shots");
     let hit = match only_hits {
-        true => format!("{} hit, by the server's word; what missed is not known", count(shots.hit)),
+        true => format!("{} hits reported by the recorded server; misses are not known", count(shots.hit)),
         false => format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired)),
     };
     page.pair("server", &hit);
     let apart = [(shots.launched, "launched"), (shots.impacts, "impacts"), (shots.not_run, "not run")];
     let apart = apart.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(n)));
     let apart = apart.collect::<Vec<_>>();
-    page.pair_if("apart", Some(apart.join(", ")).filter(|text| !text.is_empty()).as_deref());
+    page.pair_if("not counted", Some(apart.join(", ")).filter(|text| !text.is_empty()).as_deref());
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
-    let agreed = format!("both agree about {} ({})", count(shots.agreed), share(shots.agreed, shots.fired));
+    let agreed = format!(
+        "client and server agree on {} of {} ({})",
+        count(shots.agreed),
+        counted(shots.fired, "shot"),
+        share(shots.agreed, shots.fired)
+    );
     let screen = match shots.predicted {
-        0 => "none was predicted, as far as the log tells".to_owned(),
+        0 => "no shot was predicted in this log".to_owned(),
         _ => format!("{on_screen}; {agreed}"),
     };
     page.pair("screen", &screen);
-    let view_error = match (shots.view_error_units, shots.rewound) {
+    page.pair("view error", &view_error(shots));
+    if exposure.known > 0 {
+        let hidden_for = exposure.in_cover_ms.map(|ms| match exposure.in_cover {
+            1 => format!("; the target had been out of sight for {} ms on its own screen", measure(ms.p50)),
+            _ => format!(
+                "; targets had been out of sight on their own screens for {} ms (median; max {})",
+                measure(ms.p50),
+                measure(ms.max)
+            ),
+        });
+        let hits = counted(exposure.known, "hitscan hit");
+        let text = format!("{} of {hits}{}", count(exposure.in_cover), hidden_for.unwrap_or_default());
+        page.pair("in cover", &text);
+    }
+}
+
+/// How far targets were judged from where the shooters saw them.
+pub(super) fn view_error(shots: &Shots) -> String {
+    match (shots.view_error_units, shots.rewound) {
+        (Some(Spread { max: 0.0, .. }), _) => {
+            "0 units: the server judged every target exactly where the shooter saw it".to_owned()
+        }
         (Some(Spread { p50, p95, max }), _) => {
             let [p50, p95, max] = [p50, p95, max].map(measure);
-            format!("median {p50}, p95 {p95}, greatest {max} units (drawn to judged)")
+            format!("median {p50}, p95 {p95}, max {max} units between target drawn and target judged")
         }
-        (None, 0) => "nothing was rewound".to_owned(),
-        (None, rewound) => format!("not known for any of the {} that were rewound", count(rewound)),
-    };
-    page.pair("view error", &view_error);
-    if exposure.known > 0 {
-        let out_for = exposure.in_cover_ms.map_or(String::new(), |ms| {
-            format!(", for {} ms on their own screens (median; most {})", measure(ms.p50), measure(ms.max))
-        });
-        page.pair(
-            "in cover",
-            &format!("{} of {} hit by hitscan were out of sight by then{out_for}", exposure.in_cover, exposure.known),
-        );
+        (None, 0) => "no shot was rewound".to_owned(),
+        (None, rewound) => format!("not known for the {} with a rewind", counted(rewound, "shot")),
     }
 }

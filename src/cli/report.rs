@@ -29,18 +29,17 @@ use crate::trace::Trace;
 use crate::units::Micros;
 use crate::why::RejudgedShots;
 
-/// Show a session, or what two runs of it differ in, as one page of HTML
+/// Write an HTML page that shows a session, or the differences between two runs
 ///
-/// The field with all that moved on it, a time line to play, what was measured over time, every shot and every correction
-/// with its `why`. With two sides, named as for `diff`, both are drawn over each other, the first divergence is marked, and
-/// each shot that came out differently is a click away. The page is one file, asks nothing of any network, and opens from
-/// disk in Chromium and Firefox.
+/// The page has the map with all moving entities, a timeline, charts, and an explanation of every shot and correction.
+/// With two sides, chosen as for `diff`, it overlays both, marks the first divergence, and lists the changed shots. The
+/// page is one file. It needs no network, and opens from disk in Chromium and Firefox.
 ///
-/// With --from and --to the page is of that part of one log, which is found, replayed and shown however long the log is. A page holds
-/// some 24 million views of players, which is twenty minutes of sixteen; of a longer log it shows a part.
+/// --from and --to select a part of a log of any length. A page holds at most 24 million views of players: about 20
+/// minutes of 16 players.
 ///
-/// A log is replayed first; of a trace, whoever wrote it, its tables alone count. Of a log whose game this build does not
-/// know, what the log itself says is shown. The page says what it cannot know.
+/// A log is replayed first; a trace is shown from its tables. For a log of another game, the page shows the recorded
+/// data. It marks unknown values as unknown.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -54,7 +53,7 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     sides: SideArgs,
-    /// Where to write the page
+    /// The page to write
     #[arg(short, long, value_name = "FILE")]
     output: OutputPath,
     #[command(flatten)]
@@ -101,7 +100,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         }
         false => {
             if let Some(pipe) = [&sides.first].into_iter().chain(&sides.second).find(|path| !can_be_read_twice(path)) {
-                return Err(CommandError::file(pipe, "what two sides are made of is read more than once: give a file"));
+                return Err(CommandError::file(
+                    pipe,
+                    "two sides need files, because they are read more than once: give a file",
+                ));
             }
             let (engine, runner) = (files::engine(games), args.running.runner(sides.run_builds(), output)?);
             let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
@@ -129,7 +131,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         .map(|of_side| match of_side {
             Ok(rejudged) => (rejudged, besides.notes.clone()),
             Err(why) => {
-                let note = format!("what other settings would have made of shots: {why}");
+                let note = format!("shots under other settings: {why}");
                 (Vec::new(), besides.notes.iter().cloned().chain([note]).collect())
             }
         })
@@ -203,7 +205,7 @@ fn excerpt(engine: &Engine<'_>, path: &Path, part: Part) -> Result<Excerpt, Comm
     excerpt.map_err(|error| match error {
         ExcerptError::Read(error) => error.into(),
         error @ ExcerptError::TooLong { .. } => {
-            CommandError::file(path, format!("{error}, and a page holds no more: show less of it with --from and --to"))
+            CommandError::file(path, format!("{error}, the limit of a page: select a part with --from and --to"))
         }
         error => CommandError::file(path, error),
     })
@@ -272,7 +274,7 @@ impl SideContext {
             ),
             ViewedFile::Log(log, walls) => (None, of_log(log.session, walls, Vec::new())),
             ViewedFile::Unknown(log, trace, why) => {
-                let notes = vec![format!("what its clients predicted, drew and hit: {why}")];
+                let notes = vec![format!("predictions, screens and hits: {why}")];
                 (Some(trace), of_log(log.session, Vec::new(), notes))
             }
         }

@@ -12,23 +12,23 @@ use super::trouble::CommandError;
 use super::verify::MOST_LINES;
 use crate::engine::{Proposal, proposals_below};
 
-/// Go through goldens that `verify --propose` put beside those that are another: accept, reject or leave each
+/// Accept or reject the goldens that `verify --propose` wrote
 ///
-/// Where a log was to be recorded anew, it is accepted and rejected with its golden. Without a terminal to ask at, and without
-/// --accept or --reject, they are listed. Exit code 1 says that some are left.
+/// With --rerecord, the proposed log is accepted or rejected with its golden. Without a terminal, and without --accept
+/// or --reject, the proposals are listed. Exit code 1 means that proposals remain.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg verify fixtures --propose --rerecord; hitreg review fixtures
-  hitreg review fixtures --accept             all of them")]
+  hitreg review fixtures --accept             accept all")]
 pub(super) struct Args {
-    /// Logs, or directories that stand for all below them
+    /// Logs, or directories of logs
     #[arg(value_name = "LOG", default_value = ".")]
     paths: Vec<PathBuf>,
     /// Accept all
     #[arg(long)]
     accept: bool,
-    /// Reject all: the goldens stay as they are
+    /// Reject all, and keep the existing goldens
     #[arg(long, conflicts_with = "accept")]
     reject: bool,
 }
@@ -105,11 +105,11 @@ fn ask() -> Result<Option<ReviewOutcome>, CommandError> {
 fn print(page: &mut Page, proposal: &Proposal) {
     page.styled(BOLD, &proposal.golden.display().to_string());
     if let Some(log) = &proposal.log {
-        page.paragraph(2, &format!("with {}, recorded anew", log.display()));
+        page.paragraph(2, &format!("with {}, recorded again", log.display()));
     }
     match &proposal.difference {
         Some(difference) => page.text_diff(difference, MOST_LINES, "in --format json"),
-        None => page.paragraph(2, "a log without a golden until now, or one whose outcome is the same"),
+        None => page.paragraph(2, "the log had no golden, or its outcome is the same"),
     }
 }
 

@@ -22,12 +22,12 @@ pub(super) const PORT: u16 = 27_500;
 
 /// Run a server over UDP for clients that `join`, and record its side
 ///
-/// The server waits until all players have joined, plays for the time that was asked for, and writes down what reached
-/// it and what it made of it, by its own clock. Each client records its own side; `hitreg merge` makes one log of them, which
-/// replays bit for bit. A scenario's links count for nothing here: `join` impairs its connection where that is wanted.
+/// The server waits until all players have joined, and then plays for the given time. It records the received packets
+/// and the resulting states, by its own clock. Each client records its own side. `hitreg merge` merges the logs into
+/// one, which replays bit for bit. The links of a scenario are ignored here; `join` can impair its own connection.
 ///
-/// Ctrl-C, SIGTERM and SIGHUP end the session early, with a whole log. A server that is killed leaves all but its last second
-/// in LOG.part, which `hitreg recover LOG.part` makes LOG of.
+/// Ctrl-C, SIGTERM and SIGHUP end the session early, with a complete log. A killed server leaves all but its last
+/// second in LOG.part; `hitreg recover LOG.part` turns it into LOG.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -37,19 +37,19 @@ Examples:
   hitreg merge server.hitlog one.hitlog two.hitlog -o duel.hitlog
   hitreg verify duel.hitlog")]
 pub(super) struct Args {
-    /// Where the server's log goes
+    /// The server's log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
-    /// The UDP port to listen at; 0 is any that is free
+    /// The UDP port; 0 picks a free port
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
-    /// The address to listen at; 127.0.0.1 is for this machine alone
+    /// The address to listen on; 127.0.0.1 accepts only this machine
     #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
     bind: IpAddr,
-    /// Send no client more snapshots a second than this, whatever it asks for [default: one a tick]
+    /// Upper limit of snapshots per second to each client [default: one per tick]
     #[arg(long, value_name = "HZ", value_parser = parse_hz)]
     max_update_hz: Option<Hz>,
-    /// Send no client more bytes a second than this, whatever it asks for [default: what it asks for]
+    /// Upper limit of bytes per second to each client [default: the client's request]
     #[arg(long, value_name = "BYTES")]
     max_rate: Option<i64>,
     #[command(flatten)]

@@ -12,22 +12,22 @@ use crate::store;
 /// What a session consists of, but for its links.
 #[derive(clap::Args)]
 pub(super) struct SessionArgs {
-    /// A scenario in TOML; the other options change it
+    /// A scenario in TOML; other options override it
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// The settings' preset [default: half-life]
+    /// The preset [default: half-life]
     #[arg(long, value_name = "NAME", value_parser = offered::presets(), hide_possible_values = true)]
     preset: Option<String>,
-    /// A setting that differs from the preset; may be given more than once
+    /// A setting that overrides the preset; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
     set: Vec<String>,
-    /// How many bots play, 1 to 64 [default: 4]
+    /// Number of bots, 1 to 64 [default: 4]
     #[arg(long, value_name = "N")]
     players: Option<u16>,
-    /// How long they play [default: 20]
+    /// Length of the session [default: 20]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Where all chances start from [default: 1]
+    /// Random seed [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
@@ -37,11 +37,11 @@ pub(super) struct SessionArgs {
 /// Which game, on which map.
 #[derive(clap::Args)]
 pub(super) struct GameArgs {
-    /// A map in the .map format of Quake's level editors, or one that is built in: courtyard, or orchard, where every
-    /// rendering category has something to draw [default: courtyard]
+    /// A map file in the .map format of Quake's level editors, or a built-in map. Built-in maps are courtyard, and
+    /// orchard, which uses every rendering category [default: courtyard]
     #[arg(long, value_name = "FILE|NAME")]
     map: Option<PathBuf>,
-    /// Which game is played, where a build has bots for more than one
+    /// The game, if the build has bots for more than one
     #[arg(long, value_name = "NAME")]
     game: Option<String>,
 }
@@ -49,13 +49,13 @@ pub(super) struct GameArgs {
 /// What both directions of every connection do to packets.
 #[derive(clap::Args)]
 pub(super) struct LinkArgs {
-    /// What every packet takes at least, each way [default: 40]
+    /// Delay of every packet, each way [default: 40]
     #[arg(long, value_name = "MS")]
     delay_ms: Option<f64>,
-    /// What packets take beyond that on average (exponentially distributed) [default: 0]
+    /// Average additional delay (exponentially distributed) [default: 0]
     #[arg(long, value_name = "MS")]
     jitter_ms: Option<f64>,
-    /// The share of packets that is lost, as 2% or 0.02 [default: 0]
+    /// Share of packets lost, as 2% or 0.02 [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     loss: Option<f64>,
 }
@@ -161,8 +161,8 @@ fn is_plain_name(path: &Path) -> bool {
 }
 
 fn read_scenario(path: &Path) -> Result<Scenario, CommandError> {
-    let text =
-        String::from_utf8(store::read_bytes(path)?).map_err(|_| CommandError::file(path, "a scenario is TOML text"))?;
+    let text = String::from_utf8(store::read_bytes(path)?)
+        .map_err(|_| CommandError::file(path, "not text: a scenario is a TOML file (hitreg record synth --help)"))?;
     Scenario::parse(&text).map_err(|error| CommandError::file(path, error))
 }
 
@@ -173,7 +173,7 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     };
     match number {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        Ok(_) | Err(_) => Err("it should be a share from 0 to 1, or a percentage such as 2%".to_owned()),
+        Ok(_) | Err(_) => Err("write a share from 0 to 1, or a percentage such as 2%".to_owned()),
     }
 }
 

@@ -9,20 +9,20 @@ use super::{CommandOutcome, offered};
 use crate::report::layout::WIDTH;
 use crate::settings::{ENGINE_NAMES, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
 
-/// List every setting: what it takes, its default, and where the default comes from
+/// List every setting with its values, its default, and the source of the default
 ///
-/// A log carries its settings. `replay`, `verify` and `export` run it under others with `--set KEY=VALUE`, and a preset is a
-/// named set of them: the systems of the literature and of well-known games.
+/// A log carries its settings. `replay`, `why` and `export` accept `--set KEY=VALUE` to run it under others. A preset
+/// is a named set of values: the netcode of a well-known game or paper.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg settings
-  hitreg settings interpolation        only the keys that hold this word
-  hitreg settings cl_interp            what is called so in Source or Quake
+  hitreg settings interpolation        keys that contain this word
+  hitreg settings cl_interp            by the name in Source or Quake
   hitreg settings --preset quake3      a preset, with the source of every value
   hitreg settings --format json")]
 pub(super) struct Args {
-    /// Only keys that contain this, or those that another engine calls so
+    /// Only keys that contain this word, or whose name in another engine is this word
     #[arg(value_name = "WORD", value_parser = offered::keys(), hide_possible_values = true)]
     word: Option<String>,
     /// Show the values of this preset

@@ -24,11 +24,11 @@ use crate::replay::ReplayError;
 use crate::shrink::{RemovedCount, ShrinkError, ShrinkStep};
 use crate::store::{self, FileType};
 
-/// Make a log as small as it can be and still show something
+/// Reduce a log to a minimal one that still shows a problem
 ///
-/// Players, time, usercmds, buttons, angles, moves, lost, late and doubled packets are taken out for as long as the
-/// rest still shows it; in the end no single one can go. What it shows is said by a command, or by two builds, presets or
-/// settings that play the log otherwise: then the same table and field must be the first to differ.
+/// It removes players, time, usercmds, buttons, angles and moves, and lost, late and duplicate packets. It stops when
+/// removing any single one hides the problem. The problem is defined by a command, or by two builds, presets or
+/// settings that play the log differently. In that case, the same table and field must be the first to differ.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -41,11 +41,11 @@ pub(super) struct Args {
     /// The log
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Where the small log goes
+    /// The small log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
-    /// Ask a shell command whether a log still shows it: {} stands for the log; exit code 1 means that it does,
-    /// anything else below 126 that it does not
+    /// Shell command that decides whether a log shows the problem; {} is replaced by the log. Exit code 1 means yes,
+    /// any other code below 126 means no
     #[arg(
         long = "while",
         value_name = "CMD",
@@ -55,8 +55,8 @@ pub(super) struct Args {
         ]
     )]
     condition: Option<String>,
-    /// The build that records anew what is left of the session, by `replay LOG --record LOG` [default: this one, or for a
-    /// game that this one does not play the build of --a or --b]
+    /// The build that records each reduced session, by `replay LOG --record LOG` [default: this one, or for another
+    /// game the build of --a or --b]
     #[arg(long, value_name = "BUILD")]
     build: Option<PathBuf>,
     #[command(flatten)]
@@ -86,7 +86,7 @@ struct ShrinkReport<'a> {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let ways = args.ways.ways()?;
     if args.condition.is_none() && ways.are_plain() {
-        let what = "what should the small log show? Give a command by --while, or two builds or settings by --b";
+        let what = "the problem is not defined: add --while CMD, or a second side with --b, --b-set or --b-preset";
         return Err(CommandError::Request(what.to_owned()));
     }
     args.running.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
@@ -123,7 +123,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
         Err(ShrinkError::Replay(ReplayError::NoServer)) => {
-            let what = "an imported recording has no server that could record what is left of it: it cannot be shrunk";
+            let what = "an imported recording cannot be shrunk, because it has no server to record the rest again";
             return Err(CommandError::file(&args.log, what));
         }
         Err(error @ (ShrinkError::NotShown | ShrinkError::NotReproduced | ShrinkError::Replay(_))) => {

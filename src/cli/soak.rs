@@ -15,40 +15,40 @@ use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
 use crate::soak::{self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty};
 
-/// Look for faults of hitreg itself: sessions made up from seeds, with all that can go wrong
+/// Test hitreg itself with random sessions and injected faults
 ///
-/// A seed picks preset, settings, map, players and connections, and what goes wrong: lost packets, clocks that run fast, clients
-/// that stall, leave or lie, datagrams that somebody else has changed, a full disk, a recorder that is killed. The session is
-/// played in virtual time, recorded, replayed, torn, merged and compared, and held against what must be true of every session. The
-/// same seed comes to the same anywhere.
+/// A seed picks preset, settings, map, players, connections and faults. Faults are lost or modified datagrams, fast
+/// clocks, clients that stall, leave or cheat, a full disk, and a killed recorder. Each session is played in virtual
+/// time, recorded, replayed, truncated, merged and compared. Properties that hold for every session are checked. The
+/// same seed gives the same session on every machine.
 ///
-/// What breaks is made smaller while it breaks the same, and the command that shows it again is printed.
+/// A failure is reduced to a smaller session, and the command that reproduces it is printed.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  hitreg soak --seconds 60                          from seed 1 on, for a minute
-  hitreg soak --seed 77                             this one
-  hitreg soak --seed 77 --players 1 --without loss  what is left of it so
+  hitreg soak --seconds 60                          seeds from 1, for a minute
+  hitreg soak --seed 77                             one seed
+  hitreg soak --seed 77 --players 1 --without loss  a reduced session
   hitreg soak --seed 1 --seeds 1000 --format json
 
-Exit code 0: nothing was found. 1: something was. 125: there was nothing to hold.")]
+Exit code 0: no failure. 1: a failure. 125: nothing was checked.")]
 pub(super) struct Args {
-    /// The seed to begin with
+    /// The first seed
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How many seeds are tried [default: 1, or as many as the seconds allow]
+    /// Number of seeds [default: 1, or as many as fit into --seconds]
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
-    /// For how long seeds are tried
+    /// Start new seeds for this many seconds
     #[arg(long, value_name = "N")]
     seconds: Option<f64>,
-    /// At most so many players
+    /// Maximum number of players
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     players: Option<u16>,
-    /// At most so many milliseconds of each session
+    /// Maximum length of each session
     #[arg(long, value_name = "MS")]
     length_ms: Option<u32>,
-    /// Leave faults out, by commas
+    /// Faults to leave out, separated by commas
     #[arg(long, value_name = "FAULT,FAULT", value_delimiter = ',', value_parser = a_fault())]
     without: Vec<PlannedFault>,
 }

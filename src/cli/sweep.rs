@@ -17,14 +17,14 @@ use crate::report::{sweep_page, what_if_line};
 use crate::store::{self, FileType};
 use crate::sweep::{Axis, PRESET, SweepError, SweepPlan, figure_names};
 
-/// Run logs under many values of a setting: hits, view error, shots round corners, corrections
+/// Run logs under many values of a setting, and compare hits, view error and corrections
 ///
-/// One or two settings go through ranges (lo..hi:step) or lists (a,b,c), and presets through a list; the logs are run under
-/// every combination, as many at once as there are cores. A row's figures are those of all logs together.
+/// One or two settings take ranges (lo..hi:step) or lists (a,b,c), and presets take a list. The logs run under every
+/// combination, on all cores. Each row has the totals of all logs.
 ///
-/// Whether more hits under a setting mean that it is better depends on what is asked (--what-if). In a replay the players aim as
-/// they did under the recorded settings, so hits favour those. Where bots play anew, each setting has its own players'
-/// aim, and the hits have a confidence interval.
+/// Choose with --what-if how each combination is evaluated. With `replay` and `rejudge`, players aim as under the
+/// recorded settings, so hits favour those settings. With `rerecord`, bots play again under each setting, and hit rates
+/// have a confidence interval.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -41,10 +41,11 @@ pub(super) struct Args {
     /// A setting and its values; at most twice
     #[arg(long, value_name = "KEY=LO..HI:STEP")]
     set: Vec<String>,
-    /// Presets, by commas
+    /// Presets, separated by commas
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     presets: Vec<String>,
-    /// What is asked: `replay` the recorded input, `rejudge` each recorded shot, or `rerecord` with bots that play anew
+    /// `replay` runs the recorded input, `rejudge` changes only the hit test of each recorded shot, and `rerecord` lets
+    /// bots play new sessions
     #[arg(
         long,
         value_parser = one_of(QUESTIONS),
@@ -53,18 +54,19 @@ pub(super) struct Args {
         default_value = "replay"
     )]
     what_if: WhatIf,
-    /// From how many seeds bots play anew [default: 16]
+    /// Number of seeds for `rerecord` [default: 16]
     #[arg(long, value_name = "N")]
     seeds: Option<u16>,
-    /// Write all figures as CSV
+    /// Write all numbers as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<OutputPath>,
-    /// Write a page of HTML with a plot of each figure
+    /// Write an HTML page with a plot of each measure
     #[arg(long, value_name = "FILE")]
     report: Option<OutputPath>,
 }
 
-/// Checks that all logs together fit into memory, before the first is read. Pipes cannot be read twice, and are not counted.
+/// Checks that all logs together fit into memory, before the first is read. Pipes cannot be read twice, and are not
+/// counted.
 fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), CommandError> {
     let (quiet, mut held) = (Engine::new(games), 0_usize);
     for path in logs {
@@ -86,7 +88,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     if let Some(seeds) = args.seeds {
         if args.what_if != WhatIf::Rerecord {
             return Err(CommandError::Request(
-                "--seeds goes with --what-if rerecord: nothing else has chances".to_owned(),
+                "--seeds applies only to --what-if rerecord: add it, or leave out --seeds".to_owned(),
             ));
         }
         plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
@@ -100,12 +102,12 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         let log = files::read_log(path)?;
         files::note_hole(path, &log.session);
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
-            return Err(CommandError::file(path, "this log is of another game than the first: sweep them apart"));
+            return Err(CommandError::file(path, "this log is of another game than the first: sweep each game separately"));
         }
         sessions.push(log.session);
     }
     let Some(first) = sessions.first() else {
-        return Err(CommandError::Request("there is no log to sweep".to_owned()));
+        return Err(CommandError::Request("there is no log to sweep: name one".to_owned()));
     };
     let game = games.of(first).map_err(|error| CommandError::file(&args.logs[0], error))?;
     let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);

@@ -37,10 +37,10 @@ pub(super) enum CommandError {
     #[error("{0}")]
     Request(String),
     /// The reader of the output closed the pipe.
-    #[error("the output was closed before all of it was written (a pipe into `head`, say)")]
+    #[error("the output was closed before the end, for example by `| head`")]
     ClosedPipe,
     /// The command was interrupted.
-    #[error("interrupted{}", if *resumes { "; the same command, given again, goes on where it was" } else { "" })]
+    #[error("interrupted{}", if *resumes { ": run the same command again to resume" } else { "" })]
     Interrupted {
         /// Whether the same command resumes from here.
         resumes: bool,
@@ -93,8 +93,47 @@ impl CommandError {
         let mut stderr = anstream::stderr().lock();
         // The library's error cannot name this option.
         let hint = if self.is_about_replacing() { ", or replace it with --force" } else { "" };
+        let message = self.to_string();
+        let message = match (self, message.split_once(": ")) {
+            (Trouble::Request(_), _) | (_, None) => message,
+            (_, Some((file, _))) => naming_file(&message, file),
+        };
         // If stderr is closed, only the exit code reports the error.
-        let _ = writeln!(stderr, "{style}{what}:{style:#} {}{hint}", printable_lines(&self.to_string()));
+        let _ = writeln!(stderr, "{style}{what}:{style:#} {}{hint}{}", printable_lines(&message), self.logs_nearby());
+    }
+
+    /// The logs in the folder of a log or trace that does not exist.
+    fn logs_nearby(&self) -> String {
+        const MOST: usize = 4;
+        let path = match self {
+            Trouble::Store(StoreError::NotFound { path })
+            | Trouble::Engine(EngineError::Store(StoreError::NotFound { path })) => path,
+            _ => return String::new(),
+        };
+        let Some(extension) = path.extension().filter(|extension| *extension == "hitlog" || *extension == "hittrace")
+        else {
+            return String::new();
+        };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path()).filter(|file| file.extension() == Some(extension));
+        let mut names: Vec<String> =
+            paths.filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned())).collect();
+        names.sort_unstable();
+        let rest = if names.len() > MOST { ", ..." } else { "" };
+        names.truncate(MOST);
+        match names.is_empty() {
+            true => String::new(),
+            false => format!("; this folder has {}{rest}", printable_lines(&names.join(", "))),
+        }
+    }
+}
+
+/// Puts the name of a file into the command that a message of a library suggests with `FILE`.
+pub(super) fn naming_file(message: &str, file: &str) -> String {
+    match message.contains("hitreg ") {
+        true => message.replace(" FILE ", &format!(" {file} ")),
+        false => message.to_owned(),
     }
 }
 

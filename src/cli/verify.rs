@@ -24,68 +24,70 @@ pub(super) use show::MOST_LINES;
 
 /// Check that this build replays logs as recorded, and as accepted
 ///
-/// Each log is replayed with 1 and with 2 threads; one with keyframes once, in legs from one keyframe to a later one, two at once, each
-/// of which must come to the very states that the log has there (--whole replays it as any other). The replays must be the same as each
-/// other, tick by tick the same as the hashes in the log, and the same as the golden beside it (LOG with the ending .golden), where there
-/// is one. A golden is a text file to be read in reviews: digests, counts, and every shot in words. --accept writes it, and shows what
-/// changed; --propose puts it beside the golden, for `hitreg review`. A log whose recorded states are of an older behaviour is recorded
-/// anew with --rerecord.
+/// Each log is replayed twice, with 1 and with 2 threads. Both replays must be identical, and match the recorded state
+/// hash of every tick. If there is a golden beside the log (LOG with the extension .golden), they must match it, too.
 ///
-/// What was exercised is printed. A log in which nothing happened is untestable, not the same, and so is one with a hole in it.
-/// The worst verdict decides the exit code: broken 128, differs 1, untestable 125, same or accepted 0.
+/// A log with keyframes is replayed once, in parts from one keyframe to a later one. Each part must end in the recorded
+/// state. --whole replays it like any other log.
+///
+/// A golden is a text file for code reviews: digests, counts, and a line for every shot. --accept writes it, and shows
+/// the changes. --propose writes LOG.golden.new beside it for `hitreg review`. After an intended change of the
+/// simulation, --rerecord also records the log again.
+///
+/// A log in which nothing happened is untestable, and so is a log with a missing part. The worst verdict sets the exit
+/// code: broken 128, differs 1, untestable 125, same or accepted 0.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg verify match.hitlog
-  hitreg verify match.hitlog --accept       take what comes out as its golden
-  hitreg verify fixtures --accept --rerecord      after a change that is meant
+  hitreg verify match.hitlog --accept             writes match.golden
+  hitreg verify fixtures --accept --rerecord      after an intended change
   hitreg verify fixtures --junit report.xml       every *.hitlog below fixtures
-  hitreg verify fixtures --build ./game     a game in any language
+  hitreg verify fixtures --build ./game           a game in any language
   hitreg verify corpus --partition slice:2/4
   git bisect run sh -c 'cargo build --release || exit 125
       target/release/hitreg verify ../match.hitlog'")]
 pub(super) struct Args {
-    /// Logs, or directories that stand for every *.hitlog below them
+    /// Logs, or directories to search for *.hitlog
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
-    /// Take what comes out as the new golden of each log
+    /// Write the golden of each log from this replay
     #[arg(long)]
     accept: bool,
-    /// Put what comes out beside each golden that is another, as LOG.golden.new, for `hitreg review`
+    /// Write LOG.golden.new beside each golden that differs, for `hitreg review`
     #[arg(long, conflicts_with = "accept")]
     propose: bool,
-    /// Where a log's recorded states are not what comes out, run its input and links anew, and write log and golden
-    /// together; with --accept or --propose
+    /// If recorded states differ, record the log again from its input and links; with --accept or --propose
     #[arg(long)]
     rerecord: bool,
-    /// A log without a golden is untestable, and so is a golden without a log
+    /// Treat a log without a golden as untestable, and a golden without a log, too
     #[arg(long)]
     require_golden: bool,
-    /// The build that replays: any program that understands `replay LOG -o TRACE` [default: this one]
+    /// The build that replays: any program that runs `replay LOG -o TRACE` [default: this one]
     #[arg(long, value_name = "BUILD", conflicts_with = "rollback")]
     build: Option<PathBuf>,
-    /// A build that takes longer for a log is untestable [default: 300]
+    /// Time limit of a build for one log; a build that takes longer is untestable [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "build")]
     time_limit: Option<Duration>,
-    /// Every N ticks restore the world as it was saved N ticks before, run them again, and compare
+    /// Every N ticks, restore the state of N ticks before, run those ticks again, and compare
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rollback: Option<u32>,
-    /// Replay a log with keyframes as a whole, twice, so that its traces are compared, too
+    /// Replay logs with keyframes completely, twice, and compare the traces
     #[arg(long, conflicts_with = "build")]
     whole: bool,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<OutputPath>,
-    /// Only the k-th of n parts of the logs, to share them among machines
+    /// Verify only part K of N, to distribute logs over machines
     #[arg(long, value_name = "slice:K/N")]
     partition: Option<Partition>,
-    /// How many logs are verified at the same time (default: one for each core)
+    /// Number of logs to verify in parallel [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Say nothing of logs that are the same
+    /// Print only logs that are not the same
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say of each log what was exercised and compared; of several, one line is said of each that is the same
+    /// Print for each log its counts and the compared replays, also with several logs
     #[arg(short, long)]
     verbose: bool,
 }
@@ -113,7 +115,7 @@ pub(super) fn run(
         (false, true, rerecord) => GoldenUpdate::Propose { rerecord },
         (false, false, false) => GoldenUpdate::Nothing,
         (false, false, true) => {
-            let what = "--rerecord goes with --accept, which writes log and golden, or with --propose";
+            let what = "--rerecord needs --accept, which writes log and golden, or --propose";
             return Err(CommandError::Request(what.to_owned()));
         }
     };

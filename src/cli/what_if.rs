@@ -10,14 +10,14 @@ use crate::replay::{Mode, ReplayOptions, WhatIf as Question, own_settings};
 /// How a log is replayed.
 #[derive(clap::Args)]
 pub(super) struct WhatIfArgs {
-    /// Replay under another value of a setting; may be given more than once
+    /// Replay under another value of a setting; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
     set: Vec<String>,
     /// Replay under a preset instead of the log's own settings
     #[arg(long, value_name = "NAME", value_parser = offered::presets(), hide_possible_values = true)]
     preset: Option<String>,
-    /// What is asked of the other settings: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
-    /// under them and changes nothing else
+    /// How changed settings apply: `replay` runs the recorded input under them, `rejudge` changes only the hit test of
+    /// each recorded shot
     #[arg(
         long,
         value_parser = one_of(OF_ONE_RUN),
@@ -26,7 +26,7 @@ pub(super) struct WhatIfArgs {
         default_value = "replay"
     )]
     what_if: Question,
-    /// Which pipelines run: server and clients, or clients alone on the recorded snapshots
+    /// Closed loop runs server and clients; open loop runs only clients, on the recorded snapshots
     #[arg(long, value_enum, value_name = "closed|open", hide_possible_values = true)]
     mode: Option<LoopMode>,
 }
@@ -34,7 +34,7 @@ pub(super) struct WhatIfArgs {
 /// A parser for one of these values of `--what-if`.
 pub(super) fn one_of(questions: &'static [Question]) -> impl TypedValueParser<Value = Question> {
     PossibleValuesParser::new(questions.iter().map(|question| question.name()))
-        .try_map(|name| name.parse::<Question>().map_err(|_| format!("`{name}` is no question")))
+        .try_map(|name| name.parse::<Question>().map_err(|_| format!("`{name}` is not a value of --what-if")))
 }
 
 /// The values of `--what-if` for a single replay.
@@ -57,8 +57,7 @@ impl WhatIfArgs {
     /// The options of the replay, and the changed settings as `key=value`.
     pub(super) fn options(&self, header: &SessionHeader) -> Result<(ReplayOptions, Vec<String>), CommandError> {
         if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
-            let what = "--what-if rejudge judges shots under other settings, and there are none: name them with --set or \
-                        --preset";
+            let what = "--what-if rejudge needs other settings: add --set KEY=VALUE or --preset NAME";
             return Err(CommandError::Request(what.to_owned()));
         }
         let recorded =

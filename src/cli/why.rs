@@ -17,41 +17,40 @@ use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, FileType};
 use crate::trace::Trace;
 use crate::units::Micros;
-use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, player};
+use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, player, shots_of};
 
 /// Explain one shot, or one correction of a prediction
 ///
-/// A shot is named by its player and usercmd, as `export --table shots` and the changes of `diff` have it: p0#95. The page says
-/// what the shooter's screen showed and how old that was, when the usercmd ran, how far the server went back and what limited
-/// it; where the target was drawn, judged, and by then; and what the shot would have been under other rules. A log
-/// is replayed first; of a trace, whoever wrote it, its tables alone count, and what they do not say is `not known`.
+/// A shot is named by its player and usercmd, such as p0#95; `export --table shots` lists them. The page shows what the
+/// shooter saw and how old that was, when the server ran the usercmd, how far it rewound, and the rewind limit. It
+/// shows where the target was drawn, judged, and when the shot ran, and the result under other rules. A log is replayed
+/// first. A trace is explained from its tables, and missing values are `not known`.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg why match.hitlog p0#95                    one shot
-  hitreg why match.hitlog --at 1.55s --player p3   p3's shot nearest to then
-  hitreg why match.hitlog p2 --correction 3        a correction of p2's prediction
+  hitreg why match.hitlog --at 1.55s --player p3   p3's shot nearest to 1.55 s
+  hitreg why match.hitlog p2 --correction 3        p2's third correction
   hitreg why match.hittrace p0#95 --svg shot.svg
   hitreg why match.hitlog p0#95 --set lag_compensation.max_unlag_ms=100
-  hitreg export match.hitlog --table shots         which shots there are")]
-#[command(group = clap::ArgGroup::new("asked").args(["shot", "at", "correction"]).required(true).multiple(true))]
+  hitreg export match.hitlog --table shots         list all shots")]
 pub(super) struct Args {
     /// A log, or a trace
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The shot by its name: p0#95, or p0#95.1 where a usercmd fired more than once; or a player, as `--player`
+    /// The shot: p0#95, or p0#95.1 for the second shot of a usercmd; or a player, like --player
     #[arg(value_name = "SHOT", conflicts_with = "player")]
-    shot: Option<ShotOrPlayer>,
-    /// The shot that was judged nearest to a time of the session: `40:00`, `1.55`, `1.55s`, `1550ms`
+    shot: Option<PathBuf>,
+    /// The shot judged nearest to this session time: `40:00`, `1.55`, `1.55s`, `1550ms`
     #[arg(long, value_name = "TIME", value_parser = moment::time)]
     at: Option<Micros>,
-    /// One of a player's corrections; the first is 1
+    /// The N-th correction of a player; the first is 1
     #[arg(long, value_name = "N", conflicts_with = "at")]
     correction: Option<u32>,
-    /// Whose shot or correction: p3
+    /// The player of the shot or correction, such as p3
     #[arg(long, value_name = "PLAYER", value_parser = player)]
     player: Option<u32>,
-    /// Draw the same picture into this SVG file
+    /// Write the picture as an SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<OutputPath>,
     #[command(flatten)]
@@ -94,26 +93,57 @@ impl FromStr for ShotOrPlayer {
     }
 }
 
-fn asked(args: &Args) -> Result<WhyQuery, CommandError> {
-    let player = match args.shot {
+/// The file, and the named shot or player. They may be given in either order.
+fn in_order(args: &Args) -> Result<(&PathBuf, Option<ShotOrPlayer>), CommandError> {
+    let Some(second) = &args.shot else { return Ok((&args.file, None)) };
+    let name = |path: &Path| path.to_string_lossy().parse::<ShotOrPlayer>();
+    match (name(second), name(&args.file)) {
+        (Ok(named), _) => Ok((&args.file, Some(named))),
+        (Err(_), Ok(named)) => Ok((second, Some(named))),
+        (Err(error), Err(_)) => Err(refused(&error)),
+    }
+}
+
+/// What is asked; the player alone if a list of its shots is what can be answered.
+fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u32>, CommandError> {
+    let player = match named {
         Some(ShotOrPlayer::Player(player)) => Some(player),
         _ => args.player,
     };
-    let asked = match (args.shot, args.at, args.correction) {
+    let asked = match (named, args.at, args.correction) {
         (Some(ShotOrPlayer::Shot(name)), None, None) => WhyQuery::Shot(name),
-        (Some(ShotOrPlayer::Shot(_)), ..) => {
-            return Err(refused("a shot by its name needs no --at and no --correction"));
-        }
+        (Some(ShotOrPlayer::Shot(_)), ..) => return Err(refused("a shot has been named: leave out --at and --correction")),
         (_, Some(at), _) => WhyQuery::At { at_us: at.0, player },
         (_, None, Some(number)) => {
-            let player = player.ok_or_else(|| refused("whose correction? Name the player, as p2 --correction 3"))?;
+            let player = player.ok_or_else(|| {
+                refused("--correction needs a player: hitreg why FILE p2 --correction 3, for example")
+            })?;
             WhyQuery::Correction { player, number }
         }
-        (_, None, None) => {
-            return Err(refused("name a shot (p0#95), a time (--at 1.55s) or a correction (--correction 3)"));
-        }
+        (_, None, None) => match player {
+            Some(player) => return Ok(Err(player)),
+            None => {
+                return Err(refused(
+                    "name a shot (p0#95), a player (p0), a time (--at 1.55s) or a correction (p0 --correction 3)",
+                ));
+            }
+        },
     };
-    Ok(asked)
+    Ok(Ok(asked))
+}
+
+/// An answer to a player without a shot: the names of its shots.
+fn which_shot(path: &Path, trace: &Trace, player: u32) -> Trouble {
+    const MOST: usize = 12;
+    let names: Vec<String> = shots_of(trace, player).iter().map(ToString::to_string).collect();
+    let Some(first) = names.first() else {
+        return Trouble::file(path, format!("p{player} did not shoot: name another player, or --correction N"));
+    };
+    let more = names.len().saturating_sub(MOST);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let list = names[..names.len().min(MOST)].join(", ");
+    let command = format!("hitreg why {} {first}", path.display());
+    Trouble::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 
 fn refused(why: &str) -> CommandError {
@@ -122,10 +152,13 @@ fn refused(why: &str) -> CommandError {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = args.svg.as_ref().map(|path| output.files.target(path, FileType::Svg)).transpose()?;
-    let asked = asked(args)?;
-    let path = &args.file;
+    let (path, named) = in_order(args)?;
+    let asked = asked(args, named)?;
     let (file, kind) = files::read(path)?;
-    let find = |trace: &Trace| Why::of(trace, &asked).map_err(|error| CommandError::file(path, error));
+    let find = |trace: &Trace| match &asked {
+        Ok(asked) => Why::of(trace, asked).map_err(|error| CommandError::file(path, error)),
+        Err(player) => Err(which_shot(path, trace, *player)),
+    };
     let (trace, changed, why, rejudged) = if kind == FileKind::Trace {
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
@@ -149,8 +182,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     };
     let settings = &trace.header.settings;
     if let Some(target) = &target {
-        let svg = why_svg(&why, settings)
-            .ok_or_else(|| CommandError::file(path, "there is nothing to draw: the trace does not say where it was"))?;
+        let svg = why_svg(&why, settings).ok_or_else(|| {
+            CommandError::file(path, "there is nothing to draw: the trace lacks positions. Leave out --svg")
+        })?;
         store::save_bytes(target, svg.as_bytes())?;
     }
     let report = WhyReport {
@@ -166,8 +200,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     };
     output.show(&report, |page| {
         if !changed.is_empty() {
-            page.pair("under", &changed.join(" "));
-            page.pair("what-if", &format!("{}, {}", report.what_if, args.what_if.question().meaning()));
+            page.pair("settings", &changed.join(" "));
+            page.pair("what-if", &format!("{}. {}.", report.what_if, args.what_if.question().meaning()));
             page.blank();
         }
         page.append(why_page(&why, settings, &rejudged));

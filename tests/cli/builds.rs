@@ -32,9 +32,9 @@ fn a_trace_that_is_not_what_was_asked_for_is_untestable() {
     let deaf = path(folder, "deaf");
     script(&deaf, &format!("exec {} replay $2 -o $4", word(&pucks)));
     let cases = [
-        (["--open", "--open"], "it was asked for --mode open, and its trace says mode closed: it passes that over"),
-        (["--b-set", "interpolation.lerp_ms=33"], "it was asked for interpolation.lerp_ms=33, and its trace says"),
-        (["--b-preset", "quake3"], "and its trace says"),
+        (["--open", "--open"], "the build ignores --mode open: its trace has mode closed"),
+        (["--b-set", "interpolation.lerp_ms=33"], "the build ignores interpolation.lerp_ms=33: its trace has"),
+        (["--b-preset", "quake3"], "the build ignores"),
     ];
     for (asked, reason) in cases {
         let mut asked = asked.to_vec();
@@ -75,18 +75,18 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
     hitreg::store::save_trace(&target, &other).unwrap();
     let folder_name = word(folder);
     let cases = [
-        ("echo out of cheese >&2; exit 3".to_owned(), "it failed (exit code 3)", "out of cheese"),
-        ("echo no such game >&2; exit 125".to_owned(), "it cannot play this log (exit code 125)", "no such game"),
-        ("echo no such map >&2; exit 128".to_owned(), "it cannot play this log (exit code 128)", "no such map"),
-        ("echo at the brink >&2; kill -SEGV $$".to_owned(), "it crashed (signal 11, SIGSEGV)", "at the brink"),
-        ("echo waiting >&2; sleep 60 & wait".to_owned(), "it was still running after 1 s", "waiting"),
-        ("echo done >&2".to_owned(), "it ended well, but wrote no trace", "done"),
-        ("echo rubbish > $4; echo done >&2".to_owned(), "what it wrote is no trace", "done"),
-        (format!("cp {folder_name}/cut $4; echo done >&2"), "what it wrote is no trace", "done"),
-        (format!("cp {folder_name}/other $4; echo done >&2"), "is the trace of another log", "done"),
-        ("mkfifo $4; echo done >&2".to_owned(), "this is no regular file", "done"),
+        ("echo out of cheese >&2; exit 3".to_owned(), "failed (exit code 3)", "out of cheese"),
+        ("echo no such game >&2; exit 125".to_owned(), "cannot play this log (exit code 125)", "no such game"),
+        ("echo no such map >&2; exit 128".to_owned(), "cannot play this log (exit code 128)", "no such map"),
+        ("echo at the brink >&2; kill -SEGV $$".to_owned(), "crashed (signal 11, SIGSEGV)", "at the brink"),
+        ("echo waiting >&2; sleep 60 & wait".to_owned(), "still running after 1 s", "waiting"),
+        ("echo done >&2".to_owned(), "exited 0 but wrote no trace", "done"),
+        ("echo rubbish > $4; echo done >&2".to_owned(), "wrote a file that is not a trace", "done"),
+        (format!("cp {folder_name}/cut $4; echo done >&2"), "wrote a file that is not a trace", "done"),
+        (format!("cp {folder_name}/other $4; echo done >&2"), "wrote the trace of another log", "done"),
+        ("mkfifo $4; echo done >&2".to_owned(), "not a regular file", "done"),
         (format!("cp {folder_name}/newer $4; echo done >&2"), "use a newer hitreg", "done"),
-        (format!("cp {} $4; echo done >&2", word(&log)), "what it wrote is no trace", "done"),
+        (format!("cp {} $4; echo done >&2", word(&log)), "wrote a file that is not a trace", "done"),
     ];
     for (text, reason, last_words) in &cases {
         let build = path(folder, "build");

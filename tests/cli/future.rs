@@ -144,7 +144,7 @@ fn every_command_says_what_it_passes_over() {
             assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
         }
     }
-    assert!(run(&["verify", "future.hitlog", "--rollback", "16"], &[0]).contains("same"));
+    assert!(run(&["verify", "future.hitlog", "--rollback", "16"], &[0]).contains("1 ok"));
     run(&["diff", "future.hitlog", "--b-preset", "quake3"], &[1]);
     run(&["diff", "future.hitlog", "--b", own, "--no-cache"], &[0]);
     run(&["bisect", "ticks", "future.hitlog", "--b-preset", "quake3"], &[1]);

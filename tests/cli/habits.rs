@@ -54,10 +54,10 @@ fn defaults_come_from_the_nearest_file_upwards() {
 fn what_no_command_takes_is_refused_with_the_nearest_name() {
     let folder = Folder::empty();
     for (file, said) in [
-        ("[verfy]\n", "hitreg.toml: there is no command `verfy` here (did you mean `verify`?)"),
-        ("[verify]\nrolback = 1\n", "hitreg.toml: there is no option `rolback` here (did you mean `rollback`?)"),
-        ("[verify]\naccept = \"yes\"\n", "hitreg.toml: `accept` should be true or false"),
-        ("config = \"x\"\n", "there is no option `config` here"),
+        ("[verfy]\n", "hitreg.toml: there is no command `verfy` (did you mean `verify`?)"),
+        ("[verify]\nrolback = 1\n", "hitreg.toml: there is no option `rolback` (did you mean `rollback`?)"),
+        ("[verify]\naccept = \"yes\"\n", "hitreg.toml: `accept` must be true or false"),
+        ("config = \"x\"\n", "there is no option `config`"),
         ("verify = [", "hitreg.toml: TOML parse error"),
     ] {
         config(&folder, file);
@@ -67,7 +67,7 @@ fn what_no_command_takes_is_refused_with_the_nearest_name() {
     config(&folder, "[verify]\nrollback = \"many\"\n");
     let refused = folder.refused("verify a.hitlog");
     assert!(
-        refused.contains("invalid value 'many'") && refused.contains("hitreg.toml: it adds --rollback=many"),
+        refused.contains("invalid value 'many'") && refused.contains("hitreg.toml: this file adds --rollback=many"),
         "{refused}"
     );
     assert!(folder.refused("settings --config nowhere.toml").contains("nowhere.toml: there is no such file"));
@@ -153,7 +153,10 @@ fn other_peoples_files_are_recognized() {
         let output = folder.run(command);
         let said = text(&output.stdout) + &text(&output.stderr);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains("it looks like a QuakeWorld demo: try `hitreg import qwd`"), "{command}: {said}");
+        assert!(
+            said.contains("it looks like a QuakeWorld demo. To import it, run: hitreg import qwd"),
+            "{command}: {said}"
+        );
         assert_eq!(code(&output), 128, "{command}");
     }
 }
@@ -235,7 +238,7 @@ fn a_trace_of_a_part_says_so() {
     assert!(run("info part.hittrace").1.contains("part 0:01 to 0:02 alone"));
     assert!(!run("info whole.hittrace").1.contains("alone"));
     let (ended, said) = run("diff whole.hittrace part.hittrace");
-    assert!(ended == 1 && said.contains("A is a replay of the whole session, and B of 0:01 to 0:02 alone"), "{said}");
+    assert!(ended == 1 && said.contains("A is a replay of the whole session, B of 0:01 to 0:02 only"), "{said}");
     // Against a log, that log is replayed for the same part.
     for line in ["diff a.hitlog part.hittrace", "diff part.hittrace a.hitlog"] {
         let (ended, said) = run(line);

@@ -30,7 +30,7 @@ fn what_comes_after_a_hole_is_not_told_as_recorded() {
         let said = folder.done(line);
         assert!(said.contains("A part is missing, from 0:0") && !said.contains("as recorded: all"), "{said}");
     }
-    assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes are the same"));
+    assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes match the recording"));
     // So it is with what is told on other pages.
     for line in [
         "why hole.hitlog --at 1s".to_owned(),
@@ -45,7 +45,7 @@ fn what_comes_after_a_hole_is_not_told_as_recorded() {
     }
     let info = folder.json("info hole.hitlog --replay");
     assert!(
-        info["shots"].is_null() && info["shots_unknown"].as_str().unwrap().contains("a part is missing"),
+        info["shots"].is_null() && info["shots_unknown"].as_str().unwrap().contains("a part of the log is missing"),
         "{info:#}"
     );
     let notes = |line| page(&folder, line).1["sides"][0]["notes"].to_string();
@@ -106,7 +106,7 @@ fn keyframes_that_are_not_saved_are_counted() {
     assert_eq!((&plain["keyframes_left_out"], &keyed["keyframes_left_out"]), (&0.into(), &3.into()));
     assert_eq!((&plain["chunks"], &plain["undamaged"]), (&keyed["chunks"], &Value::Bool(true)));
     let said = folder.done("recover k.hitlog -o again.hitlog");
-    assert!(said.contains("3 keyframes: `hitreg keyframes` makes them anew"), "{said}");
+    assert!(said.contains("3 keyframes; add them again with `hitreg keyframes`"), "{said}");
 }
 
 #[test]

@@ -61,9 +61,9 @@ fn keyframes_that_cannot_be_written_are_told_when_a_session_is_recorded() {
     let output = folder.run(&format!("{line} --keyframes 1"));
     let said = text(&output.stderr);
     assert_eq!(code(&output), 128, "{said}");
-    assert!(said.contains("the session is recorded, but has no keyframes: its state cannot be written down"), "{said}");
+    assert!(said.contains("recorded, but without keyframes: this log cannot have keyframes"), "{said}");
     assert_eq!(code(&folder.run("verify n.hitlog")), 0);
-    assert!(folder.refused("keyframes n.hitlog -o k.hitlog --every 1").contains("its state cannot be written down"));
+    assert!(folder.refused("keyframes n.hitlog -o k.hitlog --every 1").contains("this log cannot have keyframes"));
     // Usual keyframes are only for recordings that can have them.
     folder.done("record synth -o long.hitlog --players 1 --seconds 61 --set wire.sizes=nominal");
 }
@@ -104,7 +104,7 @@ fn a_long_recording_has_keyframes_by_itself() {
     assert_eq!(code(&output), 128);
     let said = text(&output.stderr);
     assert!(
-        said.contains("short.hitlog: it is ") && said.contains("the first keyframe would be after 3600 s"),
+        said.contains("short.hitlog: the session is ") && said.contains("the first keyframe is after 3600 s"),
         "{said}"
     );
 }

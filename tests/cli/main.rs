@@ -22,6 +22,7 @@ mod note;
 mod openarena;
 mod outputs;
 mod printed;
+mod prose;
 mod proxy;
 mod pucks;
 mod report;

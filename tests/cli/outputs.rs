@@ -105,7 +105,7 @@ fn nothing_that_is_not_of_the_same_kind_is_replaced() {
             for force in ["", " --force"] {
                 let line = format!("{command} {name}{force}");
                 let said = folder.refused(&line);
-                assert!(said.contains("and is not replaced"), "{line}: {said}");
+                assert!(said.contains("not overwritten"), "{line}: {said}");
                 assert_eq!(fs::read(folder.path(name)).unwrap(), bytes, "{line}");
             }
         }
@@ -116,16 +116,16 @@ fn nothing_that_is_not_of_the_same_kind_is_replaced() {
     fs::create_dir(folder.path("tables")).unwrap();
     fs::write(folder.path("tables/shots.jsonl"), "{\"name\": \"ada\"}\n").unwrap();
     let said = text(&folder.run("export a.hittrace --all -o tables --force").stderr);
-    assert!(said.contains("shots.jsonl: what is here is no table"), "{said}");
+    assert!(said.contains("shots.jsonl: exists and is not a hitreg table"), "{said}");
     assert_eq!(fs::read_dir(folder.path("tables")).unwrap().count(), 1, "nothing is written where not all can be");
     fs::create_dir(folder.path("pages")).unwrap();
     fs::write(folder.path("pages/hitreg-info.1"), "my notes\n").unwrap();
     let said = text(&folder.run("man -o pages").stderr);
-    assert!(said.contains("hitreg-info.1: what is here is no manual page"), "{said}");
+    assert!(said.contains("hitreg-info.1: exists and is not a hitreg manual page"), "{said}");
     assert_eq!(fs::read_dir(folder.path("pages")).unwrap().count(), 1, "nothing is written where not all can be");
     fs::write(folder.path("a.golden"), "my notes\n").unwrap();
     let said = text(&folder.run("verify a.hitlog --accept").stderr);
-    assert!(said.contains("a.golden: what is here is no golden"), "{said}");
+    assert!(said.contains("a.golden: exists and is not a hitreg golden"), "{said}");
     assert_eq!(fs::read(folder.path("a.golden")).unwrap(), b"my notes\n");
     // It is said before any log is replayed, so that no other golden is written either.
     assert_eq!(exit_of(&folder, "verify b.hitlog a.hitlog --accept"), 128);
@@ -144,12 +144,12 @@ fn recordings_are_replaced_by_force_and_what_can_be_made_again_without() {
         let name = first.split_whitespace().last().unwrap();
         let before = fs::read(folder.path(name)).unwrap();
         let said = folder.refused(again);
-        assert!(said.contains("here already: name another file, or replace it with --force"), "{said}");
+        assert!(said.contains("exists already: name another file, or replace it with --force"), "{said}");
         assert_eq!(fs::read(folder.path(name)).unwrap(), before);
         folder.done(&format!("{again} --force"));
         assert_ne!(fs::read(folder.path(name)).unwrap(), before);
     }
-    assert!(folder.refused("replay a.hitlog -o both --record ./both").contains("is to be written twice"));
+    assert!(folder.refused("replay a.hitlog -o both --record ./both").contains("two outputs have this path"));
     for line in [
         "export a.hittrace --table shots -o shots.jsonl",
         "export a.hittrace --table shots --to csv -o shots.csv",
@@ -173,9 +173,9 @@ fn a_quickstart_replaces_only_the_log_of_another() {
     folder.done("quickstart --seed 2");
     let recorded = fs::read(folder.path("quickstart.hitlog")).unwrap();
     folder.done("record synth --seconds 1 -o mine.hitlog");
-    assert!(folder.refused("quickstart -o mine.hitlog").contains("there is a log here already"));
-    assert!(folder.refused("quickstart -o quickstart.hitlog").contains("there is a log here already"));
+    assert!(folder.refused("quickstart -o mine.hitlog").contains("this log exists already"));
+    assert!(folder.refused("quickstart -o quickstart.hitlog").contains("this log exists already"));
     assert_eq!(fs::read(folder.path("quickstart.hitlog")).unwrap(), recorded);
     folder.done("record synth --seconds 21 -o quickstart.hitlog --force");
-    assert!(folder.refused("quickstart").contains("there is a log here already"));
+    assert!(folder.refused("quickstart").contains("this log exists already"));
 }

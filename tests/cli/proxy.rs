@@ -32,8 +32,11 @@ fn what_keeps_a_proxy_from_recording_is_told_in_a_sentence() {
     let listen = format!("--listen 127.0.0.1:{}", port());
     for (line, sentence) in [
         (format!("--protocol quake3 {listen} --upstream {server} --seconds -1"), "unexpected argument '-1'"),
-        (format!("--protocol quake3 {listen} --upstream {server} --seconds=-1"), "-1 s is no length of a recording"),
-        (format!("--protocol quake3 {listen} --upstream nowhere.invalid:1"), "is no address of a server"),
+        (
+            format!("--protocol quake3 {listen} --upstream {server} --seconds=-1"),
+            "--seconds -1: write a number above 0",
+        ),
+        (format!("--protocol quake3 {listen} --upstream nowhere.invalid:1"), "is not an address"),
         (format!("--protocol quake3 {listen} --upstream {server} --delay-ms=-4"), "delay_ms cannot be -4"),
         (format!("--protocol quake3 {listen} --upstream {server} --map none.pk3"), "none.pk3: there is no such file"),
         (format!("--protocol quake3 --listen {server} --upstream {server}"), "is taken"),

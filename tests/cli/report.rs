@@ -92,7 +92,7 @@ fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
     assert!(side["shots"][0]["carried"]["arrived_us"].is_i64());
     assert_eq!(without_log(&contents["sides"][0]["shots"]), without_log(&side["shots"]));
     let notes = contents["sides"][0]["notes"].to_string();
-    assert!(notes.contains("the map") && !notes.contains("packets"), "{notes}");
+    assert!(notes.contains("walls: ") && !notes.contains("packets"), "{notes}");
 }
 
 /// What a part of a log shows is what the page of all of it shows of that time, whether it begins at a keyframe or not.
@@ -149,7 +149,7 @@ fn two_sides_have_the_difference_that_diff_finds() {
     assert_eq!(contents["difference"]["first"]["place"], diff["first"]["place"]);
     assert!(!diff["hits"]["changed"].as_array().expect("changed").is_empty());
     let answer = contents["difference"]["answer"].as_str().expect("an answer");
-    assert!(answer.contains("what-if: replay"), "no count of hits without its name: {answer}");
+    assert!(answer.contains("--what-if replay"), "no count of hits without its name: {answer}");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_trace_of_a_build_in_another_language_is_shown() {
     let side = &contents["sides"][0];
     assert_eq!(side["bodies"].as_array().map(Vec::len), Some(6));
     let notes = side["notes"].to_string();
-    assert!(notes.contains("there are no rows in `frames`") && notes.contains("`views`"), "{notes}");
+    assert!(notes.contains("`frames` has no rows") && notes.contains("`views`"), "{notes}");
 }
 
 #[test]
@@ -214,5 +214,7 @@ fn an_empty_trace_is_a_page_that_knows_nothing() {
     assert!(contents["sides"][0]["notes"].as_array().expect("notes").len() > 5);
     assert!(folder.refused("report missing.hitlog -o page2.html").contains("missing.hitlog"));
     fs::write(folder.path("notes.html"), "<!doctype html><title>mine</title>").expect("written");
-    assert!(folder.refused("report empty.hittrace -o notes.html").contains("page by `report`"));
+    assert!(
+        folder.refused("report empty.hittrace -o notes.html").contains("notes.html: exists and is not a hitreg report")
+    );
 }

@@ -45,7 +45,7 @@ fn a_real_demo_is_imported_and_replayed() {
     let bisected = folder.run("bisect ticks a.hitlog --format json");
     let found: Value = serde_json::from_slice(&bisected.stdout).expect("JSON");
     assert_eq!((code(&bisected), found["cause"]["cause"].as_str()), (1, Some("unknown")), "{found:#}");
-    assert!(found["b"].as_str().is_some_and(|b| b.contains(" predictions missed, 3 without a cause")), "{found:#}");
+    assert!(found["b"].as_str().is_some_and(|b| b.contains(" corrections, 3 without a cause")), "{found:#}");
     assert_eq!(
         (&found["first"]["table"], found["first"]["usercmds_a"].as_array().map(Vec::len)),
         (&"corrections".into(), Some(1))
@@ -74,8 +74,7 @@ fn a_folder_of_demos_is_imported_in_one_go() {
     let again = folder.run(&line(&format!("{drills} --format json")));
     let again_json: Value = serde_json::from_slice(&again.stdout).expect("JSON");
     let refused = again_json["refused"].as_array().expect("a list");
-    let is_there =
-        |refused: &Value| refused["why"].as_str().is_some_and(|why| why.contains("there is a log here already"));
+    let is_there = |refused: &Value| refused["why"].as_str().is_some_and(|why| why.contains("this log exists already"));
     assert_eq!((code(&again), refused.iter().filter(|refused| is_there(refused)).count()), (128, 12), "{again_json:#}");
 
     // What cannot be imported is named, and the rest is there.
@@ -88,13 +87,17 @@ fn a_folder_of_demos_is_imported_in_one_go() {
     let said = text(&output.stdout);
     assert_eq!(code(&output), 128);
     assert!(said.contains("not imported: junk.qwd: "), "{said}");
-    assert!(said.contains("demo09.hitlog is of ") && said.contains("the demo is cut off: all up to byte"), "{said}");
+    assert!(
+        said.contains("demo09.hitlog is already the log of ")
+            && said.contains("the demo is truncated: it was imported up to byte"),
+        "{said}"
+    );
     assert!(folder.path("logs/demo09.hitlog").is_file());
     let usercmds = |log: &str| folder.json(&format!("info logs/{log}.hitlog"))["usercmds"].as_u64();
     let (cut, whole) = (usercmds("cut").expect("a number"), 43_904);
     assert!((whole / 8..whole / 2).contains(&cut), "{cut}");
     let said = folder.refused(&format!("import qwd {demo} --maps junk.qwd -o b.hitlog"));
-    assert!(said.contains("this is no folder with maps: a map itself is given with --map"), "{said}");
+    assert!(said.contains("this is a file: give a folder to --maps"), "{said}");
 
     fs::create_dir(folder.path("empty")).expect("a folder");
     let said = folder.refused(&format!("import qwd {demo} --maps empty -o b.hitlog"));
@@ -183,7 +186,7 @@ fn the_worst_verdict_decides_the_exit_code() {
     folder.save_log("idle.hitlog", &idle);
     let untestable = folder.run("verify idle.hitlog");
     assert_eq!(code(&untestable), 125);
-    assert!(text(&untestable.stdout).contains("nobody pressed a key"), "{}", text(&untestable.stdout));
+    assert!(text(&untestable.stdout).contains("no player pressed a key"), "{}", text(&untestable.stdout));
 
     let mut bytes = fs::read(folder.path("a.hitlog")).unwrap();
     let middle = bytes.len() / 2;
@@ -195,11 +198,7 @@ fn the_worst_verdict_decides_the_exit_code() {
     assert_eq!(exit_of(&folder, "verify idle.hitlog b.hitlog a.hitlog"), 1);
     let all = folder.run("verify . --threads 2 --junit report.xml");
     assert_eq!(code(&all), 128);
-    assert!(
-        text(&all.stdout).ends_with("4 logs: 1 same, 1 differs, 1 untestable, 1 broken\n"),
-        "{}",
-        text(&all.stdout)
-    );
+    assert!(text(&all.stdout).ends_with("4 logs: 1 ok, 1 differs, 1 untestable, 1 broken\n"), "{}", text(&all.stdout));
     let report = fs::read_to_string(folder.path("report.xml")).unwrap();
     assert!(report.contains("tests=\"4\" skipped=\"1\" failures=\"1\" errors=\"1\""), "{report}");
     let halves = ["slice:1/2", "slice:2/2"].map(|slice| {
@@ -228,7 +227,7 @@ fn what_is_whole_of_a_cut_log_is_recovered() {
     let log = fs::read(folder.path("a.hitlog")).unwrap();
     fs::write(folder.path("cut.hitlog"), &log[..log.len() / 2]).unwrap();
     let info = folder.json("info cut.hitlog");
-    assert!(info["warning"].as_str().unwrap().contains("everything before offset"), "{info:#}");
+    assert!(info["warning"].as_str().unwrap().contains("truncated at offset"), "{info:#}");
     let recovered = folder.json("recover cut.hitlog -o saved.hitlog");
     assert!(recovered["cut_off"]["bytes"].as_u64() > Some(0), "{recovered:#}");
     assert!((96..384).contains(&recovered["ticks"].as_u64().unwrap()), "{recovered:#}");

@@ -23,40 +23,37 @@ fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
     let cases = [
         ("replay a.hitlog --set interpolation.lerp=5", "did you mean `interpolation.lerp_ms`?"),
         ("replay a.hitlog --set server.tick_hz=0", "a number of Hz from 1 to 1000, with at most three decimals"),
-        ("replay a.hitlog --set lerp", "is not of the form key=value"),
-        ("replay a.hitlog --set p9.client.cmd_hz=30", "there is no player p9 to set anything for"),
+        ("replay a.hitlog --set lerp", "is not a setting: write KEY=VALUE"),
+        ("replay a.hitlog --set p9.client.cmd_hz=30", "there is no player p9"),
         ("record synth -o b --players 2 --set p2.client.cmd_hz=30", "the session has 2 players, p0 to p1"),
-        ("sweep a.hitlog --set p9.interpolation.lerp_ms=0,50", "there is no player p9 to set anything for"),
+        ("sweep a.hitlog --set p9.interpolation.lerp_ms=0,50", "there is no player p9"),
         ("replay a.hitlog --preset quak3", "did you mean `quake3`?"),
-        ("replay a.hittrace", "a.hittrace: this is a trace, and a log is wanted here"),
+        ("replay a.hittrace", "a.hittrace: this is a trace, but the command needs a log"),
         ("replay none", "none: there is no such file"),
         ("replay dir", "dir: this is a directory"),
-        ("replay text", "text: this is no hitreg file"),
-        ("replay cut.hitlog", "cut.hitlog: the file is cut off: everything before offset"),
+        ("replay text", "text: not a hitreg file"),
+        ("replay cut.hitlog", "cut.hitlog: truncated at offset"),
         ("replay flipped.hitlog", "flipped.hitlog: corrupt at offset"),
         ("replay a.hitlog -o dir", "dir: this is a directory"),
         ("replay a.hitlog -o no/such/b.hittrace", "there is no directory no/such"),
-        ("recover text -o b.hitlog", "text: this is no hitreg file"),
-        ("recover a.hittrace -o b.hitlog", "a.hittrace: this is a trace, and a log is wanted here"),
+        ("recover text -o b.hitlog", "text: not a hitreg file"),
+        ("recover a.hittrace -o b.hitlog", "a.hittrace: this is a trace, but the command needs a log"),
         ("export a.hitlog --table shot", "a.hitlog: there is no table `shot`; there are ticks"),
-        (
-            "export a.hittrace --table shots --set interpolation.lerp_ms=0",
-            "this is a trace, which has been replayed already",
-        ),
-        ("export a.hittrace --preset quake3", "this is a trace, which has been replayed already"),
-        ("export a.hittrace --what-if rejudge", "this is a trace, which has been replayed already"),
-        ("export a.hittrace --all -o tables --mode open", "this is a trace, which has been replayed already"),
-        ("export a.hitlog -o b", "-o needs to know what to write"),
+        ("export a.hittrace --table shots --set interpolation.lerp_ms=0", "this is a trace, the result of a replay"),
+        ("export a.hittrace --preset quake3", "this is a trace, the result of a replay"),
+        ("export a.hittrace --what-if rejudge", "this is a trace, the result of a replay"),
+        ("export a.hittrace --all -o tables --mode open", "this is a trace, the result of a replay"),
+        ("export a.hitlog -o b", "-o needs --table NAME or --all"),
         ("settings --preset quak", "no preset is called `quak`"),
         ("settings nonsense", "no setting is called `nonsense`"),
         ("record synth -o dir", "dir: this is a directory"),
-        ("record synth -o b --players 65", "a scenario cannot have players of 65: it takes 1 to 64"),
-        ("record synth -o b --seconds nan", "a scenario cannot have seconds of NaN"),
+        ("record synth -o b --players 65", "players cannot be 65: a scenario takes 1 to 64"),
+        ("record synth -o b --seconds nan", "seconds cannot be NaN"),
         ("record synth -o b --delay-ms -1", "unexpected argument '-1'"),
         ("record synth -o b --delay-ms=-1", "link: delay_ms cannot be -1"),
         ("record synth -o b --loss 2", "such as 2%"),
         ("record synth -o b --scenario bad.toml", "bad.toml: not a scenario: TOML parse error at line 2"),
-        ("record synth -o b --map bad.map", "bad.map: no rules can be made from this map"),
+        ("record synth -o b --map bad.map", "bad.map: the game cannot use this map"),
         ("record synth -o b --game chess", "no synthetic session of `chess` can be recorded"),
         ("verify a.hitlog --partition slice:3/2", "slice:K/N"),
         ("verify a.hitlog --partition slice:2/2", "slice 2 of 2 is empty"),
@@ -99,8 +96,8 @@ fn demos_that_are_none_of_ours_are_told() {
     }
     let cases = [
         ("other.qwd --map junk.bsp", "other.qwd: byte 18: protocol version 26; only QuakeWorld's 28"),
-        ("spectator.qwd --map junk.bsp", "junk.bsp: this is no map of QuakeWorld's"),
-        ("junk.qwd --map junk.bsp", "junk.qwd: byte 4: 32 is no kind of frame"),
+        ("spectator.qwd --map junk.bsp", "junk.bsp: not a QuakeWorld map"),
+        ("junk.qwd --map junk.bsp", "junk.qwd: byte 4: 32 is not a kind of frame"),
         ("junk.qwd.xz --map junk.bsp", "junk.qwd.xz: "),
         ("lobby.qwd --map junk.bsp", "lobby.qwd: "),
         ("none.qwd --map junk.bsp", "none.qwd: there is no such file"),
@@ -210,16 +207,13 @@ fn no_option_is_ignored_beside_another() {
     let folder = Folder::with_session();
     let build = word(env!("CARGO_BIN_EXE_hitreg"));
     let cases = [
-        ("diff a.hitlog --a BUILD --b BUILD --what-if rejudge", "--what-if rejudge judges shots under other settings"),
-        ("bisect ticks a.hitlog --b BUILD --what-if rejudge", "--what-if rejudge judges shots under other settings"),
-        (
-            "report a.hitlog --b BUILD --what-if rejudge -o new.html",
-            "--what-if rejudge judges shots under other settings",
-        ),
-        ("shrink a.hitlog --b BUILD --what-if rejudge -o new.hitlog", "--what-if rejudge judges shots under other"),
-        ("replay a.hitlog --what-if rejudge", "name them with --set or --preset"),
-        ("why a.hitlog p0#95 --what-if rejudge", "name them with --set or --preset"),
-        ("export a.hitlog --table shots --what-if rejudge", "name them with --set or --preset"),
+        ("diff a.hitlog --a BUILD --b BUILD --what-if rejudge", "--what-if rejudge needs other settings"),
+        ("bisect ticks a.hitlog --b BUILD --what-if rejudge", "--what-if rejudge needs other settings"),
+        ("report a.hitlog --b BUILD --what-if rejudge -o new.html", "--what-if rejudge needs other settings"),
+        ("shrink a.hitlog --b BUILD --what-if rejudge -o new.hitlog", "--what-if rejudge needs other settings"),
+        ("replay a.hitlog --what-if rejudge", "add --set KEY=VALUE or --preset NAME"),
+        ("why a.hitlog p0#95 --what-if rejudge", "add --set KEY=VALUE or --preset NAME"),
+        ("export a.hitlog --table shots --what-if rejudge", "add --set KEY=VALUE or --preset NAME"),
         ("diff a.hitlog --server-build BUILD --open", "cannot be used with"),
         ("diff a.hitlog --client-build BUILD --open", "cannot be used with"),
         ("verify a.hitlog --build BUILD --whole", "cannot be used with"),
@@ -227,40 +221,40 @@ fn no_option_is_ignored_beside_another() {
         ("shrink a.hitlog --while true --on hits -o new.hitlog", "cannot be used with"),
         ("shrink a.hitlog --while true --open -o new.hitlog", "cannot be used with"),
         ("replay a.hitlog --tables shots", "required"),
-        ("diff a.hitlog --b-preset quake3 --time-limit 9", "--time-limit is about running builds, and no build runs"),
-        ("diff a.hitlog --b-preset quake3 --cache c", "--cache is about running builds, and no build runs"),
-        ("diff a.hittrace a.hitlog --no-cache", "--no-cache is about running builds, and no build runs"),
-        ("bisect ticks a.hitlog --no-cache", "--no-cache is about running builds, and no build runs"),
-        ("report a.hitlog --no-cache -o new.html", "--no-cache is about running builds, and no build runs"),
-        ("report a.hitlog --from 1 --time-limit 9 -o new.html", "--time-limit is about running builds"),
-        ("shrink a.hitlog --b-preset quake3 --cache c -o new.hitlog", "--cache is about running builds"),
+        (
+            "diff a.hitlog --b-preset quake3 --time-limit 9",
+            "--time-limit has no effect without a build, and no build runs",
+        ),
+        ("diff a.hitlog --b-preset quake3 --cache c", "--cache has no effect without a build"),
+        ("diff a.hittrace a.hitlog --no-cache", "--no-cache has no effect without a build"),
+        ("bisect ticks a.hitlog --no-cache", "--no-cache has no effect without a build"),
+        ("report a.hitlog --no-cache -o new.html", "--no-cache has no effect without a build"),
+        ("report a.hitlog --from 1 --time-limit 9 -o new.html", "--time-limit has no effect without a build"),
+        ("shrink a.hitlog --b-preset quake3 --cache c -o new.hitlog", "--cache has no effect without a build"),
         ("shrink a.hitlog --while true --no-cache -o new.hitlog", "cannot be used with"),
         ("verify a.hitlog --time-limit 9", "required"),
-        ("diff a.hitlog --b-preset quake3 --on hits --tolerance yaw=1", "a comparison of hits does not look at that"),
-        ("diff a.hitlog --b-preset quake3 --on hits --tolerance rewind_us=1", "a comparison of hits does not look at"),
-        ("diff a.hitlog --b-preset quake3 --on views --tolerance error_units=1", "a comparison of views does not look"),
-        (
-            "bisect ticks a.hitlog --b-preset quake3 --on state --tolerance drawn=1",
-            "a comparison of state does not look",
-        ),
-        ("diff a.hitlog --b-preset quake3 --summary --format json", "--summary changes the text alone"),
-        ("diff a.hitlog --b-preset quake3 -v --format json", "--verbose changes the text alone"),
-        ("verify a.hitlog -v --format json", "--verbose changes the text alone"),
-        ("verify a.hitlog -q --format json", "--quiet changes the text alone"),
+        ("diff a.hitlog --b-preset quake3 --on hits --tolerance yaw=1", "--on hits does not compare that column"),
+        ("diff a.hitlog --b-preset quake3 --on hits --tolerance rewind_us=1", "--on hits does not compare"),
+        ("diff a.hitlog --b-preset quake3 --on views --tolerance error_units=1", "--on views does not compare"),
+        ("bisect ticks a.hitlog --b-preset quake3 --on state --tolerance drawn=1", "--on state does not compare"),
+        ("diff a.hitlog --b-preset quake3 --summary --format json", "--summary has no effect with --format json"),
+        ("diff a.hitlog --b-preset quake3 -v --format json", "--verbose has no effect with --format json"),
+        ("verify a.hitlog -v --format json", "--verbose has no effect with --format json"),
+        ("verify a.hitlog -q --format json", "--quiet has no effect with --format json"),
         (
             "replay a.hitlog --mode open --what-if rejudge --set lag_compensation.enabled=false",
-            "in open loop no server judges shots again",
+            "in open loop, no server judges shots",
         ),
         (
             "export a.hitlog --table shots --mode open --what-if rejudge --set lag_compensation.enabled=false",
-            "in open loop no server judges shots again",
+            "in open loop, no server judges shots",
         ),
         (
             "diff a.hitlog --open --what-if rejudge --b-set lag_compensation.enabled=false",
-            "in open loop no server judges shots again",
+            "in open loop, no server judges shots",
         ),
-        ("record synth -o n.hitlog --seconds 3 --keyframes 5", "the first keyframe would be after 5 s"),
-        ("record synth -o /dev/stdout --seconds 3 --keyframes 1", "--keyframes reads the log again"),
+        ("record synth -o n.hitlog --seconds 3 --keyframes 5", "the first keyframe is after 5 s"),
+        ("record synth -o /dev/stdout --seconds 3 --keyframes 1", "--keyframes needs a file"),
     ];
     for (line, reason) in cases {
         let said = folder.refused(&line.replace("BUILD", &build));
@@ -279,5 +273,81 @@ fn no_option_is_ignored_beside_another() {
     fs::write(folder.path("hitreg.toml"), "[diff]\nno-cache = true\nsummary = true\ntime-limit = 60\n").unwrap();
     for line in ["diff a.hittrace a.hittrace", "diff a.hittrace a.hittrace --format json"] {
         assert_eq!(exit_of(&folder, line), 0, "{line}");
+    }
+}
+
+/// Mistakes that people make, each with what the message must say to do.
+#[test]
+fn mistakes_are_answered_with_the_command_to_run() {
+    let folder = Folder::with_session();
+    fs::write(folder.path("hello.txt"), "hello\n").unwrap();
+    let cases = [
+        ("verify nodir", "nodir: there is no such file"),
+        ("replay missing.hitlog", "there is no such file; this folder has a.hitlog"),
+        ("replay hello.txt", "looks like text. `hitreg import` converts demos to logs"),
+        ("import qwd hello.txt -o b.hitlog", "hello.txt: byte 4"),
+        ("import hello.txt -o b.hitlog", "hello.txt: not a recording that hitreg recognises"),
+        ("diff a.hitlog --set interpolation.lerp_ms=50", "use --b-set KEY=VALUE for side B, or --a-set for side A"),
+        ("bisect ticks a.hitlog --preset quake3", "use --b-preset NAME for side B"),
+        ("report a.hitlog --set interpolation.lerp_ms=50 -o b.html", "use --b-set KEY=VALUE"),
+        ("replay a.hitlog --preset source", "`half-life` is the closest"),
+        ("replay a.hitlog --from 40:00", "which is from 0:00.016 to 0:06"),
+        ("why a.hitlog", "name a shot (p0#95), a player (p0)"),
+        ("why a.hitlog p0#9999", "the nearest are p0#"),
+        ("why a.hitlog hello", "`hello` does not name a shot"),
+        ("export a.hitlog --table shots --to xlsx", "[possible values: jsonl, csv, parquet]"),
+        ("diff a.hitlog --on hit", "choose one of any, state, hits, corrections, views, network"),
+        ("replay a.hitlog -o hello.txt", "hello.txt: exists and is not a hitreg trace; not overwritten"),
+    ];
+    for (line, said) in cases {
+        let message = folder.refused(line);
+        assert!(message.contains(said), "{line}: {message}");
+    }
+    let shots = folder.refused("why a.hitlog p0");
+    let name = shots.rsplit(' ').next().expect("words").trim();
+    assert!(shots.contains("p0 fired p0#") && name.starts_with("p0#"), "{shots}");
+    // A named command works as it is printed, and in the other order.
+    let page = folder.done(&format!("why a.hitlog {name}"));
+    assert_eq!(folder.done(&format!("why {name} a.hitlog")), page);
+    assert_eq!(folder.done("replay a.hitlog --set lag_compensation.enabled=1 --format json").is_empty(), false);
+    // Without a subcommand, a file chooses it.
+    assert_eq!(folder.done("bisect a.hitlog"), folder.done("bisect ticks a.hitlog"));
+}
+
+/// Damaged logs are refused with a command that saves them.
+#[test]
+fn the_command_against_damage_can_be_pasted() {
+    let folder = Folder::with_session();
+    let log = fs::read(folder.path("a.hitlog")).unwrap();
+    fs::write(folder.path("cut.hitlog"), &log[..log.len() - 3_000]).unwrap();
+    let message = folder.refused("replay cut.hitlog");
+    let (_, command) = message.trim_end().split_once("run: hitreg ").expect("a command");
+    assert_eq!(command, "recover cut.hitlog -o fixed.hitlog");
+    folder.done(command);
+    folder.done("info fixed.hitlog");
+}
+
+/// Global options stand last, and only where they have an effect.
+#[test]
+fn global_options_stand_last_and_only_where_they_apply() {
+    let folder = Folder::empty();
+    for (command, options) in [
+        ("info", &["--format", "--color", "--config"][..]),
+        ("settings", &["--format", "--color", "--config"]),
+        ("record synth", &["--format", "--color", "--config", "--force"]),
+        ("diff", &["--format", "--color", "--config", "--force"]),
+        ("completions", &[]),
+        ("man", &[]),
+        ("bisect", &[]),
+    ] {
+        let help = folder.done(&format!("{command} --help"));
+        let (before, global) = help.split_once("\nGlobal options:\n").unwrap_or((&help, ""));
+        for option in ["--format", "--color", "--config", "--force"] {
+            let line = format!("\n      {option}");
+            assert!(!before.contains(&format!("{line} ")), "{command}: {option} before the last section");
+            assert_eq!(format!("\n{global}").contains(&line), options.contains(&option), "{command} {option}:\n{help}");
+        }
+        // Aliases may give them everywhere.
+        folder.done(&format!("{command} --color never --help"));
     }
 }

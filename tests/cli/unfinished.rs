@@ -61,14 +61,14 @@ fn what_a_kill_left_is_named_and_put_back() {
     let folder = Folder::empty();
     let mut child = recording(&folder);
     let said = folder.refused("recover live.hitlog.part");
-    assert!(said.contains("live.hitlog.part: this is still being recorded"), "{said}");
+    assert!(said.contains("live.hitlog.part: this recording is still running"), "{said}");
     folder.done("recover live.hitlog.part -o now.hitlog");
     child.kill().unwrap();
     child.wait().unwrap();
     let said = folder.refused("info live.hitlog");
-    assert!(said.contains("`hitreg recover live.hitlog.part` makes a log of it"), "{said}");
+    assert!(said.contains("Run: hitreg recover live.hitlog.part"), "{said}");
     let said = folder.refused("record synth -o live.hitlog --seconds 1");
-    assert!(said.contains("`hitreg recover live.hitlog.part` makes a log of it and the way free"), "{said}");
+    assert!(said.contains("Run: hitreg recover live.hitlog.part; if"), "{said}");
     // To another name it is only copied.
     folder.done("recover live.hitlog.part -o copy.hitlog");
     let printed = folder.done("recover live.hitlog.part");

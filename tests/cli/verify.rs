@@ -46,7 +46,7 @@ fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
         assert_eq!(code(&output), 125, "{}", said(&output));
         let paragraph = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         let ticks = recovered["ticks"].as_u64().unwrap();
-        assert!(paragraph.contains(&format!("of the {ticks} ticks in it could be judged")), "{paragraph}");
+        assert!(paragraph.contains(&format!("of its {ticks} ticks could be compared")), "{paragraph}");
         // No difference after the hole is held against the build, and no golden makes up for what is missing.
         fs::remove_file(folder.path("holed.golden")).unwrap_or_default();
         assert_eq!(exit_of(&folder, "verify holed.hitlog --accept"), 125);
@@ -72,7 +72,7 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
     };
     type Change<'a> = &'a dyn Fn(&mut Session);
     let cases: [(&str, i32, &str, Change<'_>); 6] = [
-        ("absent.hitlog", 125, "it has no state hashes, and no golden", &|session| {
+        ("absent.hitlog", 125, "it has no state hashes and no golden", &|session| {
             session.ticks.iter_mut().for_each(|tick| tick.hash = None);
         }),
         ("zero.hitlog", 125, "its state hashes are all zero", &|session| {
@@ -82,7 +82,7 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
             let numbers: Vec<_> = session.ticks.iter().rev().map(|tick| tick.tick).collect();
             session.ticks.iter_mut().zip(numbers).for_each(|(tick, number)| tick.tick = number);
         }),
-        ("shifted.hitlog", 125, "only 99 of its 384 ticks could be judged", &|session| {
+        ("shifted.hitlog", 125, "only 99 of its 384 ticks could be compared", &|session| {
             session.ticks.iter_mut().skip(99).for_each(|tick| tick.tick.0 += 50);
         }),
         ("nan.hitlog", 128, "every recorded state is NaN", &|session| {
@@ -90,7 +90,7 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
             session.states = Default::default();
             states.iter().for_each(|(key, cells)| session.states.push(*key, cells));
         }),
-        ("missing.hitlog", 128, "it contradicts itself", &|session| {
+        ("missing.hitlog", 128, "the log contradicts itself", &|session| {
             let executed = session.players.iter_mut().flat_map(|player| &mut player.executed);
             executed.for_each(|record| record.how = Execution::Missing);
         }),
@@ -109,7 +109,7 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
 fn a_change_that_is_meant_is_shown_and_accepted() {
     let folder = Folder::with_session();
     folder.done("verify a.hitlog --accept");
-    assert!(folder.done("verify a.hitlog --accept").starts_with("same "), "nothing changed, and nothing is written");
+    assert!(folder.done("verify a.hitlog --accept").starts_with("ok "), "nothing changed, and nothing is written");
     // Only the golden is of before: what changed is shown before it is taken.
     let golden = read(&folder, "a.golden");
     fs::write(folder.path("a.golden"), golden.replace("shots hit ", "shots met ")).unwrap();
@@ -153,7 +153,7 @@ fn proposals_are_reviewed() {
     before_the_change(&folder, "old");
     let output = folder.run("verify . --propose --rerecord");
     assert_eq!(code(&output), 1);
-    assert!(said(&output).contains("a.golden.new, for `review`"), "{}", said(&output));
+    assert!(said(&output).contains("the proposed golden is ./a.golden.new"), "{}", said(&output));
     assert_eq!(read(&folder, "a.golden"), other, "a proposal changes nothing");
     let list = folder.run("review");
     let printed = said(&list);
@@ -175,7 +175,7 @@ fn goldens_that_lack_and_logs_that_lack_are_said() {
     assert_eq!(exit_of(&folder, "verify a.hitlog"), 0);
     let output = folder.run("verify a.hitlog --require-golden");
     assert_eq!(code(&output), 125);
-    assert!(said(&output).contains("there is no golden: a.golden"), "{}", said(&output));
+    assert!(said(&output).contains("there is no golden (a.golden)"), "{}", said(&output));
     folder.done("verify a.hitlog --accept --require-golden");
     folder.done("verify . --require-golden");
     // Git may have given its lines other ends.
@@ -189,7 +189,7 @@ fn goldens_that_lack_and_logs_that_lack_are_said() {
     fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();
     let output = folder.run("verify .");
     assert_eq!(code(&output), 128);
-    assert!(said(&output).ends_with("2 logs: 1 same, 1 broken\n"), "{}", said(&output));
+    assert!(said(&output).ends_with("2 logs: 1 ok, 1 broken\n"), "{}", said(&output));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn of_many_logs_the_failures_come_last_and_say_what_to_do() {
         .unwrap();
     let output = folder.run("verify . --junit report.xml");
     let lines: Vec<String> = said(&output).lines().map(str::to_owned).collect();
-    let is_same = |line: &String| line.starts_with("same ") && line.contains("384 ticks, ");
+    let is_same = |line: &String| line.starts_with("ok ") && line.contains("384 ticks, ");
     assert!(lines[..2].iter().all(is_same), "{lines:#?}");
     assert!(lines[2].starts_with("differs "), "{lines:#?}");
     assert!(lines.iter().any(|line| line.ends_with("bisect ticks ./a.hitlog")), "{lines:#?}");
@@ -215,8 +215,8 @@ fn of_many_logs_the_failures_come_last_and_say_what_to_do() {
         ["@@ shots @@", "@@ digests @@"].map(|part| lines.iter().position(|line| line.contains(part))).into();
     assert!(shots.is_some() && (digests.is_none() || shots < digests), "outcomes first: {lines:#?}");
     let quiet = said(&folder.run("verify . -q"));
-    assert!(quiet.starts_with("differs ") && !quiet.contains("same       "), "{quiet}");
-    assert!(said(&folder.run("verify . -v")).matches("compared: 2 replays").count() == 4);
+    assert!(quiet.starts_with("differs ") && !quiet.contains("ok         "), "{quiet}");
+    assert!(said(&folder.run("verify . -v")).matches("replayed twice, identical").count() == 4);
     let report = read(&folder, "report.xml");
     assert!(report.contains("the golden differs") && report.contains("@@ shots @@"), "{report}");
     let times: Vec<f64> = report
@@ -242,11 +242,11 @@ fn any_build_is_verified() {
     assert_eq!(exit_of(&folder, "verify game.hitlog"), 125, "hitreg itself does not play it");
     folder.done("verify game.hitlog --build ./good --accept");
     let printed = folder.done("verify game.hitlog --build ./good --require-golden");
-    assert!(printed.contains("768 recorded states, its golden"), "{printed}");
+    assert!(printed.contains("768 of 768 tick hashes match the recording; golden matches"), "{printed}");
     let output = folder.run("verify game.hitlog --build ./bug");
     assert_eq!(code(&output), 1);
     assert!(said(&output).contains("the log has state hash"), "{}", said(&output));
-    assert!(!said(&output).contains("next:"), "hitreg itself does not play it: {}", said(&output));
+    assert!(!said(&output).contains("why: "), "hitreg itself does not play it: {}", said(&output));
     let output = folder.run("verify game.hitlog --build ./crash");
     assert_eq!(code(&output), 125);
     assert!(said(&output).contains("no such thing"), "{}", said(&output));
@@ -297,7 +297,7 @@ fn a_golden_that_is_no_file_keeps_nobody_waiting() {
     let output = folder.run("verify a.hitlog b.hitlog");
     assert_eq!(code(&output), 128);
     assert!(
-        said(&output).contains("1 same, 1 broken") && said(&output).contains("no regular file"),
+        said(&output).contains("1 ok, 1 broken") && said(&output).contains("not a regular file"),
         "{}",
         said(&output)
     );
@@ -348,7 +348,7 @@ fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
     assert_eq!(code(&output), 1);
     let page = said(&output);
     let commands =
-        page.lines().filter_map(|line| line.trim().strip_prefix("next: ").or(line.trim().strip_prefix("then: ")));
+        page.lines().filter_map(|line| line.trim().strip_prefix("why: ").or(line.trim().strip_prefix("if intended: ")));
     let commands: Vec<&str> =
         commands.filter_map(|command| command.split_once("hitreg ")).map(|named| named.1).collect();
     assert_eq!(commands.len(), 2, "{page}");

@@ -132,7 +132,7 @@ fn aim_agrees(shot: &ShotExplanation, aim_off_degrees: f32, text: &str) {
     let is_of_target = shot.aimed_at.as_ref().map(|(name, _)| name) == shot.about.as_ref();
     if let (Some(off), true) = (drawn, is_of_target) {
         let apart = (off.degrees() - aim_off_degrees).abs();
-        assert_eq!(apart > 0.05, text.contains("elsewhere than"), "{apart} degrees:\n{text}");
+        assert_eq!(apart > 0.05, text.contains("at another place than"), "{apart} degrees:\n{text}");
     }
 }
 
@@ -182,7 +182,7 @@ fn what_a_trace_does_not_say_is_not_known() {
     trace.tables.retain(|known| known.name == shots::NAME);
     trace.tables[0].columns.retain(|column| ["shooter", "command", "reason"].contains(&&*column.name));
     let (_, text) = shot(&trace, name);
-    assert!(text.contains("hit") && text.contains("ran           at not known"), "{text}");
+    assert!(text.contains("hit") && text.contains("executed      at not known"), "{text}");
     // Nor does a name that a file chose make the page wider.
     for column in &mut trace.tables[0].columns {
         if let ColumnData::Name { names, .. } = &mut column.data {
@@ -192,7 +192,7 @@ fn what_a_trace_does_not_say_is_not_known() {
     assert!(!shot(&trace, name).1.contains('\u{1b}'));
     trace.tables.clear();
     let none = Why::of(&trace, &WhyQuery::Shot(name)).unwrap_err().to_string();
-    assert!(none.contains("there is no shot in it"), "{none}");
+    assert!(none.contains("there are no shots in it"), "{none}");
 }
 
 #[test]
@@ -201,20 +201,20 @@ fn what_is_not_there_is_answered_by_what_is_near() {
     folder.done("quickstart");
     for (asked, said) in [
         ("p1#94", "there is no shot p1#94; the nearest are p1#"),
-        ("p9#95", "p9 did not shoot; there are shots by p0, p1, p2, p3"),
+        ("p9#95", "p9 did not shoot: choose one of p0, p1, p2, p3"),
         ("--at 1s --player p9", "p9 did not shoot"),
         ("--at 9999s", "no shot was judged within 10 s of 166:39; the nearest is p"),
-        ("--at 1:00s", "is no time: write minutes and seconds"),
+        ("--at 1:00s", "is not a time: write 40:00"),
         ("--correction 999 --player p2", "p2 has "),
-        ("95", "names no shot; one is named like p0#95"),
-        ("--at soon", "`soon` is no time: write minutes and seconds"),
-        ("p1#95 --at 1s", "needs no --at"),
-        ("p1#95 --correction 2", "needs no --at"),
-        ("--correction 1", "whose correction?"),
-        ("p1", "name a shot"),
+        ("95", "does not name a shot: write player and usercmd number"),
+        ("--at soon", "`soon` is not a time: write 40:00"),
+        ("p1#95 --at 1s", "leave out --at"),
+        ("p1#95 --correction 2", "leave out --at"),
+        ("--correction 1", "--correction needs a player"),
+        ("p1", "Name one of these shots: hitreg why quickstart.hitlog p1#"),
         ("p1 --player p2 --correction 2", "cannot be used with"),
         ("--at 1s --correction 2 --player p1", "cannot be used with"),
-        ("", "required"),
+        ("", "name a shot (p0#95), a player (p0)"),
     ] {
         let said_it = folder.refused(&format!("why quickstart.hitlog {asked}"));
         assert!(said_it.contains(said), "{asked}: {said_it}");
@@ -304,9 +304,9 @@ fn a_changed_shot_is_explained_on_both_sides() {
         assert_eq!(found["why"][side]["shot"]["server"]["reason"], changed[side]["reason"]);
     }
     let page = text(&folder.run(&format!("{line} --why 2")).stdout);
-    assert!(page.contains("came out") && page.matches("On the server").count() == 2, "{page}");
+    assert!(page.contains("result        ") && page.matches("On the server").count() == 2, "{page}");
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
-    assert!(folder.refused(&format!("{line} --why 999")).contains("came out differently"));
+    assert!(folder.refused(&format!("{line} --why 999")).contains("there are only"));
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn a_player_who_is_asked_about_is_named_in_either_way_and_a_diff_says_first_how_
     assert_eq!(folder.done("why quickstart.hitlog p3 --correction 2"), by_option);
     let line = "diff quickstart.hitlog --b-set lag_compensation.enabled=false --what-if rejudge";
     let page = text(&folder.run(line).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    let story = "(2 more shots missed in both for another reason or in one run alone), the first at 1.406 s, with \
-         lag_compensation.enabled=false differs at";
-    assert!(page.contains(&format!("24 hit results changed {story}")), "{page}");
+    let story = "the first at 1.406 s; lag_compensation.enabled is false in B. 2 more shots missed for another reason in \
+         both, or fired only once differs at";
+    assert!(page.contains(&format!("24 shots changed, {story}")), "{page}");
 }

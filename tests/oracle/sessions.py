@@ -209,7 +209,7 @@ def make_synth(recording: Recording, runner: Runner, folder: Path, hitreg: Path)
     if recording.keyframes:
         run = runner.run([*record, "--keyframes", str(recording.keyframes)], folder)
         # Sessions that depend on the bytes of their datagrams have no keyframes, and say so.
-        if run.code != 128 or "its state cannot be written down" not in run.last_words:
+        if run.code != 128 or "cannot have keyframes" not in run.last_words:
             return run, ""
     return runner.run([*record, "--no-keyframes"], folder), ""
 

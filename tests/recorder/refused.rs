@@ -35,11 +35,11 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
             "there is no tick 0: ticks count from 1",
             "a state of 1 cells, but class 0 has 2 fields",
             "a state of class 1, but the session has 1 classes",
-            "there is no kind 1: the description has 1 kinds of its own",
+            "there is no kind 1: the description declares 1 kinds",
             "a row of `casts` is a number, and the description says a number, a float",
             "a row of `casts` is a float, a number, and the description says a number, a float",
-            "a usercmd has bytes of its own, but the description does not say so: call `usercmd_bytes`",
-            "a usercmd has fields of its own, but the description has none: call `usercmd_field`",
+            "a usercmd has extra bytes, but the description does not declare them: call `usercmd_bytes`",
+            "a usercmd has extra fields, but the description declares none: call `usercmd_field`",
         ]
     );
     tick(&mut stream, 2, 1).unwrap();
@@ -54,7 +54,7 @@ fn a_description_that_is_none_is_refused() {
     let x = || FieldSchema::new("x", CellKind::F32, Scope::Movement);
     let column = |name: &str| vec![(name.to_owned(), CellKind::U32)];
     let cases = [
-        (Description::new("g"), "nobody plays: call `player` for each place that there is"),
+        (Description::new("g"), "the session has no players: call `player` for each one"),
         (Description::new("").player("p"), "the game has no name"),
         (about(1).class(Class::new("c", vec![x(), x()])), "class `c` has two fields of one name"),
         (

@@ -115,5 +115,5 @@ fn a_full_disk_stops_the_recording_and_the_end_says_why() {
     });
     assert_eq!(stopped, Some(PushError::Stopped));
     let error = recorder.finish().unwrap_err().to_string();
-    assert!(error.starts_with("it cannot be written: "), "{error}");
+    assert!(error.starts_with("cannot be written: "), "{error}");
 }

@@ -30,5 +30,5 @@ fn a_table_of_a_builds_own_says_what_tells_its_rows_apart() {
 fn a_key_that_is_no_column_is_refused() {
     let table = Table::new("spells", vec![Column::new("tick", ColumnData::U32(vec![1]))]).keyed_by(["caster"]);
     let error = write_trace(Vec::new(), &Trace { tables: vec![table], ..Trace::default() }).unwrap_err();
-    assert!(error.to_string().contains("told apart by \"caster\", which is no column of it"), "{error}");
+    assert!(error.to_string().contains("its key \"caster\" is not one of its columns"), "{error}");
 }

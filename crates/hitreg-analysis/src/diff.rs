@@ -314,16 +314,22 @@ fn worst(tables: &[TableDiff]) -> Option<DifferenceClass> {
 fn notes([a, b]: [&TraceHeader; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     if a.log_digest != b.log_digest && !a.log_digest.is_empty() && !b.log_digest.is_empty() {
-        notes.push("they are replays of different logs".to_owned());
+        notes.push("A and B are replays of different logs".to_owned());
     }
     if a.mode != b.mode {
-        notes.push(format!("A is a replay in {} loop, and B in {} loop", a.mode, b.mode));
+        let is_rejudged =
+            |mode: &str, other: &str| mode.strip_suffix("rejudged").is_some_and(|mode| mode.contains(other));
+        notes.push(match (&*a.mode, &*b.mode) {
+            (a, b) if is_rejudged(b, a) => "B is rejudged: only results of shots can differ".to_owned(),
+            (a, b) if is_rejudged(a, b) => "A is rejudged: only results of shots can differ".to_owned(),
+            (a, b) => format!("A was replayed {a} loop, B {b} loop"),
+        });
     }
     if a.part != b.part {
         let of = |header: &TraceHeader| {
-            header.part_shown().map_or("of the whole session".to_owned(), |part| format!("of {part} alone"))
+            header.part_shown().map_or("of the whole session".to_owned(), |part| format!("of {part} only"))
         };
-        notes.push(format!("A is a replay {}, and B {}; rows of other times are in one alone", of(a), of(b)));
+        notes.push(format!("A is a replay {}, B {}; rows outside the common part are on one side only", of(a), of(b)));
     }
     notes
 }

@@ -30,5 +30,5 @@ pub use why::{why_answer, why_page, why_svg};
 
 /// The line that says how counts of hits were made.
 pub fn what_if_line(what_if: hitreg_log::record::WhatIf) -> String {
-    format!("what-if: {}, {}", what_if.name(), what_if.meaning())
+    format!("{} (--what-if {}; docs/what-if.md).", what_if.meaning(), what_if.name())
 }

@@ -12,7 +12,7 @@ mod reader;
 mod rejudged;
 mod shot;
 
-pub use asked::{ShotName, WhyError, WhyQuery, player};
+pub use asked::{ShotName, WhyError, WhyQuery, player, shots_of};
 pub use carried::{DrawnSnapshots, ReceivedSnapshot, UsercmdPath};
 pub use correction::{CorrectionExplanation, FieldError};
 pub use line::{AimLine, LineOffset};

@@ -48,13 +48,13 @@ pub struct Build {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The file does not exist.
-    #[error("{}: there is no such build", path.display())]
+    #[error("{}: there is no such build: give the path of an executable", path.display())]
     Missing {
         /// The path that was tried.
         path: PathBuf,
     },
     /// A folder, or a file without permission to execute.
-    #[error("{}: this is {what}; a build is a program that understands `replay LOG -o TRACE`", path.display())]
+    #[error("{}: this is {what}: give a program that runs `replay LOG -o TRACE`", path.display())]
     NoProgram {
         /// The path.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum BuildError {
         what: &'static str,
     },
     /// The file cannot be read.
-    #[error("{}: it cannot be read: {source}", path.display())]
+    #[error("{}: cannot be read: {source}", path.display())]
     Unreadable {
         /// The path.
         path: PathBuf,
@@ -250,19 +250,21 @@ impl BuildRunner {
 fn why_untestable(ended: &ProcessEnd) -> Option<String> {
     match ended {
         ProcessEnd::Exit(0) => None,
-        ProcessEnd::Exit(code @ (125 | 128)) => Some(format!("it cannot play this log (exit code {code})")),
-        ProcessEnd::Exit(code) => Some(format!("it failed (exit code {code})")),
-        ProcessEnd::Signal(signal) => Some(format!("it crashed ({})", process::signal_name(*signal))),
-        ProcessEnd::TimeLimit(limit) => Some(format!("it was still running after {} s", limit.as_secs_f64())),
-        ProcessEnd::Stopped => Some("it was stopped".to_owned()),
+        ProcessEnd::Exit(code @ (125 | 128)) => Some(format!("cannot play this log (exit code {code})")),
+        ProcessEnd::Exit(code) => Some(format!("failed (exit code {code})")),
+        ProcessEnd::Signal(signal) => Some(format!("crashed ({})", process::signal_name(*signal))),
+        ProcessEnd::TimeLimit(limit) => {
+            Some(format!("still running after {} s; --time-limit allows more", limit.as_secs_f64()))
+        }
+        ProcessEnd::Stopped => Some("stopped".to_owned()),
     }
 }
 
 fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, UntestableBuild> {
     if !path.exists() {
-        return Err(UntestableBuild::because("it ended well, but wrote no trace"));
+        return Err(UntestableBuild::because("exited 0 but wrote no trace: a build must run `replay LOG -o TRACE`"));
     }
-    take(path).map_err(|error| unreadable("what it wrote is no trace", &error))
+    take(path).map_err(|error| unreadable("wrote a file that is not a trace", &error))
 }
 
 /// A file of a build that cannot be read.
@@ -279,14 +281,14 @@ fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, UntestableBuild
         "" => Ok(trace),
         says if *says == log.to_string() => Ok(trace),
         says => {
-            let what = format!("what it wrote is the trace of another log: of {says}, and not of {log}");
+            let what = format!("wrote the trace of another log: {says}, not {log}");
             Err(UntestableBuild::because(what))
         }
     }
 }
 
 fn no_folder(error: impl std::fmt::Display) -> UntestableBuild {
-    UntestableBuild::because(format!("there is no place to run it in: {error}"))
+    UntestableBuild::because(format!("cannot create a temporary folder to run it: {error}"))
 }
 
 /// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build

@@ -119,14 +119,14 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// The property could not be evaluated.
-    #[error("whether a session still shows it cannot be said: {0}")]
+    #[error("a session cannot be judged: {0}")]
     Property(#[source] E),
     /// The session does not show the property.
-    #[error("the session does not show it, so there is nothing to shrink")]
+    #[error("the log does not show the problem, so there is nothing to shrink")]
     NotShown,
     /// The recording shows the property, but a replay of its input by this build does not.
     #[error(
-        "the session shows it, but not when its input is recorded again with this build: shrink with the build that recorded it"
+        "the log shows the problem, but not after recording its input again with this build: give --build with the build that recorded the log"
     )]
     NotReproduced,
 }

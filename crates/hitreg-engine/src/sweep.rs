@@ -36,7 +36,7 @@ pub struct SweepPlan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No axis is given.
-    #[error("nothing to sweep: give a setting and its values, such as interpolation.lerp_ms=0..200:50")]
+    #[error("nothing to sweep: give a setting and its values, such as --set interpolation.lerp_ms=0..200:50")]
     Nothing,
     /// A setting is given twice.
     #[error("`{key}` is given twice; give all its values in one list")]
@@ -45,7 +45,7 @@ pub enum PlanError {
         key: String,
     },
     /// More settings than a table can show.
-    #[error("{count} settings are given; a sweep takes one or two, and presets")]
+    #[error("{count} settings are given: a sweep takes one or two, and presets")]
     TooManySettings {
         /// The number of settings.
         count: usize,

@@ -330,11 +330,11 @@ fn compare_recorded(facts: &LogFacts, ran: &StreamReport) -> Option<LogFinding> 
     }
     let d = ran.first_difference?;
     if !facts.has_hashes {
-        let detail = "its state hashes are all zero, so there is nothing to hold a replay against";
+        let detail = "its state hashes are all zero, so a replay cannot be compared with it";
         return Some((LogVerdict::Untestable, VerdictReason::NothingCompared, detail.to_owned()));
     }
-    let replayed = d.replayed.map_or("nothing: the replay ended before".to_owned(), |h| format!("{h:016x}"));
-    let detail = format!("tick {}: the log has state hash {:016x}, the replay {replayed}", d.tick, d.recorded);
+    let replayed = d.replayed.map_or("none, because it ended before".to_owned(), |h| format!("{h:016x}"));
+    let detail = format!("tick {}: the log has state hash {:016x}, the replay has {replayed}", d.tick, d.recorded);
     differs(VerdictReason::RecordedState, detail)
 }
 
@@ -377,34 +377,33 @@ fn not_judged(
         let (from, to) = (seconds(from), seconds(to));
         let judged = ran.hashes_compared.min(ticks_before);
         let detail = format!(
-            "a part is missing, from {from} to {to}: {judged} of the {with_hash} ticks in it could be judged, and these are the same"
+            "a part of the log is missing, from {from} to {to}: {judged} of its {with_hash} ticks could be compared, and these match"
         );
         return untestable(VerdictReason::Hole, detail);
     }
     if is_closed && ran.hashes_compared < with_hash {
         let compared = ran.hashes_compared;
-        let detail = format!(
-            "only {compared} of its {with_hash} ticks could be judged: those after them are not where they should be"
-        );
+        let detail =
+            format!("only {compared} of its {with_hash} ticks could be compared: later ticks are out of order");
         return untestable(VerdictReason::Hole, detail);
     }
     if exercised.usercmds == 0 {
         return untestable(VerdictReason::NothingCompared, "no usercmd was run".to_owned());
     }
     if exercised.active_usercmds == 0 {
-        let detail = "nobody pressed a key: there is nothing in it that could come out differently";
+        let detail = "no player pressed a key, so nothing could differ";
         return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
     if against.rollback && ran.rollbacks == 0 {
         let detail = match facts.has_server {
-            true => "no rollback was checked: the log has fewer ticks than lie between two of them",
-            false => "no rollback was checked: there is no server in this log",
+            true => "no rollback was checked: the log is shorter than one rollback. Use a smaller --rollback",
+            false => "no rollback was checked: the log has no server",
         };
         return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
     let held_against_acks = !is_closed && figures.held > 0;
     if ran.hashes_compared == 0 && against.golden.is_none() && !held_against_acks {
-        let detail = "it has no state hashes, and no golden: there is nothing to hold a replay against";
+        let detail = "it has no state hashes and no golden, so a replay cannot be compared with it";
         return untestable(VerdictReason::NeedsGolden, detail.to_owned());
     }
     None

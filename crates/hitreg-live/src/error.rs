@@ -12,7 +12,7 @@ pub enum LiveError {
     #[error(transparent)]
     Scenario(#[from] SynthError),
     /// A live session measures real datagrams, so it cannot use nominal sizes.
-    #[error("wire.sizes cannot be nominal in a live session: what is sent is what counts")]
+    #[error("wire.sizes=nominal is not possible in a live session, which sends real datagrams: leave it out")]
     NominalSizes,
     /// The link is invalid.
     #[error("{0}")]
@@ -21,7 +21,7 @@ pub enum LiveError {
     #[error("{0}")]
     Session(String),
     /// Another program uses the port.
-    #[error("UDP port {} is taken: choose another, or stop the program that uses it", address.port())]
+    #[error("UDP port {} is in use: choose another with --port, or stop the program that uses it", address.port())]
     PortTaken {
         /// The requested address.
         address: SocketAddr,
@@ -41,10 +41,10 @@ pub enum LiveError {
     #[error("no thread can be started: {0}")]
     Thread(#[source] std::io::Error),
     /// A thread ended before the session.
-    #[error("a thread of the session ended before its time")]
+    #[error("a thread of the session ended unexpectedly")]
     ThreadGone,
     /// The server refused the client.
-    #[error("{server} does not let this client in: {why}")]
+    #[error("{server} refused this client: {why}")]
     Refused {
         /// The server.
         server: SocketAddr,
@@ -52,13 +52,15 @@ pub enum LiveError {
         why: Refusal,
     },
     /// The server does not answer.
-    #[error("nobody answers at {server}: is a server running there?")]
+    #[error(
+        "{server} does not answer: start a server there with `hitreg serve -o server.hitlog`, or check the address"
+    )]
     Silent {
         /// The server.
         server: SocketAddr,
     },
     /// The name is not a valid server address.
-    #[error("`{name}` is no address of a server ({why}): write HOST:PORT")]
+    #[error("`{name}` is not an address ({why}): write HOST:PORT")]
     NoAddress {
         /// The name.
         name: String,
@@ -78,7 +80,7 @@ pub enum LiveError {
         server: SocketAddr,
     },
     /// The server has fallen silent.
-    #[error("the server at {server} is gone: it has not been heard for 5 seconds")]
+    #[error("the server at {server} is gone: no packet for 5 seconds")]
     ServerGone {
         /// The server.
         server: SocketAddr,

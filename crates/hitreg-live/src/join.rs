@@ -45,7 +45,7 @@ pub struct JoinResult {
 pub fn resolve(name: &str) -> Result<SocketAddr, LiveError> {
     let no_address = |why: String| LiveError::NoAddress { name: name.to_owned(), why };
     let mut addresses = name.to_socket_addrs().map_err(|error| no_address(error.to_string()))?;
-    addresses.next().ok_or_else(|| no_address("nobody knows it".to_owned()))
+    addresses.next().ok_or_else(|| no_address("unknown name".to_owned()))
 }
 
 /// The parameters of a client.

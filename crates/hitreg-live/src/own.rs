@@ -60,10 +60,10 @@ pub enum AskError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// The settings do not fit into a datagram.
-    #[error("so many settings of one's own have no room in a datagram: ask for fewer")]
+    #[error("the requested settings do not fit into a datagram: request fewer")]
     TooMuch,
     /// The settings cannot be serialised.
-    #[error("what is asked of the server cannot be written: {0}")]
+    #[error("the request to the server cannot be encoded: {0}")]
     Unwritable(#[from] rmp_serde::encode::Error),
 }
 

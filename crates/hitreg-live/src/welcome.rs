@@ -36,10 +36,10 @@ pub(super) struct Welcome {
 #[derive(Debug, thiserror::Error)]
 pub enum WelcomeError {
     /// The welcome cannot be decoded.
-    #[error("the server's welcome cannot be read ({0}): are server and client the same version of hitreg?")]
+    #[error("the server's welcome cannot be read ({0}): use the same version of hitreg for server and client")]
     Unreadable(#[from] hitreg_log::serial::ReadError),
     /// A number is out of bounds.
-    #[error("the server's welcome says {what} of {value}, which cannot be")]
+    #[error("the server's welcome has an impossible {what}: {value}")]
     OutOfBounds {
         /// The number.
         what: &'static str,
@@ -47,7 +47,7 @@ pub enum WelcomeError {
         value: i64,
     },
     /// The client has another map.
-    #[error("the server plays on the map `{server}`, and this client has `{client}`: give the server's map with --map")]
+    #[error("the server plays the map `{server}`, and this client has `{client}`: give the server's map with --map")]
     OtherMap {
         /// The server's map.
         server: String,
@@ -55,9 +55,7 @@ pub enum WelcomeError {
         client: String,
     },
     /// The maps have the same name, but the rules differ.
-    #[error(
-        "the server's rules for `{map}` are not this client's: both need the same map file and the same version of hitreg"
-    )]
+    #[error("server and client have different rules for `{map}`: use the same map file and the same version of hitreg")]
     OtherRules {
         /// The map's name.
         map: String,
@@ -66,15 +64,13 @@ pub enum WelcomeError {
     #[error("the server's settings: {0}")]
     Setting(#[from] SettingError),
     /// The settings have the same text, but the values differ.
-    #[error("the server's settings are not what this client makes of them: both need the same version of hitreg")]
+    #[error("server and client interpret the settings differently: use the same version of hitreg")]
     OtherSettings,
     /// The welcome does not fit into a datagram.
-    #[error(
-        "so many settings are not the preset's that a client cannot be told them all: choose a preset that is nearer"
-    )]
+    #[error("too many settings differ from the preset to send them to clients: choose a closer preset")]
     TooLong,
     /// The welcome cannot be serialised.
-    #[error("the welcome for clients cannot be written: {0}")]
+    #[error("the welcome for clients cannot be encoded: {0}")]
     Unwritable(#[from] rmp_serde::encode::Error),
 }
 

@@ -14,7 +14,7 @@ use crate::units::PlayerId;
 /// The error for a log that does not hold the server's state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "an imported recording, or one side of a session, does not hold the server and its clients: compare two of its replays, or merge all sides first"
+    "the log does not hold both the server and its clients: compare two replays of it, or merge all sides with `hitreg merge` first"
 )]
 pub struct StatesMissing;
 

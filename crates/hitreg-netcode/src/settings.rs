@@ -150,19 +150,19 @@ pub enum SettingError {
         hint: String,
     },
     /// The text is not a `key=value` pair.
-    #[error("`{text}` is not of the form key=value, such as interpolation.lerp_ms=100")]
+    #[error("`{text}` is not a setting: write KEY=VALUE, such as interpolation.lerp_ms=100")]
     NotAPair {
         /// The given text.
         text: String,
     },
     /// The key cannot be set for a single player.
-    #[error("`{key}` is the same for all players: {own} may be one player's own", own = players::OWN.join("*, "))]
+    #[error("`{key}` is the same for all players; only {own} can differ between players", own = players::OWN.join("*, "))]
     NotOfPlayers {
         /// The key.
         key: String,
     },
     /// The session does not have the player.
-    #[error("there is no player p{player} to set anything for: the session has {}", named(*players))]
+    #[error("there is no player p{player}: the session has {}", named(*players))]
     NoSuchPlayer {
         /// The player.
         player: PlayerId,
@@ -180,7 +180,7 @@ pub enum SettingError {
         takes: String,
     },
     /// The preset is unknown.
-    #[error("no preset is called `{name}`{hint}; there are {known}")]
+    #[error("no preset is called `{name}`{hint}; choose one of {known}")]
     UnknownPreset {
         /// The given name.
         name: String,
@@ -258,7 +258,12 @@ impl Settings {
     pub fn apply_preset(&mut self, name: &str) -> Result<(), SettingError> {
         let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| SettingError::UnknownPreset {
             name: name.to_owned(),
-            hint: nearest(name, PRESETS.iter().map(|p| p.name)),
+            hint: match name.to_ascii_lowercase().as_str() {
+                "source" | "hl2" | "csgo" | "cs2" | "tf2" | "goldsrc" | "hl1" | "hl" | "cs16" => {
+                    " (`half-life` is the closest)".to_owned()
+                }
+                _ => nearest(name, PRESETS.iter().map(|p| p.name)),
+            },
             known: PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
         })?;
         for (key, value, _) in preset.values {
@@ -364,5 +369,17 @@ mod tests {
         let word = settings.set_pair("interpolation.mode=linear").unwrap_err().to_string();
         assert!(word.contains("off, extrapolate, two-point, last-rendered, history"), "{word}");
         assert_eq!(settings, Settings::default());
+        let engine = settings.apply_preset("source").unwrap_err().to_string();
+        assert!(engine.contains("`half-life` is the closest"), "{engine}");
+    }
+
+    #[test]
+    fn flags_accept_0_and_1() {
+        let mut settings = Settings::default();
+        settings.set_pair("lag_compensation.enabled=0").unwrap();
+        assert!(!settings.lag_compensation.enabled);
+        settings.set_pair("lag_compensation.enabled=1").unwrap();
+        assert!(settings.lag_compensation.enabled);
+        assert!(settings.set_pair("lag_compensation.enabled=2").is_err());
     }
 }

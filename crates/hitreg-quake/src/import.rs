@@ -16,8 +16,16 @@ pub enum ImportFileError {
     /// A file cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The demo's map was not found.
-    #[error("{}: the demo was played on `{map}`, and there is no {map}.bsp below {}", demo.display(), folder.display())]
+    /// No map was given.
+    #[error("{}: the demo was played on `{map}`: give this map with --map {map}.bsp, or a folder of maps with --maps", demo.display())]
+    MapNeeded {
+        /// The demo.
+        demo: PathBuf,
+        /// The name of the map.
+        map: String,
+    },
+    /// The demo's map was not found in the folder of maps.
+    #[error("{}: the demo was played on `{map}`, and there is no {map}.bsp below {}: add it there, or give it with --map", demo.display(), folder.display())]
     NoMap {
         /// The demo.
         demo: PathBuf,

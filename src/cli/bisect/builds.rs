@@ -14,13 +14,14 @@ use crate::cli::{CommandOutcome, files};
 use crate::engine::bisect::BuildSearch;
 use crate::replay::foreign_trace_memory;
 
-/// Find the first of a line of builds that plays a log otherwise than the first build
+/// Find the first build in a list that plays a log differently from the first one
 ///
-/// The builds come oldest first. The first is taken for good and the last for bad, as git bisect takes its ends; an end is
-/// tried only if the answer rests on it, or with --verify-ends. Of 64 builds 6 are tried. A build that crashes, hangs or writes
-/// rubbish is skipped; when the answer lies among skipped builds, all that it may be are named.
+/// List the builds from oldest to newest. Like git bisect, hitreg assumes that the first build is good and the last is
+/// bad. It runs an end only if the answer depends on it, or with --verify-ends. For 64 builds, it runs six besides the
+/// first. It skips a build that crashes, hangs or writes no valid trace. If the answer lies among skipped builds, it
+/// lists all candidates.
 ///
-/// With more than one core, builds that the search may need next run beside the one that it waits for.
+/// With more than one core, builds that the search may need next run in parallel.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -34,10 +35,10 @@ pub(super) struct Args {
     /// The builds, oldest first
     #[arg(value_name = "BUILD", required = true, num_args = 2..)]
     builds: Vec<PathBuf>,
-    /// Try the first and the last build before anything else
+    /// Check first that the first build is good and the last is bad
     #[arg(long)]
     verify_ends: bool,
-    /// How many builds run at the same time [default: as many as there are cores]
+    /// Number of builds to run in parallel [default: number of cores]
     #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZero<usize>>,
     #[command(flatten)]

@@ -28,14 +28,14 @@ pub(super) fn print(found: &BisectResult, page: &mut Page, what: &str, bad_means
         }
         SearchVerdict::Range => {
             let among = found.candidates.len();
-            page.styled(UNSURE, &format!("The first bad {what} is one of {among}: those between cannot be judged"));
+            page.styled(UNSURE, &format!("The first bad {what} is one of these {among}; some cannot be judged"));
             for name in &found.candidates {
                 page.paragraph(2, &named(name));
             }
             page.pair("known bad", &first_bad);
         }
-        SearchVerdict::NoneIsBad => page.styled(GOOD, &format!("No {what} is bad: the last plays as the first does")),
-        SearchVerdict::AllAreBad => page.styled(BAD, &format!("Every {what} is bad: the first shows it already")),
+        SearchVerdict::NoneIsBad => page.styled(GOOD, &format!("No {what} is bad: the last plays like the first")),
+        SearchVerdict::AllAreBad => page.styled(BAD, &format!("Every {what} is bad, also the first")),
         SearchVerdict::Untestable => page.styled(UNSURE, "untestable"),
     }
     if let Some(reason) = &found.untestable {
@@ -54,7 +54,7 @@ pub(super) fn print(found: &BisectResult, page: &mut Page, what: &str, bad_means
         print_last_words(page, &why.last_words);
     }
     if let Some(diff) = &found.diff {
-        page.heading("What changed, A the last good and B the first bad");
+        page.heading("What changed: A is the last good, B the first bad");
         page.append(diff_answer(diff, DiffScope::Any));
     }
 }

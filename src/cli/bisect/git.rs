@@ -18,13 +18,13 @@ use crate::replay::foreign_trace_memory;
 /// The default time limit of a build command.
 const BUILD_TIME_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Find the commit from which on a game plays a log otherwise
+/// Find the commit that changed how a game plays a log
 ///
-/// Commits are built in a worktree of their own in the cache folder: your checkout, your index and HEAD stay as they
-/// are, so you may go on working. GOOD is taken for good and BAD for bad; of 100 commits about 7 are built. A commit that
-/// does not build, or whose build cannot play the log, is skipped.
+/// Commits are built in separate worktrees in the cache folder. Your checkout, index and HEAD do not change, so you can
+/// keep working. hitreg assumes that GOOD is good and BAD is bad, and builds about 7 of 100 commits. It skips a commit
+/// that does not build, or whose build cannot play the log.
 ///
-/// A run that was killed or interrupted goes on where it was when it is started again in the same words.
+/// To resume an interrupted search, run the same command again.
 #[derive(clap::Args)]
 #[command(
     override_usage = "hitreg bisect git [OPTIONS] --build-cmd <CMD> --artifact <PATH>\n       <LOG> <GOOD..BAD>",
@@ -44,23 +44,22 @@ pub(super) struct Args {
     /// The range of commits
     #[arg(value_name = "GOOD..BAD")]
     range: String,
-    /// The shell command that builds a commit; it runs at the top of a worktree
+    /// Shell command that builds a commit; it runs at the top of a worktree
     #[arg(long, value_name = "CMD")]
     build_cmd: String,
-    /// Where the build is then, from the top of the worktree
+    /// Path of the built program, relative to the top of the worktree
     #[arg(long, value_name = "PATH")]
     artifact: PathBuf,
     /// The repository
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     repo: PathBuf,
-    /// A build command that takes longer makes the commit untestable [default: 3600]
+    /// Time limit of the build command; a commit that takes longer is untestable [default: 3600]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     build_time_limit: Option<Duration>,
-    /// Build so many commits at the same time, in a worktree each: the one that the search waits for, and those that
-    /// it may need next. Most build commands keep all cores busy by themselves
+    /// Number of commits to build in parallel, each in its own worktree. Most build commands already use all cores
     #[arg(long, value_name = "N", value_parser = parse_jobs, default_value = "1")]
     jobs: NonZero<usize>,
-    /// Forget what an earlier run of this search had found
+    /// Start over, without the results of an earlier run of this search
     #[arg(long)]
     restart: bool,
     #[command(flatten)]

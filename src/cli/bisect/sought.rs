@@ -11,8 +11,8 @@ use crate::engine::bisect::BuildJudge;
 /// What is being looked for.
 #[derive(clap::Args)]
 pub(super) struct SearchArgs {
-    /// Ask a shell command in place of comparing traces: {} stands for the log, {build} for the build; exit code 1
-    /// means that it shows, 0 that it does not, 125 that it cannot be told
+    /// Shell command that decides instead of comparing traces. {} is replaced by the log, {build} by the build. Exit
+    /// code 1 means bad, 0 good, 125 untestable
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["on", "tolerance", "overlap"])]
     condition: Option<String>,
     #[command(flatten)]

@@ -25,10 +25,11 @@ pub(in crate::cli) struct Args {
     /// Its number
     #[arg(long)]
     command: u32,
-    /// An entity's body in cells, numbers of 32 bits in the order of the log's fields; the player's own among them
+    /// An entity's body as cells: numbers of 32 bits, in the order of the log's fields. The player's own body is
+    /// required
     #[arg(long, value_name = "ENTITY=CELL,CELL", value_parser = body_argument)]
     body: Vec<(EntityId, Vec<u32>)>,
-    /// Where the body after it goes, as JSON
+    /// Output file for the resulting body, as JSON
     #[arg(short, long, value_name = "FILE")]
     output: OutputPath,
 }

@@ -12,11 +12,11 @@ use crate::engine::Games;
 use crate::engine::bisect::bisect_ticks;
 use crate::report::bisect_page;
 
-/// Find the first tick, entity and field in which two runs part, and why
+/// Find the first tick, entity and field where two runs differ, and the cause
 ///
-/// A log alone is held against what it says happened. The two sides are chosen as in `hitreg diff`. Everything is looked
-/// at in one pass: a divergence may heal, so a later tick that agrees says nothing about the ticks before it. Where both
-/// sides replay one log, the usercmds of that tick are run again in both builds from the last common state.
+/// The sides are chosen as in `hitreg diff`. For a single log, this build's replay is compared with the recorded
+/// session. One pass reads every tick, because a divergence can disappear again. If both sides replay one log, both
+/// builds run that tick's usercmds again from the last common state.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -24,7 +24,7 @@ Examples:
   hitreg bisect ticks old.hittrace new.hittrace
   hitreg bisect ticks match.hitlog --a ./old-build --b ./new-build --on state
 
-As the command of git bisect:
+With git bisect:
   git bisect run sh -c 'make || exit 125
       hitreg bisect ticks match.hitlog --b ./game'")]
 pub(super) struct Args {

@@ -4,15 +4,15 @@ use crate::diff::{DiffOptions, DiffScope, Tolerance};
 
 /// What counts as a difference.
 #[derive(clap::Args)]
-#[command(next_help_heading = "What counts")]
+#[command(next_help_heading = "Comparison")]
 pub(in crate::cli) struct CompareArgs {
-    /// Look at one side of the game alone: state, hits, corrections, views, or any
+    /// Compare only this aspect: any, state, hits, corrections, views or network
     #[arg(long, value_name = "WHAT", value_parser = parse_on, default_value = "any")]
     on: DiffScope,
-    /// Take numbers of a column as the same that are this close; may be given more than once
+    /// Treat two numbers of a column as equal if they differ by at most NUMBER; repeatable
     #[arg(long, value_name = "COLUMN=NUMBER")]
     tolerance: Vec<Tolerance>,
-    /// Compare only the tables, columns and rows that both have, as for a build that writes some of them
+    /// Compare only tables, columns and rows that both sides have, for builds that write partial traces
     #[arg(long)]
     overlap: bool,
 }
@@ -35,7 +35,7 @@ impl CompareArgs {
             DiffScope::Hits => "hits differ",
             DiffScope::Corrections => "corrections differ",
             DiffScope::Views => "views differ",
-            DiffScope::Network => "what went over the network differs",
+            DiffScope::Network => "network traffic differs",
         };
         let beyond = if self.tolerance.is_empty() { "" } else { ", beyond the tolerances," };
         format!("its {what}{beyond}")
@@ -53,5 +53,5 @@ impl CompareArgs {
 }
 
 fn parse_on(text: &str) -> Result<DiffScope, String> {
-    text.parse().map_err(|_| format!("it should be one of {}", DiffScope::NAMES.join(", ")))
+    text.parse().map_err(|_| format!("choose one of {}", DiffScope::NAMES.join(", ")))
 }

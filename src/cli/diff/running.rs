@@ -13,13 +13,13 @@ use crate::cli::trouble::CommandError;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Running builds")]
 pub(in crate::cli) struct BuildArgs {
-    /// A build that takes longer for a log is untestable [default: 300]
+    /// Time limit of a build for one log; a build that takes longer is untestable [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     time_limit: Option<Duration>,
-    /// Where traces of builds are kept [default: hitreg in the user's cache folder]
+    /// Cache folder for traces of builds [default: hitreg in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Run every build anew. Scripts always are: what they start cannot be seen in them
+    /// Run every build again. Scripts are never cached, because the programs that they start can change
     #[arg(long, conflicts_with = "cache")]
     no_cache: bool,
 }
@@ -31,7 +31,7 @@ impl BuildArgs {
             [("time-limit", self.time_limit.is_some()), ("cache", self.cache.is_some()), ("no-cache", self.no_cache)];
         match given.iter().find(|(name, is_given)| *is_given && !output.files.is_by_default(name)) {
             Some((name, _)) if !runs_builds => Err(CommandError::Request(format!(
-                "--{name} is about running builds, and no build runs here: leave it out"
+                "--{name} has no effect without a build: add --a or --b, or leave it out"
             ))),
             _ => Ok(()),
         }
@@ -66,12 +66,12 @@ impl BuildArgs {
 }
 
 pub(in crate::cli) fn parse_jobs(text: &str) -> Result<NonZero<usize>, String> {
-    text.parse().map_err(|_| "it should be a number from 1 on".to_owned())
+    text.parse().map_err(|_| "write a number from 1".to_owned())
 }
 
 pub(in crate::cli) fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.001..=1e6).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        Ok(_) | Err(_) => Err("it should be a number of seconds from 0.001 to 1000000".to_owned()),
+        Ok(_) | Err(_) => Err("write a number of seconds from 0.001 to 1000000".to_owned()),
     }
 }

@@ -12,7 +12,7 @@ use crate::trace::schema::TableSet;
 /// What is compared with what.
 #[derive(clap::Args)]
 pub(in crate::cli) struct SideArgs {
-    /// A trace, or a log to be replayed
+    /// A trace, or a log to replay
     #[arg(value_name = "LOG|A")]
     first: PathBuf,
     /// The trace or log of side B [default: the same log]
@@ -20,10 +20,10 @@ pub(in crate::cli) struct SideArgs {
     second: Option<PathBuf>,
     #[command(flatten)]
     ways: SideReplayArgs,
-    /// Run this build's server, and let a client replay what it sends
+    /// Run the server of this build, and replay its packets in the clients of both sides
     #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with = "open")]
     server_build: Option<PathBuf>,
-    /// Side B's client on that server; side A's is the server build's own, or --a
+    /// Side B's client on that server; side A's client is --a, or that of the server build
     #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with_all = ["b", "open"])]
     client_build: Option<PathBuf>,
 }
@@ -37,20 +37,20 @@ pub(in crate::cli) struct SideReplayArgs {
     /// The build of side B [default: this one]
     #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
     b: Option<PathBuf>,
-    /// A setting of side A; may be given more than once
+    /// A setting of side A; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "The two sides", value_parser = offered::settings(), hide_possible_values = true)]
     a_set: Vec<String>,
-    /// A setting of side B; may be given more than once
+    /// A setting of side B; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "The two sides", value_parser = offered::settings(), hide_possible_values = true)]
     b_set: Vec<String>,
-    /// A preset for side A in place of the log's settings
+    /// Preset of side A, instead of the log's settings
     #[arg(long, value_name = "NAME", help_heading = "The two sides", value_parser = offered::presets(), hide_possible_values = true)]
     a_preset: Option<String>,
-    /// A preset for side B in place of the log's settings
+    /// Preset of side B, instead of the log's settings
     #[arg(long, value_name = "NAME", help_heading = "The two sides", value_parser = offered::presets(), hide_possible_values = true)]
     b_preset: Option<String>,
-    /// What is asked of the settings of a side: `replay` runs the recorded input under them, `rejudge` judges each recorded shot
-    /// under them and changes nothing else
+    /// How changed settings apply: `replay` runs the recorded input under them, `rejudge` changes only the hit test of
+    /// each recorded shot
     #[arg(
         long,
         value_parser = one_of(OF_ONE_RUN),
@@ -60,7 +60,7 @@ pub(in crate::cli) struct SideReplayArgs {
         help_heading = "The two sides"
     )]
     what_if: WhatIf,
-    /// Replay open loop: clients alone, on the recorded snapshots
+    /// Replay open loop: only the clients run, on the recorded snapshots
     #[arg(long, help_heading = "The two sides")]
     open: bool,
 }
@@ -85,8 +85,8 @@ impl SideReplayArgs {
         let has_settings = [&self.a_preset, &self.b_preset].into_iter().any(Option::is_some)
             || [&self.a_set, &self.b_set].into_iter().any(|set| !set.is_empty());
         if self.what_if == WhatIf::Rejudge && !has_settings {
-            let what = "--what-if rejudge judges shots under other settings, and there are none: name them with \
-                        --a-set, --b-set, --a-preset or --b-preset. It does not let one build judge another's session";
+            let what = "--what-if rejudge needs other settings: add --b-set KEY=VALUE or --b-preset NAME. It cannot judge \
+                        the session of one build with another";
             return Err(CommandError::Request(what.to_owned()));
         }
         let way = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| ReplaySpec {

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use crate::trace::{ColumnData, Table};
 
 /// How rows are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowFormat {
     /// One JSON object a line.
     Jsonl,
@@ -16,6 +18,17 @@ pub(super) enum RowFormat {
     /// Columns in zstd pages, for DuckDB, pandas and their like.
     #[cfg(feature = "parquet")]
     Parquet,
+}
+
+/// A parser of formats. Parquet is an optional feature.
+pub(super) fn format() -> impl TypedValueParser<Value = RowFormat> {
+    PossibleValuesParser::new(["jsonl", "csv", "parquet"]).try_map(|name| match &*name {
+        "jsonl" => Ok(RowFormat::Jsonl),
+        "csv" => Ok(RowFormat::Csv),
+        #[cfg(feature = "parquet")]
+        "parquet" => Ok(RowFormat::Parquet),
+        _ => Err("this hitreg was built without Parquet: build it with `--features parquet`"),
+    })
 }
 
 impl RowFormat {

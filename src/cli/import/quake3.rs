@@ -18,12 +18,13 @@ use crate::store::FileType;
 
 /// Import captured datagrams of a Quake III engine's clients and server (protocol 71: OpenArena, ioquake3)
 ///
-/// The log holds every client's usercmds, packets and snapshots as somebody between client and server saw them pass, with
-/// all fields of the playerStates and entityStates; and the hits that shooters were told of. With what the server logged
-/// under `g_debugDamage 1`, it holds who was hit by whom, too. Names and chat stay out of it.
+/// The log holds every client's usercmds, packets and snapshots as captured between client and server. It has all
+/// fields of the playerStates and entityStates, and the hits that the server reported to shooters. With --server-log,
+/// it also holds the shooter and target of each hit; the server must run with `g_debugDamage 1`. Names and chat are
+/// left out.
 ///
-/// A capture must begin before its clients connect, since datagrams are told as differences from earlier ones. docs/openarena.md says
-/// what it consists of.
+/// Start the capture before its clients connect, because each datagram is encoded as a difference from an earlier one.
+/// docs/openarena.md describes the capture format.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -31,28 +32,28 @@ Examples:
   hitreg import quake3-udp duel.trace.zst --map pak1-maps.pk3 -o duel.hitlog && hitreg replay duel.hitlog
   hitreg import quake3-udp duel.trace.zst --server-log server.log -o duel.hitlog")]
 pub(super) struct UdpArgs {
-    /// The capture, plain or packed with zstd
+    /// The capture, plain or compressed with zstd
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// The map that it was played on: a .bsp, or a .pk3 that holds it. Without it predictions cannot be checked
+    /// The map that was played: a .bsp, or a .pk3 that contains it. Without a map, predictions cannot be checked
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// Take a map of another name than that which was played on
+    /// Use a map whose name differs from the played map
     #[arg(long, requires = "map")]
     force_map: bool,
-    /// The server's console log, for who was hit
+    /// The server's console log, which names the target of each hit
     #[arg(long, value_name = "FILE")]
     server_log: Option<PathBuf>,
-    /// Where the log goes
+    /// The log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
 }
 
 /// Import a demo of a Quake III engine's client (.dm_68 or .dm_71: OpenArena, ioquake3, Quake III 1.32)
 ///
-/// The log holds the snapshots that the client had, with all fields of the playerStates and entityStates, and the hits that the
-/// player was told of. A demo holds no usercmds and no times of arrival, so nothing is predicted: drawing the others is scored.
-/// Names and chat stay out of it.
+/// The log holds the client's snapshots with all fields of the playerStates and entityStates, and the hits that the
+/// server reported to the player. A demo has no usercmds and no arrival times, so there is no prediction. A replay
+/// scores how other players were drawn. Names and chat are left out.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -61,7 +62,7 @@ pub(super) struct DemoArgs {
     /// The demo
     #[arg(value_name = "DEMO")]
     demo: PathBuf,
-    /// Where the log goes
+    /// The log to write
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
 }
@@ -114,7 +115,7 @@ fn run(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Output) -> Resul
 
 fn blame(error: ImportFileError) -> CommandError {
     let ImportFileError::Quake3 { path, source } = error else { return error.into() };
-    CommandError::file(&path, source.to_string().replace("force it if", "give --force-map if"))
+    CommandError::file(&path, source.to_string().replace("force it if", "add --force-map if"))
 }
 
 impl Quake3ImportReport<'_> {
@@ -137,7 +138,7 @@ impl Quake3ImportReport<'_> {
             counts,
             undecoded_first: undecoded.collect(),
             size_bytes: FileSize::of(path),
-            warning: cut.map(|offset| format!("it is cut off: what follows byte {offset} was not imported")),
+            warning: cut.map(|offset| format!("truncated: the part after byte {offset} was not imported")),
         }
     }
 
@@ -150,7 +151,7 @@ impl Quake3ImportReport<'_> {
             page.marked(2, UNSURE, warning);
         }
         let undecoded = match counts.undecoded {
-            0 => "every one decoded".to_owned(),
+            0 => "all decoded".to_owned(),
             some => format!("{} could not be decoded ({})", count(some), share(some, counts.datagrams)),
         };
         let messages = if self.from == RecordingKind::Demo { "messages" } else { "datagrams" };
@@ -159,7 +160,7 @@ impl Quake3ImportReport<'_> {
             page.styled(UNSURE, &format!("  {why}"));
         }
         if counts.after_level > 0 {
-            page.styled(UNSURE, &format!("  {} of another level are left out", count(counts.after_level)));
+            page.styled(UNSURE, &format!("  {} of another level are not imported", count(counts.after_level)));
         }
         if self.from == RecordingKind::Demo {
             page.pair("snapshots", &count(counts.snapshots));
@@ -169,13 +170,13 @@ impl Quake3ImportReport<'_> {
             page.pair("snapshots", &format!("{}, {known} of them ack a usercmd by its time", count(counts.snapshots)));
         }
         let victims = format!("{} with their victim", count(counts.hits_with_victim));
-        page.pair("hits told", &format!("{}, {victims}", count(counts.hits)));
+        page.pair("hits", &format!("{} reported to shooters, {victims}", count(counts.hits)));
         if counts.logged > 0 {
-            let told = format!("{} of them told to a shooter", count(counts.logged_and_told));
-            page.pair("server log", &format!("{} lines of damage, {told}", count(counts.logged)));
+            let told = format!("{} of them reported to a shooter", count(counts.logged_and_told));
+            page.pair("server log", &format!("{} damage lines, {told}", count(counts.logged)));
         }
         if counts.logged > 0 && counts.logged_and_told * 2 < counts.hits {
-            let what = "fewer than half of the hits told are in it: it may be another session's log";
+            let what = "the server log has fewer than half of the reported hits: it may be of another session";
             page.marked(2, UNSURE, what);
         }
         page.pair("size", &self.size_bytes.to_string());

@@ -22,18 +22,19 @@ use crate::units::Micros;
 
 /// Import a QuakeWorld demo (.qwd or .mvd, protocol 28)
 ///
-/// The log holds the player's usercmds, every server packet with its sequence and ack, the player's own states and those of
-/// the others in sight, and the map's movement data. It has no server to run, so it replays open loop: every
-/// prediction is held against what the server said. Names and chat stay out of it.
+/// The log holds the player's usercmds, every server packet with its sequence and ack, the states of the player and of
+/// visible players, and the map's movement data. A demo has no server to run, so the log replays open loop: each
+/// prediction is compared with the server's snapshot. Names and chat are left out.
 ///
-/// Demos of spectators and servers (.mvd) have no predictions to check. They hold the states of all whom they saw, so that
-/// drawing them is scored; a server's says who was hit, too, where MVDSV wrote it.
+/// Demos of spectators and servers (.mvd) have no predictions to check. They hold the states of visible players, so
+/// interpolation is scored. Demos that MVDSV wrote also hold hits.
 ///
-/// A demo that is cut off is imported up to there, with a warning. Demo and map may be packed with gzip or xz. The map must be
-/// the one that the demo was played on; with --maps it is found by the name that the demo gives. Of several demos, or of a folder of
-/// them, each becomes a log in the folder that -o names, several at a time; what cannot be imported is named, and the rest is.
+/// A truncated demo is imported up to the cut, with a warning. Demo and map may be compressed with gzip or xz. The map
+/// must be the one that was played. With --maps, it is found by the name in the demo. Several demos, or a folder of
+/// them, become one log each in the folder given with -o. Demos that cannot be imported are listed, and the others are
+/// still imported.
 ///
-/// What servers do differently is found out from the demo, and so are walls that the played map had and the given one lacks
+/// The importer detects the server's movement settings from the demo, and walls that the given map lacks
 /// (docs/quakeworld.md).
 #[derive(clap::Args)]
 #[command(after_long_help = "\
@@ -43,19 +44,19 @@ Examples:
   hitreg import qwd demos --maps id1/maps -o logs
   hitreg info match.hitlog && hitreg replay match.hitlog")]
 pub(super) struct Args {
-    /// The demo, or several, or folders that stand for every .qwd and .mvd below them, plain, .xz or .gz
+    /// Demos, or folders to search for .qwd and .mvd files (also .xz and .gz)
     #[arg(value_name = "DEMO", required = true)]
     demos: Vec<PathBuf>,
-    /// The map that it was played on (BSP version 29)
-    #[arg(long, value_name = "FILE", required_unless_present = "maps")]
+    /// The map that was played (BSP version 29)
+    #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// A folder with maps, each found by the name that a demo gives
+    /// A folder of maps; each map is found by the name in the demo
     #[arg(long, value_name = "DIR", conflicts_with = "map")]
     maps: Option<PathBuf>,
-    /// Take the map although its name or its walls speak against it
+    /// Use the map even if its name or its walls do not match the demo
     #[arg(long)]
     force_map: bool,
-    /// Where the log goes; of several demos, a folder
+    /// The log to write; for several demos, a folder
     #[arg(short, long, value_name = "LOG|DIR")]
     output: OutputPath,
 }
@@ -97,12 +98,11 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
     let maps = match (&args.map, &args.maps) {
         (Some(map), _) => Maps::File(map.clone()),
         (None, Some(file)) if file.is_file() => {
-            return Err(CommandError::file(file, "this is no folder with maps: a map itself is given with --map"));
+            return Err(CommandError::file(file, "this is a file: give a folder to --maps, or this map to --map"));
         }
         (None, Some(folder)) => Maps::Folder(folder.clone()),
-        (None, None) => {
-            return Err(CommandError::Request("the map is missing: give --map FILE or --maps DIR".to_owned()));
-        }
+        // The demo is read first, so that the error can name its map, or say that it is not a demo.
+        (None, None) => Maps::NotGiven,
     };
     if let [demo] = &args.demos[..]
         && !demo.is_dir()
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
     }
     if demos.is_empty() {
         return Err(CommandError::Request(
-            "there are no demos (*.qwd, *.mvd, plain, .xz or .gz) below the folders given".to_owned(),
+            "there are no demos (*.qwd or *.mvd, also .xz and .gz) below the given folders".to_owned(),
         ));
     }
     let targets = targets(&demos, args, output);
@@ -152,7 +152,7 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
     let target = |demo| {
         let log = log(demo);
         if let Some(first) = named.get(&log) {
-            let what = format!("{log} is of {} already: import it by itself, with a name of its own", first.display());
+            let what = format!("{log} is already the log of {}: import this demo with another -o", first.display());
             return Err(CommandError::file(demo, what));
         }
         let target = output.files.target_in(&args.output, &log, FileType::Log)?;
@@ -181,9 +181,9 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
         warning: cut.map(|DemoCut { offset, bytes }| {
             let rest = match bytes {
                 0 => String::new(),
-                bytes => format!(", {bytes} bytes of a frame after it were not"),
+                bytes => format!(", without {bytes} bytes of an incomplete frame"),
             };
-            format!("the demo is cut off: all up to byte {offset} was imported{rest}")
+            format!("the demo is truncated: it was imported up to byte {offset}{rest}")
         }),
     })
 }
@@ -192,7 +192,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
 fn blame(error: ImportFileError) -> CommandError {
     let ImportFileError::Import { path, source } = error else { return error.into() };
     let what = match source {
-        DemoImportError::Map(source) => format!("this is no map of QuakeWorld's: {source}"),
+        DemoImportError::Map(source) => format!("not a QuakeWorld map: {source}"),
         DemoImportError::Unpack { source, .. } => source.to_string(),
         DemoImportError::Demo(source) => source.to_string(),
         DemoImportError::OtherMap { demo, .. } => {
@@ -200,7 +200,7 @@ fn blame(error: ImportFileError) -> CommandError {
         }
         DemoImportError::InWalls { in_walls, places } => format!(
             "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; \
-             --force-map takes it all the same"
+             give the map of the demo, or use this one anyway with --force-map"
         ),
         DemoImportError::NoSuchModel { .. } => source.to_string().replace("force it", "give --force-map"),
         other => other.to_string(),
@@ -213,8 +213,8 @@ fn found(finding: &TraitFinding) -> String {
     let TraitFinding { what, has, agree, disagree, .. } = *finding;
     let answer = if has { "yes" } else { "no" };
     match agree + disagree {
-        0 => format!("{}: {answer}, as far as its info tells", what.words()),
-        votes => format!("{}: {answer}, by {agree} of {votes} places that tell", what.words()),
+        0 => format!("{}: {answer}, by the server's info", what.words()),
+        votes => format!("{}: {answer}, by {agree} of {votes} places in the demo", what.words()),
     }
 }
 
@@ -231,20 +231,27 @@ impl QwdImportReport {
         }
         if self.walls_missing > 0 {
             let walls = count(self.walls_missing as u64);
-            page.pair("map", &format!("not quite the one played: {walls} walls were found that it lacks"));
+            page.pair("map", &format!("differs from the played map: it lacks {walls} walls"));
         }
         page.pair("duration", &duration(Micros(info.duration_us)));
         if self.recorded_by != "player" {
             page.pair("recorded by", &format!("a {}: there is no prediction to check", self.recorded_by));
             let of = |kind: &str| count(info.records.get(kind).copied().unwrap_or(0) as u64);
-            page.pair("shown", &format!("{} moments, {} states, {} hits", of("snapshots"), of("states"), of("damage")));
+            page.pair(
+                "holds",
+                &format!("{} snapshots, {} states, {} hits", of("snapshots"), of("states"), of("damage")),
+            );
             let demo = bytes(self.demo_bytes as u64);
             page.pair("size", &format!("{}; the demo has {demo}", self.size_bytes));
             return;
         }
         page.pair(
             "usercmds",
-            &format!("{}, {} of them firing", count(info.usercmds as u64), count(info.usercmds_firing as u64)),
+            &format!(
+                "{}, {} with the fire button held",
+                count(info.usercmds as u64),
+                count(info.usercmds_firing as u64)
+            ),
         );
         let packets = info.packets;
         let [sent, received, lost, choked] =

@@ -71,8 +71,7 @@ impl TraceShape {
 
     pub(super) fn of_bytes(path: &Path, file: &[u8]) -> Result<TraceShape, CommandError> {
         let trace = files::trace_in(path, file)?;
-        let version =
-            log::version_of(file).ok_or_else(|| CommandError::file(path, "it does not say which format it has"))?;
+        let version = log::version_of(file).ok_or_else(|| CommandError::file(path, "the format version is missing"))?;
         let (digest, size_bytes) = (trace.digest(), file.len() as u64);
         let with_rows = |table: Table| {
             let rows = table.rows() as u64;

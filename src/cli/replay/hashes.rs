@@ -13,9 +13,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>) {
     }
     if let Some(SessionPart { from_us, to_us }) = missing {
         let [from, to] = [from_us, to_us].map(|at| ClockTime(Micros(at)));
-        let text = format!(
-            "A part is missing, from {from} to {to}: what is told of the time after it is not what was played."
-        );
+        let text = format!("A part is missing, from {from} to {to}: results after it do not match the played session.");
         page.marked(2, BAD, &text);
     }
 }
@@ -27,15 +25,16 @@ fn compared_in_words(
 ) -> (TextStyle, String) {
     match first_difference_tick {
         None if report.hashes.missing.is_some() => {
-            (UNSURE, format!("  as recorded up to what is missing: {} tick hashes are the same", count(compared)))
+            (UNSURE, format!("  as recorded up to the missing part: {} tick hashes match", count(compared)))
         }
         None => {
-            let so_far = if report.part.is_some() { " as far as it ran" } else { "" };
-            (GOOD, format!("  as recorded{so_far}: all {} tick hashes are the same", count(compared)))
+            let so_far = if report.part.is_some() { ", up to the end of the part" } else { "" };
+            (GOOD, format!("  as recorded{so_far}: all {} tick hashes match the recording", count(compared)))
         }
         Some(tick) if report.settings_changed.is_empty() => {
-            (BAD, format!("  NOT as recorded: tick {tick} is the first that differs (`hitreg verify` says more)"))
+            let log = report.path.display();
+            (BAD, format!("  NOT as recorded from tick {tick} on. Run: hitreg bisect ticks {log}"))
         }
-        Some(tick) => (UNSURE, format!("  diverges from the recording at tick {tick}, under other settings")),
+        Some(tick) => (UNSURE, format!("  differs from the recording from tick {tick} on, because of other settings")),
     }
 }

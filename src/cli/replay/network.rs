@@ -11,12 +11,12 @@ pub(super) fn print(page: &mut Page, network: &NetworkSummary) {
         let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
         let lost = match way.lost {
             Some(lost) => format!("{} lost", share(lost, way.sent)),
-            None => "none of which is known to have arrived".to_owned(),
+            None => "arrivals not known".to_owned(),
         };
         format!("{what}, {lost}{took}{bytes}")
     };
     let up = match network.up.sent {
-        0 => "no client's packets are in the log".to_owned(),
+        0 => "the log has no packets of clients".to_owned(),
         sent => {
             let packets = format!("{} of {:.2} usercmds", counted(sent, "packet"), network.usercmds_per_packet);
             one_way(&packets, &network.up)
@@ -32,6 +32,6 @@ pub(super) fn print(page: &mut Page, network: &NetworkSummary) {
     parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let part = |(part, bytes): (&&str, &f64)| format!("{part} {:.1} %", 100.0 * bytes / all);
     if !parts.is_empty() {
-        page.pair("down, for", &parts.into_iter().map(part).collect::<Vec<_>>().join(", "));
+        page.pair("down, bytes", &parts.into_iter().map(part).collect::<Vec<_>>().join(", "));
     }
 }

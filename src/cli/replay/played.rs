@@ -253,7 +253,7 @@ fn whole(
     if let Some(target) = record {
         if options.judged_under.is_some() {
             return Err(CommandError::Request(
-                "--record keeps a run, and rejudging is none: leave one of them out".to_owned(),
+                "--record does not work with --what-if rejudge, which runs nothing new: leave one out".to_owned(),
             ));
         }
         let again = game.rerecord(&log.session, options.settings.as_ref());

@@ -46,11 +46,11 @@ impl JumpReport {
             return;
         }
         page.heading(&format!(
-            "On their own screens: moved by more than {} units when a snapshot came",
+            "Visible corrections: snapshots that moved a player on its own screen by over {} units",
             Self::LEAST_UNITS
         ));
         let right = Alignment::Right;
-        let head = [("", Alignment::Left), ("times", right), ("p50", right), ("p95", right), ("greatest", right)];
+        let head = [("", Alignment::Left), ("times", right), ("p50", right), ("p95", right), ("max", right)];
         let row = |jumps: &JumpReport| -> Vec<PageCell> {
             let Spread { p50, p95, max } = jumps.units;
             let units = [p50, p95, max].map(measure);
@@ -136,19 +136,20 @@ impl RejudgedHit {
         if hits.is_empty() {
             return;
         }
-        page.heading("Hits that the server gave, judged again as it judges: the same target is hit");
+        page.heading("Hits that the recorded server reported, judged again here");
         if RejudgedHit::are_of_no_shot(hits) {
-            let text = "none of the {} could be: no shot is known without the map that was played, which `hitreg import quake3-udp` takes by --map";
+            let text = "none of the {} can be judged without the map that was played: import again with \
+                        `hitreg import quake3-udp CAPTURE --map FILE -o LOG`";
             page.note(2, &text.replace("{}", &count(hits.len() as u64)));
             return;
         }
         let right = Alignment::Right;
         let head = [
             ("", Alignment::Left),
-            ("shots", right),
-            ("here", right),
-            ("within the spread", right),
-            ("not rewound", right),
+            ("hits", right),
+            ("same target", right),
+            ("within spread", right),
+            ("without rewind", right),
             ("view error p50", right),
             ("p95", right),
         ];
@@ -173,15 +174,15 @@ impl RejudgedHit {
         page.table(&head, &rows);
         let mut others = hits.iter().filter(|hit| !hit.is_explained());
         for hit in others.by_ref().take(MOST_UNEXPLAINED) {
-            let target = if hit.target == "?" { "somebody" } else { &hit.target };
+            let target = if hit.target == "?" { "an unknown player" } else { &hit.target };
             let what = match hit.off_units {
                 Some(off) => format!(
-                    "passes {} units beside it, {} back, and hits {}",
-                    measure(off),
+                    "judged here with a rewind of {}, the shot misses it by {} units and hits {}",
                     ms(hit.rewind_us),
-                    hit.judged.as_deref().filter(|whom| *whom != "none").unwrap_or("nobody")
+                    measure(off),
+                    hit.judged.as_deref().filter(|whom| *whom != "none").unwrap_or("no player")
                 ),
-                _ => "no shot is known by then".to_owned(),
+                _ => "no shot is known at that time".to_owned(),
             };
             page.note(
                 2,
@@ -196,7 +197,7 @@ impl RejudgedHit {
         }
         let more = others.count();
         if more > 0 {
-            page.faint(2, &format!("and {} more not explained (--format json)", count(more as u64)));
+            page.faint(2, &format!("and {} more not explained (listed with --format json)", count(more as u64)));
         }
     }
 }

@@ -23,7 +23,7 @@ impl FromStr for Partition {
         let parsed = numbers.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
         match parsed {
             Some((k, n)) if (1..=n).contains(&k) => Ok(Partition { k, n }),
-            Some(_) | None => Err("it should be slice:K/N with K from 1 to N, such as slice:2/4".to_owned()),
+            Some(_) | None => Err("write slice:K/N with K from 1 to N, such as slice:2/4".to_owned()),
         }
     }
 }
@@ -46,6 +46,9 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
             }
             logs.extend(below);
         } else {
+            if !store::is_standard_stream(path) && !path.exists() {
+                store::open(path)?;
+            }
             logs.push(path.clone());
         }
     }
@@ -58,7 +61,7 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
             let share = partition.of(logs);
             if share.is_empty() {
                 let Partition { k, n } = partition;
-                return Err(CommandError::Request(format!("slice {k} of {n} is empty: there are only {all} logs")));
+                return Err(CommandError::Request(format!("--partition slice:{k}/{n} is empty: there are only {all} logs")));
             }
             Ok(share)
         }

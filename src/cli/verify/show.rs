@@ -7,6 +7,7 @@ use super::{VerifyReport, word};
 use crate::cli::figures::{count, counted};
 use crate::cli::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
 use crate::cli::replay::exercised;
+use crate::cli::trouble::naming_file;
 use crate::engine::{Golden, LogReport};
 use crate::text_diff::{LineOrigin, TextDiff};
 use crate::verify::{LogVerdict, THREADS, VerdictReason};
@@ -34,7 +35,7 @@ pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_
     }
     for golden in &report.orphans {
         page.parts(vec![PageCell::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
-        page.paragraph(11, "there is no log beside this golden");
+        page.paragraph(11, "this golden has no log beside it: delete it, or restore the log");
     }
     if !style.quiet || report.verdict != LogVerdict::Same {
         page.blank();
@@ -48,7 +49,12 @@ fn head(log: &LogReport) -> Vec<PageCell> {
         LogVerdict::Untestable => UNSURE,
         LogVerdict::Differs | LogVerdict::Broken => BAD,
     };
-    vec![PageCell::styled(style, format!("{:<11}", word(log.verdict))), log.path.display().to_string().into()]
+    vec![PageCell::styled(style, format!("{:<11}", shown(log.verdict))), log.path.display().to_string().into()]
+}
+
+/// The verdict in the text. JSON and JUnit reports use [`word`].
+fn shown(verdict: LogVerdict) -> &'static str {
+    if verdict == LogVerdict::Same { "ok" } else { word(verdict) }
 }
 
 fn print_line(page: &mut Page, log: &LogReport) {
@@ -62,62 +68,66 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
     page.parts(head(log));
     if log.digest.is_some() || log.legs.is_some() {
         page.paragraph(11, &exercised(&log.exercised));
-        page.paragraph(11, &format!("compared: {}", compared(log)));
+        page.paragraph(11, &compared(log));
     }
     if let Some(detail) = &log.detail {
-        page.paragraph(11, detail);
+        page.paragraph(11, &naming_file(detail, &log.path.display().to_string()));
     }
     if let Some(difference) = &log.difference {
         page.text_diff(difference, MOST_LINES, "in --format json");
     }
-    for (place, next) in next(log, style).into_iter().enumerate() {
-        let label = if place == 0 { "           next: " } else { "           then: " };
-        page.parts(vec![PageCell::styled(FAINT, label), next.into()]);
+    for (label, next) in next(log, style) {
+        page.parts(vec![PageCell::styled(FAINT, format!("           {label}: ")), next.into()]);
     }
 }
 
 fn compared(log: &LogReport) -> String {
     let golden = match log.golden {
-        Golden::None => "no golden",
-        Golden::Compared => "its golden",
-        Golden::Accepted => "golden accepted",
-        Golden::Rerecorded => "log and golden written anew",
+        Golden::None => "no golden (create one with --accept)",
+        Golden::Compared if log.why == Some(Why::Golden) => "golden compared",
+        Golden::Compared => "golden matches",
+        Golden::Accepted => "golden written",
+        Golden::Rerecorded => "log and golden written",
         Golden::Proposed => "golden proposed",
     };
-    let states = match log.hashes_compared == log.ticks_recorded {
-        true => counted(log.hashes_compared, "recorded state"),
-        false => format!("{} of {}", count(log.hashes_compared), counted(log.ticks_recorded, "recorded state")),
-    };
-    let mut parts = match (log.legs, log.keyframes) {
+    let replays = match (log.legs, log.keyframes) {
         (Some(legs), Some(keyframes)) => {
             let keyframes = counted(keyframes as u64, "keyframe");
-            vec![format!("1 replay in {}", counted(legs as u64, "leg")), keyframes, states]
+            format!("replayed once in {}, {keyframes} compared", counted(legs as u64, "part"))
         }
-        _ => vec![format!("{} replays", THREADS.len()), states],
+        _ if log.why == Some(Why::Replays) => format!("replayed {} times", THREADS.len()),
+        _ => "replayed twice, identical".to_owned(),
     };
-    if log.rollbacks > 0 {
-        parts.push(counted(u64::from(log.rollbacks), "rollback"));
-    }
-    parts.push(golden.to_owned());
-    parts.join(", ")
+    let states = match (log.ticks_recorded, log.why) {
+        (0, _) => "no tick hashes in the log".to_owned(),
+        (recorded, Some(Why::RecordedState)) => {
+            format!("{} of {} tick hashes compared", count(log.hashes_compared), count(recorded))
+        }
+        (recorded, _) => {
+            format!("{} of {} tick hashes match the recording", count(log.hashes_compared), count(recorded))
+        }
+    };
+    let rollbacks = (log.rollbacks > 0).then(|| counted(u64::from(log.rollbacks), "rollback"));
+    let parts = [replays, states].into_iter().chain(rollbacks).chain([golden.to_owned()]);
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// The maximum number of lines of a golden's difference.
 pub(in crate::cli) const MOST_LINES: usize = 30;
 
-/// The commands to run next, in order.
-fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<String> {
-    let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden)
-    else {
+/// The commands to run next, in order, each with its label.
+fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, String)> {
+    let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden) else {
         return Vec::new();
     };
     let (program, path) = (style.program, log.path.display());
     let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", build.display()));
-    let accept = || format!("{program} verify {path}{} --accept", with("--build"));
+    let accept = |label| (label, format!("{program} verify {path}{} --accept", with("--build")));
+    const INTENDED: &str = "if intended";
     match why {
-        VerdictReason::Golden if log.golden == Golden::Proposed => vec![format!("{program} review {path}")],
+        VerdictReason::Golden if log.golden == Golden::Proposed => vec![("next", format!("{program} review {path}"))],
         // Side A of these comparisons is this program, so it must play the game.
-        VerdictReason::Golden if !log.plays_here => vec![accept()],
+        VerdictReason::Golden if !log.plays_here => vec![accept(INTENDED)],
         VerdictReason::RecordedState if !log.plays_here => Vec::new(),
         // A golden has no rows, so the commands show the changes in the shots of the replay.
         VerdictReason::Golden => {
@@ -126,11 +136,11 @@ fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<String> {
                 (Some(shot), None) => format!("{program} why {path} {shot}"),
                 (_, _) => format!("{program} diff {path}{}", with("--b")),
             };
-            vec![look, accept()]
+            vec![("why", look), accept(INTENDED)]
         }
-        VerdictReason::NeedsGolden => vec![accept()],
-        VerdictReason::RecordedState => vec![format!("{program} bisect ticks {path}{}", with("--b"))],
-        VerdictReason::Rollback => vec![format!("{program} verify {path} --rollback 1")],
+        VerdictReason::NeedsGolden => vec![accept("next")],
+        VerdictReason::RecordedState => vec![("why", format!("{program} bisect ticks {path}{}", with("--b")))],
+        VerdictReason::Rollback => vec![("next", format!("{program} verify {path} --rollback 1"))],
         VerdictReason::Replays
         | VerdictReason::NoGolden
         | VerdictReason::Hole
@@ -160,7 +170,7 @@ fn tally(logs: &[LogReport]) -> String {
     let parts: Vec<String> = verdicts
         .into_iter()
         .filter(|verdict| number(*verdict) > 0)
-        .map(|verdict| format!("{} {}", count(number(verdict)), word(verdict)))
+        .map(|verdict| format!("{} {}", count(number(verdict)), shown(verdict)))
         .collect();
     format!("{}: {}", counted(logs.len() as u64, "log"), parts.join(", "))
 }

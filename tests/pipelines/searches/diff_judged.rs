@@ -68,8 +68,10 @@ fn traces_of_other_logs_or_modes_are_said_to_be_that() {
         trace
     };
     let notes = |a: [&str; 2], b: [&str; 2]| compared(&of(a[0], a[1]), &of(b[0], b[1])).notes;
-    assert_eq!(notes(["1", "closed"], ["2", "closed"]), ["they are replays of different logs"]);
-    assert_eq!(notes(["1", "open"], ["1", "closed"]), ["A is a replay in open loop, and B in closed loop"]);
+    assert_eq!(notes(["1", "closed"], ["2", "closed"]), ["A and B are replays of different logs"]);
+    assert_eq!(notes(["1", "open"], ["1", "closed"]), ["A was replayed open loop, B closed loop"]);
+    let rejudged = ["B is rejudged: only results of shots can differ"];
+    assert_eq!(notes(["1", "closed"], ["1", "closed, rejudged"]), rejudged);
     for [a, b] in [["1", "1"], ["", "2"], ["1", ""], ["", ""]] {
         assert!(notes([a, "closed"], [b, "closed"]).is_empty(), "{a:?} {b:?}");
     }

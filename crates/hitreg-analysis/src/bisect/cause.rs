@@ -65,14 +65,23 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
         .or_else(|| settings(traces))
         .unwrap_or_else(|| match (first.what, reran) {
             (DivergenceKind::TimesDiffer, _) => {
-                found(DivergenceCause::Met(Cause::Unknown), "the runs are of different times from there on".to_owned())
+                found(DivergenceCause::Met(Cause::Unknown), "from there on, the times of the runs differ".to_owned())
             }
-            (_, Some(RerunResult::Same)) => found(
-                DivergenceCause::Build,
-                "both builds run its usercmds alike; what follows them in the tick differs".to_owned(),
-            ),
+            (_, Some(RerunResult::Same)) => {
+                found(DivergenceCause::Build, "both builds run the usercmds alike; a later part of the tick differs".to_owned())
+            }
+            _ if are_of_different_logs(traces) => {
+                found(DivergenceCause::Met(Cause::Unknown), "A and B are replays of different logs".to_owned())
+            }
             _ => found(DivergenceCause::Build, "inputs, earlier state and settings are the same".to_owned()),
         })
+}
+
+/// Whether both traces name their logs, and these differ. Then their inputs can differ in ways that the tables do not
+/// show.
+fn are_of_different_logs([a, b]: [&Trace; 2]) -> bool {
+    let (a, b) = (&a.header.log_digest, &b.header.log_digest);
+    a != b && !a.is_empty() && !b.is_empty()
 }
 
 /// Finds a usercmd that one run executed, and that was lost, late, or in another tick in the other run.
@@ -165,7 +174,7 @@ fn stated(first: &Divergence) -> Option<CauseFinding> {
     } else {
         return None;
     };
-    Some(CauseFinding { cause: DivergenceCause::Met(cause), evidence: "the state itself says so".to_owned() })
+    Some(CauseFinding { cause: DivergenceCause::Met(cause), evidence: "the state differs in this".to_owned() })
 }
 
 /// Finds a shot of the same tick that hurt the entity in one run only.

@@ -72,7 +72,7 @@ impl KeyCells {
     pub(crate) fn of(key: &RowKey, a: &Table, b: &Table) -> Result<KeyCells, String> {
         let mut parts = Vec::with_capacity(key.columns.len());
         for name in &key.columns {
-            let missing = |side| format!("{side} has no column `{name}`, by which rows are told apart");
+            let missing = |side| format!("{side} lacks the key column `{name}`");
             let column_a = a.column(name).ok_or_else(|| missing("A"))?;
             let column_b = b.column(name).ok_or_else(|| missing("B"))?;
             parts.push(numbers(column_a, column_b)?);

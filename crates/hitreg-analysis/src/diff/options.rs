@@ -96,7 +96,7 @@ pub struct Tolerance {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DiffError {
     /// The text does not have the form `COLUMN=NUMBER`.
-    #[error("`{0}` is no tolerance: write COLUMN=NUMBER, such as origin=0.1")]
+    #[error("`{0}` is not a tolerance: write COLUMN=NUMBER, such as origin=0.1")]
     NotATolerance(String),
     /// The number is negative or not finite, or it is no number.
     #[error("the tolerance of `{column}` is {found}: it must be a finite number that is not negative")]
@@ -107,7 +107,7 @@ pub enum DiffError {
         found: String,
     },
     /// No column has the name.
-    #[error("neither trace has a column `{column}` to be tolerant about{}", nearest.as_ref().map_or(String::new(), |n| format!("; the nearest is `{n}`")))]
+    #[error("--tolerance: neither trace has a column `{column}`{}", nearest.as_ref().map_or(String::new(), |n| format!(" (did you mean `{n}`?)")))]
     NoSuchColumn {
         /// The name.
         column: String,
@@ -115,7 +115,9 @@ pub enum DiffError {
         nearest: Option<String>,
     },
     /// The column exists, but the comparison does not cover it.
-    #[error("a tolerance of `{column}` has no effect: a comparison of {on} does not look at that column")]
+    #[error(
+        "--tolerance of `{column}` has no effect, because --on {on} does not compare that column: change --on or leave it out"
+    )]
     NotCompared {
         /// The name.
         column: String,

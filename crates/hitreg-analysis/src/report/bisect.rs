@@ -1,6 +1,6 @@
 //! The page of a bisection to the tick.
 
-use super::divergence::{divergence, place};
+use super::divergence::{context, place, values};
 use super::figures::counted;
 use super::page::Page;
 use crate::bisect::{RerunResult, TickBisection};
@@ -12,14 +12,14 @@ pub fn bisect_page(found: &TickBisection) -> Page {
     let first = match (&found.verdict, &found.first) {
         (TraceVerdict::Differs, Some(first)) => first,
         (TraceVerdict::Differs, None) => {
-            page.line("they differ in their tables and columns, not in any row");
+            page.line("the sides have different tables or columns, but no different row");
             return page;
         }
         (TraceVerdict::Same, _) => {
             page.line(&match found.ticks_compared {
                 // Clients' recordings have no server ticks.
-                0 => "the same".to_owned(),
-                ticks => format!("the same through {}", counted(ticks, "tick")),
+                0 => "same".to_owned(),
+                ticks => format!("same: all {} agree", counted(ticks, "tick")),
             });
             return page;
         }
@@ -29,8 +29,8 @@ pub fn bisect_page(found: &TickBisection) -> Page {
             return page;
         }
     };
-    let field = first.field.as_ref().map_or(String::new(), |field| format!(", {field}"));
-    page.note(0, &format!("{}{field}", place(&first.table, &first.place)));
+    page.note(0, &format!("First divergence: {}", place(&first.table, &first.place)));
+    values(&mut page, first);
     if let Some(cause) = &found.cause {
         page.note(0, &format!("cause: {} ({})", cause.cause.name(), cause.evidence));
     }
@@ -39,11 +39,14 @@ pub fn bisect_page(found: &TickBisection) -> Page {
             TraceSide::A => "A",
             TraceSide::B => "B",
         };
-        page.note(0, &format!("the build of {side} could not run its usercmds again: {reason}"));
+        page.note(0, &format!("the build of {side} could not run the usercmds again: {reason}"));
     }
     for note in &found.notes {
-        page.note(2, note);
+        // The evidence can already name a changed setting.
+        if found.cause.as_ref().is_none_or(|cause| cause.evidence != *note) {
+            page.note(2, note);
+        }
     }
-    page.append(divergence(first));
+    page.append(context(first));
     page
 }

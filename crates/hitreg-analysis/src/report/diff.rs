@@ -121,8 +121,11 @@ fn from(table: &TableDiff) -> String {
 /// Details that the row of numbers does not show.
 pub(super) fn column_words(table: &TableDiff) -> Vec<String> {
     let shape = &table.shape;
-    let kinds =
-        [(&shape.only_in_a, "only in A"), (&shape.only_in_b, "only in B"), (&shape.other_type, "of another type in B")];
+    let kinds = [
+        (&shape.only_in_a, "only in A"),
+        (&shape.only_in_b, "only in B"),
+        (&shape.other_type, "with another type in B"),
+    ];
     let named = kinds.into_iter().filter(|(columns, _)| !columns.is_empty());
     named.map(|(columns, what)| format!("columns {what}: {}", columns.join(", "))).collect()
 }
@@ -134,7 +137,7 @@ fn details(page: &mut Page, table: &TableDiff) {
     column_words(table).iter().for_each(|words| detail(words));
     let (other_time, within) = (table.rows.other_time, table.rows.within_tolerance);
     if other_time > 0 {
-        detail(&format!("not compared, because they are of different times: {}", counted(other_time, "row")));
+        detail(&format!("not compared, because their times differ: {}", counted(other_time, "row")));
     }
     if within > 0 {
         detail(&format!("within tolerance: {}", counted(within, "row")));

@@ -32,7 +32,7 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
     }
     if let Some(first) = &diff.first {
         page.blank();
-        page.note(0, &format!("first: {}", place(&first.table, &first.place)));
+        page.note(0, &format!("first difference: {}", place(&first.table, &first.place)));
         values(&mut page, first);
     }
     tables(&mut page, diff);
@@ -46,20 +46,24 @@ fn story(diff: &TraceDiff) -> Option<String> {
     if changed.is_empty() {
         return None;
     }
+    let hits = &diff.hits;
     let first = changed.first().next().and_then(|shot| shot.at_us());
     let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
     let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
         [] => String::new(),
-        [one] => format!(", with {}={}", one.key, one.b),
-        more => format!(", with {} set otherwise", counted(more.len() as u64, "setting")),
+        [one] => format!("; {} is {} in B", one.key, one.b),
+        more => format!("; {} differ", counted(more.len() as u64, "setting")),
     };
-    let hits = &diff.hits;
-    let outcomes = format!("{} changed", counted(hits.outcomes_changed(), "hit result"));
+    let outcomes = format!("{} changed", counted(hits.outcomes_changed(), "shot"));
     let missed = match hits.other_reason {
         0 => String::new(),
-        some => format!(" ({} missed in both for another reason or in one run alone)", counted(some, "more shot")),
+        some => format!(". {} in both, or fired only once", counted_missed(some)),
     };
-    Some(format!("{outcomes}{missed}{since}{under}"))
+    Some(format!("{outcomes}{since}{under}{missed}"))
+}
+
+fn counted_missed(shots: u64) -> String {
+    format!("{} missed for another reason", counted(shots, "more shot"))
 }
 
 const MOST_TABLES: usize = 6;
@@ -104,9 +108,6 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
         page.note(2, &change(&shot));
     }
     if let Some(more) = found.changed.len().checked_sub(MOST_SHOTS).filter(|more| *more > 0) {
-        page.note(
-            2,
-            &format!("and {} (--on hits shows what became of each)", counted(more as u64, "more changed shot")),
-        );
+        page.note(2, &format!("and {} (--on hits lists all)", counted(more as u64, "more changed shot")));
     }
 }

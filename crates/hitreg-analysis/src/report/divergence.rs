@@ -1,6 +1,6 @@
 //! The page of a divergence.
 
-use super::figures::{clipped, count, distance, ms, seconds};
+use super::figures::{clipped, counted, distance, ms, seconds};
 use super::layout::WIDTH;
 use super::page::Page;
 use crate::diff::{CellValue, DifferenceClass, Divergence, DivergenceKind, NamedValue, RowDump, RowPlace, UsercmdRow};
@@ -35,11 +35,18 @@ pub(super) fn divergence(first: &Divergence) -> Page {
     page.blank();
     page.note(0, &format!("first divergence: {}", place(&first.table, &first.place)));
     values(&mut page, first);
+    page.append(context(first));
+    page
+}
+
+/// The rest of the differing row, the last agreeing rows, and the usercmds.
+pub(super) fn context(first: &Divergence) -> Page {
+    let mut page = Page::default();
     if !first.others.is_empty() {
         let others: Vec<&str> = first.others.iter().map(|o| o.field.as_str()).take(MOST_OTHERS).collect();
         let rest = first.others.len().saturating_sub(MOST_OTHERS);
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        page.note(2, &format!("the same row differs in {}{more}", others.join(", ")));
+        page.note(2, &format!("also different in this row: {}{more}", others.join(", ")));
     }
     let fields: Vec<&str> =
         first.field.iter().chain(first.others.iter().map(|o| &o.field)).map(String::as_str).collect();
@@ -62,10 +69,10 @@ pub(super) fn values(page: &mut Page, first: &Divergence) {
         (DivergenceKind::OnlyInB, ..) => page.line("  A lacks this row"),
         (what, Some(field), Some(a), Some(b)) => {
             let how = match what {
-                DivergenceKind::TimesDiffer => "not of the same time, so nothing else in it is compared".to_owned(),
-                _ => how(first),
+                DivergenceKind::TimesDiffer => format!("{field} differs, so the rest of the row is not compared"),
+                _ => how(field, first),
             };
-            page.note(2, &format!("{field}: {how}"));
+            page.note(2, &how);
             for (side, value) in [("A", a), ("B", b)] {
                 page.line(&clipped(&format!("    {side}  {}", shown(field, value)), WIDTH));
             }
@@ -74,20 +81,29 @@ pub(super) fn values(page: &mut Page, first: &Divergence) {
     }
 }
 
-fn how(first: &Divergence) -> String {
-    let class = match first.class {
-        Some(DifferenceClass::Drift) => "drift",
-        Some(DifferenceClass::Hash) => "another hash",
-        Some(DifferenceClass::Difference) | None => "difference",
+/// The size of a difference: `origin.x differs by 0.250 (drift, 3 ULPs)`.
+fn how(field: &str, first: &Divergence) -> String {
+    let by = match (first.error, first.ulps) {
+        (Some(error), Some(_)) => format!(" by {}", distance(error)),
+        (Some(error), None) if is_time(field) => format!(" by {}", ms(error as i64)),
+        (Some(error), None) => format!(" by {error}"),
+        (None, _) => String::new(),
     };
-    match (first.error, first.ulps) {
-        (Some(error), Some(1)) => format!("{class}, {} apart, 1 ULP", distance(error)),
-        (Some(error), Some(ulps)) => format!("{class}, {} apart, {} ULPs", distance(error), count(ulps)),
-        (Some(error), None) if first.field.as_deref().is_some_and(is_time) => {
-            format!("{class}, {} apart", ms(error as i64))
-        }
-        (Some(error), None) => format!("{class}, {error} apart"),
-        (None, _) => class.to_owned(),
+    let drift = (first.class == Some(Class::Drift)).then(|| "drift".to_owned());
+    let ulps = first.ulps.map(|ulps| counted(ulps, "ULP"));
+    let words: Vec<String> = drift.into_iter().chain(ulps).collect();
+    match words.is_empty() {
+        true => format!("{field} differs{by}"),
+        false => format!("{field} differs{by} ({})", words.join(", ")),
+    }
+}
+
+/// Whether a value is 0, and so left out of a list that only shows the context of a difference.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Integer(number) => *number == 0,
+        Value::Float(number) => *number == 0.0,
+        _ => false,
     }
 }
 
@@ -96,6 +112,7 @@ fn last(page: &mut Page, title: &str, row: &RowDump, fields: &[&str]) {
     page.note(2, &format!("{title}: {}", place(&row.table, &row.place)));
     let known = row.values.iter().filter(|v| !matches!(v.value, CellValue::Float(value) if value.is_nan()));
     let (first, rest): (Vec<&NamedValue>, Vec<&NamedValue>) = known.partition(|v| fields.contains(&v.name.as_str()));
+    let rest: Vec<&NamedValue> = rest.into_iter().filter(|v| !is_zero(&v.value)).collect();
     let shown: Vec<String> = first.iter().chain(&rest).map(|v| named(v)).collect();
     let more = shown.len().saturating_sub(MOST_VALUES);
     let mut values: Vec<String> = shown.into_iter().take(MOST_VALUES).collect();
@@ -143,8 +160,11 @@ fn usercmds(page: &mut Page, first: &Divergence) {
 fn list(page: &mut Page, title: &str, usercmds: &[UsercmdRow]) {
     page.line(&format!("  {title}"));
     for ran in usercmds.iter().take(MOST_USERCMDS) {
-        let how = ran.how.as_ref().map_or(String::new(), |how| format!(" {how}"));
-        let mut words: Vec<String> = ran.input.iter().map(named).collect();
+        let how = ran.how.as_ref().map_or(String::new(), |how| {
+            format!(" {}", if how == "run" { "executed".to_owned() } else { how.replace('_', " ") })
+        });
+        let input = ran.input.iter().filter(|v| !is_zero(&v.value));
+        let mut words: Vec<String> = input.map(named).collect();
         let who = format!("p{} #{}{how}", ran.player, ran.command);
         match words.first_mut() {
             Some(first) => *first = format!("{who}: {first}"),

@@ -97,6 +97,12 @@ pub fn ms(time_us: i64) -> String {
     format!("{sign}{}.{first}{} ms", size / 1000, rest.trim_end_matches('0'))
 }
 
+/// A time from microseconds, for reading: `53 ms`, and with one decimal below 10 ms.
+pub fn rounded_ms(time_us: i64) -> String {
+    let ms = time_us as f64 / 1e3;
+    if ms.abs() < 9.95 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
+}
+
 /// Cuts a text to at most `most` characters.
 pub fn clipped(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -142,6 +148,11 @@ mod tests {
             [-83_152, 0, 120_000, 1, -950].map(ms),
             ["-83.152 ms", "0.0 ms", "120.0 ms", "0.001 ms", "-0.95 ms"]
         );
+    }
+
+    #[test]
+    fn times_for_reading_are_rounded() {
+        assert_eq!([53_135, 9_949, 9_950, 0, -950].map(rounded_ms), ["53 ms", "9.9 ms", "10 ms", "0.0 ms", "-0.9 ms"]);
     }
 
     #[test]

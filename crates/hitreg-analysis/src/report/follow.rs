@@ -16,7 +16,7 @@ pub(super) fn follow(tables: &[TableDiff]) -> Page {
     }
     let rows = tables.iter().flat_map(|table| table.fields.iter().take(MOST_FIELDS).map(|field| row(table, field)));
     let columns = [("rows", Right), ("who", Right), ("largest", Right), ("from", Left), ("to", Left), ("then", Left)];
-    page.section("what follows", &columns, &rows.collect::<Vec<_>>());
+    page.section("effects", &columns, &rows.collect::<Vec<_>>());
     for table in tables {
         if let Some(more) = table.fields.len().checked_sub(MOST_FIELDS).filter(|more| *more > 0) {
             page.note(2, &format!("and {} of {}", counted(more as u64, "more column"), clipped(&table.name, 40)));

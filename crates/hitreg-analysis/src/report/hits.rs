@@ -21,10 +21,10 @@ pub(super) fn hits(hits: &HitChanges) -> Page {
     let words: Vec<String> =
         other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
     if !words.is_empty() {
-        page.note(2, &format!("of those in both: {}", words.join(", ")));
+        page.note(2, &format!("hit in both, but: {}", words.join(", ")));
     }
     if hits.other_reason > 0 {
-        page.note(2, &format!("of those in neither, for another reason: {}", count(hits.other_reason)));
+        page.note(2, &format!("hit in neither, but for another reason: {}", count(hits.other_reason)));
     }
     for shot in hits.changed.first().take(MOST_SHOTS) {
         changed(&mut page, &shot);

@@ -42,13 +42,14 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
         page.paragraph(0, &note);
     }
     page.line(&format!("rows: {}", sweep.keys.join(" ")));
-    let seeds = if has_intervals { format!(" ({} of them)", sweep.repeats) } else { String::new() };
+    let seeds = if has_intervals { format!(" Seeds: {}.", sweep.repeats) } else { String::new() };
     page.paragraph(0, &format!("{}{seeds}", what_if_line(sweep.what_if)));
-    page.line("* on target on the shooter's screen");
-    page.line("errors in units; in cover: medians of time and way on the target's own screen");
-    page.line("corr.: predictions that had to be corrected, and by how much (without spawns,");
-    page.line("deaths and teleports)");
-    page.line("kB/s: of each player, from the server and to it");
+    page.line("* shots that hit on the shooter's screen, but not on the server");
+    page.line("view error: in units, from the target drawn to the target judged");
+    page.line("hits in cover: targets out of sight on their own screens; median time and");
+    page.line("distance moved since");
+    page.line("corr.: corrections without spawns, deaths and teleports; error in units");
+    page.line("kB/s: per player, from the server (down) and to it (up)");
     page
 }
 

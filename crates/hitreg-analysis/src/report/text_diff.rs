@@ -52,7 +52,7 @@ pub(super) fn body(page: &mut Page, correction: &CorrectionExplanation) {
         correction.predicted.iter().map(line).collect()
     };
     let mut found = TextDiff::default();
-    found.add(["@@ the body, as it was predicted and as it came @@", "@@"], &text(false), &text(true), 2);
+    found.add(["@@ body: predicted (-), actual (+) @@", "@@"], &text(false), &text(true), 2);
     if !found.is_empty() {
         page.blank();
         page.text_diff(&found, MOST_BODY_LINES, "in the table `frames`");

@@ -1,6 +1,6 @@
 //! Explains one shot or one correction to the person who asks about it.
 
-use super::figures::{clipped, count, counted, measure, ms, seconds};
+use super::figures::{clipped, count, counted, measure, rounded_ms, seconds};
 use super::page::Alignment::{Left, Right};
 use super::page::{Page, PageCell};
 use super::why_scene::WhyDrawing;
@@ -74,28 +74,28 @@ fn about_shot(
     let made_us = shot.made.and_then(|made| made.at_us);
     page.pair("usercmd", &format!("#{}, made at {}", shot.command, known(made_us.map(seconds))));
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
-    page.pair_if("aimed", looks.as_deref());
+    page.pair_if("aim", looks.as_deref());
     let about = shot.about.as_deref().map(name);
     let target = about.as_ref().zip(chosen(shot)).map(|(who, by)| format!("{who}: {by}"));
     page.pair_if("target", target.as_deref());
     if let Some(who) = &about {
         let drawn = shot.drawn.as_ref().map(|drawn| {
             let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
-            let age = drawn.age_us.map_or(String::new(), |age| format!(", {} ago", ms(age)));
+            let age = drawn.age_us.map_or(String::new(), |age| format!(", {} old", rounded_ms(age)));
             let category = drawn.category.as_ref().map_or(String::new(), |category| format!(" ({})", name(category)));
             format!("{}{category}{at}{age}", name(&drawn.how))
         });
         page.pair(&format!("drew {}", clipped(who, 8)), &known(drawn));
     }
-    page.pair_if("made of", shot.drawn_from.as_ref().map(made_of).as_deref());
-    page.pair("came out", &came(&shot.screen));
+    page.pair_if("between", shot.drawn_from.as_ref().map(made_of).as_deref());
+    page.pair("result", &came(&shot.screen));
 
     page.heading("On the server");
     let made_us = shot.made.and_then(|made| made.at_us);
     page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
     match &shot.judged {
         Some(judged) => about_judged(page, shot, judged, settings),
-        None => page.pair("ran", "never: the usercmd did not reach it, or ran without firing"),
+        None => page.pair("executed", "never: the usercmd did not arrive, or ran without firing"),
     }
     if let Some(impact) = &shot.impact {
         page.pair("impact", &came(impact));
@@ -106,9 +106,9 @@ fn about_shot(
     elsewhere(page, shot);
     picture(page, why);
     if !otherwise.is_empty() {
-        page.heading("What other settings would have made of it");
+        page.heading("The same shot under other settings");
         for other in otherwise {
-            let would_be = other.server.as_ref().map_or("not judged at all".to_owned(), came);
+            let would_be = other.server.as_ref().map_or("not judged".to_owned(), came);
             page.note(2, &format!("{}: {would_be} ({})", other.what, other.setting));
         }
         page.faint(2, &super::what_if_line(hitreg_log::record::WhatIf::Rejudge));
@@ -118,9 +118,9 @@ fn about_shot(
 /// How the target was chosen.
 fn chosen(shot: &ShotExplanation) -> Option<&'static str> {
     match shot.aimed_by.as_deref().filter(|_| !shot.is_impact)? {
-        "hit" => Some("hit on the server"),
-        "predicted_hit" => Some("hit on the shooter's screen"),
-        "nearest" => Some("nothing was hit; drawn nearest to the aim"),
+        "hit" => Some("the server hit this player"),
+        "predicted_hit" => Some("the shooter's screen showed a hit"),
+        "nearest" => Some("no hit; the player drawn nearest to the line of fire"),
         _ => None,
     }
 }
@@ -130,74 +130,76 @@ fn made_of(from: &DrawnSnapshots) -> String {
     let at = |snapshot: &ReceivedSnapshot| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
     match (&from.after, from.fraction) {
         (Some(after), Some(fraction)) => {
-            format!("snapshots {} and {}, {:.0} % of the way", at(&from.before), at(after), fraction * 100.0)
+            format!("snapshots {} and {}, {:.0} %", at(&from.before), at(after), fraction * 100.0)
         }
-        _ => format!("snapshot {}, the last that it had", at(&from.before)),
+        _ => format!("snapshot {}, the last received, and no later one", at(&from.before)),
     }
 }
 
 fn travelled(carried: &UsercmdPath, made_us: Option<i64>) -> String {
     let first = if carried.packets > 1 { format!("in {} packets, the first ", carried.packets) } else { String::new() };
     let waited = made_us.map(|made| carried.sent_us.saturating_sub(made)).filter(|waited| *waited != 0);
-    let waited = waited.map_or(String::new(), |waited| format!(", {} after it was made", ms(waited)));
+    let waited = waited.map_or(String::new(), |waited| format!(", {} after the client made it", rounded_ms(waited)));
     let arrived = match carried.arrived_us {
-        Some(at) => format!("arrived at {}, {} later", seconds(at), ms(at.saturating_sub(carried.sent_us))),
+        Some(at) => format!("arrived at {}, {} later", seconds(at), rounded_ms(at.saturating_sub(carried.sent_us))),
         None if carried.is_lost => "never arrived".to_owned(),
-        None => "when it arrived is not known".to_owned(),
+        None => "arrival time not known".to_owned(),
     };
     format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
 }
 
 fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
     let made_us = shot.made.and_then(|made| made.at_us);
-    let after =
-        made_us.zip(judged.at_us).map(|(made, ran)| format!(", {} after it was made", ms(ran.saturating_sub(made))));
-    let tick = judged.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
+    let after = made_us
+        .zip(judged.at_us)
+        .map(|(made, ran)| format!(", {} after the client made it", rounded_ms(ran.saturating_sub(made))));
     let when = known(judged.at_us.map(seconds));
-    page.pair("ran", &format!("at {when}{tick}{}", after.unwrap_or_default()));
+    let when = judged.tick.map_or_else(|| format!("at {when}"), |tick| format!("tick {tick} ({when})"));
+    page.pair("executed", &format!("{when}{}", after.unwrap_or_default()));
     let how = judged.ran.as_ref().filter(|(_, how)| how != "run");
     page.pair_if(
         "instead",
         how.map(|(tick, how)| format!("{} in tick {tick}", name(how).replace('_', " "))).as_deref(),
     );
     let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
-        (0, _) => "0.0 ms: judged in the present".to_owned(),
-        (rewind, Some(at)) => format!("{}, to {}", ms(rewind), seconds(at.saturating_sub(rewind))),
-        (rewind, None) => ms(rewind),
+        (0, _) => "0 ms: judged at the present positions".to_owned(),
+        (rewind, Some(at)) => format!("{}, to {}", rounded_ms(rewind), seconds(at.saturating_sub(rewind))),
+        (rewind, None) => rounded_ms(rewind),
     });
-    page.pair("went back", &known(back));
-    page.pair("limited by", &limit(&judged.limit, settings));
+    page.pair("rewound", &known(back));
+    page.pair("rewind limit", &limit(&judged.limit, settings));
     let error = match (shot.view_error_units, &shot.about) {
         (Some(error), Some(who)) => {
-            format!("{} units between {1} drawn and {1} judged", measure(error), name(who))
+            format!("{} units between {1} as drawn and {1} as judged", measure(error), name(who))
         }
         _ if shot.server.reason == "launched" => "none: a projectile is not judged at launch".to_owned(),
-        _ => "not known: no target was drawn, or it spawned or teleported since".to_owned(),
+        _ => "not known: no target was drawn, or the target spawned or teleported since".to_owned(),
     };
     page.pair("view error", &error);
-    page.pair("judged", &came(&shot.server));
+    page.pair("result", &came(&shot.server));
     page.pair_if("recorded", shot.given.as_ref().map(given).as_deref());
-    let covered = judged.in_cover_ms.map(|ms| format!("; in cover on its own screen for {} ms", measure(ms)));
+    let covered = judged.in_cover_ms.map(|ms| format!("; out of sight on its own screen for {} ms", measure(ms)));
+    let who = shot.about.as_deref().map_or("the target".to_owned(), name);
     let visible = match judged.visible_at_present.as_str() {
-        "yes" => Some("could be seen from the muzzle"),
-        "no" => Some("was out of sight of the muzzle"),
+        "yes" => Some(format!("yes: {who} was in sight when the server ran the shot")),
+        "no" => Some(format!("no: {who} was out of sight when the server ran the shot")),
         _ => None,
     };
-    page.pair_if("by then", visible.map(|seen| format!("the target {seen}{}", covered.unwrap_or_default())).as_deref());
+    page.pair_if("now visible", visible.map(|seen| format!("{seen}{}", covered.unwrap_or_default())).as_deref());
 }
 
 /// The hit that the recorded server reported for a shot.
 fn given(given: &ReportedHit) -> String {
-    let Some(target) = &given.target else { return "the server gave no hit for it".to_owned() };
-    let whom = if target == "?" { "a hit of somebody" } else { target };
-    let damage = given.damage.map_or(String::new(), |damage| format!(" for {}", measure(damage)));
+    let Some(target) = &given.target else { return "the recorded server reported no hit".to_owned() };
+    let whom = if target == "?" { "an unknown player" } else { target };
+    let damage = given.damage.map_or(String::new(), |damage| format!(" for {} damage", measure(damage)));
     let off = match (given.off_units, given.beyond_spread_units) {
         (Some(off), Some(beyond)) if off > 0.0 => {
-            format!("; judged here it passes {} units beside, {} beyond its spread", measure(off), measure(beyond))
+            format!("; judged here, the shot misses by {} units, {} beyond its spread", measure(off), measure(beyond))
         }
         _ => String::new(),
     };
-    format!("the server gave {whom}{damage}{off}")
+    format!("the recorded server reported a hit on {whom}{damage}{off}")
 }
 
 /// Adds a note if the server ran the usercmd from another place than the shooter's screen showed.
@@ -210,8 +212,8 @@ fn elsewhere(page: &mut Page, shot: &ShotExplanation) {
         let [seen, ran] = [seen, *ran].map(measure);
         let shooter = shot.shooter;
         page.note(2, &format!(
-            "the server had p{shooter} elsewhere than p{shooter}'s screen: from there the aim was {ran} degrees off {} as drawn, \
-             and not {seen}; what is off the aim here is off that of the screen",
+            "The server had p{shooter} at another place than p{shooter}'s screen. From there, the aim was {ran} degrees off {} \
+             as drawn, instead of {seen}. Distances in this table are from the line of fire on the screen.",
             name(who)
         ));
     }
@@ -222,7 +224,7 @@ const SAME_DEGREES: f32 = 0.05;
 
 /// The table of the target's places: drawn, judged and present.
 fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
-    let columns = [("server time", Right), ("off the aim", Right), ("", Left), ("known by", Left)];
+    let columns = [("server time", Right), ("from line", Right), ("", Left), ("source", Left)];
     let row = |place: &TargetPosition| -> Vec<PageCell> {
         let off = place.off.as_ref();
         let distance = off.map(|off| format!("{} units", measure(off.distance_units)));
@@ -236,9 +238,17 @@ fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
     };
     let rows: Vec<Vec<PageCell>> = shot.places.iter().map(row).collect();
     page.section(&format!("Where {who} was"), &columns, &rows);
+    page.faint(
+        2,
+        &format!(
+            "from line: distance from p{}'s line of fire to {who}'s origin, without the weapon's spread; left, right, \
+             above and below as p{0} sees it",
+            shot.shooter
+        ),
+    );
     let without_height = shot.line.is_some_and(|line| !line.has_height);
     if without_height {
-        page.faint(2, "seen from above: the trace does not say how high the eyes are (own.view_ofs_z)");
+        page.faint(2, "distances from above only: the trace lacks the height of the eyes (own.view_ofs_z)");
     }
 }
 
@@ -251,26 +261,29 @@ fn direction(off: &LineOffset) -> String {
     }
 }
 
-/// A result in words: `hit p3 head 80`.
+/// A result in words: `hit p3, head, 80 damage`.
 fn came(came: &ShotResult) -> String {
     let mut text = if came.reason.is_empty() { "not known".to_owned() } else { name(&came.reason) };
-    text.extend(came.target.iter().chain(&came.hitgroup).map(|word| format!(" {}", name(word))));
-    text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(" {damage}")));
+    text.extend(came.target.iter().map(|target| format!(" {}", name(target))));
+    text.extend(came.hitgroup.iter().map(|hitgroup| format!(", {}", name(hitgroup))));
+    text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(", {damage} damage")));
     text
 }
 
 fn limit(limit: &str, settings: &[(String, String)]) -> String {
     let setting = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
     match limit {
-        "none" => "nothing: it went back to what the screen showed".to_owned(),
+        "none" => "not reached".to_owned(),
         "off" if setting("lag_compensation.enabled") == Some("false") => "lag compensation is off".to_owned(),
-        "off" => "lag compensation is off, or the shot flies by itself".to_owned(),
+        "off" => "lag compensation is off, or the shot is a projectile".to_owned(),
         "max_unlag" => match setting("lag_compensation.max_unlag_ms") {
-            Some(most) => format!("lag_compensation.max_unlag_ms: at most {most} ms"),
-            None => "lag_compensation.max_unlag_ms".to_owned(),
+            Some(most) => format!("reached: lag_compensation.max_unlag_ms is {most} ms"),
+            None => "reached: lag_compensation.max_unlag_ms".to_owned(),
         },
-        "claim" => "the usercmd's time is not what the measured round trip implies; that counted instead".to_owned(),
-        "oldest" => "the oldest that is remembered".to_owned(),
+        "claim" => {
+            "the usercmd's time does not match the measured round trip, so the server used the round trip".to_owned()
+        }
+        "oldest" => "reached: the history does not go further back".to_owned(),
         "" => "not known".to_owned(),
         other => name(other),
     }
@@ -281,45 +294,58 @@ fn verdict(shot: &ShotExplanation, settings: &[(String, String)]) -> String {
     let shooter = shot.shooter;
     if shot.is_impact {
         return format!(
-            "{server}: the projectile of p{shooter}#{} came down there; nobody foretells that.",
+            "{}. This is the impact of the projectile of p{shooter}#{}; clients do not predict impacts.",
+            capital(&server),
             shot.command
         );
     }
-    let who = shot.about.as_deref().map_or("anybody".to_owned(), name);
+    let who = shot.about.as_deref().map_or("the target".to_owned(), name);
     let aim = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
-        format!("the middle of {who} was {} units {} of the aim", measure(off.right_units.abs()), off.side())
+        format!("{who}'s origin was {} units {} of the line of fire", measure(off.right_units.abs()), off.side())
     });
     let screen = match shot.screen.reason.as_str() {
-        "hit" => came(&shot.screen).replacen("hit", "it hit", 1),
-        "missed" | "hit the world" => match aim {
-            Some(aim) => format!("{aim}, and the shot {}", name(&shot.screen.reason)),
-            None => format!("the shot {}", name(&shot.screen.reason)),
-        },
-        "launched" => "it was launched".to_owned(),
-        "already dead" => "the target was dead already".to_owned(),
-        "not predicted" => "nothing was foretold".to_owned(),
-        _ => "what happened is not known".to_owned(),
+        reason if reason == shot.server.reason && shot.screen.target == shot.server.target => {
+            "client and server agree".to_owned()
+        }
+        "hit" => format!("p{shooter}'s screen showed: {}", came(&shot.screen)),
+        "missed" | "hit the world" => format!("p{shooter}'s screen showed: {}", name(&shot.screen.reason)),
+        "launched" => format!("p{shooter}'s screen showed the launch"),
+        "already dead" => format!("on p{shooter}'s screen, the target was already dead"),
+        "not predicted" => "the client did not predict the shot".to_owned(),
+        _ => format!("the result on p{shooter}'s screen is not known"),
     };
+    let aim = aim.filter(|_| shot.screen.reason != "hit" && shot.server.reason != "launched");
+    let screen = aim.map_or(screen.clone(), |aim| format!("{screen}; {aim} on p{shooter}'s screen"));
     let server_words = match &shot.judged {
         None => "the server never judged it".to_owned(),
-        Some(_) if shot.server.reason == "launched" => "the server launched it, too".to_owned(),
+        Some(_) if shot.server.reason == "launched" => return format!("{}. {}.", capital(&server), capital(&screen)),
         Some(judged) => judged_words(shot, judged, settings),
     };
-    format!("{server}: on p{shooter}'s screen {screen}; {server_words}.")
+    format!("{}. {}. {}.", capital(&server), capital(&screen), capital(&server_words))
+}
+
+/// The text with a capital first letter, except for players such as `p1`.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some('p') if letters.as_str().starts_with(|next: char| next.is_ascii_digit()) => text.to_owned(),
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
 }
 
 fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) -> String {
     let Some((who, error)) = shot.about.as_ref().zip(shot.view_error_units) else {
-        return "how far that is from what the server judged is not known".to_owned();
+        return "the view error is not known".to_owned();
     };
-    let who = name(who);
+    let (who, shooter) = (name(who), shot.shooter);
     if error == 0.0 {
-        return format!("the server judged {who} where the screen had {who}, to 0 units");
+        return format!("the server judged {who} exactly where p{shooter} saw {who}");
     }
-    let apart = format!("the server judged {who} {} units from where the screen had {who}", measure(error));
+    let apart = format!("the server judged {who} {} units from where p{shooter} saw {who}", measure(error));
     match judged.limit.as_str() {
         "none" | "" => apart,
-        other => format!("{apart} ({})", limit(other, settings)),
+        other => format!("{apart} (rewind limit: {})", limit(other, settings)),
     }
 }
 
@@ -341,27 +367,28 @@ fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanati
     page.blank();
     let made = known(correction.made_us.map(seconds));
     page.pair("usercmd", &format!("#{}, made at {made}", correction.command));
-    let took =
-        correction.made_us.zip(correction.at_us).map(|(made, ack)| format!(", {} later", ms(ack.saturating_sub(made))));
+    let took = correction
+        .made_us
+        .zip(correction.at_us)
+        .map(|(made, ack)| format!(", {} later", rounded_ms(ack.saturating_sub(made))));
     let acked = known(correction.at_us.map(seconds));
     page.pair("acked", &format!("at {acked}{}", took.unwrap_or_default()));
     let with = correction.commands.map(|commands| {
         let ground = match correction.on_ground {
-            Some(true) => ", the first of them begun on the ground",
-            Some(false) => ", the first of them begun in the air",
+            Some(true) => " (on ground)",
+            Some(false) => " (in air)",
             None => "",
         };
-        format!("{} since the ack before{ground}", counted(u64::from(commands), "usercmd"))
+        format!("{}{ground}", counted(u64::from(commands), "usercmd"))
     });
-    page.pair("covers", &known(with));
+    page.pair("spans", &known(with));
     page.pair("cause", &name(&correction.cause).replace('_', " "));
-    let evidence = Some(name(&correction.evidence)).filter(|evidence| !evidence.is_empty());
-    page.pair("shown by", &known(evidence));
+    page.pair("evidence", &evidence(&correction.evidence));
     let [place, velocity] = [(correction.error_units, "units"), (correction.velocity_error_units_per_s, "units/s")]
         .map(|(error, unit)| known(error.map(|error| format!("{} {unit}", measure(error)))));
-    page.pair("error", &format!("{place}; velocity {velocity}; {}", name(&correction.result)));
+    page.pair("error", &format!("position {place}; velocity {velocity}"));
     page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
-    let columns = [("predicted", Right), ("came", Right), ("difference", Right)];
+    let columns = [("predicted", Right), ("actual", Right), ("difference", Right)];
     let rows: Vec<Vec<PageCell>> = correction
         .errors
         .iter()
@@ -382,13 +409,26 @@ fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanati
     picture(page, why);
 }
 
+/// The evidence for a cause, in words. Games can have evidence of their own.
+fn evidence(evidence: &str) -> String {
+    match evidence {
+        "told" => "the server's snapshot says so".to_owned(),
+        "touched" => "the player touched it when the usercmds ran".to_owned(),
+        "reproduced" => "running the usercmds again this way gives the server's state".to_owned(),
+        "none" => "none".to_owned(),
+        "not looked into" => "not examined, after many corrections without a known cause".to_owned(),
+        "" => "not known".to_owned(),
+        other => name(other),
+    }
+}
+
 const MOST_FIELDS: usize = 16;
 
 fn picture(page: &mut Page, why: &Why) {
     let Some(scene) = WhyDrawing::of(why) else {
         let reason = match why {
-            Why::Shot(_) => "the trace does not say where target and shooter were",
-            Why::Correction(_) => "from above it was where it was predicted, or the trace has no origin.x and origin.y",
+            Why::Shot(_) => "the trace lacks the positions of target and shooter",
+            Why::Correction(_) => "the position was predicted correctly, or the trace lacks origin.x and origin.y",
         };
         page.blank();
         return page.faint(2, &format!("no picture: {reason}"));

@@ -17,6 +17,9 @@ pub(super) struct WhyDrawing {
 #[derive(Clone, Copy)]
 struct Point {
     letter: char,
+    /// The label beside the point in the SVG.
+    short: &'static str,
+    /// The label in the text's legend; `{shooter}` is replaced by the shooter.
     label: &'static str,
     along: f32,
     across: f32,
@@ -97,14 +100,23 @@ impl WhyDrawing {
     }
 
     pub(super) fn legend(&self) -> Vec<String> {
-        let points: Vec<String> = self.points.iter().map(|point| format!("{} {}", point.letter, point.label)).collect();
-        let units = measure(self.units_per_column());
-        let mut lines = vec![format!("{}; a column is {units} units, a row twice that", points.join(", "))];
+        let label = |point: &Point| match self.shooter {
+            Some((player, _)) => {
+                format!("{} = {}", point.letter, point.label.replace("{shooter}", &format!("p{player}")))
+            }
+            None => format!("{} = {}", point.letter, point.label),
+        };
+        let points: Vec<String> = self.points.iter().map(label).collect();
+        let units = self.units_per_column();
+        let [column, row] = [units, units * ROW_PER_COLUMN].map(round);
+        let scale = format!("1 column = {column} units, 1 row = {row} units");
+        let mut lines = vec![format!("{}. {scale}.", points.join(", "))];
         match self.shooter {
             Some((player, distance)) => lines.push(format!(
-                "--> p{player}'s aim, from {} units to the left of D; {}",
+                "--> p{player}'s line of fire; p{player} is {} units left of the first letter. {}.",
                 measure(distance),
-                if self.is_from_side { "up is above it" } else { "down is to the right of it" }
+                if self.is_from_side { "Up in the picture is up" } else { "Down in the picture is to p's right" }
+                    .replace("p's", &format!("p{player}'s"))
             )),
             None if self.is_from_side => lines.push("right is +x, up is +z".to_owned()),
             None => lines.push("right is +x, up is +y".to_owned()),
@@ -140,7 +152,7 @@ impl WhyDrawing {
                 x(point.along) + 12.0,
                 y(point.across) + 18.0 * index as f32 - 12.0,
                 colour(index),
-                &format!("{} {}", point.letter, point.label),
+                &format!("{} {}", point.letter, point.short),
             );
         }
         if self.shooter.is_some() {
@@ -175,6 +187,12 @@ impl WhyDrawing {
     }
 }
 
+/// A measure without trailing zeros: `2`, `0.5`.
+fn round(units: f32) -> String {
+    let text = measure(units);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// The scale bar's length in units, about a hundred pixels.
 fn bar_units(scale: f32) -> f32 {
     libm::powf(10.0, libm::roundf(libm::log10f(100.0 / scale)))
@@ -188,12 +206,13 @@ fn colour(index: usize) -> &'static str {
 fn of_shot(shot: &ShotExplanation) -> WhyDrawing {
     let point = |which: PositionKind, letter, label| {
         let off = shot.place_of(which)?.off?;
-        Some(Point { letter, label, along: off.ahead_units, across: off.right_units, up: off.up_units })
+        let (along, across, up) = (off.ahead_units, off.right_units, off.up_units);
+        Some(Point { letter, short: which.name(), label, along, across, up })
     };
     let points: Vec<Point> = [
-        point(PositionKind::Drawn, 'D', "drawn"),
-        point(PositionKind::Judged, 'J', "judged"),
-        point(PositionKind::Present, 'P', "present"),
+        point(PositionKind::Drawn, 'D', "drawn on {shooter}'s screen"),
+        point(PositionKind::Judged, 'J', "judged by the server"),
+        point(PositionKind::Present, 'P', "true position when the shot ran"),
     ]
     .into_iter()
     .flatten()
@@ -211,9 +230,10 @@ fn of_correction(correction: &CorrectionExplanation) -> Option<WhyDrawing> {
     if x.is_none() && y.is_none() && off("origin.z").is_none() {
         return None;
     }
-    let predicted = Point { letter: 'A', label: "as predicted", along: 0.0, across: 0.0, up: Some(0.0) };
+    let point = |letter, label, along, across, up| Point { letter, short: label, label, along, across, up };
+    let predicted = point('A', "predicted", 0.0, 0.0, Some(0.0));
     let (along, across, up) = (x.unwrap_or(0.0), -y.unwrap_or(0.0), Some(off("origin.z").unwrap_or(0.0)));
-    let came = Point { letter: 'B', label: "as it came", along, across, up };
+    let came = point('B', "actual", along, across, up);
     Some(WhyDrawing { points: vec![predicted, came], shooter: None, is_from_side: false })
 }
 

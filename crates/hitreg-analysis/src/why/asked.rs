@@ -52,10 +52,10 @@ impl serde::Serialize for ShotName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WhyError {
     /// The trace has no shots.
-    #[error("there is no shot in it: only a closed-loop replay, or a build that judges, has some")]
+    #[error("there are no shots in it: replay closed loop, or use a build that judges shots")]
     NoShots,
     /// This player did not shoot.
-    #[error("p{player} did not shoot; there are shots by {}", .shooters.join(", "))]
+    #[error("p{player} did not shoot: choose one of {}", .shooters.join(", "))]
     NoShooter {
         /// The requested player.
         player: u32,
@@ -81,7 +81,7 @@ pub enum WhyError {
         at: Micros,
     },
     /// The player has fewer corrections.
-    #[error("p{player} has {count} corrections, and not so many as {number}; with corrections: {}", list(.players))]
+    #[error("p{player} has only {count} corrections, not {number}; players with corrections: {}", list(.players))]
     NoCorrection {
         /// The requested player.
         player: u32,
@@ -95,7 +95,7 @@ pub enum WhyError {
 }
 
 fn list(items: &[String]) -> String {
-    if items.is_empty() { "nobody".to_owned() } else { items.join(", ") }
+    if items.is_empty() { "none".to_owned() } else { items.join(", ") }
 }
 
 impl FromStr for ShotName {
@@ -110,8 +110,7 @@ impl FromStr for ShotName {
             };
             Some(ShotName { shooter: player(shooter).ok()?, command: command.parse().ok()?, index })
         };
-        read()
-            .ok_or_else(|| format!("`{text}` names no shot; one is named like p0#95: player and number of the usercmd"))
+        read().ok_or_else(|| format!("`{text}` does not name a shot: write player and usercmd number, such as p0#95"))
     }
 }
 
@@ -128,7 +127,15 @@ impl std::fmt::Display for ShotName {
 /// Fails if the text is neither.
 pub fn player(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix('p').unwrap_or(text);
-    number.parse().map_err(|_| format!("`{text}` names no player; they are named like p3"))
+    number.parse().map_err(|_| format!("`{text}` does not name a player: write p3, for example"))
+}
+
+/// A player's shots, in the order of their usercmds.
+pub fn shots_of(trace: &Trace, player: u32) -> Vec<ShotName> {
+    let shots = shots::Columns::of(trace);
+    let rows = (0..shots.shooter.len()).filter(|row| shots.shooter[*row] == player);
+    let commands: BTreeSet<u32> = rows.filter_map(|row| super::cell(shots.command, row)).collect();
+    commands.into_iter().map(|command| ShotName { shooter: player, command, index: None }).collect()
 }
 
 impl ShotName {

@@ -18,7 +18,7 @@ pub struct Cache {
 
 /// The error for a cache folder that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: traces cannot be kept here ({source}); name another folder with --cache, or use --no-cache", folder.display())]
+#[error("{}: traces cannot be cached here ({source}): name another folder with --cache, or use --no-cache", folder.display())]
 pub struct CacheError {
     folder: PathBuf,
     source: std::io::Error,

@@ -38,7 +38,7 @@ pub enum GitError {
         said: String,
     },
     /// The range does not have the form `GOOD..BAD`.
-    #[error("`{0}` is no range of commits: write GOOD..BAD, such as v1.0..HEAD")]
+    #[error("`{0}` is not a range of commits: write GOOD..BAD, such as v1.0..HEAD")]
     NoRange(String),
     /// The range has no commits.
     #[error("{good}..{bad} has no commits: BAD must come after GOOD")]

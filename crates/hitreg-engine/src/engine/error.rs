@@ -69,13 +69,13 @@ pub enum EngineError {
         source: ReplayError,
     },
     /// The file is a trace, but a log is needed to replay.
-    #[error("{}: this is a trace, which has been replayed already: builds, presets, settings and modes need a log", path.display())]
+    #[error("{}: this is a trace, the result of a replay: give the log to use builds, presets, settings or modes", path.display())]
     Replayed {
         /// The trace.
         path: PathBuf,
     },
     /// The file is a trace, but a log is needed to run a server.
-    #[error("{}: this is a trace: --server-build and --client-build need a log", path.display())]
+    #[error("{}: this is a trace: give a log to --server-build and --client-build", path.display())]
     NoServer {
         /// The trace.
         path: PathBuf,
@@ -84,10 +84,10 @@ pub enum EngineError {
     #[error("--server-build and --client-build need one log, not two files")]
     TwoFiles,
     /// A single trace was given, with nothing to compare it with.
-    #[error("a single trace has nothing to be compared with: name a second one")]
+    #[error("a single trace has nothing to compare with: name a second trace")]
     SingleTrace,
     /// Both sides play the log alike, so there is no difference to shrink to.
-    #[error("{}: the two sides play it alike, or one cannot play it: there is nothing to keep", path.display())]
+    #[error("{}: both sides play this log alike, or one cannot play it, so there is no difference to keep", path.display())]
     Alike {
         /// The log.
         path: PathBuf,
@@ -108,16 +108,16 @@ pub enum EngineError {
     #[error(transparent)]
     Condition(#[from] BadCondition),
     /// A condition command that judges builds has no placeholder for the build.
-    #[error("the command of --while never names the build: write {{build}} where its path belongs")]
+    #[error("the command of --while does not use the build: write {{build}} for its path")]
     NamesNoBuild,
     /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
     /// The artifact path is absolute, so every commit would use the same file.
-    #[error("--artifact is a path from the top of the worktree, such as target/release/game")]
+    #[error("--artifact must be relative to the top of the worktree, such as target/release/game")]
     AbsoluteArtifact,
     /// The state of a search cannot be saved.
-    #[error("{}: the search cannot be kept here ({source}); name another folder with --cache", folder.display())]
+    #[error("{}: the search cannot be saved here ({source}): name another folder with --cache", folder.display())]
     SearchFolder {
         /// The folder of the search.
         folder: PathBuf,
@@ -125,7 +125,7 @@ pub enum EngineError {
         source: std::io::Error,
     },
     /// Another process runs the same search.
-    #[error("{}: the same search is running already", folder.display())]
+    #[error("{}: the same search is already running in another process", folder.display())]
     SearchRuns {
         /// The folder of the search.
         folder: PathBuf,
@@ -142,7 +142,7 @@ pub enum EngineError {
     #[error("cannot start a thread: {0}")]
     NoThread(#[source] std::io::Error),
     /// A golden is not text.
-    #[error("{}: this golden is not text; `--accept` writes a new one", path.display())]
+    #[error("{}: this golden is not text: replace it with `hitreg verify LOG --accept`", path.display())]
     GoldenText {
         /// The golden.
         path: PathBuf,

@@ -55,7 +55,7 @@ pub enum ExcerptError {
         by: Micros,
     },
     /// The log comes from a pipe, but the excerpt needs to read it more than once.
-    #[error("a part of it is found by reading it more than once: give a file")]
+    #[error("a part of a log needs a file, because the log is read more than once: give a file instead of a pipe")]
     Pipe,
 }
 

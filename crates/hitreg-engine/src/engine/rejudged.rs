@@ -56,7 +56,7 @@ pub(super) fn rejudged_by<E: From<SettingError> + Send>(
     let mut asked = vec![(what, format!("lag_compensation.enabled={}", !is_on), None)];
     if is_on && (0..table.rows).any(|row| table.limit.get(row) == MAX_UNLAG) {
         let setting = "lag_compensation.max_unlag_ms=1000".to_owned();
-        asked.push(("going back as far as it takes", setting, Some(MAX_UNLAG)));
+        asked.push(("without a rewind limit", setting, Some(MAX_UNLAG)));
     }
     let tables = TableSet::named([shots::NAME]);
     let judge = |(what, setting, limit): (&'static str, String, Option<&'static str>)| {

@@ -456,7 +456,7 @@ impl MissingSide {
     }
 
     fn unrelated(difference: String) -> MissingSide {
-        let reason = format!("the two files are of different sessions: {difference}");
+        let reason = format!("these files are of different sessions, so nothing can be concluded: {difference}");
         MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
     }
 

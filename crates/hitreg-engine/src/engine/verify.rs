@@ -187,9 +187,8 @@ impl VerifyOptions<'_> {
                 }
             }
         };
-        if self.needs_golden && !verified.golden_compared && verified.verdict == LogVerdict::Same && !self.keep.writes()
-        {
-            let detail = format!("there is no golden: {} is not there", goldens.path().display());
+        if self.needs_golden && !verified.golden_compared && verified.verdict == LogVerdict::Same && !self.keep.writes() {
+            let detail = format!("there is no golden ({}): create it with --accept", goldens.path().display());
             verified = verified.but(LogVerdict::Untestable, VerdictReason::NoGolden, detail);
         }
         let plays_here = whole.as_ref().is_none_or(|log| engine.games.of(&log.session).is_ok());

@@ -22,7 +22,9 @@ pub enum AxisError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// There are no values.
-    #[error("`{text}` has no values: give a range, such as {key}=0..100:25, or a list, such as {key}=0,50,100")]
+    #[error(
+        "`{text}` has no values: give a range, such as --set {key}=0..100:25, or a list, such as --set {key}=0,50,100"
+    )]
     NoValues {
         /// The given text.
         text: String,
@@ -30,7 +32,7 @@ pub enum AxisError {
         key: String,
     },
     /// The parts of a range are not numbers.
-    #[error("`{range}` is not a range of `{key}`: it is written lo..hi:step in whole numbers, such as 0..100:25")]
+    #[error("`{range}` is not a range of `{key}`: write lo..hi:step in whole numbers, such as --set {key}=0..100:25")]
     BadRange {
         /// The setting.
         key: String,
@@ -38,7 +40,7 @@ pub enum AxisError {
         range: String,
     },
     /// A range for a setting without numeric values.
-    #[error("`{key}` has no ranges, for it takes {takes}: give a list, such as {key}=a,b")]
+    #[error("`{key}` takes {takes}, so it has no ranges: give a list, such as --set {key}=a,b")]
     NotANumber {
         /// The setting.
         key: String,
@@ -46,7 +48,7 @@ pub enum AxisError {
         takes: String,
     },
     /// The range has no values.
-    #[error("`{range}` of `{key}` is empty: it goes up from the first number to the second in steps of at least 1")]
+    #[error("`{range}` of `{key}` is empty: write lo..hi:step with lo below hi and a step of at least 1")]
     EmptyRange {
         /// The setting.
         key: String,
@@ -54,7 +56,7 @@ pub enum AxisError {
         range: String,
     },
     /// The range has too many values.
-    #[error("`{range}` of `{key}` has {values} values; the most is {VALUES_MAX}: take a greater step")]
+    #[error("`{range}` of `{key}` has {values} values; the limit is {VALUES_MAX}: use a larger step")]
     TooManyValues {
         /// The setting.
         key: String,
@@ -64,7 +66,7 @@ pub enum AxisError {
         values: i64,
     },
     /// A value is given twice.
-    #[error("`{key}` is given the value {value} twice")]
+    #[error("`{key}` has the value {value} twice: leave one out")]
     Twice {
         /// The setting.
         key: String,

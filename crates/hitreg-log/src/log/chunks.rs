@@ -107,14 +107,14 @@ impl<R: Read> Chunks<R> {
 
     fn check_place(&self, place: ChunkPosition, content: &ChunkContent) -> Result<(), LogError> {
         if place.index != content.index {
-            return Err(content.corrupt(format!("chunk {} stands in its place", place.index)));
+            return Err(content.corrupt(format!("chunk {} is in its place", place.index)));
         }
         match place.before {
             Some(before) if self.sealed && before != self.chain.0 => {
                 let what = "its bytes are not those that were written, although it unpacks";
                 Err(corrupt_chunk(self.before_offset, content.index - 1, what.into()))
             }
-            None if self.sealed => Err(content.corrupt("it does not say what came before it".into())),
+            None if self.sealed => Err(content.corrupt("it lacks the checksum of the chunk before it".into())),
             _ => Ok(()),
         }
     }

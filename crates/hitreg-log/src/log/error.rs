@@ -9,13 +9,13 @@ use crate::record::MisplacedRecord;
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file is neither a log nor a trace.
-    #[error("this is no hitreg file: {what}")]
+    #[error("not a hitreg file: {what}")]
     NotHitreg {
         /// The evidence.
         what: String,
     },
     /// The file is a trace and the caller wants a log, or the reverse.
-    #[error("this is a {found}, and a {wanted} is wanted here{}", hint(*wanted))]
+    #[error("this is a {found}, but the command needs a {wanted}{}", hint(*wanted))]
     WrongKind {
         /// The kind of the file.
         found: FileKind,
@@ -26,10 +26,10 @@ pub enum LogError {
     #[error("this file cannot be read: {0}")]
     Version(#[from] UnreadableFormat),
     /// The file ends before its last chunk or its seek table.
-    #[error("{0}; `hitreg recover` makes a good file of what is whole of a log")]
+    #[error("{0}. To save the rest, run: hitreg recover FILE -o fixed.hitlog")]
     Torn(Truncation),
     /// The file ends inside its header, so nothing can be recovered.
-    #[error("the file stops after {bytes} bytes, inside its header: nothing of it can be recovered")]
+    #[error("truncated after {bytes} bytes, inside the header: nothing can be recovered")]
     HeaderTorn {
         /// The file's length, in bytes.
         bytes: u64,
@@ -45,7 +45,7 @@ pub enum LogError {
         what: String,
     },
     /// The chunks are intact, but a record does not fit the header.
-    #[error("at offset {offset}: chunk {chunk}: {misfit}: the program that wrote this file is at fault")]
+    #[error("at offset {offset}: chunk {chunk}: {misfit}: this is an error of the program that wrote the file")]
     Misfit {
         /// The offset where the chunk begins, in bytes.
         offset: u64,
@@ -58,7 +58,7 @@ pub enum LogError {
     #[error(transparent)]
     NeedsMemory(#[from] NeedsMemory),
     /// Reading the bytes failed.
-    #[error("it cannot be read: {0}")]
+    #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
 }
 
@@ -76,7 +76,7 @@ impl LogError {
 
 fn hint(wanted: FileKind) -> &'static str {
     match wanted {
-        FileKind::Log => ": give the recording (*.hitlog) that it was replayed from",
+        FileKind::Log => ": give the recording (*.hitlog) that the trace was made from",
         FileKind::Trace => ": make one with `hitreg replay LOG -o TRACE`",
         FileKind::Other => "",
     }
@@ -84,14 +84,14 @@ fn hint(wanted: FileKind) -> &'static str {
 
 fn rescue(offset: u64) -> &'static str {
     match offset {
-        0 => "; nothing can be read without it",
-        _ => "; `hitreg recover` saves what is whole of a log",
+        0 => "; nothing can be read without this part",
+        _ => ". To save the other chunks of a log, run: hitreg recover FILE -o fixed.hitlog",
     }
 }
 
 /// A file that was cut off, for example by a killed recording or an unfinished copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the file is cut off: everything before offset {at_offset} is whole, {lost_bytes} bytes after it are lost")]
+#[error("truncated at offset {at_offset}: the last {lost_bytes} bytes are damaged, everything before them is intact")]
 pub struct Truncation {
     /// The offset where the last complete part ends, in bytes.
     pub at_offset: u64,
@@ -103,7 +103,7 @@ pub struct Truncation {
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// Writing the bytes failed.
-    #[error("it cannot be written: {0}")]
+    #[error("cannot be written: {0}")]
     Io(#[from] std::io::Error),
     /// A record does not fit the header.
     #[error(transparent)]

@@ -215,7 +215,7 @@ pub(crate) struct Unpacker(Option<zstd::bulk::Decompressor<'static>>);
 
 impl Unpacker {
     pub(crate) fn unpack(&mut self, frame: &FileFrame) -> Result<Vec<u8>, String> {
-        let FrameKind::Chunk { content_bytes } = frame.kind else { return Err("it is no chunk".into()) };
+        let FrameKind::Chunk { content_bytes } = frame.kind else { return Err("it is not a chunk".into()) };
         let fail = |error: std::io::Error| format!("it does not unpack ({error})");
         let unpacker = match self.0.take() {
             Some(unpacker) => unpacker,

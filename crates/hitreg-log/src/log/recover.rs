@@ -218,7 +218,7 @@ impl Recovery<'_> {
         let content = unpack(&frame)?;
         let place = place(&content)?;
         if place.index < self.next_index {
-            return Err(format!("chunk {} stands here a second time", place.index));
+            return Err(format!("chunk {} is repeated here", place.index));
         }
         let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
         let ChunkExtras { keyframe, keyframes } = crate::serial::from_msgpack(&content).unwrap_or_default();
@@ -267,7 +267,7 @@ impl Recovery<'_> {
     fn note_changed_bytes(&mut self, found: &TrustedChunk) {
         let follows = found.index == self.next_index && self.damage.holes.is_empty();
         if follows && self.sealed && found.before != Some(self.chain.0) {
-            let what = "its bytes have changed, but what it holds is whole".into();
+            let what = "its bytes have changed, but its content is intact".into();
             self.damage.holes.push(DamagedPart { offset: self.last_offset, bytes: 0, chunks: 0, what });
         }
     }

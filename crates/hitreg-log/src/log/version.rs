@@ -52,7 +52,7 @@ pub enum Readability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableFormat {
     /// The file's major version is newer.
-    #[error("it has format {file}, and this build reads up to {reader}: use a newer hitreg")]
+    #[error("the file has format {file}, and this build reads formats up to {reader}: use a newer hitreg")]
     Newer {
         /// The file's version.
         file: FormatVersion,
@@ -60,7 +60,7 @@ pub enum UnreadableFormat {
         reader: FormatVersion,
     },
     /// The version does not exist.
-    #[error("it claims format {file}, which no hitreg ever wrote")]
+    #[error("the file claims format {file}, which does not exist: it is damaged, or from another program")]
     Never {
         /// The file's version.
         file: FormatVersion,

@@ -6,7 +6,7 @@ use crate::units::{Micros, PlayerId};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MergeError {
     /// The log holds all of a session, or an imported one.
-    #[error("this log is not one side of a session: `merge` takes what `hitreg serve` and `hitreg join` recorded")]
+    #[error("this log is not one side of a session: merge logs that `hitreg serve` and `hitreg join` recorded")]
     NotASide {
         /// Index of the log.
         log: usize,
@@ -29,7 +29,7 @@ pub enum MergeError {
         log: usize,
     },
     /// Two logs are the same client's.
-    #[error("this log is of player {player}, of whom there is another log already: give each client's log once")]
+    #[error("this log is of player {player}, and so is another one: give each client's log once")]
     SamePlayer {
         /// Index of the first.
         first: usize,
@@ -55,13 +55,13 @@ pub enum MergeError {
         what: &'static str,
     },
     /// The log holds times outside the valid range.
-    #[error("it holds times of more than 30,000 years, which no recording of hitreg's does")]
+    #[error("it holds times of more than 30,000 years: this is an error of the program that wrote the log")]
     OutOfTime {
         /// Index of the log.
         log: usize,
     },
     /// No packet bounds the client's clock offset in one of the directions.
-    #[error("player {player}'s clock cannot be set: no packet of one of the directions is in both logs")]
+    #[error("player {player}'s clock offset is unknown: one direction has no packet in both logs")]
     Unbounded {
         /// Index of the log.
         log: usize,
@@ -86,9 +86,7 @@ pub enum MergeError {
     #[error("the server's log holds no tick: the session had not begun")]
     NoTicks,
     /// A client's log ends before the first tick that could be replayed.
-    #[error(
-        "this log has nothing of what the server heard from its client, so that nothing of the session can be replayed"
-    )]
+    #[error("the server's log has no packets from clients, so the session cannot be replayed")]
     NothingLeft {
         /// Index of the log.
         log: usize,

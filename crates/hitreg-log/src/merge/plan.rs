@@ -50,7 +50,7 @@ pub enum PlanFailure<E> {
     #[error(transparent)]
     Merge(#[from] MergeError),
     /// Related records are too far apart or out of order. Use [`merge`](super::merge), which holds the logs in memory.
-    #[error("these logs have to be in memory as a whole")]
+    #[error("these logs cannot be streamed")]
     Whole,
 }
 

@@ -30,16 +30,14 @@ impl WhatIf {
         self.into()
     }
 
-    /// Returns the meaning of its counts of hits, as a phrase for output.
+    /// Returns the meaning of its counts of hits: sentences without the last period.
     pub fn meaning(self) -> &'static str {
         match self {
             WhatIf::Replay => {
-                "the recorded input under other settings: players aim as they did under the recorded ones, so hits favour those"
+                "Same input, other settings. Players aimed under the recorded settings, so hits favour those"
             }
-            WhatIf::Rejudge => {
-                "the session as recorded, each of its shots judged under other settings: nothing that follows from a shot changes"
-            }
-            WhatIf::Rerecord => "bots play anew under each setting, over the recorded links, from several seeds",
+            WhatIf::Rejudge => "Only the hit test changed. Deaths and later events are as recorded",
+            WhatIf::Rerecord => "Bots play again under each setting, over the recorded links, from several seeds",
         }
     }
 }

@@ -162,7 +162,7 @@ impl Description {
             return fault(format!("the tick rate is {hz}, and it must be from 1 to 1000 Hz"));
         }
         if header.players.is_empty() {
-            return fault("nobody plays: call `player` for each place that there is".into());
+            return fault("the session has no players: call `player` for each one".into());
         }
         if let Some(id) = sides_player.filter(|id| usize::from(id.0) >= header.players.len()) {
             return fault(format!("it is the side of player {id}, and there are {} players", header.players.len()));

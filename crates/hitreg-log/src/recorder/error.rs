@@ -13,7 +13,7 @@ pub enum PushError {
     #[error(transparent)]
     Misfit(#[from] MisplacedRecord),
     /// The record is older than the reorder window.
-    #[error("a record of {at} comes too late: everything before {released} is written; a wider window waits longer")]
+    #[error("a record of {at} is too late: everything before {released} is written. Set a wider reorder window")]
     Late {
         /// Time of the record.
         at: Micros,
@@ -21,19 +21,19 @@ pub enum PushError {
         released: Micros,
     },
     /// The stream's ring is full.
-    #[error("the recorder cannot keep up: this record is lost, and a gap in the log will say so")]
+    #[error("the recorder cannot keep up: this record is lost, and the log will have a gap record")]
     Overrun,
     /// The recording has ended.
     #[error("the recording is finished: nothing more is recorded")]
     Finished,
     /// The recording stopped because of a write error.
-    #[error("the recording cannot be written any more; finishing it says why")]
+    #[error("the recording failed earlier; finishing it returns the reason")]
     Stopped,
     /// Ticks count from 1.
     #[error("there is no tick 0: ticks count from 1")]
     TickZero,
     /// No custom kind has this number.
-    #[error("there is no kind {kind}: the description has {kinds} kinds of its own")]
+    #[error("there is no kind {kind}: the description declares {kinds} kinds")]
     NoKind {
         /// The requested number.
         kind: usize,
@@ -59,10 +59,10 @@ pub enum PushError {
         most: usize,
     },
     /// A usercmd has custom fields that the description does not declare.
-    #[error("a usercmd has fields of its own, but the description has none: call `usercmd_field`")]
+    #[error("a usercmd has extra fields, but the description declares none: call `usercmd_field`")]
     NoFields,
     /// A usercmd has extra bytes that the description does not declare.
-    #[error("a usercmd has bytes of its own, but the description does not say so: call `usercmd_bytes`")]
+    #[error("a usercmd has extra bytes, but the description does not declare them: call `usercmd_bytes`")]
     NoBytes,
 }
 
@@ -80,12 +80,12 @@ pub enum FinishError {
     #[error("the description of the session: {0}")]
     Description(String),
     /// The part kept in memory could not be read.
-    #[error("what was kept in memory cannot be read: {source}")]
+    #[error("the data kept in memory cannot be read: {source}")]
     Kept {
         /// The cause.
         source: LogError,
     },
     /// The recorder keeps nothing in memory, or has ended.
-    #[error("this recorder keeps nothing to be saved: it is over, or was not begun by `keep_last`")]
+    #[error("this recorder has nothing to save: it is finished, or was not started with `keep_last`")]
     NothingKept,
 }

@@ -11,7 +11,7 @@ use crate::memory::NeedsMemory;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The system has no place for a temporary folder.
-    #[error("no temporary folder: {0}")]
+    #[error("cannot create a temporary folder ({0}): set TMPDIR to a folder that can be written")]
     NoTemporaryFolder(#[source] std::io::Error),
     /// The file does not exist.
     #[error("{}: there is no such file", path.display())]
@@ -20,7 +20,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Only an unfinished recording exists.
-    #[error("{}: there is only {}, an unfinished recording: `hitreg recover {}` makes a log of it", path.display(), unfinished.display(), unfinished.display())]
+    #[error("{}: there is only an unfinished recording. Run: hitreg recover {}", path.display(), unfinished.display())]
     OnlyUnfinished {
         /// The recording's final path.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum StoreError {
         unfinished: PathBuf,
     },
     /// The file cannot be opened or read.
-    #[error("{}: it cannot be read: {source}", path.display())]
+    #[error("{}: cannot be read: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -36,13 +36,13 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The file is too large.
-    #[error("{}: this is larger than any file of its kind ({} MiB)", path.display(), super::LARGEST_OTHER >> 20)]
+    #[error("{}: larger than the limit for such a file ({} MiB)", path.display(), super::LARGEST_OTHER >> 20)]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
     /// The path is a pipe or a device, but must be a file.
-    #[error("{}: this is no regular file", path.display())]
+    #[error("{}: not a regular file: copy it to a file first", path.display())]
     NotRegular {
         /// The path.
         path: PathBuf,
@@ -56,13 +56,13 @@ pub enum StoreError {
         source: LogError,
     },
     /// The path is a directory, but must be a file.
-    #[error("{}: this is a directory; name a file in it", path.display())]
+    #[error("{}: this is a directory: name a file in it", path.display())]
     IsDirectory {
         /// The path.
         path: PathBuf,
     },
     /// The folder of the output does not exist.
-    #[error("{}: there is no directory {}; make it first", path.display(), parent.display())]
+    #[error("{}: there is no directory {}. Run: mkdir -p {}", path.display(), parent.display(), parent.display())]
     NoParent {
         /// The file.
         path: PathBuf,
@@ -70,14 +70,14 @@ pub enum StoreError {
         parent: PathBuf,
     },
     /// The disk is full.
-    #[error("{}: the disk is full; nothing was left under this name", path.display())]
+    #[error("{}: the disk is full: free some space and run the command again. No partial file was left", path.display())]
     DiskFull {
         /// The file.
         path: PathBuf,
     },
     /// The disk became full during a recording.
     #[error(
-        "{}: the disk is full; all but the last second is here: make room, then `hitreg recover {}` makes {} of it",
+        "{}: the disk is full. This file has all but the last second. Free some space, then run: hitreg recover {} -o {}",
         unfinished.display(),
         unfinished.display(),
         path.display()
@@ -89,25 +89,25 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The reader of the pipe closed it.
-    #[error("{}: the program reading this pipe has closed it", path.display())]
+    #[error("{}: the reader of this pipe closed it before the end", path.display())]
     ClosedPipe {
         /// The pipe.
         path: PathBuf,
     },
     /// The links form a cycle.
-    #[error("{}: these links lead in a circle", path.display())]
+    #[error("{}: symbolic links form a cycle: name a file", path.display())]
     Circle {
         /// The first link.
         path: PathBuf,
     },
     /// The path is a pipe or a device, but the output needs a file that can be renamed when it is complete.
-    #[error("{}: this is a pipe or device, and this log needs a file: it is written piece by piece, and renamed when it is whole", path.display())]
+    #[error("{}: this is a pipe or device, and a live recording needs a file: give -o the path of a file", path.display())]
     NoFile {
         /// The path.
         path: PathBuf,
     },
     /// The output is an input of the same command.
-    #[error("{}: this is an input of the command{}; give its output another name", path.display(), by_name(path, input))]
+    #[error("{}: this is an input of the command{}: give the output another name", path.display(), by_name(path, input))]
     IsInput {
         /// The output.
         path: PathBuf,
@@ -115,13 +115,13 @@ pub enum StoreError {
         input: PathBuf,
     },
     /// Two outputs of the command have the same path.
-    #[error("{}: this is to be written twice; give each output a name of its own", path.display())]
+    #[error("{}: two outputs have this path: give each output its own name", path.display())]
     WrittenTwice {
         /// The path.
         path: PathBuf,
     },
     /// The existing file is of another kind.
-    #[error("{}: what is here is no {wanted} of hitreg's, and is not replaced: name another file, or move it away", path.display())]
+    #[error("{}: exists and is not a hitreg {wanted}; not overwritten: name another file, or move this one", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -129,7 +129,7 @@ pub enum StoreError {
         wanted: &'static str,
     },
     /// The path holds a recording.
-    #[error("{}: there is a {what} here already: name another file", path.display())]
+    #[error("{}: this {what} exists already: name another file", path.display())]
     WouldReplace {
         /// The file.
         path: PathBuf,
@@ -137,19 +137,19 @@ pub enum StoreError {
         what: &'static str,
     },
     /// The path holds an unfinished recording.
-    #[error("{}: an unfinished recording is here; `hitreg recover {}` makes a log of it and the way free; where one was made of it already, move it away", path.display(), path.display())]
+    #[error("{}: an unfinished recording has this name. Run: hitreg recover {}; if it was recovered already, delete it", path.display(), path.display())]
     Unfinished {
         /// The unfinished file.
         path: PathBuf,
     },
     /// Another process is writing the recording.
-    #[error("{}: another recording is being written here; give this one another name", path.display())]
+    #[error("{}: another process is recording to this file: give -o another name", path.display())]
     BeingRecorded {
         /// The path.
         path: PathBuf,
     },
     /// The recording is still in progress.
-    #[error("{}: this is still being recorded: end it first, or name another file with -o for what there is by now", path.display())]
+    #[error("{}: this recording is still running: end it first, or name another file with -o to save its part so far", path.display())]
     StillRecorded {
         /// The unfinished file.
         path: PathBuf,

@@ -44,7 +44,7 @@ pub struct LockedFolder {
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Another process has locked the folder.
-    #[error("{}: another process works in this folder", folder.display())]
+    #[error("{}: another process uses this folder: wait for it, or name another folder", folder.display())]
     Taken {
         /// The folder.
         folder: PathBuf,

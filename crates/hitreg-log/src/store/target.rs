@@ -183,11 +183,11 @@ impl FileType {
             FileType::Junit => "JUnit report",
             FileType::Table(_) => "table with the same columns",
             FileType::Manual => "manual page",
-            FileType::Svg => "drawing by `why`",
+            FileType::Svg => "`why` drawing",
             FileType::Parquet => "Parquet file",
-            FileType::Events => "time line by `export --perfetto`",
-            FileType::Page => "page by `report`",
-            FileType::Answer => "file that may be replaced",
+            FileType::Events => "Perfetto timeline",
+            FileType::Page => "report",
+            FileType::Answer => "answer of a build",
         }
     }
 

@@ -13,7 +13,7 @@ pub struct StateRows {
 /// The error for a log whose states differ from this build's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the log's entities are not this build's: field {index} of class `{class}` is {log} in the log and {build} here"
+    "log and build have different entities: field {index} of class `{class}` is {log} in the log and {build} in the build"
 )]
 pub struct OtherFields {
     /// The name of the class.

@@ -6,7 +6,13 @@ use super::keyframes::BadKeyframe;
 use crate::game::{BadCells, OtherFields};
 use crate::settings::SettingError;
 use hitreg_log::memory::NeedsMemory;
-use hitreg_log::units::{ClockTime, EntityId, PlayerId, Tick};
+use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
+
+/// A time for reading, rounded to a millisecond.
+fn rounded(ClockTime(at): ClockTime) -> ClockTime {
+    const MS: i64 = 1_000;
+    ClockTime(Micros((at.0 + MS / 2).div_euclid(MS) * MS))
+}
 
 /// Why this build cannot replay a log, or not with these options.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +32,7 @@ pub enum ReplayError {
     #[error(transparent)]
     OtherFields(#[from] OtherFields),
     /// A snapshot names an entity without a recorded state.
-    #[error("player {viewer}'s snapshot of tick {tick} shows entity {entity}, of which the log holds no state")]
+    #[error("player {viewer}'s snapshot of tick {tick} shows entity {entity}, but the log has no state of it")]
     NoState {
         /// The tick.
         tick: Tick,
@@ -50,23 +56,23 @@ pub enum ReplayError {
     #[error(transparent)]
     NotOfSession(SettingError),
     /// The log holds no server to replay.
-    #[error("an imported recording has no server to run: replay it with --mode open")]
+    #[error("an imported recording has no server to run: use --mode open")]
     NoServer,
     /// A part of the log is missing, or related records are too far apart for a streamed replay.
-    #[error("the log cannot be replayed as it is read: replay it as a whole")]
+    #[error("the log cannot be streamed: replay it from a file")]
     NotAsRead,
     /// The game's server has no rollback check.
-    #[error("the server of `{0}` cannot be rolled back: leave --rollback out")]
+    #[error("the server of `{0}` does not support rollback: leave out --rollback")]
     NoRollback(&'static str),
     /// The game has no bots in this build.
-    #[error("`{0}` has no bots in this build that could play the session anew: ask with --what-if replay or rejudge")]
+    #[error("`{0}` has no bots in this build to play the session again: use --what-if replay or rejudge")]
     NoBots(&'static str),
     /// The game's server cannot judge under other settings.
-    #[error("the server of `{0}` cannot judge shots under other settings than its own: ask with --what-if replay")]
+    #[error("the server of `{0}` cannot judge shots under other settings: use --what-if replay")]
     NoRejudging(&'static str),
     /// A setting for rejudging affects more than the judging of shots.
     #[error(
-        "`{key}` changes more than how recorded shots are judged ({} do that alone): ask with --what-if replay or rerecord",
+        "`{key}` changes more than the hit test (only {} change just that): use --what-if replay or rerecord",
         REJUDGED.join("* and ")
     )]
     NotForJudging {
@@ -74,27 +80,27 @@ pub enum ReplayError {
         key: String,
     },
     /// Open loop has no server that judges shots.
-    #[error("in open loop no server judges shots again: leave --mode open out, or ask with --what-if replay")]
+    #[error("in open loop, no server judges shots: leave out --mode open, or use --what-if replay")]
     NoJudge,
     /// The log is one client's side of the session; the server has its own log.
     #[error(
-        "this is one client's side of a session, without the server: replay it with --mode open, or merge all sides with `hitreg merge` first"
+        "this is one client's side of a session, without the server: use --mode open, or merge all sides with `hitreg merge` first"
     )]
     ClientSide,
     /// The log is the server's side of the session; the clients have their own logs.
     #[error(
-        "this is the server's side of a session, without what the players did (it is from before format 2.1): make one log of all sides with `hitreg merge` first"
+        "this is the server's side of a session, without usercmds (before format 2.1): merge all sides with `hitreg merge` first"
     )]
     ServerSide,
     /// The session does not begin at the spawn, and the game cannot begin from its recorded bodies.
-    #[error("the log begins in the middle of a session, with players that this game cannot begin with")]
+    #[error("the log begins in the middle of a session, which this game does not support")]
     NoBeginning,
     /// The replay needs more memory than the limit.
     #[error(transparent)]
     NeedsMemory(#[from] NeedsMemory),
     /// A player has more frames in one second than a replay accepts.
     #[error(
-        "player {player} has more than {} usercmds in one second at {at}: the program that wrote this log is at fault",
+        "player {player} has more than {} usercmds in one second at {at}: this is an error of the program that wrote the log",
         super::work::MAX_FRAMES_PER_SECOND
     )]
     TooManyFrames {
@@ -132,9 +138,7 @@ pub enum ReplayError {
         players: u64,
     },
     /// The requested tick rate gives too many ticks for the recorded ones.
-    #[error(
-        "its {ticks} ticks are so far apart that there would be {wanted} of them at the tick rate asked for; replay it at its own"
-    )]
+    #[error("at the requested tick rate, its {ticks} ticks would become {wanted}: replay it at its own rate")]
     FarApart {
         /// The number of recorded ticks.
         ticks: usize,
@@ -142,7 +146,9 @@ pub enum ReplayError {
         wanted: i64,
     },
     /// The replay cannot begin at a keyframe.
-    #[error("the keyframe after tick {tick}, at {at}: {why}; `hitreg keyframes` makes all anew")]
+    #[error(
+        "the keyframe after tick {tick}, at {at}: {why}. To replace all keyframes, run: hitreg keyframes LOG -o NEW"
+    )]
     Keyframe {
         /// The tick.
         tick: Tick,
@@ -152,10 +158,10 @@ pub enum ReplayError {
         why: BadKeyframe,
     },
     /// The log lost the keyframe at which the replay begins.
-    #[error("the log has lost the keyframe that its replay was to begin with")]
+    #[error("the log changed during the replay: its keyframe is gone. Run the command again")]
     NoKeyframe,
     /// The requested part ends before it begins.
-    #[error("a part of a session ends after it begins, and this one is from {from} to {to}")]
+    #[error("the part from {from} to {to} is empty: --to must be after --from")]
     EmptyPart {
         /// Its beginning.
         from: ClockTime,
@@ -163,7 +169,7 @@ pub enum ReplayError {
         to: ClockTime,
     },
     /// The requested part is not within the session.
-    #[error("{at} is not in the session, which is from {first} to {last}")]
+    #[error("{at} is not in the session, which is from {} to {}", rounded(*first), rounded(*last))]
     NotInSession {
         /// The requested time.
         at: ClockTime,
@@ -173,6 +179,6 @@ pub enum ReplayError {
         last: ClockTime,
     },
     /// The log holds no usercmds.
-    #[error("the log holds no usercmd of any player, so there is nothing to replay")]
+    #[error("the log has no usercmds, so there is nothing to replay")]
     NoInput,
 }

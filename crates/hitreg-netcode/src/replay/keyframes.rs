@@ -95,7 +95,7 @@ pub enum BadKeyframe {
     #[error(transparent)]
     State(#[from] StateError),
     /// The restored state has another digest than the saved one.
-    #[error("what it leads to is not what it was made of")]
+    #[error("running on from it does not give the recorded states")]
     Other,
 }
 

@@ -80,7 +80,7 @@ pub enum ScenarioError {
     #[error("not a scenario: {0}")]
     Syntax(String),
     /// A number is out of bounds.
-    #[error("a scenario cannot have {what} of {value}: it takes {takes}")]
+    #[error("{what} cannot be {value}: a scenario takes {takes}")]
     OutOfBounds {
         /// The number's name.
         what: &'static str,

@@ -140,59 +140,59 @@ pub static KEYS: &[SettingKey] = &[
         prediction.mode,
         PredictionMode,
         "weapons",
-        "what a client predicts of itself",
+        "what a client predicts for its own player",
         "Half-Life: movement and weapons in shared code"
     ),
     number!("prediction.push_latency_ms", prediction.push_latency_ms, -10000..=0 "ms", "-10000",
-        "minus the most milliseconds that are predicted; the default predicts all", "Bernier 2001, footnote 1"),
+        "the maximum predicted time, negated; the default has no practical limit", "Bernier 2001, footnote 1"),
     number!("prediction.smooth_ms", prediction.smooth_ms, 0..=1000 "ms", "100",
-        "how long a correction takes to fade from view", "Source: cl_smoothtime 0.1; Quake III: cg_errordecay 100"),
+        "time over which a correction is smoothed on screen", "Source: cl_smoothtime 0.1; Quake III: cg_errordecay 100"),
     number!("prediction.smooth_max_units", prediction.smooth_max_units, 0..=4096 "units", "64",
-        "a larger correction is shown at once", "Half-Life client: 64 units is a teleport"),
+        "larger corrections are shown at once", "Half-Life client: 64 units is a teleport"),
     word!(
         "prediction.among",
         prediction.among,
         Among,
         "known",
-        "among which bodies acked predictions are run to be judged",
-        "what a client in play can know; recordings of real servers are imported with acking-packet"
+        "the bodies among which acked predictions run, for the comparison with the server",
+        "the client's knowledge in play; imports of real servers use acking-packet"
     ),
     word!(
         "interpolation.mode",
         interpolation.mode,
         InterpolationMode,
         "history",
-        "from what the others are drawn",
+        "how other players are drawn",
         "Bernier 2001: position history"
     ),
     number!("interpolation.lerp_ms", interpolation.lerp_ms, 0..=1000 "ms", "100",
-        "how far behind the client's clock the others are drawn", "Bernier 2001: 100 ms"),
+        "how far behind the client's clock other players are drawn", "Bernier 2001: 100 ms"),
     word!(
         "interpolation.on_missing",
         interpolation.on_missing,
         OnMissing,
         "extrapolate",
-        "what is drawn when the next update is not there yet",
+        "what is drawn if the next update has not arrived",
         "Source: cl_extrapolate 1"
     ),
     number!("interpolation.ease_ms", interpolation.ease_ms, 0..=1000 "ms", "0",
-        "how long what is drawn as Simulated takes to where an update has it, such as an apple that has begun to fall",
+        "time in which entities of category Simulated move to their updated state, such as a falling apple",
         "NeREIDS: such discrepancies \"can be smoothed out with some tricks\"; by default they are shown"),
     number!("extrapolation.max_ms", extrapolation_max_ms, 0..=1000 "ms", "100",
-        "how far drawing may run ahead of what is known", "Bernier 2001: QuakeWorld's 100 ms"),
+        "maximum extrapolation beyond the last update", "Bernier 2001: QuakeWorld's 100 ms"),
     number!("teleport.distance_units", teleport_distance_units, 1..=65536 "units", "128",
-        "a body that moves farther between two snapshots was teleported", "ReHLDS: 128 units; 64 in Source"),
+        "a larger move between two snapshots counts as a teleport", "ReHLDS: 128 units; 64 in Source"),
     flag!(
         "lag_compensation.enabled",
         lag_compensation.enabled,
         "true",
-        "whether shots are judged against what the shooter saw",
+        "whether shots are judged against the positions that the shooter saw",
         "Half-Life: sv_unlag 1"
     ),
     number!("lag_compensation.max_unlag_ms", lag_compensation.max_unlag_ms, 0..=1500 "ms", "500",
-        "how far back a shot may be judged", "ReHLDS: sv_maxunlag 0.5"),
+        "maximum rewind of a shot", "ReHLDS: sv_maxunlag 0.5"),
     number!("lag_compensation.max_claim_error_ms", lag_compensation.max_claim_error_ms, 0..=1500 "ms", "200",
-        "how far a usercmd's own time may be from what the measured latency implies before the latter counts",
+        "maximum difference between a usercmd's time and the measured latency; beyond it, the latency is used",
         "source-sdk-2013: 0.2 s"),
     rate!("server.tick_hz", server.tick_hz, "64", "simulation steps per second", "64 ticks, common in Source games"),
     rate!(
@@ -203,16 +203,16 @@ pub static KEYS: &[SettingKey] = &[
         "Bernier 2001: 20 updates per second"
     ),
     number!("server.rate_bytes_per_s", server.rate_bytes_per_s, 500..=10000000 "bytes/s", "100000",
-        "the most that is sent to one client", "above what 32 players need; 2500 is Half-Life's modem setting"),
+        "maximum rate to one client", "above what 32 players need; 2500 is Half-Life's modem setting"),
     number!("server.command_credit_ms", server.command_credit_ms, 0..=5000 "ms", "500",
-        "how much simulated time a client may use ahead of the server's clock",
+        "maximum simulated time of a client ahead of the server's clock",
         "ReHLDS: clockwindow 0.5; mvdsv: 500 ms"),
     word!(
         "server.on_lost_command",
         server.on_lost_command,
         OnLost,
         "repeat",
-        "what runs in place of usercmds that never came",
+        "what runs instead of lost usercmds",
         "Half-Life and QuakeWorld repeat the last one"
     ),
     word!(
@@ -220,7 +220,7 @@ pub static KEYS: &[SettingKey] = &[
         server.schedule,
         Schedule,
         "arrival",
-        "when usercmds run: as they arrive, or on the tick that they are for",
+        "when usercmds run: on arrival, or on their own tick",
         "Bernier 2001: on arrival; NeREIDS: on their tick"
     ),
     word!(
@@ -228,22 +228,22 @@ pub static KEYS: &[SettingKey] = &[
         server.zone,
         Zone,
         "everything",
-        "which entities a client is told of: all, or those that the map lets it see",
+        "which entities a client receives: all, or only those that the map does not hide",
         "Bernier 2001: \"visible objects\"; NeREIDS: the zone of knowledge"
     ),
     number!("server.zone_units", server.zone_units, 64..=1000000 "units", "1000000",
-        "a client is told of no entity that is farther away", "wider than any map: nothing is too far"),
+        "maximum distance of entities that a client receives", "wider than any map"),
     rate!("client.cmd_hz", client.cmd_hz, "64", "usercmds per second", "as the tick rate"),
     word!(
         "client.frames",
         client.frames,
         Frames,
         "regular",
-        "how regularly a bot's client makes its frames",
+        "how regular the frames of a bot's client are",
         "the others are fitted to demos of real players, docs/frames.md"
     ),
     number!("client.redundancy", client.redundancy, 1..=16 "usercmds", "3",
-        "usercmds in each packet: the newest and those before it", "QuakeWorld: three in a packet"),
+        "usercmds in each packet: the newest, and earlier ones again", "QuakeWorld: three in a packet"),
     word!(
         "client.clock",
         client.clock,
@@ -253,7 +253,7 @@ pub static KEYS: &[SettingKey] = &[
         "Bernier 2001, footnote 6"
     ),
     number!("client.lead_ms", client.lead_ms, 0..=1000 "ms", "146",
-        "how long before its tick a calibrated client's input is to arrive",
+        "how long before its tick a calibrated client's input should arrive",
         "NeREIDS: three ticks of 32 ms for redundancy; and 50 ms for jitter"),
     flag!(
         "client.adaptive_redundancy",
@@ -267,11 +267,11 @@ pub static KEYS: &[SettingKey] = &[
         wire.sizes,
         Sizes,
         "datagrams",
-        "which sizes count for rates and in logs: the datagrams', or nominal ones, as in logs without this key",
-        "what is sent is what counts"
+        "sizes used for rates and in logs: real datagrams, or nominal sizes, as in logs without this key",
+        "real sizes"
     ),
     number!("wire.message_max_bytes", wire.message_max_bytes, 400..=18960 "bytes", "18960",
-        "the longest snapshot; what does not fit waits for the next one, by priority",
+        "maximum size of a snapshot; other entities wait for the next one, by priority",
         "16 datagrams of 1,200 bytes"),
 ];
 

@@ -69,9 +69,15 @@ impl ValueKind {
 
     pub(super) fn parse(self, text: &str) -> Option<SettingValue> {
         match self {
-            ValueKind::Flag => text.parse().ok().map(SettingValue::Flag),
-            ValueKind::Number { min, max, .. } => {
-                text.parse().ok().filter(|n| (min..=max).contains(n)).map(SettingValue::Number)
+            // Console variables of engines are 0 or 1.
+            ValueKind::Flag => match text {
+                "true" | "1" => Some(SettingValue::Flag(true)),
+                "false" | "0" => Some(SettingValue::Flag(false)),
+                _ => None,
+            },
+            ValueKind::Number { min, max, .. } => text.parse().ok().filter(|n| (min..=max).contains(n)).map(SettingValue::Number),
+            ValueKind::Rate { min, max } => {
+                Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(SettingValue::Rate)
             }
             ValueKind::Rate { min, max } => {
                 Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(SettingValue::Rate)

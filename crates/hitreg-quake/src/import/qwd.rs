@@ -13,6 +13,8 @@ pub enum Maps {
     File(PathBuf),
     /// This folder or a folder below it, by the map name in the demo.
     Folder(PathBuf),
+    /// Nowhere. Then the error names the map that is needed.
+    NotGiven,
 }
 
 /// The endings of demo files.
@@ -29,6 +31,10 @@ pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(ImportResult
     let map = match maps {
         Maps::File(map) => map.clone(),
         Maps::Folder(folder) => played_map(demo, &demo_bytes, folder)?,
+        Maps::NotGiven => {
+            let map = name_of_map(demo, &demo_bytes)?;
+            return Err(ImportFileError::MapNeeded { demo: demo.to_owned(), map });
+        }
     };
     let map_bytes = store::read_bytes(&map)?;
     let map_name = map.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -59,13 +65,17 @@ fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ImportFi
 
 /// Finds the file of the map on which a demo was played.
 fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, ImportFileError> {
-    let map =
-        quakeworld::played_map(bytes).map_err(|source| ImportFileError::Import { path: demo.to_owned(), source })?;
+    let map = name_of_map(demo, bytes)?;
     let is_it = |path: &PathBuf| {
         path.file_name().is_some_and(|name| map_stem(&name.to_string_lossy()).eq_ignore_ascii_case(&map))
     };
     let found = files_below(folder, &MAP_ENDINGS)?.into_iter().find(is_it);
     found.ok_or_else(|| ImportFileError::NoMap { demo: demo.to_owned(), map, folder: folder.to_owned() })
+}
+
+/// Returns the name of the map on which a demo was played.
+fn name_of_map(demo: &Path, bytes: &[u8]) -> Result<String, ImportFileError> {
+    quakeworld::played_map(bytes).map_err(|source| ImportFileError::Import { path: demo.to_owned(), source })
 }
 
 fn is_the_maps_fault(error: &DemoImportError) -> bool {

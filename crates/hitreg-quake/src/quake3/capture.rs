@@ -14,10 +14,10 @@ const LARGEST_WINDOW: u32 = 27;
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is not a capture.
-    #[error("it is no capture of datagrams: it does not begin with `UDPTRC1`")]
+    #[error("not a capture of datagrams: it does not begin with `UDPTRC1` (docs/openarena.md)")]
     Magic,
     /// A read error of the file or of its compression.
-    #[error("it does not read on behind byte {offset}: {source}")]
+    #[error("cannot be read after byte {offset}: {source}")]
     Read {
         /// Offset in the uncompressed capture, in bytes.
         offset: u64,
@@ -25,7 +25,7 @@ pub enum CaptureError {
         source: std::io::Error,
     },
     /// A demo has a message above the length limit.
-    #[error("byte {offset}: no message of a demo has {found} bytes")]
+    #[error("byte {offset}: a demo message cannot have {found} bytes: this is not a demo, or it is damaged")]
     Length {
         /// Offset in the demo, in bytes.
         offset: u64,
@@ -33,7 +33,7 @@ pub enum CaptureError {
         found: u32,
     },
     /// The direction is neither up nor down.
-    #[error("byte {offset}: {found} is no direction of a datagram")]
+    #[error("byte {offset}: {found} is not a direction of a datagram: the capture is damaged")]
     Direction {
         /// Offset in the uncompressed capture, in bytes.
         offset: u64,

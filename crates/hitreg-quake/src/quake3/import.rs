@@ -53,7 +53,7 @@ pub enum Quake3ImportError {
     Capture(#[from] CaptureError),
     /// No client enters a level in the recording.
     #[error(
-        "it holds {datagrams} messages and no gamestate that could be read: a capture must begin before its clients connect{}",
+        "it has {datagrams} messages but no readable gamestate: start the capture before its clients connect{}",
         first.as_ref().map_or(String::new(), |first| format!("; the first that could not be read: {first}"))
     )]
     NoGamestate {
@@ -73,8 +73,8 @@ pub enum Quake3ImportError {
     Map(#[from] Quake3MapError),
     /// The server log belongs to another session, or the server did not log damage.
     #[error(
-        "it has no line of damage, and shooters were told of {hits} hits: it is another session's log, or its server ran \
-         without `g_debugDamage 1`"
+        "it has no damage lines, but the capture has {hits} reported hits: the log is of another session, or its server \
+         ran without `g_debugDamage 1`"
     )]
     ServerLog {
         /// Number of hits reported to shooters.

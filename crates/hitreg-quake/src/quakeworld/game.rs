@@ -139,7 +139,7 @@ impl Judge for QuakeWorld {}
 impl Categorize for QuakeWorld {}
 
 impl Reconcile for QuakeWorld {
-    const GRADES: &str = "exact: within 1/8 unit of the middle of what the record can mean, with the same velocity as it is sent; near: within 0.2 units and 1.5 units/s on each axis";
+    const GRADES: &str = "exact: within 1/8 unit of the recorded position, with the same transmitted velocity; near: within 0.2 units and 1.5 units/s on each axis";
     const RECORDS_ARE_ROUNDED: bool = true;
 
     fn on_ground(body: &QuakeWorldBody) -> bool {

@@ -1,15 +1,15 @@
-// The rows of charts under the field. What does not change with the time is drawn once and kept; the cursor goes over it.
+// The charts under the field. Parts that do not depend on the time are drawn once and cached; the cursor is drawn over them.
 
 import { colourOf, colours, enlarged, fitted, font, measure } from "page/dom.js";
 import { lastAt } from "page/lookup.js";
 
 
-/** Charts on a canvas; `span` is the stretch of time that they show, which the wheel and dragging change. */
+/** Charts on a canvas. `span` is the visible time range; the wheel and dragging change it. */
 export function makeCharts(canvas, room, charts, state) {
   let [GUTTER, ROW, LANE, AXIS, LINE, heights, size] = [0, 0, 0, 0, 0, [], 0];
   const kept = { canvas: document.createElement("canvas"), key: "" };
 
-  /** The sizes of all parts go with that of the text. */
+  /** All sizes scale with the text size. */
   function lay() {
     if (size === enlarged()) return;
     size = enlarged();
@@ -91,7 +91,7 @@ export function makeCharts(canvas, room, charts, state) {
     for (let at = Math.ceil(span.from / 1e6 / step) * step; at * 1e6 <= span.to; at += step) {
       const x = xOf(at * 1e6, width);
       const words = `${at.toFixed(Math.max(0, -Math.floor(Math.log10(step))))} s`;
-      // The last word ends where the canvas does.
+      // The last label ends at the canvas edge.
       context.fillText(words, Math.min(x, width - 2 - context.measureText(words).width / 2), LINE);
       context.moveTo(x, AXIS);
       context.lineTo(x, height);
@@ -101,7 +101,7 @@ export function makeCharts(canvas, room, charts, state) {
     context.globalAlpha = 1;
   }
 
-  /** Of all points in a pixel, the least and the greatest are drawn. */
+  /** Draws the minimum and the maximum of all points in a pixel. */
   function drawLines(context, chart, top, tall, width, theme) {
     const lines = chart.lines.filter(isShown);
     let [least, most, jump] = [0, 0, 0];
@@ -205,7 +205,7 @@ export function makeCharts(canvas, room, charts, state) {
     span,
     timeAt: (x) => Math.min(Math.max(timeOf(x, canvas.clientWidth), state.from), state.to),
     isPlot: (x) => x > GUTTER,
-    /** The mark at a point, such as a correction; null where there is none. */
+    /** The mark at a point, such as a correction; null if there is none. */
     markAt: (x, y) => {
       let found = null;
       rows((chart, top) => {
@@ -227,7 +227,7 @@ export function makeCharts(canvas, room, charts, state) {
       const [before, after] = [(at - span.from) / times, (span.to - at) / times];
       Object.assign(span, { from: Math.max(state.from, at - before), to: Math.min(state.to, at + after) });
     },
-    /** Moves the stretch such that the time is in it. */
+    /** Moves the visible range so that it contains the time. */
     reveal: (at) => {
       const length = span.to - span.from;
       if (at >= span.from && at <= span.to) return;
@@ -238,7 +238,7 @@ export function makeCharts(canvas, room, charts, state) {
   };
 }
 
-/** What a lane is called, with how many marks it shows: of two sides each apart. */
+/** The label of a lane, with its number of marks for each side. */
 export function laneText(lane, shown, sides) {
   if (sides.size < 2) return `${lane.label} ${shown.length}`;
   const of = (side) => shown.filter((mark) => mark.side === side).length;

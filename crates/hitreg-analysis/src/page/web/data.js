@@ -1,6 +1,6 @@
-// What the page is about: unpacked from the bytes that came with it. `packed.rs` writes them.
+// The page's data, decoded from the embedded bytes that `packed.rs` writes.
 
-/** The contents of the page, each column read into an array. */
+/** The data of the page, with each column as an array. */
 export async function read(element) {
   const text = element.textContent.trim();
   element.textContent = "";
@@ -22,7 +22,7 @@ function unpacked(value, bytes) {
   return value;
 }
 
-/** Sums of surprises: seven bits a byte, the least first, and the sign in the lowest bit. */
+/** Decodes prediction errors and sums them: seven bits per byte, lowest first, with the sign in the lowest bit. */
 function column({ at, rows, order, unit }, bytes) {
   const values = new Float64Array(rows);
   let [before, step] = [0, 0];

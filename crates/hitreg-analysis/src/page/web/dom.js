@@ -1,8 +1,8 @@
-// Elements, made without a line of HTML: whatever a trace calls something is only ever text.
+// Creates elements without parsing HTML, so names from a trace are always plain text.
 
 export const $ = (id) => document.getElementById(id);
 
-/** An element with properties and children; strings among the children are text. */
+/** Creates an element with properties and children; string children become text. */
 export function el(name, properties = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -13,7 +13,7 @@ export function el(name, properties = {}, ...children) {
   return element;
 }
 
-/** The same of a drawing. */
+/** Creates an SVG element. */
 export function svg(name, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -24,7 +24,7 @@ export function svg(name, attributes = {}, ...children) {
 export const seconds = (us) => (us === null || us === undefined ? "not known" : `${(us / 1e6).toFixed(3)} s`);
 export const ms = (us) => `${(us / 1e3).toFixed(1)} ms`;
 
-/** A measure with three digits, as the command line has it. */
+/** Formats a measure with three digits, as the command line does. */
 export function measure(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "not known";
   if (value === 0) return "0";
@@ -36,7 +36,7 @@ export function measure(value) {
 
 export const count = (number) => number.toLocaleString("en");
 
-/** A canvas as large as its box in real pixels, and what draws on it in those of CSS. */
+/** Sizes a canvas in device pixels, and returns its context scaled to CSS pixels. */
 export function fitted(canvas) {
   const ratio = window.devicePixelRatio || 1;
   const box = canvas.getBoundingClientRect();
@@ -50,12 +50,12 @@ export function fitted(canvas) {
   return { context, width: box.width, height: box.height };
 }
 
-/** How large text is, against what is usual: as large as the document's own. */
+/** The text size relative to the default, from the document's font size. */
 export const enlarged = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 export const font = (size, weight = "") => `${weight} ${Math.round(size * enlarged())}px system-ui, sans-serif`.trim();
 
 const ruler = document.createElement("canvas").getContext("2d");
-/** How wide a text is in the page's font, in pixels. */
+/** The width of a text in the page's font, in pixels. */
 export function widthOf(text, size, weight) {
   ruler.font = `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
   return ruler.measureText(text).width;

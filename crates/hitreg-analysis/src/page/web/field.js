@@ -1,17 +1,17 @@
-// The field from above: where the camera is, and what is drawn in which order.
+// The field seen from above: the camera, and the drawing order.
 
 import { colours, enlarged, fitted, font } from "page/dom.js";
 import { LAYERS } from "page/layers.js";
 import { placeAt } from "page/lookup.js";
 
-/** The field on a canvas. `state` is the page's; see main.js. */
+/** The field on a canvas. `state` is the page's state; see main.js. */
 export function makeField(canvas, contents, state) {
   const camera = { x: 0, y: 0, scale: 1, fitted: false };
   const walls = wallsOf(contents.walls);
   const world = boundsOf(contents, walls);
   const view = { camera, walls, contents, state, reach: Math.max(world.right - world.left, world.top - world.bottom) };
 
-  /** What the list of layers covers: the left, or in a narrow window the top. */
+  /** The area that the list of layers covers: the left, or the top in a narrow window. */
   function inset() {
     const { offsetWidth, offsetHeight, parentElement } = canvas.parentElement.querySelector("#layers");
     return offsetWidth < parentElement.clientWidth / 2 ? { left: offsetWidth + 12, top: 0 } : { left: 0, top: offsetHeight + 12 };
@@ -42,7 +42,7 @@ export function makeField(canvas, contents, state) {
     drawScale(view);
   }
 
-  /** Where anybody was, by whoever says it. */
+  /** The positions of all players, from any source. */
   function bodyOf(entity, at) {
     for (const side of contents.sides) {
       const track = side.bodyOf.get(entity) ?? side.ownOf.get(entity);
@@ -69,7 +69,7 @@ export function makeField(canvas, contents, state) {
       camera.y += y / camera.scale;
     },
     fit: () => (camera.fitted = false),
-    /** Nearer, where all is seen. */
+    /** Zooms in from the view of the whole field. */
     approach: () => (camera.scale = Math.max(camera.scale, 2.2 * (camera.whole ?? 0))),
     show: (places) => {
       const [xs, ys] = [places.map((place) => place[0]), places.map((place) => place[1])];
@@ -82,7 +82,7 @@ export function makeField(canvas, contents, state) {
       camera.x -= covered.left / 2 / camera.scale;
       camera.y += covered.top / 2 / camera.scale;
     },
-    /** The entity that is drawn at a point of the canvas; null where there is none. */
+    /** The entity drawn at a point of the canvas; null if there is none. */
     hitAt: (x, y) => {
       let [best, nearest] = [null, (view.radius + 6) ** 2];
       for (const side of contents.sides) {
@@ -110,7 +110,7 @@ function wallsOf({ ends, of }) {
   return { still: all.filter((wall) => wall.of === null), moving, paths: new Map() };
 }
 
-/** What encloses all walls, or all that ever moved where there are none. */
+/** The bounds of all walls, or of all movement if there are no walls. */
 function boundsOf(contents, walls) {
   const bounds = { left: Infinity, right: -Infinity, bottom: Infinity, top: -Infinity };
   const add = (x, y) => {

@@ -1,9 +1,9 @@
-// What is drawn on the field, one layer over the other. What a colour says, a shape says, too.
+// The layers of the field. Each colour also has a shape, for colour-blind readers.
 
 import { colourOf, enlarged, font } from "page/dom.js";
 import { lastAt, placeAt } from "page/lookup.js";
 
-/** The shapes in the order in which they are drawn; `icon` is their line in the list of layers. */
+/** The shapes in drawing order; `icon` is their line in the list of layers. */
 export const LAYERS = [
   { name: "walls", key: "1", label: "walls", icon: "M1 8H15", draw: drawWalls },
   { name: "drawn", key: "2", label: "as drawn on a screen", icon: "M8 1L14 6L8 11L2 6Z", draw: drawViews },
@@ -14,14 +14,14 @@ export const LAYERS = [
   { name: "names", key: "7", label: "names", icon: "M3 2H13M8 2V11", draw: drawNames },
 ];
 
-/** How far back a shot is still seen, in microseconds. */
+/** How long a shot stays visible, in microseconds. */
 const SHOT_US = 350_000;
 
 const dashes = [[], [4, 3]];
 
 function drawWalls(view) {
   const { context, walls, colours, camera, height_of_eyes: eyes } = view;
-  // By height there are two sets of lines: those that whoever is followed could run into, and the others.
+  // Walls have two sets of lines: at the height of the followed player, and at other heights.
   const floor = eyes === null ? null : Math.round(eyes / 32) * 32;
   if (walls.paths.floor !== floor || !walls.paths.near) {
     const [near, far] = [new Path2D(), new Path2D()];
@@ -58,7 +58,7 @@ function drawWalls(view) {
   context.restore();
 }
 
-/** Whoever's word there is on something. */
+/** The sources for a position. */
 function trackOf({ contents, state }, entity) {
   const side = contents.sides[0];
   return side.bodyOf.get(entity) ?? (side.viewsOf.get(state.follow ?? side.players[0]) ?? []).find((track) => track.entity === entity);
@@ -109,7 +109,7 @@ function drawBodies(view) {
     }
   }
   if (sides.length < 2) return;
-  // Where the two sides have somebody apart, a line says so.
+  // A line connects a player's positions on the two sides if they differ.
   context.strokeStyle = colours.changed;
   context.lineWidth = 1.5;
   for (const track of sides[0].side.bodies) {
@@ -138,7 +138,7 @@ function drawOwn(view) {
       context.setLineDash(dashes[index]);
       context.strokeRect(x - r, y - r, 2 * r, 2 * r);
       context.setLineDash([]);
-      // Without a server's word on them, these are the bodies.
+      // Without server states, these are the bodies.
       if (side.bodyOf.size === 0) disc(view, place, colourOf(track.player), { filled: true });
     }
   }
@@ -285,10 +285,10 @@ function drawPackets(view) {
   context.fillText("server", server.x, server.y + 4);
 }
 
-/** Engines of the Quake family give the entities below this number to players. */
+/** In engines of the Quake family, entities below this number are players. */
 const PLAYER_ENTITIES = 64;
 
-/** The name of a player; null for other entities that a screen showed, such as items and missiles. */
+/** The name of a player; null for other entities on a screen, such as items and missiles. */
 export function nameOf(entity, sides) {
   return entity < PLAYER_ENTITIES || sides.some((side) => side.players.includes(entity)) ? `p${entity}` : null;
 }

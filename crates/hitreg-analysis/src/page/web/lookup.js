@@ -1,6 +1,6 @@
-// Where something was at a time: the clocks' steps, and the lines between the samples of a way.
+// Looks up positions by time: the steps of clocks, and interpolation between the samples of a track.
 
-/** The index of the last value that is not beyond; -1 where all are. */
+/** The index of the last value up to the limit; -1 if all are above it. */
 export function lastAt(values, limit) {
   let [low, high] = [0, values.length];
   while (low < high) {
@@ -11,14 +11,14 @@ export function lastAt(values, limit) {
   return low - 1;
 }
 
-/** How many of these shots the server judged. An impact counts only if its launch is unknown; a shot that did not run does not count. */
+/** The number of shots that the server judged. An impact counts only if its launch is unknown; a shot that did not run does not count. */
 export function countFired(shots) {
   const of = (reason) => shots.filter((shot) => shot.server.reason === reason && !shot.is_impact).length;
   const impacts = shots.filter((shot) => shot.is_impact).length;
   return shots.length - impacts - of("not run") + Math.max(0, impacts - of("launched"));
 }
 
-/** Makes a side ready to be asked; `index` is 0 for A and 1 for B. */
+/** Prepares a side for lookups; `index` is 0 for A and 1 for B. */
 export function prepare(side, index) {
   const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));
   const timed = (track) => {
@@ -37,7 +37,7 @@ export function prepare(side, index) {
     if (!side.viewsOf.has(track.player)) side.viewsOf.set(track.player, []);
     side.viewsOf.get(track.player).push(track);
   }
-  // Where nobody is known to play, all that moves is shown as somebody.
+  // If no player is known, everything that moves is shown as a player.
   side.somebody = new Set(side.players.length > 0 ? side.players : side.bodies.map((track) => track.entity));
   const ends = side.clocks.filter((clock) => clock.at_us.length > 0);
   side.from = Math.min(...ends.map((clock) => clock.at_us[0]));
@@ -53,10 +53,10 @@ export function prepare(side, index) {
   return side;
 }
 
-/** Counts as `replay` prints them; null where the trace does not say. */
+/** Counts as `replay` prints them; null if the trace lacks them. */
 function countsOf({ shots, corrections, mode, tables }) {
   const rows = new Map(tables);
-  // A closed loop has a server: without a row in `shots` nobody fired.
+  // A closed loop has a server, so an empty `shots` table means that no shot was fired.
   const isJudged = shots.length > 0 || (mode !== "open" && rows.has("shots"));
   const [impacts, launches] = [shots.filter((shot) => shot.is_impact), shots.filter((shot) => shot.server.reason === "launched" && !shot.is_impact)];
   const fired = shots.filter((shot) => !shot.is_impact && shot.server.reason !== "not run").length + Math.max(impacts.length - launches.length, 0);
@@ -74,20 +74,20 @@ function hasOnlyHits(shots) {
   return judged.length > 0 && judged.every((shot) => shot.is_reported);
 }
 
-/** Whom a shot hit, as the replay judges it or as the recorded server reported it; null where that is not known. */
+/** The target that a shot hit, as the replay judges it or as the recorded server reported it; null if unknown. */
 export function victimOf({ server, given }) {
   return server.target ?? (given?.target && given.target !== "?" ? given.target : null);
 }
 
 const out = { x: 0, y: 0, z: 0, yaw: null, mark: 0 };
 
-/** Where a track was at a time, in an object that is used again; null where it was nowhere. */
+/** The position of a track at a time, in a reused object; null if it has none. */
 export function placeAt(track, at) {
   const last = track.at_us.length - 1;
   const index = lastAt(track.at_us, at);
   if (index < 0 || last < 0) return null;
   const [xs, ys, zs] = track.place;
-  // Beyond the last sample, and where it was away, it stays for a moment, so that nothing flickers between two frames.
+  // After its last sample, and in gaps, the position stays for a moment, so that nothing flickers between frames.
   const goesOn = index < last && (track.mark[index + 1] & 1) === 0;
   if (!goesOn && at - track.at_us[index] > 60_000) return null;
   const next = goesOn ? index + 1 : index;

@@ -1,4 +1,4 @@
-// The page: its state, what changes it, and what is drawn again when it has changed.
+// The page: its state, the controls that change it, and redrawing.
 
 import { makeCharts } from "page/charts.js";
 import { read } from "page/data.js";
@@ -13,11 +13,11 @@ import { showWhy } from "page/why.js";
 const SPEEDS = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const KEYS = [
   ["space", "play, pause"], [", .", "a tick back, on"], ["< >", "a client frame back, on (of whose eyes are shown)"],
-  ["← →", "0.1 s back, on; with Shift 1 s"], ["Home End", "to the begin, to the end"], ["- +", "slower, faster"],
-  ["[ ]", "the eyes of the player before, after"], ["F", "follow, or let go"], ["0", "the whole field and the whole time"],
+  ["← →", "0.1 s back, on; with Shift 1 s"], ["Home End", "to the beginning, to the end"], ["- +", "slower, faster"],
+  ["[ ]", "the eyes of the previous, the next player"], ["F", "follow the player, or stop"], ["0", "the whole field and the whole time"],
   ["Z X", "zoom in, out"], ["W A S D", "pan"], ["1 … 7", "layers on and off"], ["8 9", "side A, side B on and off"],
   ["J K", "the next, the previous row of the table"], ["N P", "the next, the previous shot in time"], ["G", "to the first divergence"],
-  ["U I", "zoom in time, out"], ["O", "sort the table by the next column; with Shift turn it round"], ["/", "filter the table"], ["Alt+1 … 5", "the tabs"], ["T", "light, dark"], ["?", "these keys"],
+  ["U I", "zoom in time, out"], ["O", "sort the table by the next column; with Shift reverse it"], ["/", "filter the table"], ["Alt+1 … 5", "the tabs"], ["T", "light, dark"], ["?", "these keys"],
 ];
 
 try {
@@ -57,7 +57,7 @@ function start(contents) {
   function frame(now) {
     asked = false;
     if (state.playing) {
-      // After a pause of the whole page, time does not jump.
+      // After the page was suspended, time does not jump.
       state.at += before === null ? 0 : Math.min(now - before, 100) * 1e3 * state.speed;
       if (state.at >= state.to) [state.at, state.playing] = [state.to, false];
       charts.reveal(state.at);
@@ -90,7 +90,7 @@ function start(contents) {
   }
 
   const marks = { key: "" };
-  /** Above and below the slider: shots, corrections, and where the sides part. */
+  /** Marks above and below the slider: shots, corrections, and the first divergence. */
   function drawMarks() {
     const { context, width, height } = fitted($("marks"));
     const key = [width, height, document.documentElement.dataset.theme].join();
@@ -114,7 +114,7 @@ function start(contents) {
     if (state.divergence !== null) mark(state.divergence, theme.changed, 2, height - 4, 2);
   }
 
-  /** Selects a shot, a correction, a changed shot or a player, and goes there. */
+  /** Selects a shot, a correction, a changed shot or a player, and moves to its time and place. */
   function choose(selected) {
     const { item, kind } = selected;
     state.selected = kind === "changed" ? { kind: "shot", item: item.shots.find(Boolean) ?? item } : selected;
@@ -147,7 +147,7 @@ function start(contents) {
     setEyes(all[(all.indexOf(state.follow) + by + all.length) % all.length]);
   }
 
-  /** To the next step of a clock, or the one before. */
+  /** Moves to the next or the previous step of a clock. */
   function step(clock, by) {
     if (!clock || clock.at_us.length === 0) return;
     state.playing = false;
@@ -212,7 +212,7 @@ function start(contents) {
   $("speed").append(...SPEEDS.map((speed) => el("option", { value: String(speed) }, `× ${speed}`)));
   $("speed").value = "1";
   $("speed").addEventListener("change", () => (state.speed = Number($("speed").value)));
-  $("follow").append(el("option", { value: "" }, "nobody"), ...first.players.map((player) => el("option", { value: String(player) }, `p${player}`)));
+  $("follow").append(el("option", { value: "" }, "no player"), ...first.players.map((player) => el("option", { value: String(player) }, `p${player}`)));
   $("follow").addEventListener("change", () => setEyes($("follow").value === "" ? null : Number($("follow").value)));
   $("play").addEventListener("click", play);
   $("tick-back").addEventListener("click", () => stepTick(-1));
@@ -231,7 +231,7 @@ function start(contents) {
   $("help-button").addEventListener("click", help);
   $("help").addEventListener("click", () => $("help").close());
 
-  // The field by mouse.
+  // Mouse input on the field.
   const canvas = $("field");
   let held = null;
   canvas.addEventListener("pointerdown", (event) => {
@@ -257,7 +257,7 @@ function start(contents) {
     redraw();
   }, { passive: false });
 
-  // The charts by mouse.
+  // Mouse input on the charts.
   const plot = $("charts");
   let dragged = false;
   const seekTo = (event) => {
@@ -283,7 +283,7 @@ function start(contents) {
   plot.addEventListener("dblclick", () => (charts.whole(), redraw()));
   plot.parentElement.addEventListener("scroll", redraw);
 
-  // All of it by keys.
+  // Keyboard input.
   const pan = (x, y) => {
     state.follows = false;
     field.pan(x, y);
@@ -325,7 +325,7 @@ function start(contents) {
       state.playing = false;
       return seek(state.at + (event.key === "ArrowLeft" ? -1 : 1) * (event.shiftKey ? 1e6 : 1e5));
     }
-    // A pressed button has its own space.
+    // The space key presses a focused button, so it does not toggle playback there.
     if (event.key === " " && event.target.matches("button")) return;
     const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;
@@ -333,7 +333,7 @@ function start(contents) {
     act(event);
   });
 
-  /** What the address asks for: `#shot=p1%2395`, `#t=1.55&eyes=1`, `#theme=dark`. */
+  /** Applies the address: `#shot=p1%2395`, `#t=1.55&eyes=1`, `#theme=dark`. */
   function goTo(asked) {
     if (asked.has("theme")) setTheme(asked.get("theme") === "dark" ? "dark" : "light");
     if (asked.has("eyes")) setEyes(first.players.find((player) => player === Number(asked.get("eyes"))) ?? null);
@@ -347,7 +347,7 @@ function start(contents) {
   field.draw();
   goTo(new URLSearchParams(location.hash.slice(1)));
   redraw();
-  // For whoever drives the page from outside, such as a test.
+  // For tests, which drive the page from outside.
   window.hitreg = { state, contents, drawn, seek, choose, setEyes, setTheme, charts, field, redraw };
   document.documentElement.dataset.ready = "yes";
 }

@@ -1,8 +1,8 @@
-// What was measured over time, as rows of charts: each with lines of points, or with marks in lanes.
+// Measures over time as charts, with lines of points or with marks in lanes.
 
 import { lastAt } from "page/lookup.js";
 
-/** All charts that the contents have something for. */
+/** All charts that have data. */
 export function seriesOf(contents) {
   const charts = [];
   const both = contents.sides;
@@ -19,9 +19,9 @@ export function seriesOf(contents) {
   line("prediction error", "units", perSide((side) => side.acks.map((acks) => ({ player: acks.player, at: acks.at_us, values: acks.error_units, is_jump: jumpsOf(side, acks) }))), { scale: "power" });
   marks("corrections by cause", causes(contents));
   line("round trip", "ms", perSide((side) => side.acks.map(roundTrip)));
-  line("jitter of it", "ms", perSide((side) => side.acks.map(jitter)));
+  line("jitter", "ms", perSide((side) => side.acks.map(jitter)));
   line("usercmds in flight", "", perSide((side) => side.acks.map((acks) => inFlight(side, acks))));
-  line("run for a frame", "usercmds", perSide((side) => side.ran.map((of) => ran(side, of))));
+  line("usercmds run per frame", "usercmds", perSide((side) => side.ran.map((of) => ran(side, of))));
   for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
     line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map(traffic)));
   }
@@ -30,7 +30,7 @@ export function seriesOf(contents) {
   return charts;
 }
 
-/** Which acks were corrected because the player was put elsewhere: such jumps are no measure of prediction. */
+/** The corrections because of spawns and teleports, which do not measure prediction. */
 function jumpsOf(side, acks) {
   const jumps = side.corrections.filter(({ player, cause }) => player === acks.player && ["spawn_or_death", "teleport"].includes(cause));
   return new Set(jumps.map((item) => nearest(acks.at_us, item.at_us)));
@@ -46,7 +46,7 @@ function roundTrip(acks) {
   return { player: acks.player, at: Float64Array.from(known, (row) => acks.at_us[row]), values: Float64Array.from(known, (row) => acks.round_trip_us[row] / 1e3) };
 }
 
-/** As RTP has it: a sixteenth of each change from one round trip to the next. */
+/** Jitter as in RTP: a sixteenth of each change from one round trip to the next. */
 function jitter(acks) {
   const line = roundTrip(acks);
   let smooth = 0;
@@ -57,7 +57,7 @@ function jitter(acks) {
   return { ...line, values };
 }
 
-/** As each ack came: the usercmds made since the one that it is of. */
+/** For each ack: the number of usercmds made since the acked one. */
 function inFlight(side, acks) {
   const clock = side.clockOf(acks.player);
   const line = roundTrip(acks);
@@ -68,7 +68,7 @@ function inFlight(side, acks) {
 
 function ran(side, { player, values }) {
   const clock = side.clockOf(player);
-  // A log of a server does not say what a client ran for a frame.
+  // A log of a server lacks the usercmds of a client's frame.
   const isKnown = clock && values.some((value) => value > 0);
   return { player, at: isKnown ? clock.at_us.subarray(0, values.length) : new Float64Array(0), values };
 }
@@ -85,7 +85,7 @@ function traffic(packets) {
   return { player: packets.player, at: values.map((_, bin) => first + (bin + 0.5) * BIN_US), values };
 }
 
-/** Of ticks that come as they should there is nothing to show. */
+/** Regular ticks need no chart. */
 function lateness(side) {
   const clock = side.clockOf(null);
   if (!clock || clock.at_us.length < 3) return [];

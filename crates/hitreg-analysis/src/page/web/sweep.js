@@ -1,4 +1,4 @@
-// The page of a sweep: a plot of each figure over what was varied first, with a line for each value of what was varied second.
+// The page of a sweep: a plot of each measure over the first setting, with a line for each value of the second.
 
 import { read } from "page/data.js";
 import { $, colours, el, measure, svg } from "page/dom.js";
@@ -6,7 +6,7 @@ import { $, colours, el, measure, svg } from "page/dom.js";
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [400, 200, 58, 34];
 const contents = await read($("data"));
 
-/** A figure of which there is something to see: numbers that are not all the same. */
+/** Whether a measure has different values, so that its plot shows something. */
 function varies(column) {
   const values = contents.rows.map((row) => row[column]).filter((value) => typeof value === "number");
   return new Set(values).size > 1;

@@ -1,20 +1,20 @@
-// The tables beside the field: sorted, filtered, and only as many rows in the document as are seen.
+// The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
 import { $, count, el, measure, widthOf } from "page/dom.js";
 import { countFired, victimOf } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
-/** The same for the server, which may have reported a hit that is not judged again. */
-const cameOnServer = (shot) => (shot.is_reported ? `hit ${victimOf(shot) ?? "somebody"}` : came(shot.server));
+/** The result on the server, which may be a reported hit that is not judged again. */
+const cameOnServer = (shot) => (shot.is_reported ? `hit ${victimOf(shot) ?? "an unknown player"}` : came(shot.server));
 
-/** What is listed, by tab. Each column says what it shows and what it sorts by. */
+/** The lists, by tab. Each column has its text and its sort key. */
 export function tablesOf(contents) {
   const { sides } = contents;
   const letters = sides.map((_, index) => "AB"[index]);
   const both = (of) => sides.flatMap(of);
   const byTime = (rows) => (sides.length > 1 ? rows.sort((a, b) => (a.at_us ?? Infinity) - (b.at_us ?? Infinity)) : rows);
-  /** A count, apart for each side; what is not known is a dash. */
+  /** A count for each side; a dash if it is unknown. */
   const total = (of) => sides.map((side, index) => `${sides.length > 1 ? `${letters[index]} ` : ""}${counted(of(side))}`).join(" · ");
   const tables = [];
   const time = (row) => (row.at_us === null ? "?" : (row.at_us / 1e6).toFixed(2));
@@ -37,11 +37,11 @@ export function tablesOf(contents) {
   }
   tables.push(
     {
-      // Where only reported hits are known, the list is of those.
+      // If only reported hits are known, the list shows these.
       name: sides.every(({ counts }) => counts.shots === null && counts.hits !== null) ? "Hits" : "Shots",
       rows: byTime(both((side) => side.shots)),
       total: total((side) => side.counts.shots ?? side.counts.hits),
-      empty: why(sides, (side) => side.counts.hits, "No shot was fired.", "Shots and hits are not known", "who was hit: "),
+      empty: why(sides, (side) => side.counts.hits, "No shot was fired.", "Shots and hits are not known", "hits: "),
       select: (item) => ({ kind: "shot", side: item.side, item }),
       columns: [
         ...side,
@@ -58,7 +58,7 @@ export function tablesOf(contents) {
       name: "Corrections",
       rows: byTime(both((side) => side.corrections)),
       total: total((side) => side.counts.corrections),
-      empty: why(sides, (side) => side.counts.corrections, "No prediction was corrected.", "Corrections are not known", "how predictions did: "),
+      empty: why(sides, (side) => side.counts.corrections, "No prediction was corrected.", "Corrections are not known", "corrections: "),
       groups: (row) => row.cause.replaceAll("_", " "),
       select: (item) => ({ kind: "correction", side: item.side, item }),
       columns: [
@@ -90,13 +90,13 @@ export function tablesOf(contents) {
   return tables;
 }
 
-/** A count, `—` where it is not known, with a `+` where it may be more. */
+/** A count: `—` if unknown, with a `+` if it is a minimum. */
 export const counted = (number, isLeast = false) => (number === null ? "—" : `${count(number)}${isLeast ? "+" : ""}`);
 
-/** What an empty list says: that there were none, or, from the notes of a side, why that is not known. */
+/** The text of an empty list: that there were none, or the reason from a side's notes why this is unknown. */
 function why(sides, of, none, unknown, note) {
   return sides.map((side, index) => {
-    const words = of(side) === null ? `${unknown}: ${side.notes.find((text) => text.startsWith(note))?.slice(note.length) ?? "the trace does not say"}.` : none;
+    const words = of(side) === null ? `${unknown}: ${side.notes.find((text) => text.startsWith(note))?.slice(note.length) ?? "the trace lacks them"}.` : none;
     return sides.length > 1 ? `${"AB"[index]}: ${words}` : words;
   });
 }
@@ -144,7 +144,7 @@ function playerRows(side, index) {
   });
 }
 
-/** The tabs, the filter and the table; `choose` is told what is clicked, and only sides in `state` are listed. */
+/** The tabs, the filter and the table. `choose` gets the clicked row, and only sides in `state` are listed. */
 export function makeTables(contents, state, choose) {
   const tables = tablesOf(contents);
   const box = $("table-box");
@@ -193,13 +193,13 @@ export function makeTables(contents, state, choose) {
     }));
     shown.body = el("tbody");
     const element = el("table", {}, el("thead", {}, head), shown.body);
-    // Where the columns do not fit, the box scrolls.
+    // If the columns do not fit, the box scrolls.
     element.style.minWidth = `${widths.reduce((sum, width) => sum + width, 0)}px`;
     box.append(element);
     fill();
   }
 
-  /** How wide each column must be for its heading and for all its texts but very long ones. */
+  /** The width of each column: for its heading and all its texts, except very long ones. */
   function widthsOf(table) {
     const size = 0.95 * parseFloat(getComputedStyle(document.body).fontSize);
     const padding = 0.5 * parseFloat(getComputedStyle(document.documentElement).fontSize) + 2;
@@ -207,7 +207,7 @@ export function makeTables(contents, state, choose) {
       const texts = new Map();
       for (const row of table.rows) {
         const [text, isBold] = [textOf(column, row), Boolean(column.mark?.(row))];
-        // Of texts of one length in one weight, digits and letters differ little: a few are measured.
+        // Texts of equal length and weight have similar widths, so only a few are measured.
         const key = `${text.length} ${isBold}`;
         const few = texts.get(key) ?? new Set();
         if (few.size < 40) texts.set(key, few.add(text));
@@ -236,7 +236,7 @@ export function makeTables(contents, state, choose) {
     refresh();
   }
 
-  /** Puts the rows into the document that are seen, and room for the others. */
+  /** Puts the visible rows into the document, and space for the others. */
   function fill() {
     const { table, rows, body } = shown;
     if (!body || table.about) return;
@@ -267,7 +267,7 @@ export function makeTables(contents, state, choose) {
     refresh,
     open: (index) => tables[index] && open(index),
     names: tables.map((table) => table.name),
-    /** Marks a row, and brings it into sight where it is listed. */
+    /** Marks a row, and scrolls to it if it is listed. */
     mark: (item) => {
       shown.selected = item;
       const place = shown.rows.indexOf(item);
@@ -277,17 +277,17 @@ export function makeTables(contents, state, choose) {
       }
       fill();
     },
-    /** Sorts by the column after the one that it is sorted by, or turns the order round. */
+    /** Sorts by the next column, or reverses the order. */
     order: (turn) => {
       const { table, sorted } = shown;
       if (table.columns.length > 0) sort(turn && sorted ? sorted : table.columns[(table.columns.indexOf(sorted) + 1) % table.columns.length]);
     },
-    /** Chooses the row of a shot's name in the table that is open. */
+    /** Selects the row of a shot in the open table. */
     choose: (name) => {
       const row = shown.table.rows.find((row) => row.name === name);
       if (row) choose(shown.table.select(row));
     },
-    /** The row before or after the one that is marked. */
+    /** The row before or after the marked row. */
     step: (by) => {
       const place = shown.rows.indexOf(shown.selected);
       const row = shown.rows[place < 0 ? 0 : Math.min(Math.max(place + by, 0), shown.rows.length - 1)];
@@ -296,7 +296,7 @@ export function makeTables(contents, state, choose) {
   };
 }
 
-/** What is shown here, and what cannot be. */
+/** The notes about the shown data and its limits. */
 function about(contents) {
   const parts = contents.sides.flatMap((side, index) => {
     const name = contents.sides.length > 1 ? `${"AB"[index]}: ${side.name}` : side.name;

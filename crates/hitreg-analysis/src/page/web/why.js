@@ -1,9 +1,9 @@
-// One shot, one correction, one shot on two sides, or one player: what there is to say about it, and a drawing.
+// Explains and draws the selection: a shot, a correction, a shot on two sides, or a player.
 
 import { $, colours, count, el, measure, ms, seconds, svg } from "page/dom.js";
 import { came, cameOnServer, counted } from "page/tables.js";
 
-/** Shows what is selected. */
+/** Shows the selection. */
 export function showWhy(contents, selected) {
   const box = $("why");
   const parts = selected === null ? nothing() : selected.kind === "shot" ? ofShot(selected.item, contents) : selected.kind === "correction" ? ofCorrection(selected.item, contents) : selected.kind === "changed" ? ofChanged(contents, selected.item) : ofPlayer(selected.item, contents);
@@ -13,18 +13,18 @@ export function showWhy(contents, selected) {
 
 const nothing = () => [el("p", {}, "Select a shot, a correction or a player: what happened to it, and why, comes here.")];
 
-/** Words with their explanations; those of which nothing is known are left out. */
+/** Terms with their values; unknown values are left out. */
 function list(pairs) {
   const known = pairs.filter(([, words]) => words !== null && words !== undefined && words !== "");
   return el("dl", {}, ...known.flatMap(([word, words]) => [el("dt", {}, word), el("dd", {}, words)]));
 }
 
-/** Which of two sides something is of, before its heading. */
+/** The side, before the heading. */
 const sideOf = (contents, { side }) => (contents.sides.length > 1 ? `${"AB"[side]}: ` : "");
 
 function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.name}${shot.weapon ? ` (${shot.weapon})` : ""} at ${seconds(shot.at_us)}`) {
   const { judged, made, drawn } = shot;
-  const wait = made?.at_us !== undefined && judged?.at_us !== undefined && made && judged ? `, ${ms(judged.at_us - made.at_us)} after it was made` : "";
+  const wait = made?.at_us !== undefined && judged?.at_us !== undefined && made && judged ? `, ${ms(judged.at_us - made.at_us)} after the client made it` : "";
   return [
     el("h2", {}, heading),
     el("p", { className: "answer" }, shot.answer),
@@ -33,16 +33,16 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
       ["usercmd", `#${shot.command}, made at ${seconds(made?.at_us)}`],
       [`on the screen`, came(shot.screen)],
       ["target", chosen(shot)],
-      [`drew ${shot.about ?? "nobody"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null ? "" : `, ${ms(drawn.age_us)} ago`}` : null],
-      ["made of", madeOf(shot.drawn_from)],
-      ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "when it arrived is not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
-      ["ran", judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never"],
-      ["went back", !judged ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? "not at all: judged in the present" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
-      ["limited by", judged ? (judged.limit === "" ? "not known" : judged.limit === "none" ? "nothing" : judged.limit.replaceAll("_", " ")) : null],
-      ["view error", shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units from drawn to judged`],
-      ["on the server", shot.is_reported ? `${cameOnServer(shot)}, as the recorded server reported it; the shot itself is not known` : came(shot.server)],
+      [`drew ${shot.about ?? "no target"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null ? "" : `, ${ms(drawn.age_us)} old`}` : null],
+      ["between", madeOf(shot.drawn_from)],
+      ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "arrival time not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
+      ["executed", judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never"],
+      ["rewound", !judged ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? "0 ms: judged at the present positions" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
+      ["rewind limit", judged ? (judged.limit === "" ? "not known" : judged.limit === "none" ? "not reached" : judged.limit.replaceAll("_", " ")) : null],
+      ["view error", shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units between target drawn and target judged`],
+      ["on the server", shot.is_reported ? `${cameOnServer(shot)}, as the recorded server reported it; other data of the shot is not known` : came(shot.server)],
       ["impact", shot.impact ? came(shot.impact) : null],
-      ["by then", judged?.visible_at_present === "no" ? `out of sight of the muzzle${judged.in_cover_ms === null ? "" : `, in cover on its own screen for ${measure(judged.in_cover_ms)} ms`}` : judged?.visible_at_present === "yes" ? "could be seen from the muzzle" : null],
+      ["now visible", judged?.visible_at_present === "no" ? `no: out of sight when the server ran the shot${judged.in_cover_ms === null ? "" : `, and on its own screen for ${measure(judged.in_cover_ms)} ms`}` : judged?.visible_at_present === "yes" ? "yes: in sight when the server ran the shot" : null],
     ]),
     places(shot),
     ...otherwise(shot.rejudged ?? []),
@@ -51,33 +51,33 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
 
 /** The target and how it was chosen. */
 function chosen({ about, aimed_by: by, is_impact: isImpact }) {
-  const how = { hit: "hit on the server", predicted_hit: "hit on the shooter's screen", nearest: "nothing was hit; drawn nearest to the aim" }[by];
+  const how = { hit: "the server hit this player", predicted_hit: "the shooter's screen showed a hit", nearest: "no hit; the player drawn nearest to the line of fire" }[by];
   return about && how && !isImpact ? `${about}: ${how}` : null;
 }
 
-/** What other settings would have made of a shot. */
+/** The results of a shot under other settings. */
 function otherwise(rejudged) {
   if (rejudged.length === 0) return [];
-  const words = rejudged.map(({ what, setting, server }) => el("li", {}, `${what}: `, el("strong", {}, server ? came(server) : "not judged at all"), ` (${setting})`));
-  return [el("h3", {}, "What other settings would have made of it"), el("ul", {}, ...words), el("p", { className: "faint" }, "Judged again in the session as it was recorded: nothing that follows from a shot changes.")];
+  const words = rejudged.map(({ what, setting, server }) => el("li", {}, `${what}: `, el("strong", {}, server ? came(server) : "not judged"), ` (${setting})`));
+  return [el("h3", {}, "The same shot under other settings"), el("ul", {}, ...words), el("p", { className: "faint" }, "Only the hit test changed. Deaths and later events are as recorded.")];
 }
 
 function madeOf(from) {
   if (!from) return null;
   const at = ({ seq, server_time_us: time }) => `#${seq} (${seconds(time)})`;
-  return from.after ? `snapshots ${at(from.before)} and ${at(from.after)}, ${(from.fraction * 100).toFixed(0)} % of the way` : `snapshot ${at(from.before)}, the last that it had`;
+  return from.after ? `snapshots ${at(from.before)} and ${at(from.after)}, ${(from.fraction * 100).toFixed(0)} %` : `snapshot ${at(from.before)}, the last received, and no later one`;
 }
 
 function places({ places: all, about, line }) {
   if (all.length === 0) return null;
-  const head = ["", "server time", "off the aim", "", "known by"];
+  const head = ["", "server time", "from line", "", "source"];
   const side = ({ right_units: right, up_units: up }) => `${measure(Math.abs(right))} ${right < 0 ? "left" : "right"}${up === null ? "" : `, ${measure(Math.abs(up))} ${up < 0 ? "below" : "above"}`}`;
   const row = (place) => [`${place.which} (${place.which[0].toUpperCase()})`, seconds(place.at_us), place.off ? `${measure(place.off.distance_units)} units` : "not known", place.off ? side(place.off) : "", place.known_by];
   const cells = (name, words) => words.map((word) => el(name, {}, word));
   return el("table", {}, el("caption", {}, `where ${about} was${line?.has_height ? "" : ", seen from above"}`), el("thead", {}, el("tr", {}, ...cells("th", head))), el("tbody", {}, ...all.map((place) => el("tr", {}, ...cells("td", row(place))))));
 }
 
-/** The targets beside the line of the aim, which runs from left to right: from above, and from the side. */
+/** The targets beside the line of fire, which runs from left to right: from above, and from the side. */
 function drawing(shot) {
   const known = shot.places.filter((place) => place.off);
   if (known.length === 0) return null;
@@ -99,7 +99,7 @@ function drawing(shot) {
     known.forEach((place, order) => {
       const [x, y] = centres[order];
       group.append(svg("circle", { cx: x, cy: y, r: 5 + 4 * order, fill: "none", stroke: ink[place.which], "stroke-width": 2 }));
-      // A letter takes the first side of its circle where it covers no other letter and no other circle.
+      // A letter goes to the first side of its circle where it covers no other letter or circle.
       const sides = [[-22, 4], [0, -20], [22, 4], [0, 28], [-22, -16], [22, -16], [-22, 24], [22, 24]];
       const isFree = ([right, down], distance) => [...letters, ...centres].every(([otherX, otherY]) => Math.hypot(x + right - otherX, y + down - 4 - otherY) >= distance);
       const start = [0, 1, 2][order];
@@ -120,29 +120,35 @@ function drawing(shot) {
 
 function ofCorrection(item, contents) {
   const rows = item.errors.map((error) => el("tr", {}, el("td", {}, error.field), ...[error.predicted, error.authoritative, error.predicted === null || error.authoritative === null ? null : error.authoritative - error.predicted].map((value) => el("td", { className: "number" }, value === null ? "?" : String(+value.toPrecision(7))))));
-  const head = el("tr", {}, el("th", {}, "field"), ...["predicted", "came", "difference"].map((word) => el("th", { className: "number" }, word)));
+  const head = el("tr", {}, el("th", {}, "field"), ...["predicted", "actual", "difference"].map((word) => el("th", { className: "number" }, word)));
   return [
     el("h2", {}, `${sideOf(contents, item)}correction ${count(item.number)} of ${count(item.of)} of p${item.player} at ${seconds(item.at_us)}`),
     el("p", { className: "answer" }, item.answer),
     list([
       ["usercmd", `#${item.command}, made at ${seconds(item.made_us)}`],
       ["acked", item.made_us === null || item.at_us === null ? null : `${ms(item.at_us - item.made_us)} later`],
-      ["covers", item.commands === null ? null : `${count(item.commands)} ${item.commands === 1 ? "usercmd" : "usercmds"} since the ack before`],
+      ["spans", item.commands === null ? null : `${count(item.commands)} ${item.commands === 1 ? "usercmd" : "usercmds"}`],
       ["began", item.on_ground === null ? null : item.on_ground ? "on the ground" : "in the air"],
       ["cause", item.cause.replaceAll("_", " ")],
-      ["shown by", item.evidence],
-      ["error", `${measure(item.error_units)} units; velocity ${measure(item.velocity_error_units_per_s)} units/s; ${item.result}`],
+      ["evidence", evidence(item.evidence)],
+      ["error", `${measure(item.error_units)} units; velocity ${measure(item.velocity_error_units_per_s)} units/s`],
       ["run again", item.reran === null ? null : `${count(item.reran)} ${item.reran === 1 ? "usercmd" : "usercmds"}`],
     ]),
     el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)),
   ];
 }
 
+/** The evidence for a cause, in words. Games can have evidence of their own. */
+function evidence(name) {
+  const words = { told: "the server's snapshot says so", touched: "the player touched it when the usercmds ran", reproduced: "running the usercmds again this way gives the server's state" };
+  return words[name] ?? name;
+}
+
 function ofChanged(contents, row) {
-  const words = { only_a: "hit in A only", only_b: "hit in B only", other_target: "hit another target", other_wound: "hit otherwise", other_reason: "missed for another reason" };
+  const words = { only_a: "hit in A only", only_b: "hit in B only", other_target: "hit another target", other_wound: "hit with another hitgroup or damage", other_reason: "missed for another reason" };
   const sides = row.shots.map((shot, index) => {
     const name = `${"AB"[index]}: ${contents.sides[index].name}`;
-    return el("div", {}, ...(shot ? ofShot(shot, contents, name) : [el("h2", {}, name), el("p", {}, "not fired, or not in the table")]).filter(Boolean));
+    return el("div", {}, ...(shot ? ofShot(shot, contents, name) : [el("h2", {}, name), el("p", {}, "not fired, or missing in the table")]).filter(Boolean));
   });
   return [el("h2", {}, `${row.name} at ${seconds(row.at_us)}: ${words[row.change.change] ?? row.change.change}`), el("div", { className: "sides" }, ...sides)];
 }

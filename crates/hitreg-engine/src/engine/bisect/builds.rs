@@ -78,7 +78,7 @@ impl BuildBisection<'_, '_, '_> {
             self.probe(0)?;
             if let Some(Err(untestable)) = self.traces.get(&0) {
                 let found = self.so_far(SearchVerdict::Untestable);
-                return Ok(found.rests_on(&self.name(0), "with which all others are compared", untestable));
+                return Ok(found.rests_on(&self.name(0), "the reference for all others", untestable));
             }
         }
         if self.search.verify_ends {
@@ -122,7 +122,7 @@ impl BuildBisection<'_, '_, '_> {
             None => match (self.traces.get(&0), self.traces.get(&at)) {
                 (Some(Ok(good)), Some(Ok(trace))) => self.judge.compare(good, trace)?,
                 (Some(Err(untestable)), _) | (_, Some(Err(untestable))) => BuildAnswer::Untestable(untestable.clone()),
-                (None, _) | (_, None) => BuildAnswer::Untestable(UntestableBuild::because("there is no trace of it")),
+                (None, _) | (_, None) => BuildAnswer::Untestable(UntestableBuild::because("it has no trace")),
             },
         };
         self.tried.push((self.name(at), answer.clone()));
@@ -166,14 +166,10 @@ impl BuildBisection<'_, '_, '_> {
 
     fn end_is_otherwise(&self, end: usize, answer: &BuildAnswer) -> BisectResult {
         match answer {
-            BuildAnswer::Good => {
-                BisectResult { last_good: Some(self.name(end)), ..self.so_far(SearchVerdict::NoneIsBad) }
-            }
-            BuildAnswer::Bad => {
-                BisectResult { first_bad: Some(self.name(end)), ..self.so_far(SearchVerdict::AllAreBad) }
-            }
+            BuildAnswer::Good => BisectResult { last_good: Some(self.name(end)), ..self.so_far(SearchVerdict::NoneIsBad) },
+            BuildAnswer::Bad => BisectResult { first_bad: Some(self.name(end)), ..self.so_far(SearchVerdict::AllAreBad) },
             BuildAnswer::Untestable(why) => {
-                self.so_far(SearchVerdict::Untestable).rests_on(&self.name(end), "on which the answer rests", why)
+                self.so_far(SearchVerdict::Untestable).rests_on(&self.name(end), "which decides the answer", why)
             }
         }
     }

@@ -122,7 +122,7 @@ impl GitBisection<'_, '_, '_> {
                 CommitProbe::Trace(Ok(trace)) => self.reference = Some(trace),
                 CommitProbe::Trace(Err(untestable)) | CommitProbe::Answer(BuildAnswer::Untestable(untestable)) => {
                     let found = self.so_far(SearchVerdict::Untestable);
-                    return Ok(found.rests_on(&self.good, "with which all others are compared", &untestable));
+                    return Ok(found.rests_on(&self.good, "the reference for all others", &untestable));
                 }
                 CommitProbe::Answer(BuildAnswer::Good | BuildAnswer::Bad) => {}
             }
@@ -148,7 +148,7 @@ impl GitBisection<'_, '_, '_> {
                 BuildAnswer::Untestable(why) => {
                     return Ok(self.so_far(SearchVerdict::Untestable).rests_on(
                         &bad,
-                        "on which the answer rests",
+                        "which decides the answer",
                         &why,
                     ));
                 }

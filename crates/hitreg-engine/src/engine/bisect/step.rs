@@ -56,7 +56,7 @@ pub fn body_argument(text: &str) -> Result<(EntityId, Vec<u32>), String> {
 /// Parses the answer of a build.
 pub(super) fn answer(bytes: &[u8]) -> Result<Vec<u32>, String> {
     let after: Result<BodyAfter, _> = serde_json::from_slice(bytes);
-    after.map(|after| after.cells).map_err(|error| format!("it did not say how the body is then: {error}"))
+    after.map(|after| after.cells).map_err(|error| format!("its answer has no body: {error}"))
 }
 
 /// Converts named values to the cells of a body, in the order of the log's fields.
@@ -69,7 +69,7 @@ pub(super) fn cells(fields: &[FieldSchema], body: &[NamedValue]) -> Result<Vec<u
                 CellKind::I32 => i32::try_from(*v).map(|v| v as u32).map_err(|error| error.to_string()),
                 CellKind::U32 | CellKind::F32 => u32::try_from(*v).map_err(|error| error.to_string()),
             },
-            Some(CellValue::Hash(_) | CellValue::Name(_)) => Err(format!("`{}` is no field of a body", field.name)),
+            Some(CellValue::Hash(_) | CellValue::Name(_)) => Err(format!("`{}` is not a field of a body", field.name)),
             None => Err(format!("the state before it lacks `{}`", field.name)),
         }
     };

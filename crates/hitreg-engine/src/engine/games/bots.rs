@@ -136,7 +136,7 @@ pub enum SetupError {
         known: Vec<&'static str>,
     },
     /// The map file does not define valid rules.
-    #[error("no rules can be made from this map: {0}")]
+    #[error("the game cannot use this map: {0}")]
     Rules(RulesError),
     /// The scenario is out of bounds.
     #[error(transparent)]
@@ -145,8 +145,8 @@ pub enum SetupError {
 
 fn built_in(known: &[&str]) -> String {
     match known {
-        [] => "this game has no map built in".to_owned(),
-        known => format!("no such map is built in: there are {}", known.join(", ")),
+        [] => "this game has no built-in maps".to_owned(),
+        known => format!("no built-in map has this name: choose one of {}", known.join(", ")),
     }
 }
 

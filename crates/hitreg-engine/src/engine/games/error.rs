@@ -7,8 +7,9 @@ use hitreg_netcode::score;
 /// The log belongs to a game that this build does not play.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the log is of the game `{log}`, and this build plays {build}: replay it with the build that recorded it \
-     (`BUILD replay LOG -o TRACE`; commands take a build by --build, --a and --b)"
+    "the log is of the game `{log}`, and this build plays {build}. These work without a build: info, export, report. \
+     Others need the game's build: verify --build BUILD, diff --a BUILD --b BUILD, or BUILD replay LOG -o TRACE \
+     (docs/builds.md)"
 )]
 pub struct UnknownGame {
     pub(super) log: String,
@@ -17,7 +18,7 @@ pub struct UnknownGame {
 
 /// The game has no bots.
 #[derive(Debug, thiserror::Error)]
-#[error("no synthetic session of `{name}` can be recorded: this build has bots for {able}")]
+#[error("`{name}` has no bots in this build, so it cannot record a session: bots exist for {able}")]
 pub struct NoBots {
     pub(super) name: String,
     pub(super) able: String,
@@ -47,7 +48,7 @@ pub enum StepError {
     #[error(transparent)]
     State(#[from] BadCells),
     /// The entities do not include the player's own body.
-    #[error("there is no body of player {0}")]
+    #[error("--body of player {0} is missing")]
     NoBody(PlayerId),
     /// The log does not contain the usercmd.
     #[error("the log has no usercmd {0} of player {1}")]

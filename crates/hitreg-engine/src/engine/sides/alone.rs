@@ -27,7 +27,7 @@ pub(super) fn against_itself(
             Err(missing) => Err(missing),
         };
         let of_build = made.as_ref().map_or(of_build.clone(), |made| format!("{of_build}: {}", tally(made)));
-        let names = [format!("{}, what the server said", path.display()), of_build];
+        let names = [format!("{}, the server's states", path.display()), of_build];
         return Ok(Traces {
             names,
             made: made.map(|made| [made.said, made.predicted].map(SideTrace::Memory)),
@@ -44,8 +44,8 @@ pub(super) fn against_itself(
 fn tally(made: &PredictionTraces) -> String {
     let PredictionTraces { checked, misses, .. } = made;
     match made.misses - made.explained {
-        _ if made.misses == 0 => format!("none of {checked} predictions missed"),
-        0 => format!("{misses} of {checked} predictions missed, each with a cause"),
-        without => format!("{misses} of {checked} predictions missed, {without} without a cause"),
+        _ if made.misses == 0 => format!("{checked} acks, no corrections"),
+        0 => format!("{checked} acks, {misses} corrections, each with a cause"),
+        without => format!("{checked} acks, {misses} corrections, {without} without a cause"),
     }
 }

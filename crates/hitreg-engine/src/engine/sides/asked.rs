@@ -33,7 +33,7 @@ impl ReplaySpec {
     ) -> Result<Result<SideTrace, UntestableBuild>, EngineError> {
         let says = trace.source().header();
         let because = |asked: String, found: &str| {
-            let reason = format!("it was asked for {asked}, and its trace says {found}: it passes that over");
+            let reason = format!("the build ignores {asked}: its trace has {found}");
             Ok(Err(UntestableBuild::because(reason)))
         };
         if self.open && says.mode != "open" {
@@ -46,7 +46,7 @@ impl ReplaySpec {
             match says.settings.iter().find(|(known, _)| *known == key) {
                 Some((_, found)) if *found == value => {}
                 Some((_, found)) => return because(format!("{key}={value}"), found),
-                None => return because(format!("{key}={value}"), "nothing of it"),
+                None => return because(format!("{key}={value}"), "no such setting"),
             }
         }
         Ok(Ok(trace))

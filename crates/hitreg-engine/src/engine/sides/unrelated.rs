@@ -73,7 +73,7 @@ pub(super) fn by_usercmds([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String
     let differs = fewer >= ENOUGH && common * 2 < fewer;
     Ok(differs.then(|| {
         let share = common * 100 / fewer;
-        format!("{share} % of the usercmds of one are in the other")
+        format!("only {share} % of one file's usercmds are in the other")
     }))
 }
 

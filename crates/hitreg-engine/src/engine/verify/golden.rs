@@ -142,8 +142,8 @@ impl Goldens {
         let as_before = if verified.golden_compared { Golden::Compared } else { Golden::None };
         let Some(anew) = anew else {
             let detail = format!(
-                "{before}. The log holds what was recorded before the game changed; where that is meant, --rerecord runs its \
-                 input and links anew and writes log and golden together"
+                "{before}. If the game changed on purpose, add --rerecord: it records the log again from its input and \
+                 links, and writes log and golden together"
             );
             return Ok((verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail), as_before));
         };
@@ -151,7 +151,7 @@ impl Goldens {
             (&anew.session, &anew.verified.golden, &self.log, anew.verified.why)
         else {
             let why = anew.verified.detail.unwrap_or_default();
-            let detail = format!("{before}. Recorded anew, it cannot be accepted: {why}");
+            let detail = format!("{before}. Recorded again, the log cannot be accepted: {why}");
             return Ok((verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail), as_before));
         };
         // Both files are complete before either is renamed. After a crash between the renames, running the command
@@ -168,7 +168,7 @@ impl Goldens {
     fn settled(&self, verified: LogVerification, done: Golden) -> (LogVerification, Golden) {
         match self.keep {
             GoldenUpdate::Propose { .. } => {
-                let detail = format!("what comes out is in {}, for `review`", new(&self.path).display());
+                let detail = format!("the proposed golden is {}", new(&self.path).display());
                 (verified.but(LogVerdict::Differs, VerdictReason::Golden, detail), Golden::Proposed)
             }
             GoldenUpdate::Accept { .. } | GoldenUpdate::Nothing => {

@@ -153,7 +153,7 @@ fn built(
 
 fn in_words(untestable: &UntestableBuild) -> String {
     match untestable.last_words.last() {
-        Some(last) => format!("{}; it said last: {last}", untestable.reason),
+        Some(last) => format!("{}; last output: {last}", untestable.reason),
         None => untestable.reason.clone(),
     }
 }
@@ -178,7 +178,7 @@ impl Contradiction {
         match player {
             ReplayRunner::Own => {
                 let detail = format!(
-                    "it contradicts itself: its state hashes are those of the replay, but not what it says {place}"
+                    "the log contradicts itself: its state hashes match the replay, but not its records {place}"
                 );
                 verified.but(LogVerdict::Broken, VerdictReason::Contradiction, detail)
             }
@@ -221,7 +221,7 @@ impl LogDifference {
         match self {
             LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(&ReplayRunner::Own, verified),
             LogDifference { keyframe: Some(tick), .. } => {
-                let detail = format!("the keyframe after tick {tick} is not the state that its replay has there");
+                let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
             }
             LogDifference { contradicts: None, keyframe: None } => verified,

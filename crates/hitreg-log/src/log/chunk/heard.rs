@@ -91,8 +91,7 @@ pub(in crate::log) fn take_lists(
                 known.insert(seq, Usercmd { seq, ..frame.command });
             }
             let command = known.get(&seq);
-            let command =
-                command.ok_or_else(|| columns.bad("fresh", format_args!("usercmd {} was never told", seq.0)))?;
+            let command = command.ok_or_else(|| columns.bad("fresh", format_args!("usercmd {} is missing", seq.0)))?;
             record.commands.push(*command);
         }
     }

@@ -95,7 +95,7 @@ pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> 
             return Err(format!("table {name} has {} series but rows for {}", ids.len(), rows.len()));
         }
         if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
-            return Err(format!("table {name}: series {} stands after {}", pair[1], pair[0]));
+            return Err(format!("table {name}: series {} comes after {}", pair[1], pair[0]));
         }
     }
     Ok(read)
@@ -128,7 +128,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
             if !is_states && self.schema.columns(name).is_none() {
                 map.next_value::<IgnoredAny>()?;
             } else if tables.insert(name, map.next_value::<PackedTable<&Bytes>>()?).is_some() {
-                return Err(A::Error::custom(format_args!("table {name} stands there twice")));
+                return Err(A::Error::custom(format_args!("table {name} appears twice")));
             }
         }
         Ok(DecodedTables(tables))

@@ -72,7 +72,7 @@ pub fn find_keyframe<R: Read + Seek>(mut from: R, sought: KeyframeQuery) -> Resu
     let wrong = |error| corrupt(frame.offset, "the last chunk", format!("it is not a chunk's map ({error})"));
     let KeyframeIndex { index, before, end, keyframes } = crate::serial::from_msgpack(&content).map_err(wrong)?;
     if !end || index as usize != last {
-        return Err(corrupt(frame.offset, "the last chunk", "another one stands in its place"));
+        return Err(corrupt(frame.offset, "the last chunk", "another one is in its place"));
     }
     let mut chain = Chain(before.unwrap_or_default());
     chain.add(&frame.bytes);
@@ -136,7 +136,7 @@ fn seek_table(from: &mut (impl Read + Seek), bytes: u64) -> Result<Option<Vec<(u
 }
 
 fn frame_at(from: &mut (impl Read + Seek), offset: u64, (packed, content): (u32, u32)) -> Result<FileFrame, LogError> {
-    let wrong = || corrupt(offset, "a chunk", "the seek table has it otherwise");
+    let wrong = || corrupt(offset, "a chunk", "the seek table disagrees");
     from.seek(SeekFrom::Start(offset))?;
     let frame = FileFrames::new(from, offset).next().map_err(|_| wrong())?.ok_or_else(wrong)?;
     let is_it =

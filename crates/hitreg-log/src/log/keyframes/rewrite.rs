@@ -22,7 +22,9 @@ pub enum RewriteError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// Another program or an old version wrote the log in another layout.
-    #[error("it is not laid out as hitreg lays logs out ({0}): `hitreg recover` makes such a log of it")]
+    #[error(
+        "the chunks are not in hitreg's order ({0}). To rewrite the log, run: hitreg recover FILE -o ordered.hitlog"
+    )]
     Layout(&'static str),
 }
 

@@ -102,7 +102,7 @@ impl TraceIndex {
         let content = Unpacker::default().unpack(&frame).map_err(corrupt)?;
         match place(&content).map_err(corrupt)? {
             place if place.index == known => {}
-            place => return Err(corrupt(format!("chunk {} stands in its place by now", place.index))),
+            place => return Err(corrupt(format!("another chunk {} is in its place now", place.index))),
         }
         let mut rows = layout::decode(&content, only).map_err(corrupt)?;
         if self.format < MISSES_NAMED_ANEW {

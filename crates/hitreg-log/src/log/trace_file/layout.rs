@@ -76,7 +76,7 @@ fn raw<'a>() -> Cow<'a, str> {
 pub(super) fn check(table: &Table) -> Result<(), WriteError> {
     let bad = |what: String| Err(WriteError::BadTable { table: table.name.clone(), what });
     if let Some(name) = table.key.iter().find(|name| table.column(name).is_none()) {
-        return bad(format!("its rows are told apart by {name:?}, which is no column of it"));
+        return bad(format!("its key {name:?} is not one of its columns"));
     }
     for (place, column) in table.columns.iter().enumerate() {
         if table.columns[..place].iter().any(|other| other.name == column.name) {
@@ -307,7 +307,7 @@ fn map_of(content: &[u8]) -> Result<RowMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, S
         return Err(format!("it has {count} {what}, and may have {most}"));
     }
     if let Some(name) = map.key.iter().find(|name| !map.columns.iter().any(|column| column.name == **name)) {
-        return Err(format!("its rows are told apart by {name:?}, which is no column of it"));
+        return Err(format!("its key {name:?} is not one of its columns"));
     }
     let mut names = BTreeSet::new();
     match map.columns.iter().find(|column| !names.insert(&*column.name)) {

@@ -60,7 +60,7 @@ pub enum Refusal {
     #[error("the challenge has expired")]
     Expired,
     /// The session has begun and admits no more clients.
-    #[error("the session has begun, and nobody can join it any more")]
+    #[error("the session has begun, so no player can join")]
     Begun,
 }
 

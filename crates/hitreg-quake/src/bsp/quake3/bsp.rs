@@ -15,7 +15,7 @@ const WIDEST_PATCH: u32 = 129;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Quake3MapError {
     /// The file is not a map of this format.
-    #[error("it is no map of Quake III's engine: it does not begin with `IBSP` and version 46")]
+    #[error("not a Quake III map: it does not begin with `IBSP` and version 46")]
     Magic,
     /// A lump cannot be read.
     #[error(transparent)]
@@ -29,7 +29,7 @@ pub enum Quake3MapError {
         why: &'static str,
     },
     /// The curved surfaces need more planes or pieces than the limits allow.
-    #[error("its curves come to more planes and pieces than any engine takes")]
+    #[error("its curves have more planes and pieces than any engine supports")]
     Curves,
     /// The archive does not hold the map.
     #[error("it holds no maps/{name}.bsp")]

@@ -13,7 +13,7 @@ pub enum QwdError {
     },
     /// A frame has an unknown kind.
     #[error(
-        "byte {offset}: {kind} is no kind of frame (0 usercmd, 1 packet, 2 sequences): this is no client demo, or it is damaged"
+        "byte {offset}: {kind} is not a kind of frame (0 usercmd, 1 packet, 2 sequences): this is not a client demo, or it is damaged"
     )]
     UnknownFrame {
         /// Offset of the kind.
@@ -22,7 +22,7 @@ pub enum QwdError {
         kind: u8,
     },
     /// A block of a server's demo has an unknown kind.
-    #[error("byte {offset}: {kind} is no kind of block of a server's demo: it is damaged")]
+    #[error("byte {offset}: {kind} is not a kind of block of a server's demo: the demo is damaged")]
     UnknownBlock {
         /// Offset of the kind.
         offset: usize,
@@ -56,7 +56,7 @@ pub enum QwdError {
         name: &'static str,
     },
     /// A message has a number that QuakeWorld 2.x and its known extensions do not define.
-    #[error("byte {offset}: {kind} is no message that can be read here")]
+    #[error("byte {offset}: {kind} is not a known message: the demo is damaged, or of a modified protocol")]
     UnknownMessage {
         /// Offset of the message.
         offset: usize,
@@ -84,7 +84,7 @@ pub enum QwdError {
         what: &'static str,
     },
     /// The file contains no game: no server data, or no player.
-    #[error("this demo holds no {missing}: there is nothing to import")]
+    #[error("this demo has no {missing}, so there is nothing to import")]
     Nothing {
         /// The missing part.
         missing: &'static str,

@@ -56,10 +56,10 @@ pub enum DemoImportError {
         models: usize,
     },
     /// The player never entered the game.
-    #[error("the demo holds no state of a player: it ends before the game begins")]
+    #[error("the demo has no player states: it ends before the game begins")]
     NeverSpawned,
     /// A time is out of range.
-    #[error("{what} {index} is stamped {time_s} s, which is no time that a client can have run")]
+    #[error("{what} {index} has the time {time_s} s, which is impossible: the demo is damaged")]
     Time {
         /// `usercmd` or `packet`.
         what: &'static str,
@@ -77,7 +77,7 @@ pub enum DemoImportError {
         seq: i32,
     },
     /// The rules or a packet's events cannot be encoded in MessagePack.
-    #[error("writing what the demo tells: {0}")]
+    #[error("the demo's contents cannot be written: {0}")]
     Encode(#[from] rmp_serde::encode::Error),
     /// The preset is not available.
     #[error(transparent)]
