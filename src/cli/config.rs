@@ -75,7 +75,8 @@ struct ConfigFile<'a> {
 impl ConfigFile<'_> {
     fn read(path: &Path) -> Result<ConfigFile<'_>, CommandError> {
         let bytes = store::read_regular(path)?;
-        let text = String::from_utf8(bytes).map_err(|_| CommandError::file(path, "not text: the config file is TOML"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| CommandError::file(path, "not text: the config file is TOML"))?;
         let table = text.parse::<Table>().map_err(|error| CommandError::file(path, error))?;
         Ok(ConfigFile { path, table })
     }

@@ -141,7 +141,8 @@ impl<'a> MergeReport<'a> {
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks: the offset added to each client's");
         let right = Alignment::Right;
-        let head = [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Alignment::Left)];
+        let head =
+            [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Alignment::Left)];
         let row = |client: &ClientClock<'_>| -> Vec<PageCell> {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
             let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));

@@ -135,7 +135,9 @@ impl Args {
         let length = match self.seconds {
             Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
             Some(seconds) => {
-                return Err(CommandError::Request(format!("--seconds {seconds}: write a number above 0, up to 10000000")));
+                return Err(CommandError::Request(format!(
+                    "--seconds {seconds}: write a number above 0, up to 10000000"
+                )));
             }
             None => None,
         };

@@ -14,7 +14,7 @@ use super::page::{Alignment, BAD, FAINT, GOOD, Page, PageCell};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files, record, replay};
 use crate::engine::Games;
-use crate::info::{SessionInfo, Packets};
+use crate::info::{PacketCounts, SessionInfo};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::{Session, SessionHeader};
 use crate::replay::{ReplayOptions, ReplayOutput, WhatIf};
@@ -160,7 +160,7 @@ impl QuickstartReport<'_> {
         let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
         page.pair("round trip", &format!("median {p50} ms, p99 {p99} ms (2 × 50 ms + jitter + tick wait)"));
-        let lost = |packets: Packets| share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
+        let lost = |packets: PacketCounts| share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
         let (up, down) = (lost(info.packets_up), lost(info.packets));
         page.pair("loss", &format!("up {up}, down {down} (configured: 1 %)"));
         page.pair("file", &format!("{}, {}", self.log.display(), self.recorded.size()));

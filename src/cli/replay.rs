@@ -287,7 +287,8 @@ fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &st
     let ran = if prediction.as_played.is_some() { ", with the server's usercmd times" } else { "" };
     page.heading(&format!("Prediction, compared with the server's state after the same usercmds{ran}"));
     let right = Alignment::Right;
-    let head = [("", Alignment::Left), ("acks", right), ("exact", right), ("exact or near", right), ("corrections", right)];
+    let head =
+        [("", Alignment::Left), ("acks", right), ("exact", right), ("exact or near", right), ("corrections", right)];
     let row = |name: &str, share_of: PredictionShare| -> Vec<PageCell> {
         let PredictionShare { checked, exact, near } = share_of;
         let misses = checked - exact - near;
@@ -340,7 +341,7 @@ fn print_drawn(page: &mut Page, drawn: &[DrawingScore]) {
         [drawn.by.clone(), count(drawn.views)].into_iter().chain(errors).map(PageCell::from).collect()
     };
     // The distance between two ends of a teleport is no error of interpolation.
-    let is_teleport = |drawn: &&Drawn| drawn.by == "teleported";
+    let is_teleport = |drawn: &&DrawingScore| drawn.by == "teleported";
     page.table(&head, &drawn.iter().filter(|drawn| !is_teleport(drawn)).map(row).collect::<Vec<_>>());
     let teleports: u64 = drawn.iter().filter(is_teleport).map(|drawn| drawn.views).sum();
     if teleports > 0 {
@@ -410,7 +411,7 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_
 }
 
 /// How far targets were judged from where the shooters saw them.
-pub(super) fn view_error(shots: &Shots) -> String {
+pub(super) fn view_error(shots: &ShotSummary) -> String {
     match (shots.view_error_units, shots.rewound) {
         (Some(Spread { max: 0.0, .. }), _) => {
             "0 units: the server judged every target exactly where the shooter saw it".to_owned()

@@ -102,7 +102,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         let log = files::read_log(path)?;
         files::note_hole(path, &log.session);
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
-            return Err(CommandError::file(path, "this log is of another game than the first: sweep each game separately"));
+            return Err(CommandError::file(
+                path,
+                "this log is of another game than the first: sweep each game separately",
+            ));
         }
         sessions.push(log.session);
     }

@@ -95,7 +95,7 @@ impl CommandError {
         let hint = if self.is_about_replacing() { ", or replace it with --force" } else { "" };
         let message = self.to_string();
         let message = match (self, message.split_once(": ")) {
-            (Trouble::Request(_), _) | (_, None) => message,
+            (CommandError::Request(_), _) | (_, None) => message,
             (_, Some((file, _))) => naming_file(&message, file),
         };
         // If stderr is closed, only the exit code reports the error.
@@ -106,8 +106,8 @@ impl CommandError {
     fn logs_nearby(&self) -> String {
         const MOST: usize = 4;
         let path = match self {
-            Trouble::Store(StoreError::NotFound { path })
-            | Trouble::Engine(EngineError::Store(StoreError::NotFound { path })) => path,
+            CommandError::Store(StoreError::NotFound { path })
+            | CommandError::Engine(EngineError::Store(StoreError::NotFound { path })) => path,
             _ => return String::new(),
         };
         let Some(extension) = path.extension().filter(|extension| *extension == "hitlog" || *extension == "hittrace")

@@ -7,7 +7,7 @@ use clap::Error;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::trouble::Trouble;
+use super::trouble::CommandError;
 use crate::store;
 
 /// The commands that need a subcommand, with the names of their subcommands.
@@ -25,7 +25,7 @@ const WITH_VALUE: [&str; 3] = ["--format", "--color", "--config"];
 ///
 /// # Errors
 /// Fails if no importer fits the file.
-pub(super) fn with_chosen_subcommand(mut args: Vec<OsString>) -> Result<Vec<OsString>, Trouble> {
+pub(super) fn with_chosen_subcommand(mut args: Vec<OsString>) -> Result<Vec<OsString>, CommandError> {
     let mut place = 1;
     while let Some(option) = args.get(place).and_then(|arg| arg.to_str()).filter(|arg| arg.starts_with('-')) {
         place += if WITH_VALUE.contains(&option) { 2 } else { 1 };
@@ -46,7 +46,7 @@ pub(super) fn with_chosen_subcommand(mut args: Vec<OsString>) -> Result<Vec<OsSt
 }
 
 /// The importer of a recording, by its name and its first bytes.
-fn importer(file: &Path) -> Result<&'static str, Trouble> {
+fn importer(file: &Path) -> Result<&'static str, CommandError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let plain = [".xz", ".gz", ".zst"].iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(&name);
     if file.is_dir() || plain.ends_with(".qwd") || plain.ends_with(".mvd") {
@@ -60,7 +60,7 @@ fn importer(file: &Path) -> Result<&'static str, Trouble> {
     }
     let what = "not a recording that hitreg recognises. Name its importer: hitreg import qwd FILE --map MAP -o LOG, for \
                 example (`hitreg import --help` lists them)";
-    Err(Trouble::file(file, what))
+    Err(CommandError::file(file, what))
 }
 
 /// Adds a tip for an option of a command with one side to a command with two sides.

@@ -112,7 +112,9 @@ fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u3
     };
     let asked = match (named, args.at, args.correction) {
         (Some(ShotOrPlayer::Shot(name)), None, None) => WhyQuery::Shot(name),
-        (Some(ShotOrPlayer::Shot(_)), ..) => return Err(refused("a shot has been named: leave out --at and --correction")),
+        (Some(ShotOrPlayer::Shot(_)), ..) => {
+            return Err(refused("a shot has been named: leave out --at and --correction"));
+        }
         (_, Some(at), _) => WhyQuery::At { at_us: at.0, player },
         (_, None, Some(number)) => {
             let player = player.ok_or_else(|| {
@@ -133,17 +135,17 @@ fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u3
 }
 
 /// An answer to a player without a shot: the names of its shots.
-fn which_shot(path: &Path, trace: &Trace, player: u32) -> Trouble {
+fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
     const MOST: usize = 12;
     let names: Vec<String> = shots_of(trace, player).iter().map(ToString::to_string).collect();
     let Some(first) = names.first() else {
-        return Trouble::file(path, format!("p{player} did not shoot: name another player, or --correction N"));
+        return CommandError::file(path, format!("p{player} did not shoot: name another player, or --correction N"));
     };
     let more = names.len().saturating_sub(MOST);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     let list = names[..names.len().min(MOST)].join(", ");
     let command = format!("hitreg why {} {first}", path.display());
-    Trouble::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
+    CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 
 fn refused(why: &str) -> CommandError {

@@ -84,7 +84,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
 fn compared(log: &LogReport) -> String {
     let golden = match log.golden {
         Golden::None => "no golden (create one with --accept)",
-        Golden::Compared if log.why == Some(Why::Golden) => "golden compared",
+        Golden::Compared if log.why == Some(VerdictReason::Golden) => "golden compared",
         Golden::Compared => "golden matches",
         Golden::Accepted => "golden written",
         Golden::Rerecorded => "log and golden written",
@@ -95,12 +95,12 @@ fn compared(log: &LogReport) -> String {
             let keyframes = counted(keyframes as u64, "keyframe");
             format!("replayed once in {}, {keyframes} compared", counted(legs as u64, "part"))
         }
-        _ if log.why == Some(Why::Replays) => format!("replayed {} times", THREADS.len()),
+        _ if log.why == Some(VerdictReason::Replays) => format!("replayed {} times", THREADS.len()),
         _ => "replayed twice, identical".to_owned(),
     };
     let states = match (log.ticks_recorded, log.why) {
         (0, _) => "no tick hashes in the log".to_owned(),
-        (recorded, Some(Why::RecordedState)) => {
+        (recorded, Some(VerdictReason::RecordedState)) => {
             format!("{} of {} tick hashes compared", count(log.hashes_compared), count(recorded))
         }
         (recorded, _) => {
@@ -117,7 +117,8 @@ pub(in crate::cli) const MOST_LINES: usize = 30;
 
 /// The commands to run next, in order, each with its label.
 fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, String)> {
-    let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden) else {
+    let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden)
+    else {
         return Vec::new();
     };
     let (program, path) = (style.program, log.path.display());

@@ -67,9 +67,10 @@ pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&R
             (DivergenceKind::TimesDiffer, _) => {
                 found(DivergenceCause::Met(Cause::Unknown), "from there on, the times of the runs differ".to_owned())
             }
-            (_, Some(RerunResult::Same)) => {
-                found(DivergenceCause::Build, "both builds run the usercmds alike; a later part of the tick differs".to_owned())
-            }
+            (_, Some(RerunResult::Same)) => found(
+                DivergenceCause::Build,
+                "both builds run the usercmds alike; a later part of the tick differs".to_owned(),
+            ),
             _ if are_of_different_logs(traces) => {
                 found(DivergenceCause::Met(Cause::Unknown), "A and B are replays of different logs".to_owned())
             }

@@ -89,7 +89,7 @@ fn how(field: &str, first: &Divergence) -> String {
         (Some(error), None) => format!(" by {error}"),
         (None, _) => String::new(),
     };
-    let drift = (first.class == Some(Class::Drift)).then(|| "drift".to_owned());
+    let drift = (first.class == Some(DifferenceClass::Drift)).then(|| "drift".to_owned());
     let ulps = first.ulps.map(|ulps| counted(ulps, "ULP"));
     let words: Vec<String> = drift.into_iter().chain(ulps).collect();
     match words.is_empty() {
@@ -99,10 +99,10 @@ fn how(field: &str, first: &Divergence) -> String {
 }
 
 /// Whether a value is 0, and so left out of a list that only shows the context of a difference.
-fn is_zero(value: &Value) -> bool {
+fn is_zero(value: &CellValue) -> bool {
     match value {
-        Value::Integer(number) => *number == 0,
-        Value::Float(number) => *number == 0.0,
+        CellValue::Integer(number) => *number == 0,
+        CellValue::Float(number) => *number == 0.0,
         _ => false,
     }
 }

@@ -187,7 +187,8 @@ impl VerifyOptions<'_> {
                 }
             }
         };
-        if self.needs_golden && !verified.golden_compared && verified.verdict == LogVerdict::Same && !self.keep.writes() {
+        if self.needs_golden && !verified.golden_compared && verified.verdict == LogVerdict::Same && !self.keep.writes()
+        {
             let detail = format!("there is no golden ({}): create it with --accept", goldens.path().display());
             verified = verified.but(LogVerdict::Untestable, VerdictReason::NoGolden, detail);
         }

@@ -27,3 +27,20 @@ pub(super) fn check_work(players: usize, frames: u64, ticks: u64) -> Result<(), 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_ticks_and_usercmds_of_all_players_over_the_limit() {
+        let (second, hours) = (128_u64, 3600_u64);
+        assert!(check_work(64, 64 * second * 9 * hours, second * 24 * hours).is_ok(), "hours of 64 players");
+        assert!(check_work(64, 64 * 1_000 * 600, 1_000 * 600).is_ok(), "ten minutes at 1,000 Hz");
+        assert!(check_work(256, MAX_VIEWS / 256, MAX_PLAYER_TICKS / 256).is_ok());
+        let ticks = check_work(256, 0, MAX_PLAYER_TICKS / 256 + 1);
+        assert!(matches!(ticks, Err(ReplayError::TooManyTicks { players: 256, .. })), "{ticks:?}");
+        let usercmds = check_work(256, MAX_VIEWS / 256 + 1, 0);
+        assert!(matches!(usercmds, Err(ReplayError::TooManyUsercmds { players: 256, .. })), "{usercmds:?}");
+    }
+}

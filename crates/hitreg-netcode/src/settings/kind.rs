@@ -75,7 +75,9 @@ impl ValueKind {
                 "false" | "0" => Some(SettingValue::Flag(false)),
                 _ => None,
             },
-            ValueKind::Number { min, max, .. } => text.parse().ok().filter(|n| (min..=max).contains(n)).map(SettingValue::Number),
+            ValueKind::Number { min, max, .. } => {
+                text.parse().ok().filter(|n| (min..=max).contains(n)).map(SettingValue::Number)
+            }
             ValueKind::Rate { min, max } => {
                 Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(SettingValue::Rate)
             }

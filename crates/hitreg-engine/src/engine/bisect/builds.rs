@@ -166,8 +166,12 @@ impl BuildBisection<'_, '_, '_> {
 
     fn end_is_otherwise(&self, end: usize, answer: &BuildAnswer) -> BisectResult {
         match answer {
-            BuildAnswer::Good => BisectResult { last_good: Some(self.name(end)), ..self.so_far(SearchVerdict::NoneIsBad) },
-            BuildAnswer::Bad => BisectResult { first_bad: Some(self.name(end)), ..self.so_far(SearchVerdict::AllAreBad) },
+            BuildAnswer::Good => {
+                BisectResult { last_good: Some(self.name(end)), ..self.so_far(SearchVerdict::NoneIsBad) }
+            }
+            BuildAnswer::Bad => {
+                BisectResult { first_bad: Some(self.name(end)), ..self.so_far(SearchVerdict::AllAreBad) }
+            }
             BuildAnswer::Untestable(why) => {
                 self.so_far(SearchVerdict::Untestable).rests_on(&self.name(end), "which decides the answer", why)
             }

@@ -146,11 +146,7 @@ impl GitBisection<'_, '_, '_> {
                     return Ok(BisectResult { last_good: Some(bad), ..self.so_far(SearchVerdict::NoneIsBad) });
                 }
                 BuildAnswer::Untestable(why) => {
-                    return Ok(self.so_far(SearchVerdict::Untestable).rests_on(
-                        &bad,
-                        "which decides the answer",
-                        &why,
-                    ));
+                    return Ok(self.so_far(SearchVerdict::Untestable).rests_on(&bad, "which decides the answer", &why));
                 }
             }
         }
