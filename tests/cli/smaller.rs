@@ -72,7 +72,7 @@ fn a_command_says_what_a_log_must_still_show() {
         shrink
     };
     // Nothing shows it; there is no such command; nothing is asked for.
-    let cases = [("exit 0", "does not show it"), ("no-such-command {}", "exit code 127")];
+    let cases = [("exit 0", "does not show the problem"), ("no-such-command {}", "exit code 127")];
     for (condition, said) in cases {
         let output = shrink(condition).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

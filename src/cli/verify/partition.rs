@@ -61,9 +61,7 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
             let share = partition.of(logs);
             if share.is_empty() {
                 let Partition { k, n } = partition;
-                return Err(CommandError::Request(format!(
-                    "--partition slice:{k}/{n} is empty: there are only {all} logs"
-                )));
+                return Err(CommandError::Request(format!("--partition slice:{k}/{n} is empty: there are {all} logs")));
             }
             Ok(share)
         }
