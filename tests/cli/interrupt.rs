@@ -140,7 +140,7 @@ fn bisect_git_goes_on_where_it_was_interrupted() {
         bisect.args(["--build-cmd", &build, "--artifact", "game", "--cache"]).arg(place.path("cache"));
         bisect
     };
-    let said = "error: interrupted; the same command, given again, goes on where it was\n";
+    let said = "error: interrupted: run the same command again to resume\n";
     assert_eq!(place.interrupted(&mut bisect(), 1), (Some(130), said.to_owned()));
     // What was found until then is kept, and what was cut off is not taken for an answer.
     let searches = std::fs::read_dir(place.path("cache").join("bisect")).unwrap();

@@ -400,7 +400,7 @@ fn what_keeps_a_client_out_is_told_in_a_sentence() {
     let server = place.serve("--players 1 --seconds 6");
     std::thread::sleep(Duration::from_millis(700));
     let said = place.refused(&format!("serve -o second.hitlog --bind 127.0.0.1 --port {}", place.port));
-    assert!(said.contains(&format!("UDP port {} is taken", place.port)), "{said}");
+    assert!(said.contains(&format!("UDP port {} is in use", place.port)), "{said}");
     let other = place.path("elsewhere.map");
     let text = std::fs::read_to_string(map).expect("a map of the project");
     std::fs::write(&other, text).expect("a file");

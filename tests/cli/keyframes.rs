@@ -98,7 +98,7 @@ fn a_long_recording_has_keyframes_by_itself() {
     assert_eq!((&legs["exercised"], &legs["hashes_compared"]), (&whole["exercised"], &whole["hashes_compared"]));
     assert!(whole["legs"].is_null() && whole["digest"].is_string());
     let said = folder.done("verify nereids.hitlog");
-    assert!(said.contains("compared: 1 replay in 2 legs, 4 keyframes, "), "{said}");
+    assert!(said.contains("replayed once in 2 parts, 4 keyframes compared; "), "{said}");
 
     let output = folder.run("keyframes short.hitlog --every 3600 -o none.hitlog");
     assert_eq!(code(&output), 128);

@@ -195,7 +195,7 @@ fn add_help(found: &mut Found, command: &str, text: &str) {
         for line in block.lines() {
             let trimmed = line.trim_start();
             let indent = line.len() - trimmed.len();
-            let is_name = indent >= 2 && indent <= 6 && trimmed.starts_with(['-', '<', '[']);
+            let is_name = (2..=6).contains(&indent) && trimmed.starts_with(['-', '<', '[']);
             let is_command = title == "Commands:" && indent == 2;
             if is_name || is_command || line.ends_with(':') && indent == 0 {
                 sentences(&paragraph).iter().for_each(|sentence| found.sentence(&place, sentence));

@@ -39,7 +39,7 @@ fn what_keeps_a_proxy_from_recording_is_told_in_a_sentence() {
         (format!("--protocol quake3 {listen} --upstream nowhere.invalid:1"), "is not an address"),
         (format!("--protocol quake3 {listen} --upstream {server} --delay-ms=-4"), "delay_ms cannot be -4"),
         (format!("--protocol quake3 {listen} --upstream {server} --map none.pk3"), "none.pk3: there is no such file"),
-        (format!("--protocol quake3 --listen {server} --upstream {server}"), "is taken"),
+        (format!("--protocol quake3 --listen {server} --upstream {server}"), "is in use"),
         (format!("--protocol source {listen} --upstream {server}"), "[possible values: quake3]"),
     ] {
         let output = folder.run(&format!("record proxy {line} -o a.hitlog"));

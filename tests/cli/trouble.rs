@@ -306,7 +306,7 @@ fn mistakes_are_answered_with_the_command_to_run() {
     // A named command works as it is printed, and in the other order.
     let page = folder.done(&format!("why a.hitlog {name}"));
     assert_eq!(folder.done(&format!("why {name} a.hitlog")), page);
-    assert_eq!(folder.done("replay a.hitlog --set lag_compensation.enabled=1 --format json").is_empty(), false);
+    assert!(!folder.done("replay a.hitlog --set lag_compensation.enabled=1 --format json").is_empty());
     // Without a subcommand, a file chooses it.
     assert_eq!(folder.done("bisect a.hitlog"), folder.done("bisect ticks a.hitlog"));
 }

@@ -242,6 +242,7 @@ fn any_build_is_verified() {
     assert_eq!(exit_of(&folder, "verify game.hitlog"), 125, "hitreg itself does not play it");
     folder.done("verify game.hitlog --build ./good --accept");
     let printed = folder.done("verify game.hitlog --build ./good --require-golden");
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(printed.contains("768 of 768 tick hashes match the recording; golden matches"), "{printed}");
     let output = folder.run("verify game.hitlog --build ./bug");
     assert_eq!(code(&output), 1);

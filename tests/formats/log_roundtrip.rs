@@ -333,7 +333,7 @@ fn a_log_is_not_a_trace_and_neither_is_anything_else() {
     let log = write_session(Vec::new(), &crate::log_sessions::session(1, 3), WriterOptions::live()).unwrap();
     let trace = write_trace(Vec::new(), &Trace::default()).unwrap();
     let message = read_trace(&log[..]).unwrap_err().to_string();
-    assert_eq!(message, "this is a log, and a trace is wanted here: make one with `hitreg replay LOG -o TRACE`");
+    assert_eq!(message, "this is a log, but the command needs a trace: make one with `hitreg replay LOG -o TRACE`");
     assert!(matches!(read_session(&trace[..]), Err(LogError::WrongKind { found: FileKind::Trace, .. })));
     for other in [&b""[..], b"x", b"PK\x03\x04 and so on", &zstd::bulk::compress(b"text", 3).unwrap()] {
         assert_eq!(kind_of(other), FileKind::Other);

@@ -24,7 +24,7 @@ impl Hitgroup {
     pub const ALL: [Hitgroup; 5] =
         [Hitgroup::Generic, Hitgroup::Head, Hitgroup::Chest, Hitgroup::Stomach, Hitgroup::Legs];
 
-    /// Returns the name of a number in [`Wound::hitgroup`](hitreg_netcode::game::Wound::hitgroup).
+    /// Returns the name of a number in [`DamageShare::hitgroup`](hitreg_netcode::game::DamageShare::hitgroup).
     pub fn name_of(hitgroup: u8) -> &'static str {
         Hitgroup::ALL.get(usize::from(hitgroup)).map_or("unknown", |part| part.name())
     }

@@ -38,10 +38,10 @@ pub struct hitreg_log {
 struct CustomTable {
     name: String,
     /// Rows of each series, in the order of the log.
-    series: BTreeMap<u32, Vec<CustomRow>>,
+    series: BTreeMap<u32, Vec<UnknownRow>>,
 }
 
-struct CustomRow {
+struct UnknownRow {
     at_us: i64,
     values: Vec<hitreg_value>,
 }
@@ -264,7 +264,7 @@ fn custom(kind: &UnknownKind, session: &Session) -> CustomTable {
     for records in session.unknown.iter().filter(|records| records.kind == kind.name) {
         for (place, series) in records.series.iter().enumerate() {
             let at_us = at.and_then(|at| records.columns.get(at)).map_or(0, |column| column.values[place]);
-            let row = CustomRow { at_us, values: values_of(records, place, at) };
+            let row = UnknownRow { at_us, values: values_of(records, place, at) };
             table.series.entry(*series).or_default().push(row);
         }
     }

@@ -2,7 +2,7 @@
 //! shrinking, merging and excerpts. The command line adds arguments, pages and exit codes.
 //!
 //! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the [`StopSignal`] of
-//! its [`Runner`](crate::build::Runner). Files are read and written through [`store`](hitreg_log::store), and other
+//! its [`BuildRunner`](crate::build::BuildRunner). Files are read and written through [`store`](hitreg_log::store), and other
 //! builds run through [`build`](crate::build).
 //!
 //! ```

@@ -123,7 +123,7 @@ impl FieldSchema {
     }
 }
 
-/// Index of a class in [`Header::classes`](super::Header::classes).
+/// Index of a class in [`SessionHeader::classes`](super::SessionHeader::classes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u16);
 

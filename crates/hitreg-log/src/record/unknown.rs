@@ -68,10 +68,10 @@ impl OwnValue {
     }
 }
 
-/// A row of one of [`Header::unknown`](super::Header::unknown) before it is added to a log.
+/// A row of one of [`SessionHeader::unknown`](super::SessionHeader::unknown) before it is added to a log.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CustomRow {
-    /// Index of the kind in [`Header::unknown`](super::Header::unknown).
+    /// Index of the kind in [`SessionHeader::unknown`](super::SessionHeader::unknown).
     pub(crate) kind: usize,
     /// As in [`UnknownRecords::series`].
     pub(crate) series: u32,

@@ -12,7 +12,7 @@ use crate::record::{ClassId, CustomRow, EventTime, FrameRecord, OwnValue, Record
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
-/// The sleep between two attempts to push into a full ring, with [`WhenFull::Wait`].
+/// The sleep between two attempts to push into a full ring, with [`QueuePolicy::Wait`].
 const NAP: std::time::Duration = std::time::Duration::from_micros(200);
 
 /// A stream of records from one thread. By default a push never blocks: a full ring makes it return an error.

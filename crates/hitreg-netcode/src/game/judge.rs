@@ -60,7 +60,7 @@ pub trait Judge: Simulate {
         Ok(Vec::new())
     }
 
-    /// The name of a [`Wound::hitgroup`](super::Wound::hitgroup).
+    /// The name of a [`DamageShare::hitgroup`](super::DamageShare::hitgroup).
     fn hitgroup_name(_hitgroup: u8) -> &'static str {
         "body"
     }

@@ -14,7 +14,7 @@ pub struct ReplayOutput {
     pub first_difference: Option<HashDifference>,
     /// The number of recorded tick hashes that the replay compared.
     pub hashes_compared: u64,
-    /// Network traffic; `None` in open loop, and without [`Options::sizes`](super::Options::sizes).
+    /// Network traffic; `None` in open loop, and without [`ReplayOptions::sizes`](super::ReplayOptions::sizes).
     pub traffic: Option<TrafficBytes>,
     /// The number of rollback checks.
     pub rollbacks: u32,

@@ -135,7 +135,7 @@ pub fn stream<G: Netcode>(
 /// and runs once for each player. `to` gets the same as in [`stream`].
 ///
 /// # Errors
-/// When this build cannot replay the log, or not [while reading it](Source::streams_clients).
+/// When this build cannot replay the log, or not [while reading it](ReplaySource::streams_clients).
 pub fn stream_clients<G: Netcode>(
     source: &ReplaySource<'_>,
     pass: LogPass<'_>,

@@ -4,7 +4,7 @@ use super::ReplayError;
 
 /// The most usercmds of one player in one second. Games make up to 1,000.
 pub(super) const MAX_FRAMES_PER_SECOND: u32 = 20_000;
-/// The most unacked usercmds that a replay keeps, beyond the first [`UNACKED_FEW`] of each player.
+/// The most unacked usercmds that a replay keeps, beyond the first 1,024 of each player.
 pub(super) const MAX_UNACKED: usize = 1 << 18;
 
 /// The most ticks of a streamed replay, times the players: 36 hours of 64 players at 128 ticks a second.

@@ -81,9 +81,6 @@ impl ValueKind {
             ValueKind::Rate { min, max } => {
                 Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(SettingValue::Rate)
             }
-            ValueKind::Rate { min, max } => {
-                Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(SettingValue::Rate)
-            }
             ValueKind::Choice(words) => words.iter().find(|w| **w == text).map(|w| SettingValue::Word(w)),
         }
     }

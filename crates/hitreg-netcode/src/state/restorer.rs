@@ -58,7 +58,7 @@ pub struct Restorer<'a, B> {
 }
 
 impl<'a, B: Body> Restorer<'a, B> {
-    /// Reads the output of a [`Saver`](super::Saver) that had the same `known`.
+    /// Reads the output of a [`StateWriter`](super::StateWriter) that had the same `known`.
     pub fn new(bytes: &'a [u8], known: &'a KnownFrames<B>) -> Restorer<'a, B> {
         Restorer { bytes, frames: Vec::new(), known, left: MOST_BYTES, last: LastValues::new::<B>() }
     }

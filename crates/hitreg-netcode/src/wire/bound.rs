@@ -66,7 +66,7 @@ pub(crate) const KNOWN_FOR: u32 = 16;
 ///
 /// The acked frame carried every state that changed in it, so the client has those states. For a state that did not
 /// change in it, client and server may already have dropped the snapshot that carried it last
-/// ([`Track`](super::track::Track)). Such a state is coded against nothing.
+/// ([`EntityTrack`](super::track::EntityTrack)). Such a state is coded against nothing.
 pub(crate) fn told_bytes_max<B: Body>(
     frame: &Frame<B>,
     known: Option<&DeltaBase<B>>,

@@ -12,7 +12,7 @@ pub(crate) mod flag {
     pub(crate) const RESPAWNED: u32 = 512;
     pub(crate) const GRAPPLE_PULL: u32 = 2048;
     pub(crate) const INVULNERABLE_WIDE: u32 = 16_384;
-    /// The flags that end with [`Quake3PlayerState::time_ms`](super::PlayerState::time_ms).
+    /// The flags that end with [`Quake3PlayerState::time_ms`](super::Quake3PlayerState::time_ms).
     pub(crate) const ALL_TIMES: u32 = TIME_LAND | TIME_KNOCKBACK | TIME_WATERJUMP;
 }
 
