@@ -214,7 +214,7 @@ fn what_no_machine_holds_is_refused_by_its_own_limit() {
 fn many_ticks() {
     let mut session = session();
     let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
-    session.ticks = (0..1_500_000).map(tick).collect();
+    session.ticks = (0..400_000).map(tick).collect();
     let file = written(&session);
     all_bounded(&file, false, None);
 }
