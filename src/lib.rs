@@ -17,16 +17,16 @@
 //! line, no pipeline and no socket. This is how an engine records a session and how the log is read back:
 //!
 //! ```
-//! use hitreg::record::{CellKind, Class, ClassId, Field, Scope};
-//! use hitreg::recorder::{Description, Options, Recorder};
+//! use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Scope};
+//! use hitreg::recorder::{Description, Recorder, RecorderOptions};
 //! use hitreg::units::{EntityId, Micros, Tick};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("session.hitlog");
-//! let health = Field::new("health", CellKind::I32, Scope::Status);
+//! let health = FieldSchema::new("health", CellKind::I32, Scope::Status);
 //! let about = Description::new("mygame").class(Class::new("player", vec![health])).player("p0");
-//! let recorder = Recorder::create(&path, about, Options::default())?;
+//! let recorder = Recorder::create(&path, about, RecorderOptions::default())?;
 //! let mut server = recorder.stream();
 //! server.tick(Tick(1), Micros::from_ms(16), Some(0x1234))?;
 //! server.body(Tick(1), EntityId(0), ClassId(0), &[100])?;
@@ -41,7 +41,7 @@
 //! This compares two traces, from any source, and finds the first divergence:
 //!
 //! ```
-//! use hitreg::diff::{DiffOptions, Verdict, diff};
+//! use hitreg::diff::{DiffOptions, TraceVerdict, diff};
 //! use hitreg::trace::{Trace, schema::ticks};
 //!
 //! let of = |hashes: [u64; 3]| {
@@ -52,7 +52,7 @@
 //!     Trace { tables: vec![table.finish(vec![])], ..Trace::default() }
 //! };
 //! let found = diff(&of([7, 8, 9]), &of([7, 8, 10]), &DiffOptions::default()).expect("no tolerances");
-//! assert_eq!(found.verdict, Verdict::Differs);
+//! assert_eq!(found.verdict, TraceVerdict::Differs);
 //! assert_eq!(found.first.expect("a place").place.tick, Some(3));
 //! ```
 

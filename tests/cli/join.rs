@@ -278,7 +278,7 @@ fn what_cannot_be_had_is_not_asked_for() {
         ("--update-hz NaN", "`server.update_hz` cannot be `NaN`"),
         ("--rate=-5", "`server.rate_bytes_per_s` cannot be `-5`"),
         ("--set server.tick_hz=20", "`server.tick_hz` is the same for all players"),
-        ("--set client.cmd_hz", "is not a setting: write KEY=VALUE"),
+        ("--set client.cmd_hz", "has no value: write KEY=VALUE"),
     ];
     for (asks, sentence) in cases {
         let said = place.refused(&format!("join 127.0.0.1:{} -o none.hitlog {asks}", place.port));

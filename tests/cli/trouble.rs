@@ -23,7 +23,7 @@ fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
     let cases = [
         ("replay a.hitlog --set interpolation.lerp=5", "did you mean `interpolation.lerp_ms`?"),
         ("replay a.hitlog --set server.tick_hz=0", "a number of Hz from 1 to 1000, with at most three decimals"),
-        ("replay a.hitlog --set lerp", "is not a setting: write KEY=VALUE"),
+        ("replay a.hitlog --set lerp", "has no value: write KEY=VALUE"),
         ("replay a.hitlog --set p9.client.cmd_hz=30", "there is no player p9"),
         ("record synth -o b --players 2 --set p2.client.cmd_hz=30", "the session has 2 players, p0 to p1"),
         ("sweep a.hitlog --set p9.interpolation.lerp_ms=0,50", "there is no player p9"),

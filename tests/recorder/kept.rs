@@ -183,7 +183,7 @@ fn what_comes_late_is_put_into_its_place_or_refused() {
     std::thread::sleep(std::time::Duration::from_millis(100));
     let late = network.usercmd(PlayerId(0), at(470), usercmd(470)).unwrap_err();
     let said =
-        "a record of 4700.000 ms comes too late: everything before 4750.000 ms is written; a wider window waits longer";
+        "a record of 4700.000 ms is too late: everything before 4750.000 ms is written. Set a wider reorder window";
     assert_eq!(late.to_string(), said);
     let written = recorder.finish().unwrap();
     assert_eq!(written.late_records, 1);

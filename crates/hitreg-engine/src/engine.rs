@@ -8,7 +8,7 @@
 //! ```
 //! use hitreg_engine::engine::{Games, MapFile};
 //! use hitreg_log::record::Session;
-//! use hitreg_netcode::replay::Options;
+//! use hitreg_netcode::replay::ReplayOptions;
 //! use hitreg_netcode::session::scenario::Scenario;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,7 +17,7 @@
 //! let ready = games.recordable(Some("arena"))?.set_up(&scenario, None::<&MapFile<'_>>)?;
 //! let mut session = Session::new(ready.header().clone());
 //! ready.run(&mut session, &|| true)?;
-//! let replayed = games.of(&session)?.replay(&session, &Options::default(), &mut |_| {})?;
+//! let replayed = games.of(&session)?.replay(&session, &ReplayOptions::default(), &mut |_| {})?;
 //! assert!(replayed.first_difference.is_none() && replayed.hashes_compared > 0);
 //! # Ok(())
 //! # }

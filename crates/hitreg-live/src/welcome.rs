@@ -39,7 +39,7 @@ pub enum WelcomeError {
     #[error("the server's welcome cannot be read ({0}): use the same version of hitreg for server and client")]
     Unreadable(#[from] hitreg_log::serial::ReadError),
     /// A number is out of bounds.
-    #[error("the server's welcome has an impossible {what}: {value}")]
+    #[error("the server's welcome has an impossible value for {what}: {value}")]
     OutOfBounds {
         /// The number.
         what: &'static str,
@@ -132,13 +132,13 @@ impl Welcome {
     pub(super) fn header<G: Game>(&self, rules: &G::Rules, player: PlayerId) -> Result<SessionHeader, WelcomeError> {
         let refuse = |what, value| Err(WelcomeError::OutOfBounds { what, value });
         if !(1..=PLAYERS_MAX).contains(&self.players) {
-            return refuse("players", self.players.into());
+            return refuse("the number of players", self.players.into());
         }
         if player.0 >= self.players {
-            return refuse("a player's number", player.0.into());
+            return refuse("the player's number", player.0.into());
         }
         if !(1..=Micros((SECONDS_MAX * 1e6) as i64).0).contains(&self.length.0) {
-            return refuse("a length in µs", self.length.0);
+            return refuse("the length in µs", self.length.0);
         }
         let mut settings = match &self.preset {
             Some(name) => Settings::preset(name)?,
@@ -257,19 +257,19 @@ mod tests {
             let error = bad.header::<Arena>(&ArenaRules::default(), PlayerId(0)).expect_err(said).to_string();
             assert!(error.contains(said), "{error}");
         };
-        refused(|w| w.players = 0, "players of 0");
-        refused(|w| w.players = 9_999, "players of 9999");
-        refused(|w| w.length = Micros(0), "a length in µs of 0");
-        refused(|w| w.length = Micros(i64::MAX), "a length in µs of");
+        refused(|w| w.players = 0, "the number of players: 0");
+        refused(|w| w.players = 9_999, "the number of players: 9999");
+        refused(|w| w.length = Micros(0), "the length in µs: 0");
+        refused(|w| w.length = Micros(i64::MAX), "the length in µs: ");
         refused(|w| w.preset = Some("chess".to_owned()), "no preset is called `chess`");
         refused(|w| w.changed.push(("client.cmd_hz".to_owned(), "0".to_owned())), "cannot be `0`");
         refused(
             |w| w.changed.push(("client.cmd_hz".to_owned(), "50".to_owned())),
-            "not what this client makes of them",
+            "interpret the settings differently",
         );
         refused(
             |w| w.granted.push(("client.cmd_hz".to_owned(), "50".to_owned())),
-            "not what this client makes of them",
+            "interpret the settings differently",
         );
         refused(|w| w.granted.push(("server.tick_hz".to_owned(), "50".to_owned())), "is the same for all players");
         refused(|w| w.rules_digest += 1, "the same map file");

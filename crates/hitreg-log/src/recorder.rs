@@ -3,17 +3,17 @@
 //! pipelines: an engine calls it from its own netcode.
 //!
 //! ```
-//! use hitreg_log::record::{CellKind, Class, ClassId, Field, Meaning, Scope};
-//! use hitreg_log::recorder::{Description, Options, Recorder};
+//! use hitreg_log::record::{CellKind, Class, ClassId, FieldSchema, Meaning, Scope};
+//! use hitreg_log::recorder::{Description, Recorder, RecorderOptions};
 //! use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 //! use hitreg_log::usercmd::Usercmd;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("duel.hitlog");
-//! let x = Field::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+//! let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
 //! let about = Description::new("mygame").tick_hz(60).class(Class::new("player", vec![x])).player("p0");
-//! let recorder = Recorder::create(&path, about, Options::default())?;
+//! let recorder = Recorder::create(&path, about, RecorderOptions::default())?;
 //! let mut server = recorder.stream();
 //! for tick in 1..=600 {
 //!     let at = Micros(i64::from(tick) * 16_667);

@@ -4,7 +4,7 @@
 //! A build fills the tables that hitreg declares ([`schema`]) and custom tables, which declare their own key columns:
 //!
 //! ```
-//! use hitreg_log::trace::{Column, Data, Table, Trace, TraceHeader, schema::ticks};
+//! use hitreg_log::trace::{Column, ColumnData, Table, Trace, TraceHeader, schema::ticks};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut ticks = ticks::Writer::default();
@@ -12,9 +12,9 @@
 //!     ticks.push(ticks::Row { tick, at_us: i64::from(tick) * 16_667, hash: 0x1234 });
 //! }
 //! let spells = vec![
-//!     Column::new("tick", Data::U32(vec![1, 1, 2])),
-//!     Column::new("player", Data::U32(vec![0, 1, 0])),
-//!     Column::new("range", Data::F32(vec![300.0, 250.0, 310.0])).in_unit("units"),
+//!     Column::new("tick", ColumnData::U32(vec![1, 1, 2])),
+//!     Column::new("player", ColumnData::U32(vec![0, 1, 0])),
+//!     Column::new("range", ColumnData::F32(vec![300.0, 250.0, 310.0])).in_unit("units"),
 //! ];
 //! let trace = Trace {
 //!     header: TraceHeader { game: "mygame".into(), mode: "closed".into(), ..TraceHeader::default() },

@@ -150,7 +150,7 @@ pub enum SettingError {
         hint: String,
     },
     /// The text is not a `key=value` pair.
-    #[error("`{text}` is not a setting: write KEY=VALUE, such as interpolation.lerp_ms=100")]
+    #[error("`{text}` has no value: write KEY=VALUE, such as interpolation.lerp_ms=100")]
     NotAPair {
         /// The given text.
         text: String,

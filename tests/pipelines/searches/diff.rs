@@ -291,7 +291,7 @@ fn tolerances_are_by_column_and_excuse_the_hash_that_follows() {
     let first = unseen.first.expect("a hash that no body explains");
     assert_eq!((first.table.as_str(), first.place.tick, first.class), ("ticks", Some(6), Some(DifferenceClass::Hash)));
     let error = diff(&a, &b, &options("orgin=0.1")).expect_err("no such column");
-    assert!(error.to_string().ends_with("the nearest is `origin`"), "{error}");
+    assert!(error.to_string().ends_with("(did you mean `origin`?)"), "{error}");
 }
 
 #[test]

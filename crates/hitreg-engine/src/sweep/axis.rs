@@ -165,14 +165,14 @@ mod tests {
     #[test]
     fn wrong_axes_are_told_what_would_be_right() {
         for (text, said) in [
-            ("interpolation.lerp_ms", "key=value"),
+            ("interpolation.lerp_ms", "write KEY=VALUE"),
             ("interpolation.lerp_ms=", "has no values"),
             ("interpolation.lerp=0..100:5", "did you mean `interpolation.lerp_ms`?"),
             ("interpolation.lerp_ms=0..2000:1000", "from 0 to 1000"),
             ("interpolation.lerp_ms=a..b", "lo..hi:step"),
-            ("interpolation.lerp_ms=0..100:0", "steps of at least 1"),
-            ("interpolation.lerp_ms=100..0:10", "steps of at least 1"),
-            ("server.rate_bytes_per_s=500..9000000", "take a greater step"),
+            ("interpolation.lerp_ms=0..100:0", "a step of at least 1"),
+            ("interpolation.lerp_ms=100..0:10", "a step of at least 1"),
+            ("server.rate_bytes_per_s=500..9000000", "use a larger step"),
             ("interpolation.mode=off..history", "give a list"),
             ("interpolation.mode=off,linear", "one of off"),
             ("interpolation.lerp_ms=50,50", "twice"),

@@ -69,7 +69,13 @@ fn an_error_while_writing_leaves_what_was_there_before() {
         Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into())
     };
     let error = save(&again(&path), full).unwrap_err();
-    assert_eq!(error.to_string(), format!("{}: the disk is full; nothing was left under this name", path.display()));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{}: the disk is full: free some space and run the command again. No partial file was left",
+            path.display()
+        )
+    );
     assert_eq!(read_bytes(&path).unwrap(), b"before");
     assert_eq!(names(folder.path()), ["a.hitlog"]);
 }

@@ -121,10 +121,10 @@ mod tests {
         asked.set_pair("p1.client.cmd_hz=30").expect("a player's own");
         assert_eq!(asked.check_players(&own, 2), Ok(()));
         let refused = asked.check_players(&own, 1).unwrap_err().to_string();
-        assert_eq!(refused, "there is no player p1 to set anything for: the session has one player, p0");
+        assert_eq!(refused, "there is no player p1: the session has one player, p0");
         asked.set_pair("p9.client.cmd_hz=30").expect("a player's own");
         let refused = asked.check_players(&own, 4).unwrap_err().to_string();
-        assert_eq!(refused, "there is no player p9 to set anything for: the session has 4 players, p0 to p3");
+        assert_eq!(refused, "there is no player p9: the session has 4 players, p0 to p3");
         assert_eq!(asked.check_players(&asked, 1), Ok(()));
     }
 

@@ -163,7 +163,7 @@ fn a_damaged_log_is_refused() {
         replay::<QuakeWorld>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect_err("damage").to_string()
     };
     assert!(refused(&|s| s.players[3].snapshots[4].extra = vec![0xc1]).starts_with("tick 4: "));
-    assert!(refused(&|s| s.players[3].snapshots[4].entities.push(EntityId(31))).contains("holds no state"));
+    assert!(refused(&|s| s.players[3].snapshots[4].entities.push(EntityId(31))).contains("has no state of it"));
     assert!(refused(&|s| s.states.cells_mut()[0] = f32::NAN.to_bits()).contains("no place"));
 }
 
