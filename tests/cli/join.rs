@@ -405,7 +405,7 @@ fn what_keeps_a_client_out_is_told_in_a_sentence() {
     let text = std::fs::read_to_string(map).expect("a map of the project");
     std::fs::write(&other, text).expect("a file");
     let said = place.refused(&format!("join {address} -o none.hitlog --map elsewhere.map"));
-    assert!(said.contains("plays on the map `courtyard`, and this client has `elsewhere`"), "{said}");
+    assert!(said.contains("the server plays the map `courtyard`, and this client has `elsewhere`"), "{said}");
     let said = place.refused("join nowhere.invalid -o none.hitlog");
     assert!(said.contains("is not an address"), "{said}");
     // The client that played something else gave its place back.
