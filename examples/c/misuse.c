@@ -83,7 +83,7 @@ static void record(const char *path) {
     EXPECT(hitreg_recorder_create(path, session, NULL, &recorder), HITREG_ERROR_FINISHED, "used already");
     hitreg_description_free(session);
     hitreg_description *nobody = hitreg_description_new("misused");
-    EXPECT(hitreg_recorder_create(path, nobody, NULL, &recorder), HITREG_ERROR_DESCRIPTION, "nobody plays");
+    EXPECT(hitreg_recorder_create(path, nobody, NULL, &recorder), HITREG_ERROR_DESCRIPTION, "has no players");
     hitreg_description_free(nobody);
     hitreg_description *slow = describe();
     EXPECT(hitreg_description_tick_hz(slow, 0), HITREG_OK, "");
@@ -146,7 +146,7 @@ static void record(const char *path) {
     hitreg_effect effects[2] = {{.kind = 1}, {.kind = 256}};
     snapshot.effects = effects, snapshot.effect_count = 2;
     EXPECT(hitreg_push_snapshot(stream, 0, &snapshot), HITREG_ERROR_VALUE, "kind is 256");
-    EXPECT(hitreg_recorder_save(recorder, "kept.hitlog"), HITREG_ERROR_FILE, "keeps nothing");
+    EXPECT(hitreg_recorder_save(recorder, "kept.hitlog"), HITREG_ERROR_FILE, "has nothing to save");
     EXPECT(hitreg_recorder_save(NULL, "kept.hitlog"), HITREG_ERROR_NULL, "recorder is null");
 
     other_thread(stream, HITREG_ERROR_THREAD, "belongs to another thread", __LINE__);
@@ -206,7 +206,7 @@ static void read(const char *path, const char *trace_path) {
     EXPECT(hitreg_trace_table(trace, "own"), HITREG_OK, "");
     EXPECT(hitreg_trace_key(trace, "nothing"), HITREG_OK, "");
     EXPECT(hitreg_trace_u32(trace, "tick", NULL, values, 2), HITREG_OK, "");
-    EXPECT(hitreg_trace_write(trace, trace_path), HITREG_ERROR_FILE, "no column of it");
+    EXPECT(hitreg_trace_write(trace, trace_path), HITREG_ERROR_FILE, "is not one of its columns");
     EXPECT(hitreg_trace_write(trace, path), HITREG_ERROR_FILE, path);
     hitreg_trace_free(trace);
     hitreg_log_free(log);

@@ -56,7 +56,7 @@ expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./game --b ./game_bug
 # The smallest session that still shows it: the log is edited, and the builds judge.
 expect 0 'shows' "$hitreg" shrink slide.hitlog -o small.hitlog --a ./game --b ./game_bug --on hits
 expect 1 'shots' "$hitreg" diff small.hitlog --a ./game --b ./game_bug --on hits
-expect 0 'tick hashes match the recording' "$hitreg" verify slide.hitlog --build ./game
+expect 0 'tick hashes match' "$hitreg" verify slide.hitlog --build ./game
 
 # A part of a session is played from where it begins.
 expect 0 'records in' ./game rotate long.hitlog
