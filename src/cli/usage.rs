@@ -1,6 +1,7 @@
 //! Repairs or explains common mistakes on the command line.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::Path;
 
 use clap::Error;
@@ -55,12 +56,21 @@ fn importer(file: &Path) -> Result<&'static str, CommandError> {
     if plain.ends_with(".dm_68") || plain.ends_with(".dm_71") {
         return Ok("quake3-demo");
     }
-    if name.ends_with(".trace.zst") || store::read_bytes(file)?.starts_with(b"UDPTRC1") {
+    if name.ends_with(".trace.zst") || begins_like_capture(file)? {
         return Ok("quake3-udp");
     }
     let what = "not a recording that hitreg recognises. Name its importer: hitreg import qwd FILE --map MAP -o LOG, for \
                 example (`hitreg import --help` lists them)";
     Err(CommandError::file(file, what))
+}
+
+/// Whether a file begins like a capture of datagrams. Reads no further, because captures may be long.
+fn begins_like_capture(file: &Path) -> Result<bool, CommandError> {
+    const MAGIC: &[u8] = b"UDPTRC1";
+    let mut start = Vec::new();
+    let read = store::open(file)?.take(MAGIC.len() as u64).read_to_end(&mut start);
+    read.map_err(|error| CommandError::file(file, format!("cannot be read: {error}")))?;
+    Ok(start == MAGIC)
 }
 
 /// Adds a tip for an option of a command with one side to a command with two sides.
@@ -96,6 +106,16 @@ mod tests {
     fn chosen(args: &[&str]) -> Vec<String> {
         let args = with_chosen_subcommand(args.iter().map(OsString::from).collect()).unwrap();
         args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_capture_is_recognised_by_its_first_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("night.cap");
+        std::fs::write(&file, b"UDPTRC1\n and datagrams").unwrap();
+        assert_eq!(importer(&file).unwrap(), "quake3-udp");
+        std::fs::write(&file, b"UDP").unwrap();
+        assert!(importer(&file).is_err());
     }
 
     #[test]
