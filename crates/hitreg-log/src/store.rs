@@ -9,6 +9,7 @@
 mod destination;
 mod error;
 mod folder;
+mod input;
 mod recording;
 mod saving;
 pub mod shown;
@@ -17,13 +18,13 @@ mod target;
 mod trace_file;
 mod unnamed;
 
-use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
 pub use error::StoreError;
 pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
 pub use folder::{files_below, temporary_folder};
+pub use input::InputFile;
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
 pub use saving::{PreparedFile, remove, save, save_log, save_trace};
 pub use saving::{move_to, prepare, save_bytes};
@@ -42,11 +43,12 @@ const READ_AHEAD: usize = 256 << 10;
 /// The largest file other than logs and traces, in bytes.
 pub const LARGEST_OTHER: u64 = 64 << 20;
 
-/// Opens a file for reading; `-` is standard input.
+/// Opens a file for reading; `-` is standard input. A pipe can be opened again: it is copied to a temporary file while
+/// it is read.
 ///
 /// # Errors
 /// When the file cannot be opened, or is a directory.
-pub fn open(path: &Path) -> Result<impl Read + use<>, StoreError> {
+pub fn open(path: &Path) -> Result<BufReader<InputFile>, StoreError> {
     Ok(BufReader::with_capacity(READ_AHEAD, open_file(path)?))
 }
 
@@ -54,10 +56,9 @@ pub fn open(path: &Path) -> Result<impl Read + use<>, StoreError> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_file(path: &Path) -> Result<File, StoreError> {
-    let file = if standard::is_meant(path) { standard::input() } else { File::open(path) };
-    let file = file.map_err(|source| StoreError::open(path, source))?;
-    if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+pub fn open_file(path: &Path) -> Result<InputFile, StoreError> {
+    let file = InputFile::open(path).map_err(|source| StoreError::open(path, source))?;
+    if file.is_directory() {
         return Err(StoreError::IsDirectory { path: path.into() });
     }
     Ok(file)
@@ -166,7 +167,7 @@ pub fn read_log_prefix(path: &Path) -> Result<(Session, Option<Truncation>), Sto
 ///
 /// # Errors
 /// When the file cannot be opened, or does not start like a log.
-pub fn open_log(path: &Path) -> Result<LogReader<impl Read + use<>>, StoreError> {
+pub fn open_log(path: &Path) -> Result<LogReader<BufReader<InputFile>>, StoreError> {
     LogReader::new(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
@@ -199,7 +200,7 @@ pub fn read_regular_trace(path: &Path) -> Result<Trace, StoreError> {
 ///
 /// # Errors
 /// When the file cannot be opened, or does not start like a trace.
-pub fn open_trace(path: &Path) -> Result<TraceReader<impl Read + use<>>, StoreError> {
+pub fn open_trace(path: &Path) -> Result<TraceReader<BufReader<InputFile>>, StoreError> {
     TraceReader::new(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 

@@ -102,7 +102,8 @@ pub enum Mode {
 /// When the log's settings are none of this build's, or its ticks are too far apart for these settings.
 pub fn trace_memory<G: Game>(session: &Session, options: &ReplayOptions) -> Result<usize, ReplayError> {
     let own = own_settings(&session.header)?;
-    let ticks = closed::tick_times(session, options.settings.as_ref().unwrap_or(&own))?.count();
+    let settings = options.settings.as_ref().unwrap_or(&own);
+    let ticks = TickCounts::of(&session.ticks).under(&session.header, settings)?;
     let wanted = tables::TableSelection::of(options.tables);
     Ok(budget::trace_bytes_of(session, ticks, <G::Body as Body>::CELLS, wanted))
 }
@@ -153,7 +154,9 @@ pub fn replay<G: Netcode>(
     let wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|schema| options.tables.has(schema));
     replayed.trace.tables.retain(wanted);
     if let Some(part) = options.part {
-        part.cut(&mut replayed.trace);
+        if !closed {
+            part.cut(&mut replayed.trace);
+        }
         replayed.trace.header.part = part.told(session.played());
         replayed.jumps.retain(|jump| part.has(jump.at));
     }
@@ -292,10 +295,9 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
         let class = StateRows::own::<G>().write::<G>(&body, &mut cells);
         again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
     }
-    let mut machine = closed::machine::<G>(session, &setup, &ReplayOptions::default())?;
     let heard = (0..).map(PlayerId).zip(&session.players).filter(|(_, records)| records.is_heard_only());
     let mut recorder = SessionRecorder::new(&mut again).hearing(heard.map(|(player, _)| player));
-    closed::run(&mut machine, session, &setup, &mut recorder)?;
+    closed::observe(session, &setup, &mut recorder)?;
     again.put_in_order();
     Ok(again)
 }

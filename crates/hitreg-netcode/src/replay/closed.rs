@@ -1,5 +1,5 @@
-//! Closed loop: server and clients run again on the recorded usercmds over the recorded links. The session is in
-//! memory, or its log is read during the replay.
+//! Closed loop: server and clients run again on the recorded usercmds over the recorded links. Everything is read from
+//! a feed: a file chunk by chunk, or a session in memory as one chunk.
 
 mod input;
 mod watch;
@@ -8,85 +8,96 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::budget::{BudgetObserver, ReplayBudget};
-use super::feed::{FeedLink, SharedFeed};
+use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::{self, REACH};
 use super::streamed::{ReplaySource, StreamReport};
-use super::{KeyframeSchedule, Part, ReplayError, ReplayOptions, ReplayOutput, TraceTables};
+use super::{KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayOptions, ReplayOutput, TraceTables};
 use crate::game::{Bots, Game, StateRows};
-use crate::link::{Fate, Link, RecordedLink};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer};
-use crate::settings::Settings;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Keyframe, Session, SessionHeader, StateKey, States};
+use hitreg_log::record::{
+    Keyframe, PlayerRecords, Session, SessionHeader, SessionStretch, SnapshotRecord, StateKey, States,
+};
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{EntityId, Micros, Tick};
-use input::{FeedInput, RecordedInput};
-use watch::{HashChecker, HashSource};
+use input::FeedInput;
+use watch::HashChecker;
 
+/// A server and its clients on the links of a feed.
+type ReplayMachine<'f, G> = Machine<G, FeedLink<'f>>;
+
+/// One run of a closed loop: its log, its options, and what it may use.
+struct ClosedRun<'a, 'f> {
+    feed: &'a SharedFeed<'f>,
+    source: &'a ReplaySource<'a>,
+    options: &'a ReplayOptions,
+    budget: ReplayBudget,
+}
+
+/// Replays a session in memory. Its rows stay in memory, too.
 pub(super) fn replay<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
     options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    if !options.sizes
-        && let Some(machine) = Machine::unencoded(setup, links(session))
-    {
-        let mut machine = prepared(machine, beginning::<G>(session, &setup.rules)?, options)?;
-        let replayed = watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)?;
-        if !machine.bytes_matter() {
-            return Ok(ReplayOutput { traffic: None, ..replayed });
+    let survey = LogSurvey::of(session);
+    let source = ReplaySource::of(&session.header, &survey);
+    let mut attempt = |encoded| {
+        let mut chunk = std::iter::once(input_of(session));
+        let feed = &Feed::new(&mut chunk, &survey);
+        let Some(machine) = machine(feed, &source, setup, (options, encoded))? else { return Ok(None) };
+        let run = ClosedRun { feed, source: &source, options, budget: holding::<G>(session, &survey, setup, options)? };
+        run.watched(machine, setup, &mut FeedInput(Rc::clone(feed)), None, progress)
+    };
+    let (report, tables, is_encoded) = match attempt(false)? {
+        Some((report, tables)) => (report, tables, options.sizes),
+        None => {
+            let (report, tables) = attempt(true)?.ok_or(ReplayError::NotAsRead)?;
+            (report, tables, true)
         }
-    }
-    let mut machine = machine(session, setup, options)?;
-    watched(&mut machine, session, setup, &mut RecordedInput::of(session), options, progress)
+    };
+    let output = ReplayOutput::of(tables.into_trace(), report);
+    Ok(ReplayOutput { traffic: output.traffic.filter(|_| is_encoded), ..output })
 }
 
 /// Runs bots in place of the session's players, without comparing hashes.
 pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<ReplayOutput, ReplayError> {
-    let mut machine = machine(session, setup, &ReplayOptions::default())?;
+    let (survey, options) = (LogSurvey::of(session), ReplayOptions::default());
+    let source = ReplaySource::of(&session.header, &survey);
+    let mut chunk = std::iter::once(input_of(session));
+    let feed = &Feed::new(&mut chunk, &survey);
+    let machine = encoded_machine(feed, &source, setup, &options)?;
     let players = session.players.len() as u16;
     let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
-    let replayed = watched(&mut machine, session, setup, &mut bots, &ReplayOptions::default(), &mut |_| {})?;
+    let budget = holding::<G>(session, &survey, setup, &options)?;
+    let run = ClosedRun { feed, source: &source, options: &options, budget };
+    let ran = run.watched(machine, setup, &mut bots, None, &mut |_| {})?;
+    let (report, tables) = ran.ok_or(ReplayError::NotAsRead)?;
+    let replayed = ReplayOutput::of(tables.into_trace(), report);
     Ok(ReplayOutput { first_difference: None, hashes_compared: 0, ..replayed })
 }
 
-/// Runs a session with this input on a machine, and records its tables.
-fn watched<G: Netcode>(
-    machine: &mut Machine<G, RecordedLinkSource<'_>>,
+/// Runs the recorded input of a session in memory over its links, with every datagram encoded, watched by `observer`.
+pub(super) fn observe<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
-    input: &mut impl InputSource<G>,
-    options: &ReplayOptions,
-    progress: &mut dyn FnMut(Micros),
-) -> Result<ReplayOutput, ReplayError> {
-    let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules)).only(options.tables);
-    if options.network {
-        tables.watch_network(options.sizes, None);
-    }
-    let mut watch = HashChecker::new(tables, HashSource::Of(session), (Part::WHOLE, None), progress);
-    run_by(machine, (session, options.tables), setup, input, &mut watch)?;
-    let ran = watch.ran::<G>(machine);
-    Ok(ReplayOutput {
-        trace: watch.tables.finish::<G>(),
-        first_difference: ran.first_difference,
-        hashes_compared: ran.hashes_compared,
-        traffic: Some(ran.traffic),
-        rollbacks: ran.rollbacks,
-        rollback_error: ran.rollback_error,
-        jumps: Vec::new(),
-    })
+    observer: &mut impl Observer<G>,
+) -> Result<(), ReplayError> {
+    let (survey, options) = (LogSurvey::of(session), ReplayOptions::default());
+    let source = ReplaySource::of(&session.header, &survey);
+    let mut chunk = std::iter::once(input_of(session));
+    let feed = &Feed::new(&mut chunk, &survey);
+    let mut machine = encoded_machine(feed, &source, setup, &options)?;
+    let budget = holding::<G>(session, &survey, setup, &options)?;
+    let run = ClosedRun { feed, source: &source, options: &options, budget };
+    run.run(&mut machine, setup, &mut FeedInput(Rc::clone(feed)), observer)
 }
 
-/// The time that a shot's usercmd may take to run, beyond the longest flight. A shot of a part without a verdict after
-/// that counts as never judged.
-const SETTLED: Micros = Micros::from_s(1);
-
-/// Replays a log while reading it. Rows go to `to` as tables fill up, and the rest at the end. Returns `None` if
-/// datagrams might have made a difference. Then the rows so far are void, and the caller must run the replay again
-/// with `encoded`.
+/// Replays a log from a feed. Rows go to `to` as tables fill up, and the rest at the end. Returns `None` if datagrams
+/// might have made a difference. Then the rows so far are void, and the caller must run the replay again with
+/// `encoded`.
 pub(super) fn stream<G: Netcode>(
     feed: &SharedFeed<'_>,
     source: &ReplaySource<'_>,
@@ -95,63 +106,178 @@ pub(super) fn stream<G: Netcode>(
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Option<StreamReport>, ReplayError> {
-    let players = source.header.players.len();
-    let of = |player| Links {
-        up: RecordedLinkSource::Fed(FeedLink::up(feed, player)),
-        down: RecordedLinkSource::Fed(FeedLink::down(feed, player)),
+    let Some(machine) = machine(feed, source, setup, (options, encoded))? else { return Ok(None) };
+    let run = ClosedRun { feed, source, options, budget: ReplayBudget::streaming() };
+    let ran = run.watched(machine, setup, &mut FeedInput(Rc::clone(feed)), Some(to), progress)?;
+    let Some((report, mut tables)) = ran else { return Ok(None) };
+    tables.take(0, to);
+    Ok(Some(report))
+}
+
+/// The records of a session that a closed loop reads, as one chunk.
+fn input_of(session: &Session) -> SessionStretch {
+    let of = |records: &PlayerRecords| PlayerRecords {
+        frames: records.frames.clone(),
+        heard: records.heard.clone(),
+        sent: records.sent.clone(),
+        reached: records.reached.clone(),
+        received: records.received.clone(),
+        // The replay makes the snapshots anew, and looks up only when the recorded ones were sent.
+        snapshots: (records.snapshots.iter())
+            .map(|sent| SnapshotRecord { seq: sent.seq, at: sent.at, ..SnapshotRecord::default() })
+            .collect(),
+        ..PlayerRecords::default()
     };
-    let links = (0..players).map(of).collect();
-    let machine = match encoded || options.sizes {
-        true => Some(Machine::new(setup, links)),
-        false => Machine::unencoded(setup, links),
-    };
-    let Some(machine) = machine else { return Ok(None) };
-    let world = world::<G>(source.header, &source.survey.beginning, players, &setup.rules)?;
-    let mut machine = prepared(machine, world, options)?;
+    let players = session.players.iter().map(of).collect();
+    SessionStretch { ticks: session.ticks.clone(), players, ..SessionStretch::default() }
+}
+
+/// Returns the budget of a replay that holds the session and its rows in memory.
+///
+/// # Errors
+/// When an estimate by counts exceeds the memory limit.
+fn holding<G: Netcode>(
+    session: &Session,
+    survey: &LogSurvey,
+    setup: &Setup<G>,
+    options: &ReplayOptions,
+) -> Result<ReplayBudget, ReplayError> {
+    let budget = ReplayBudget::holding(session, options.tables, MemoryLimit::current());
+    budget.begin::<G>(session, survey.ticks.under(&session.header, &setup.settings)?)?;
+    Ok(budget)
+}
+
+/// Returns a server and clients on the links of a feed, at the beginning of the log or at a keyframe. Returns `None`
+/// if they must encode datagrams and are not asked to.
+fn machine<'f, G: Netcode>(
+    feed: &SharedFeed<'f>,
+    source: &ReplaySource<'_>,
+    setup: &Setup<G>,
+    (options, encoded): (&ReplayOptions, bool),
+) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
+    if encoded || options.sizes {
+        return encoded_machine(feed, source, setup, options).map(Some);
+    }
+    let machine = Machine::unencoded(setup, links(feed, source));
+    machine.map(|machine| prepared(machine, feed, source, setup, options)).transpose()
+}
+
+/// Returns a server and clients that encode every datagram, unless their settings ask for nominal sizes.
+fn encoded_machine<'f, G: Netcode>(
+    feed: &SharedFeed<'f>,
+    source: &ReplaySource<'_>,
+    setup: &Setup<G>,
+    options: &ReplayOptions,
+) -> Result<ReplayMachine<'f, G>, ReplayError> {
+    prepared(Machine::new(setup, links(feed, source)), feed, source, setup, options)
+}
+
+fn links<'f>(feed: &SharedFeed<'f>, source: &ReplaySource<'_>) -> Vec<Links<FeedLink<'f>>> {
+    let of = |player| Links { up: FeedLink::up(feed, player), down: FeedLink::down(feed, player) };
+    (0..source.header.players.len()).map(of).collect()
+}
+
+/// Applies the options to a machine, and sets its initial world or the state of its keyframe.
+fn prepared<'f, G: Netcode>(
+    mut machine: ReplayMachine<'f, G>,
+    feed: &SharedFeed<'f>,
+    source: &ReplaySource<'_>,
+    setup: &Setup<G>,
+    options: &ReplayOptions,
+) -> Result<ReplayMachine<'f, G>, ReplayError> {
+    if let Some(every) = options.rollback_every
+        && !machine.server().check_rollback(every)
+    {
+        return Err(ReplayError::NoRollback(G::NAME));
+    }
+    if let Some(other) = &options.judged_under
+        && !machine.server().judge_under(Arc::new(other.clone()))
+    {
+        return Err(ReplayError::NoRejudging(G::NAME));
+    }
+    if let Some(world) = world::<G>(source, &setup.rules)? {
+        machine.server().begin_from(world);
+    }
     if let Some(start) = source.start {
         feed.borrow_mut().resume((start.tick, start.at), start.stretch + 1, &start.fed);
         let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
         start.put(&mut machine, source.header, &near)?;
     }
-    match (source.keyframes, source.start) {
-        (None, _) => feed.borrow_mut().forget_near(),
-        (Some(_), None) => feed.borrow_mut().keep_near(0),
-        (Some(_), Some(_)) => {}
+    Ok(machine)
+}
+
+/// The time that a shot's usercmd may take to run, beyond the longest flight. A shot of a part without a verdict after
+/// that counts as never judged.
+const SETTLED: Micros = Micros::from_s(1);
+
+impl ClosedRun<'_, '_> {
+    /// Runs a machine, fills the tables, and compares the hashes of ticks. With `to`, it passes rows on as tables fill
+    /// up. Returns `None` if datagrams might have made a difference.
+    fn watched<'r, G: Netcode>(
+        &self,
+        mut machine: ReplayMachine<'_, G>,
+        setup: &Setup<G>,
+        input: &mut impl InputSource<G>,
+        mut to: Option<&'r mut dyn FnMut(Table)>,
+        progress: &'r mut dyn FnMut(Micros),
+    ) -> Result<Option<(StreamReport, TraceTables)>, ReplayError> {
+        let ClosedRun { feed, source, options, budget: _ } = self;
+        let mut tables = TraceTables::new::<G>(source.header.players.len(), Arc::clone(&setup.rules)).only(options.tables);
+        if options.network {
+            tables.watch_network(options.sizes, source.survey.longest_flight());
+        }
+        // Empty tables first, so that the order of tables does not depend on which one is full first.
+        if let Some(to) = &mut to {
+            tables.take(0, to);
+        }
+        let part = options.part.unwrap_or(Part::WHOLE);
+        let mut watch = HashChecker::new(tables, Rc::clone(feed), (part, to), progress);
+        watch.look_away_until(Part::needs_from(part.from));
+        self.run(&mut machine, setup, input, &mut watch)?;
+        if machine.bytes_matter() {
+            return Ok(None);
+        }
+        let report = watch.report::<G>(&mut machine);
+        let mut tables = watch.tables;
+        tables.end_of_part::<G>(part);
+        Ok(Some((report, tables)))
     }
-    let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
-    if options.network {
-        tables.watch_network(options.sizes, Some(source.survey.longest()));
+
+    /// Runs a machine until all ticks are over or a limit is exceeded.
+    fn run<G: Netcode>(
+        &self,
+        machine: &mut ReplayMachine<'_, G>,
+        setup: &Setup<G>,
+        input: &mut impl InputSource<G>,
+        observer: &mut impl Observer<G>,
+    ) -> Result<(), ReplayError> {
+        let ClosedRun { feed, source, options, budget } = self;
+        match (source.keyframes, source.start) {
+            (None, _) => feed.borrow_mut().forget_near(),
+            (Some(_), None) => feed.borrow_mut().keep_near(0),
+            (Some(_), Some(_)) => {}
+        }
+        let other_rate = source.survey.ticks.at_another_rate(source.header, &setup.settings)?;
+        if other_rate.is_some() {
+            feed.borrow_mut().pass_over_ticks();
+        }
+        let mut other_rate = other_rate.into_iter().flatten();
+        let ticks = std::iter::from_fn(|| other_rate.next().or_else(|| feed.borrow_mut().next_tick()));
+        // A packet sent in the part may still arrive after it, and a shot fired in it may still be judged.
+        let end = options.part.zip(source.survey.longest_flight()).map(|(part, longest)| part.to + longest + SETTLED);
+        let ticks = ticks.take_while(|at| end.is_none_or(|end| *at < end) && !budget.is_exceeded());
+        let tick = source.start.map_or(Tick(0), |start| start.tick);
+        let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
+        let (mut input, mut counted) = (budget.bound(input), BudgetObserver::new(budget, observer));
+        match source.keyframes {
+            Some(to) => {
+                machine.run_watched(ticks, &mut input, &mut counted, &mut |machine| keyframes.after(machine, to));
+            }
+            None => machine.run(ticks, &mut input, &mut counted),
+        }
+        budget.check()?;
+        keyframes.failed.map_or(Ok(()), Err)
     }
-    // Empty tables first, so that the order of tables does not depend on which one is full first.
-    tables.take(0, to);
-    let budget = ReplayBudget::streaming();
-    let part = options.part.unwrap_or(Part::WHOLE);
-    // A packet sent in the part may still arrive after it, and a shot fired in it may still be judged.
-    let over = part.to + source.survey.longest() + SETTLED;
-    let ticks = std::iter::from_fn(|| feed.borrow_mut().next_tick());
-    let ticks = ticks.take_while(|at| *at < over && !budget.is_exceeded());
-    let mut watch = HashChecker::new(tables, HashSource::Fed(Rc::clone(feed)), (part, Some(to)), progress);
-    watch.look_away_until(Part::needs_from(part.from));
-    let mut input = FeedInput(Rc::clone(feed));
-    let tick = source.start.map_or(Tick(0), |start| start.tick);
-    let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
-    let (mut bound, mut counted) = (budget.bound(&mut input), BudgetObserver::new(&budget, &mut watch));
-    match source.keyframes {
-        Some(to) => machine.run_watched(ticks, &mut bound, &mut counted, &mut |machine| keyframes.after(machine, to)),
-        None => machine.run(ticks, &mut bound, &mut counted),
-    }
-    budget.check()?;
-    if let Some(error) = keyframes.failed {
-        return Err(error);
-    }
-    if machine.bytes_matter() {
-        return Ok(None);
-    }
-    let ran = watch.ran::<G>(&mut machine);
-    let HashChecker { mut tables, to, .. } = watch;
-    tables.end_of_part::<G>(part);
-    to.into_iter().for_each(|to| tables.take(0, to));
-    Ok(Some(ran))
 }
 
 /// Writes keyframes during a replay.
@@ -168,7 +294,7 @@ struct Keyframes<'a, 'f> {
 impl Keyframes<'_, '_> {
     fn after<G: Netcode>(
         &mut self,
-        machine: &AfterTick<'_, G, RecordedLinkSource<'_>, G::Client>,
+        machine: &AfterTick<'_, G, FeedLink<'_>, G::Client>,
         (due, to): (&KeyframeSchedule, &dyn Fn(Keyframe)),
     ) {
         let (tick, at) = (self.tick.next(), machine.at);
@@ -193,7 +319,7 @@ impl Keyframes<'_, '_> {
     /// Makes the keyframe of a tick; `None` if the state cannot be saved.
     fn made<G: Netcode>(
         &self,
-        machine: &AfterTick<'_, G, RecordedLinkSource<'_>, G::Client>,
+        machine: &AfterTick<'_, G, FeedLink<'_>, G::Client>,
         tick: Tick,
         at: Micros,
     ) -> Result<Option<Keyframe>, ReplayError> {
@@ -205,102 +331,15 @@ impl Keyframes<'_, '_> {
     }
 }
 
-/// Returns a new server and new clients on the recorded links, with datagrams where the settings require them.
-pub(super) fn machine<'l, G: Netcode>(
-    session: &Session,
-    setup: &Setup<G>,
-    options: &ReplayOptions,
-) -> Result<Machine<G, RecordedLinkSource<'l>>, ReplayError> {
-    prepared(Machine::new(setup, links(session)), beginning::<G>(session, &setup.rules)?, options)
-}
-
-/// Runs the recorded input on a machine, watched by `observer`.
-pub(super) fn run<G: Netcode>(
-    machine: &mut Machine<G, RecordedLinkSource<'_>>,
-    session: &Session,
-    setup: &Setup<G>,
-    observer: &mut impl Observer<G>,
-) -> Result<(), ReplayError> {
-    run_by(machine, (session, TableSet::ALL), setup, &mut RecordedInput::of(session), observer)
-}
-
-/// Some input through a machine, until all ticks are over or too much has been made of them. The observer keeps these tables.
-fn run_by<G: Netcode>(
-    machine: &mut Machine<G, RecordedLinkSource<'_>>,
-    (session, tables): (&Session, TableSet),
-    setup: &Setup<G>,
-    input: &mut impl InputSource<G>,
-    observer: &mut impl Observer<G>,
-) -> Result<(), ReplayError> {
-    let budget = ReplayBudget::holding(session, tables, MemoryLimit::current());
-    budget.begin::<G>(session, tick_times(session, &setup.settings)?.count())?;
-    let ticks = tick_times(session, &setup.settings)?.take_while(|_| !budget.is_exceeded());
-    machine.run(ticks, &mut budget.bound(input), &mut BudgetObserver::new(&budget, observer));
-    budget.check()
-}
-
-fn links<'l>(session: &Session) -> Vec<Links<RecordedLinkSource<'l>>> {
-    let links = session.players.iter().map(|player| Links {
-        up: RecordedLinkSource::Whole(RecordedLink::up(&player.sent, &player.reached)),
-        down: RecordedLinkSource::Whole(RecordedLink::down(&player.snapshots, &player.received)),
-    });
-    links.collect()
-}
-
-/// A recorded link, in memory or in a feed.
-pub(super) enum RecordedLinkSource<'a> {
-    Whole(RecordedLink),
-    Fed(FeedLink<'a>),
-}
-
-impl Link for RecordedLinkSource<'_> {
-    fn send(&mut self, at: Micros, bytes: u16) -> Fate {
-        match self {
-            RecordedLinkSource::Whole(link) => link.send(at, bytes),
-            RecordedLinkSource::Fed(link) => link.send(at, bytes),
-        }
-    }
-}
-
-/// Applies the options to a machine, and sets its initial world; `None` leaves the world that the game spawns.
-fn prepared<'l, G: Netcode>(
-    mut machine: Machine<G, RecordedLinkSource<'l>>,
-    world: Option<G::World>,
-    options: &ReplayOptions,
-) -> Result<Machine<G, RecordedLinkSource<'l>>, ReplayError> {
-    if let Some(every) = options.rollback_every
-        && !machine.server().check_rollback(every)
-    {
-        return Err(ReplayError::NoRollback(G::NAME));
-    }
-    if let Some(other) = &options.judged_under
-        && !machine.server().judge_under(Arc::new(other.clone()))
-    {
-        return Err(ReplayError::NoRejudging(G::NAME));
-    }
-    if let Some(world) = world {
-        machine.server().begin_from(world);
-    }
-    Ok(machine)
-}
-
-/// Returns the initial world of a session; `None` for the one that the game spawns.
-fn beginning<G: Game>(session: &Session, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
-    world::<G>(&session.header, &session.states, session.players.len(), rules)
-}
-
-fn world<G: Game>(
-    header: &SessionHeader,
-    states: &States,
-    players: usize,
-    rules: &G::Rules,
-) -> Result<Option<G::World>, ReplayError> {
-    let bodies = bodies_at_the_beginning::<G>(header, states)?;
+/// Returns the initial world of a log; `None` for the one that the game spawns.
+fn world<G: Game>(source: &ReplaySource<'_>, rules: &G::Rules) -> Result<Option<G::World>, ReplayError> {
+    let bodies = bodies_at_the_beginning::<G>(source.header, &source.survey.beginning)?;
     if bodies.is_empty() {
         return Ok(None);
     }
-    let everyone = (0..players).map(|p| EntityId(p as u16));
-    let world = bodies.iter().map(|(id, _)| *id).eq(everyone).then(|| G::begin(rules, header.seed, &bodies));
+    let everyone = (0..source.header.players.len()).map(|p| EntityId(p as u16));
+    let is_of_everyone = bodies.iter().map(|(id, _)| *id).eq(everyone);
+    let world = is_of_everyone.then(|| G::begin(rules, source.header.seed, &bodies));
     world.flatten().map(Some).ok_or(ReplayError::NoBeginning)
 }
 
@@ -316,33 +355,4 @@ pub(super) fn bodies_at_the_beginning<G: Game>(
         Ok((key.entity, body.ok_or(ReplayError::NoBeginning)?))
     };
     states.of_tick(Tick(0)).map(read).collect()
-}
-
-/// The most ticks of another rate, as a multiple of the recorded ticks converted to that rate. An overloaded server
-/// leaves ticks out, so this may exceed 1.
-const LEFT_OUT_MOST: i64 = 16;
-/// The number of ticks that the replay always accepts, however few were recorded.
-const TICKS_FEW: i64 = 4096;
-
-/// Returns the recorded tick times; under another tick rate, times at that rate over the same span.
-pub(super) fn tick_times<'a>(
-    session: &'a Session,
-    settings: &'a Settings,
-) -> Result<impl Iterator<Item = Micros> + 'a, ReplayError> {
-    let recorded = Settings::from_pairs(&session.header.settings).map(|s| s.server.tick_hz);
-    let times = session.ticks.iter().map(|t| t.at);
-    let (first, last) = (times.clone().next(), times.clone().next_back());
-    let hz = settings.server.tick_hz;
-    let (recorded_ones, at_rate) = match (recorded, first, last) {
-        (Ok(recorded), Some(first), Some(last)) if recorded != hz => {
-            let (wanted, ticks) = (hz.turns_in(last - first), session.ticks.len());
-            let in_step = ticks as i128 * i128::from(hz.milli()) / i128::from(recorded.milli().max(1));
-            if wanted > TICKS_FEW && i128::from(wanted) > in_step * i128::from(LEFT_OUT_MOST) {
-                return Err(ReplayError::FarApart { ticks, wanted });
-            }
-            (None, Some((0..).map(move |n| first + hz.turn(n)).take_while(move |at| *at <= last)))
-        }
-        _ => (Some(times), None),
-    };
-    Ok(recorded_ones.into_iter().flatten().chain(at_rate.into_iter().flatten()))
 }

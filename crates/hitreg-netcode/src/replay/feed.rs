@@ -16,7 +16,7 @@ use super::survey::LogSurvey;
 use crate::link::Fate;
 use crate::packet::HeardPacket;
 use hitreg_log::record::{
-    ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, SessionStretch, SnapshotRecord, TickRecord,
+    ArrivalRecord, ArrivalTable, FrameRecord, HeardRecord, PacketRecord, SessionStretch, SnapshotRecord, TickRecord,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 
@@ -33,6 +33,8 @@ pub(super) struct Feed<'a> {
     /// Tick records with uncompared hashes, and the number of compared ones.
     recorded: VecDeque<TickRecord>,
     compared: usize,
+    /// Whether the replay has ticks of its own, so that the recorded ones are not kept.
+    has_other_ticks: bool,
     /// The newest time read; `None` before the first chunk.
     newest: Option<Micros>,
     ended: bool,
@@ -86,7 +88,7 @@ impl<'a> Feed<'a> {
         let (ticks, recorded) = (VecDeque::new(), VecDeque::new());
         let (newest, ended, now) = (None, false, Micros::ZERO);
         let (near, before) = (None, None);
-        let compared = 0;
+        let (compared, has_other_ticks) = (0, false);
         Rc::new(RefCell::new(Feed {
             chunks,
             survey,
@@ -94,6 +96,7 @@ impl<'a> Feed<'a> {
             ticks,
             recorded,
             compared,
+            has_other_ticks,
             newest,
             ended,
             now,
@@ -120,8 +123,10 @@ impl<'a> Feed<'a> {
                 records.frames.retain(|frame| frame.command.seq > *taken);
             }
         }
-        self.ticks.extend(chunk.ticks.iter().map(|tick| tick.at));
-        self.recorded.extend(chunk.ticks);
+        if !self.has_other_ticks {
+            self.ticks.extend(chunk.ticks.iter().map(|tick| tick.at));
+            self.recorded.extend(chunk.ticks);
+        }
         for (of, records) in self.players.iter_mut().zip(chunk.players) {
             of.frames.extend(records.frames);
             of.heard.extend(records.heard);
@@ -145,6 +150,12 @@ impl<'a> Feed<'a> {
             self.read();
         }
         self.ticks.pop_front()
+    }
+
+    /// Passes over the recorded ticks and their hashes, for a replay at another tick rate.
+    pub(super) fn pass_over_ticks(&mut self) {
+        self.has_other_ticks = true;
+        (self.ticks, self.recorded) = Default::default();
     }
 
     /// Returns the recorded hash of a tick. Callers must ask for ticks in order.
@@ -230,6 +241,15 @@ impl<'a> Feed<'a> {
 
 impl PacketFates {
     fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord]) {
+        if self.sent.is_empty() && !self.passed {
+            // A session in memory is one chunk, whose numbers may repeat or be out of order.
+            let fates = ArrivalTable::new(arrivals);
+            self.sent.extend(sent.map(|(number, at)| {
+                let mut arrivals = fates.of(number);
+                (number, at, Fate { first: arrivals.next(), second: arrivals.next() })
+            }));
+            return;
+        }
         for (number, at) in sent {
             match self.sent.back_mut() {
                 // Packets up to the keyframe's own have already been used.

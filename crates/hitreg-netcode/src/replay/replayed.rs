@@ -1,5 +1,6 @@
 //! The result of a replay.
 
+use super::StreamReport;
 use crate::pipeline::RollbackError;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::Trace;
@@ -43,6 +44,16 @@ pub struct PlayerJumps {
     pub player: PlayerId,
     /// The distances moved, in units.
     pub units: CountedValues,
+}
+
+impl ReplayOutput {
+    /// Returns the output of a closed loop, whose rows are in `trace`.
+    pub(super) fn of(trace: Trace, report: StreamReport) -> ReplayOutput {
+        let StreamReport { first_difference, hashes_compared, hashes_before: _, traffic, rollbacks, rollback_error, .. } =
+            report;
+        let (traffic, jumps) = (Some(traffic), Vec::new());
+        ReplayOutput { trace, first_difference, hashes_compared, traffic, rollbacks, rollback_error, jumps }
+    }
 }
 
 impl PlayerJumps {

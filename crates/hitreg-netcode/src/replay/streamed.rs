@@ -9,7 +9,7 @@ use super::feed::Feed;
 use super::work::check_work;
 use super::{
     HashDifference, KeyframeSchedule, LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplayStart,
-    TrafficBytes, check_server, closed, may_be_judged, open, own_settings, setup_of,
+    TrafficBytes, check_server, closed, may_be_judged, open, setup_of,
 };
 use crate::pipeline::{Netcode, RollbackError};
 use hitreg_log::record::{Keyframe, Origin, SessionHeader, SessionStretch};
@@ -52,7 +52,12 @@ pub struct StreamReport {
 pub type LogPass<'a, E = ReplayError> =
     &'a mut dyn FnMut(&mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E>;
 
-impl ReplaySource<'_> {
+impl<'a> ReplaySource<'a> {
+    /// Returns a whole log, from its beginning and without keyframes.
+    pub(super) fn of(header: &'a SessionHeader, survey: &'a LogSurvey) -> ReplaySource<'a> {
+        ReplaySource { header, survey, start: None, keyframes: None }
+    }
+
     /// Checks that its replay does not go through more than a session can hold. What begins in the middle was checked when its
     /// keyframes were made.
     fn check_work(&self) -> Result<(), ReplayError> {
@@ -63,13 +68,7 @@ impl ReplaySource<'_> {
     }
     /// Whether a closed loop can replay the log while reading it. Any other log must be in memory as a whole.
     pub fn streams(&self, options: &ReplayOptions) -> bool {
-        let same_rate = |recorded: &str| match &options.settings {
-            Some(settings) => settings.to_pairs().iter().any(|(key, value)| key == TICK_HZ && value == recorded),
-            None => true,
-        };
-        let own = own_settings(self.header).map(|settings| settings.to_pairs());
-        let recorded = own.iter().flatten().find(|(key, _)| key == TICK_HZ);
-        self.survey.streams() && options.mode != Mode::Open && recorded.is_some_and(|(_, rate)| same_rate(rate))
+        self.survey.streams() && options.mode != Mode::Open
     }
 
     /// Whether the replay is an open loop that [`stream_clients`] can run while reading the log. Rejudging, parts and
@@ -87,8 +86,6 @@ impl ReplaySource<'_> {
         is_open && is_of_all && self.survey.near().is_some()
     }
 }
-
-const TICK_HZ: &str = "server.tick_hz";
 
 /// Replays a log in closed loop from its `chunks`. `to` gets the trace header with each piece of a table: first every
 /// table in table order, possibly empty, then more rows in any order.

@@ -8,10 +8,13 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use hitreg_log::record::{
-    CellKind, LogContents, PlayerRecords, SessionHeader, SessionStretch, StateKey, States, TickRecord, sent_differently,
+    CellKind, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States, TickRecord,
+    sent_differently,
 };
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
+use super::ReplayError;
+use crate::settings::Settings;
 pub(crate) use near::ReorderWindow;
 use near::{ConnectionNumbers, LONGEST_FLIGHT, ReorderBounds};
 
@@ -84,6 +87,7 @@ pub struct TickCounts {
     pub has_hashes: bool,
     /// The first two successive ticks that are not in order.
     pub out_of_order: Option<[Tick; 2]>,
+    first: Option<Micros>,
     last: Option<TickRecord>,
 }
 
@@ -143,10 +147,27 @@ impl LogSurvey {
         }
     }
 
+    /// Returns what a closed loop must know of a session in memory.
+    pub(super) fn of(session: &Session) -> LogSurvey {
+        let mut survey = LogSurvey::new(&session.header);
+        survey.look_at_times(session);
+        survey.look_at_connections(session);
+        survey.begin_with(&session.states);
+        survey.end();
+        survey
+    }
+
     /// Adds the next chunk.
     pub fn add(&mut self, header: &SessionHeader, chunk: &mut SessionStretch) {
         chunk.states.put_in_order();
         self.look_at_times(chunk);
+        self.look_at_connections(chunk);
+        self.begin_with(&chunk.states);
+        self.bounds.end_of_chunk(&chunk.states, &chunk.players);
+        self.look_at_states(header, chunk);
+    }
+
+    fn look_at_connections<H>(&mut self, chunk: &Session<H>) {
         // A gap affects the records around it. Initial states belong at the beginning: after the first tick, they
         // prevent streaming.
         self.has_gaps |= !chunk.gaps.is_empty();
@@ -159,11 +180,9 @@ impl LogSurvey {
             of.add(records);
             of.ways.add(records, &mut self.bounds);
         }
-        self.bounds.end_of_chunk(&chunk.states, &chunk.players);
-        self.look_at_states(header, chunk);
     }
 
-    fn look_at_times(&mut self, chunk: &SessionStretch) {
+    fn look_at_times<H>(&mut self, chunk: &Session<H>) {
         let of_chunk = chunk.times().fold(None, wider);
         if let (Some((first, _)), Some((_, newest))) = (of_chunk, self.span) {
             self.back = self.back.max(newest - first);
@@ -180,7 +199,6 @@ impl LogSurvey {
     }
 
     fn look_at_states(&mut self, header: &SessionHeader, chunk: &SessionStretch) {
-        self.begin_with(chunk);
         for (key, cells) in chunk.states.iter() {
             if self.floats.0 {
                 break;
@@ -194,13 +212,9 @@ impl LogSurvey {
         self.hidden.extend(sent_differently(&header.classes, &chunk.states).into_iter().map(str::to_owned));
     }
 
-    /// Adds the chunk's initial states.
-    pub fn begin_with(&mut self, chunk: &SessionStretch) {
-        chunk
-            .states
-            .iter()
-            .filter(|(key, _)| key.tick == Tick(0))
-            .for_each(|(key, cells)| self.beginning.push(key, cells));
+    /// Adds the initial states of a chunk.
+    pub fn begin_with(&mut self, states: &States) {
+        states.of_tick(Tick(0)).for_each(|(key, cells)| self.beginning.push(key, cells));
     }
 
     /// Ends the survey after the last chunk.
@@ -251,7 +265,12 @@ impl LogSurvey {
         )
     }
 
-    /// Returns the longest flight time of any packet or snapshot.
+    /// Returns the longest flight time of any packet or snapshot; `None` if the log does not tell it for all of them.
+    pub(super) fn longest_flight(&self) -> Option<Micros> {
+        self.bounds.all_is_known.then(|| self.longest())
+    }
+
+    /// Returns the longest known flight time of any packet or snapshot.
     pub(super) fn longest(&self) -> Micros {
         self.bounds.longest
     }
@@ -295,15 +314,61 @@ impl LogSurvey {
     }
 }
 
+/// The most ticks of another rate, as a multiple of the recorded ticks converted to that rate. An overloaded server
+/// leaves ticks out, so this may exceed 1.
+const LEFT_OUT_MOST: i64 = 16;
+/// The number of ticks that a replay always accepts, however few were recorded.
+const TICKS_FEW: i64 = 4096;
+
 fn wider(span: Option<(Micros, Micros)>, at: Micros) -> Option<(Micros, Micros)> {
     let (first, last) = span.unwrap_or((at, at));
     Some((first.min(at), last.max(at)))
 }
 
 impl TickCounts {
+    /// Returns the counts of a session in memory.
+    pub(super) fn of(ticks: &[TickRecord]) -> TickCounts {
+        let mut counts = TickCounts::default();
+        ticks.iter().for_each(|tick| counts.add(tick));
+        counts
+    }
+
+    /// Returns the number of ticks of a replay under these settings.
+    pub(super) fn under(&self, header: &SessionHeader, settings: &Settings) -> Result<usize, ReplayError> {
+        let other = self.at_another_rate(header, settings)?;
+        let recorded = || usize::try_from(self.count).unwrap_or(usize::MAX);
+        Ok(other.map_or_else(recorded, Iterator::count))
+    }
+
+    /// Returns the times of ticks over the recorded span, if these settings have another tick rate than the log.
+    ///
+    /// # Errors
+    /// When the recorded ticks are too few for that many.
+    pub(super) fn at_another_rate(
+        &self,
+        header: &SessionHeader,
+        settings: &Settings,
+    ) -> Result<Option<impl Iterator<Item = Micros> + use<>>, ReplayError> {
+        let recorded = Settings::from_pairs(&header.settings).map(|settings| settings.server.tick_hz);
+        let (hz, ticks) = (settings.server.tick_hz, self.count);
+        let (Ok(recorded), Some(first), Some(last)) = (recorded, self.first, self.last) else {
+            return Ok(None);
+        };
+        if recorded == hz {
+            return Ok(None);
+        }
+        let wanted = hz.turns_in(last.at - first);
+        let in_step = i128::from(ticks) * i128::from(hz.milli()) / i128::from(recorded.milli().max(1));
+        if wanted > TICKS_FEW && i128::from(wanted) > in_step * i128::from(LEFT_OUT_MOST) {
+            return Err(ReplayError::FarApart { ticks: usize::try_from(ticks).unwrap_or(usize::MAX), wanted });
+        }
+        Ok(Some((0..).map(move |n| first + hz.turn(n)).take_while(move |at| *at <= last.at)))
+    }
+
     fn add(&mut self, tick: &TickRecord) {
         let disorder = self.last.filter(|last| tick.tick <= last.tick || tick.at < last.at);
         self.out_of_order = self.out_of_order.or(disorder.map(|last| [last.tick, tick.tick]));
+        self.first = self.first.or(Some(tick.at));
         self.count += 1;
         self.with_hash += u64::from(tick.hash.is_some());
         self.has_hashes |= tick.hash.is_some_and(|hash| hash != 0);

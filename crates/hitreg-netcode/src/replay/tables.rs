@@ -122,8 +122,13 @@ impl TraceTables {
 
     /// Returns the finished tables.
     pub fn finish<G: Game>(mut self) -> Trace {
-        let mut tables = Vec::new();
         self.end_of_part::<G>(Part::WHOLE);
+        self.into_trace()
+    }
+
+    /// Returns the rows, of which all are complete.
+    pub(super) fn into_trace(mut self) -> Trace {
+        let mut tables = Vec::new();
         self.take(0, &mut |table| tables.push(table));
         Trace { tables, ..Trace::default() }
     }

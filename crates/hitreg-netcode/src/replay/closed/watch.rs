@@ -4,35 +4,14 @@ use super::super::feed::SharedFeed;
 use super::super::streamed::StreamReport;
 use super::super::tables::TOGETHER;
 use super::super::{HashDifference, Part, TraceTables, TrafficBytes};
-use super::RecordedLinkSource;
+use super::ReplayMachine;
 use crate::game::{Game, ShotVerdict};
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientFrameOutput, JudgedShot, Netcode, ReconcileOutcome, ServerPipeline, TickOutcome};
-use crate::session::{Machine, Observer, ScreenView, SnapshotSize};
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Session};
+use crate::session::{Observer, ScreenView, SnapshotSize};
+use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::trace::Table;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
-
-/// The recorded tick hashes, in memory or in a feed.
-pub(super) enum HashSource<'a> {
-    Of(&'a Session),
-    Fed(SharedFeed<'a>),
-}
-
-impl HashSource<'_> {
-    fn of(&self, tick: Tick) -> Option<u64> {
-        match self {
-            HashSource::Of(session) => session.ticks.get(tick.0 as usize - 1).filter(|r| r.tick == tick)?.hash,
-            HashSource::Fed(feed) => feed.borrow_mut().hash_of(tick),
-        }
-    }
-
-    fn reached(&self, at: Micros) {
-        if let HashSource::Fed(feed) = self {
-            feed.borrow_mut().reached(at);
-        }
-    }
-}
 
 /// The position of the replay relative to the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +28,7 @@ enum ReplayPhase {
 /// An observer that fills the tables and compares each tick's hash with the recorded one.
 pub(super) struct HashChecker<'a, 'f> {
     pub(super) tables: TraceTables,
-    hashes: HashSource<'f>,
+    feed: SharedFeed<'f>,
     /// Receives the rows of full tables.
     pub(super) to: Option<&'a mut dyn FnMut(Table)>,
     /// The replayed part of the session.
@@ -69,7 +48,7 @@ pub(super) struct HashChecker<'a, 'f> {
 impl<'a, 'f> HashChecker<'a, 'f> {
     pub(super) fn new(
         tables: TraceTables,
-        hashes: HashSource<'f>,
+        feed: SharedFeed<'f>,
         (part, to): (Part, Option<&'a mut dyn FnMut(Table)>),
         progress: &'a mut dyn FnMut(Micros),
     ) -> HashChecker<'a, 'f> {
@@ -78,7 +57,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
         let compared_before = 0;
         HashChecker {
             tables,
-            hashes,
+            feed,
             to,
             part,
             place,
@@ -100,7 +79,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
     }
 
     /// Returns the result, besides the tables.
-    pub(super) fn ran<G: Netcode>(&self, machine: &mut Machine<G, RecordedLinkSource<'_>>) -> StreamReport {
+    pub(super) fn report<G: Netcode>(&self, machine: &mut ReplayMachine<'_, G>) -> StreamReport {
         let rollbacks = machine.server().rollbacks().unwrap_or_default();
         StreamReport {
             first_difference: self.first_difference,
@@ -221,9 +200,12 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
     }
 
     fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {
-        self.hashes.reached(at);
         (self.progress)(at);
-        let hash = self.hashes.of(ticked.tick);
+        let hash = {
+            let mut feed = self.feed.borrow_mut();
+            feed.reached(at);
+            feed.hash_of(ticked.tick)
+        };
         if self.goes_on(at) {
             Observer::<G>::ticked(&mut self.tables, at, ticked, world);
         }

@@ -1,0 +1,184 @@
+//! An input file. Pipes, devices and standard input are copied to a temporary file while they are read, so that every
+//! input can be read more than once.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::standard;
+
+/// An open input.
+#[derive(Debug)]
+pub struct InputFile(InputSource);
+
+#[derive(Debug)]
+enum InputSource {
+    Regular(File),
+    Stream(StreamReader),
+}
+
+/// A position in a stream.
+#[derive(Debug)]
+struct StreamReader {
+    stream: Arc<Mutex<SpooledStream>>,
+    at: u64,
+}
+
+/// A stream, and the copy of what was read of it.
+#[derive(Debug)]
+struct SpooledStream {
+    stream: File,
+    copy: File,
+    /// How many bytes were read so far.
+    length: u64,
+    has_ended: bool,
+}
+
+/// The streams that this process reads, by path. The system removes their copies when the process ends.
+static STREAMS: Mutex<BTreeMap<PathBuf, Arc<Mutex<SpooledStream>>>> = Mutex::new(BTreeMap::new());
+
+impl InputFile {
+    /// Opens a file; `-` is standard input.
+    pub(super) fn open(path: &Path) -> std::io::Result<InputFile> {
+        let is_stream = standard::is_meant(path) || path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        if !is_stream {
+            return Ok(InputFile(InputSource::Regular(File::open(path)?)));
+        }
+        let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = match streams.get(path) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let stream = if standard::is_meant(path) { standard::input()? } else { File::open(path)? };
+                let spooled = SpooledStream { stream, copy: tempfile::tempfile()?, length: 0, has_ended: false };
+                let spooled = Arc::new(Mutex::new(spooled));
+                streams.insert(path.to_owned(), Arc::clone(&spooled));
+                spooled
+            }
+        };
+        Ok(InputFile(InputSource::Stream(StreamReader { stream, at: 0 })))
+    }
+
+    /// Whether this is a directory.
+    pub(super) fn is_directory(&self) -> bool {
+        let InputFile(InputSource::Regular(file)) = self else { return false };
+        file.metadata().is_ok_and(|meta| meta.is_dir())
+    }
+}
+
+impl SpooledStream {
+    /// Reads at a position that is at most `length`.
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if at < self.length {
+            let known = usize::try_from(self.length - at).unwrap_or(usize::MAX).min(buffer.len());
+            self.copy.seek(SeekFrom::Start(at))?;
+            return self.copy.read(&mut buffer[..known]);
+        }
+        if self.has_ended {
+            return Ok(0);
+        }
+        let read = self.stream.read(buffer)?;
+        self.has_ended = read == 0 && !buffer.is_empty();
+        self.copy.seek(SeekFrom::Start(self.length))?;
+        self.copy.write_all(&buffer[..read])?;
+        self.length += read as u64;
+        Ok(read)
+    }
+
+    /// Reads until `at`, or to the end of the stream.
+    fn read_until(&mut self, at: u64) -> std::io::Result<()> {
+        let mut buffer = vec![0; 64 << 10];
+        while self.length < at && !self.has_ended {
+            let most = usize::try_from(at - self.length).unwrap_or(usize::MAX).min(buffer.len());
+            self.read_at(self.length, &mut buffer[..most])?;
+        }
+        Ok(())
+    }
+}
+
+impl Read for InputFile {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match &mut self.0 {
+            InputSource::Regular(file) => file.read(buffer),
+            InputSource::Stream(StreamReader { stream, at }) => {
+                let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+                let read = stream.read_at(*at, buffer)?;
+                *at += read as u64;
+                Ok(read)
+            }
+        }
+    }
+}
+
+impl Seek for InputFile {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        match &mut self.0 {
+            InputSource::Regular(file) => file.seek(to),
+            InputSource::Stream(StreamReader { stream, at }) => {
+                let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+                let (from, by) = match to {
+                    SeekFrom::Start(start) => (start, 0),
+                    SeekFrom::Current(by) => (*at, by),
+                    SeekFrom::End(by) => {
+                        stream.read_until(u64::MAX)?;
+                        (stream.length, by)
+                    }
+                };
+                let sought = from.checked_add_signed(by).ok_or(std::io::ErrorKind::InvalidInput)?;
+                stream.read_until(sought)?;
+                *at = sought.min(stream.length);
+                Ok(*at)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    /// A stream that gives these bytes.
+    fn stream(bytes: &[u8]) -> InputFile {
+        let (read, mut write) = std::io::pipe().expect("a pipe");
+        write.write_all(bytes).expect("room for a few bytes");
+        let stream = File::from(std::os::fd::OwnedFd::from(read));
+        let copy = tempfile::tempfile().expect("a temporary file");
+        let stream = Arc::new(Mutex::new(SpooledStream { stream, copy, length: 0, has_ended: false }));
+        InputFile(InputSource::Stream(StreamReader { stream, at: 0 }))
+    }
+
+    fn again(input: &InputFile) -> InputFile {
+        let InputFile(InputSource::Stream(StreamReader { stream, .. })) = input else { panic!("a file") };
+        InputFile(InputSource::Stream(StreamReader { stream: Arc::clone(stream), at: 0 }))
+    }
+
+    #[test]
+    fn a_stream_is_read_twice_while_it_comes() {
+        let mut first = stream(b"hitreg reads pipes");
+        let mut second = again(&first);
+        let mut head = [0; 6];
+        first.read_exact(&mut head).expect("six bytes");
+        let (mut text, mut rest) = (String::new(), String::new());
+        second.read_to_string(&mut text).expect("all of it");
+        first.read_to_string(&mut rest).expect("the rest");
+        assert_eq!((&head, text.as_str(), rest.as_str()), (b"hitreg", "hitreg reads pipes", " reads pipes"));
+    }
+
+    #[test]
+    fn a_stream_has_positions() {
+        let mut input = stream(b"0123456789");
+        let mut at = |to| {
+            let place = input.seek(to).expect("a position");
+            let mut byte = [0];
+            input.read_exact(&mut byte).expect("a byte");
+            (place, char::from(byte[0]))
+        };
+        assert_eq!(at(SeekFrom::Start(3)), (3, '3'));
+        assert_eq!(at(SeekFrom::End(-2)), (8, '8'));
+        assert_eq!(at(SeekFrom::Current(-4)), (5, '5'));
+        assert_eq!(input.seek(SeekFrom::Start(99)).expect("the end"), 10);
+        assert!(input.seek(SeekFrom::Current(-11)).is_err());
+    }
+}
