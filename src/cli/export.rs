@@ -16,10 +16,9 @@ use super::outputs::OutputPath;
 use super::page::{Alignment, PageCell};
 use super::trouble::{CommandError, reason};
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, files, offered, replay};
+use super::{CommandOutcome, files, offered};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
-use crate::record::Session;
 use crate::recorded;
 use crate::store::{self, FileType, Target, TemporaryFolder};
 use crate::trace::schema::TableSchema;
@@ -109,6 +108,16 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     Ok(CommandOutcome::Done)
 }
 
+impl Args {
+    /// Refuses other settings for a trace, which is the result of a replay.
+    fn check_is_plain(&self) -> Result<(), CommandError> {
+        match self.what_if.is_plain() {
+            true => Ok(()),
+            false => Err(EngineError::Replayed { path: self.file.clone() }.into()),
+        }
+    }
+}
+
 /// The source of the tables.
 enum TableSource {
     /// A trace in memory.
@@ -129,36 +138,32 @@ const MOST_READINGS: usize = 24;
 impl TableSource {
     fn of(games: &Games, args: &Args) -> Result<TableSource, CommandError> {
         let path = &args.file;
-        let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
-        if !is_file {
-            return Ok(TableSource::Whole(trace_of(games, args, false)?.0));
-        }
         if store::kind_of(path)? == FileKind::Trace {
+            args.check_is_plain()?;
             let shapes = store::open_trace(path)?.shapes().map_err(|error| CommandError::file(path, error))?;
-            return match args.what_if.is_plain() && shapes.len() <= MOST_READINGS {
+            return match shapes.len() <= MOST_READINGS {
                 true => Ok(TableSource::File { path: path.clone(), shapes, _folder: None }),
-                false => Ok(TableSource::Whole(trace_of(games, args, false)?.0)),
+                false => Ok(TableSource::Whole(store::read_trace(path)?)),
             };
         }
         let log = files::engine(games).survey(path)?;
-        let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
-        let replayed = |wanted: &dyn Fn(&str) -> bool| {
-            log.as_ref().map(|log| ReplayedTables::of(games, args, log, wanted, false)).transpose().map(Option::flatten)
+        let game = match games.of_header(&log.header) {
+            Ok(game) => game,
+            // The log's own records can be exported without its game.
+            Err(_) if args.what_if.is_plain() => return Ok(TableSource::Whole(said(path)?.0)),
+            Err(error) => return Err(CommandError::file(path, error)),
         };
-        let mut made = replayed(&wanted)?;
+        let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
+        let mut made = ReplayedTables::of(game, args, &log, &wanted, false)?;
         // The requested table is missing from this replay, for example `variables`. The error then lists all tables
         // that exist.
-        let has = |name: &str| made.as_ref().is_none_or(|made| made.shapes.iter().any(|(table, _)| table.name == name));
+        let has = |name: &str| made.shapes.iter().any(|(table, _)| table.name == name);
         if args.table.as_deref().is_some_and(|name| TableSchema::of(name).is_some() && !has(name)) {
-            made = replayed(&|_| false)?;
+            made = ReplayedTables::of(game, args, &log, &|_| false, false)?;
         }
-        match made {
-            Some(ReplayedTables { folder, shapes }) => {
-                let path = folder.file(ReplayedTables::NAME).path().to_owned();
-                Ok(TableSource::File { path, shapes, _folder: Some(folder) })
-            }
-            None => Ok(TableSource::Whole(trace_of(games, args, log.is_some())?.0)),
-        }
+        let ReplayedTables { folder, shapes } = made;
+        let path = folder.file(ReplayedTables::NAME).path().to_owned();
+        Ok(TableSource::File { path, shapes, _folder: Some(folder) })
     }
 
     /// The tables, without rows, and their numbers of rows.
@@ -250,39 +255,11 @@ fn write_from_file(
     Ok(rows.finish()?)
 }
 
-/// Returns a trace, or the replay of a log, and the packets. The packets come from the log, with their bytes, if the
-/// replay uses the log's own settings. `told` suppresses the note about parts of the log that were skipped.
-fn trace_of(games: &Games, args: &Args, told: bool) -> Result<(Trace, Vec<Packet>), CommandError> {
-    let path = &args.file;
-    let (file, kind) = files::read(path)?;
-    if kind == FileKind::Trace {
-        if !args.what_if.is_plain() {
-            return Err(EngineError::Replayed { path: path.clone() }.into());
-        }
-        let trace = files::trace_in(path, &file)?;
-        let sent = traffic::of_trace(&trace);
-        return Ok((trace, sent));
-    }
-    let log = if told { files::read_log_again(path)? } else { files::log_in(path, &file[..])? };
-    let (options, _) = args.what_if.options(&log.session.header)?;
-    let game = match games.of(&log.session) {
-        Ok(game) => game,
-        // The log's own records can be exported without its game.
-        Err(_) if args.what_if.is_plain() => return Ok((said(&log.session), traffic::of_session(&log.session))),
-        Err(error) => return Err(CommandError::file(path, error)),
-    };
-    let options = crate::replay::ReplayOptions { network: true, ..options };
-    files::note_hole(path, &log.session);
-    let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
-    let of_log = args.what_if.is_plain();
-    let sent = if of_log { traffic::of_session(&log.session) } else { traffic::of_trace(&replayed.trace) };
-    Ok((replayed.trace, sent))
-}
-
-/// The records of a log whose game this build does not know.
-fn said(session: &Session) -> Trace {
+/// Returns the records and the packets of a log whose game this build does not know.
+fn said(path: &Path) -> Result<(Trace, Vec<Packet>), CommandError> {
+    let session = files::read_log_again(path)?.session;
     let header = TraceHeader { game: session.header.game.clone(), ..TraceHeader::default() };
-    Trace { header, tables: recorded::played(session) }
+    Ok((Trace { header, tables: recorded::played(&session) }, traffic::of_session(&session)))
 }
 
 fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a Table, CommandError> {

@@ -11,7 +11,7 @@ use super::trouble::CommandError;
 use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
 use crate::log::{self, FileKind, Truncation};
-use crate::record::{Session, SessionHeader};
+use crate::record::{GapRecord, Session, SessionHeader};
 use crate::report::printable::printable;
 use crate::store;
 use crate::trace::Trace;
@@ -45,13 +45,6 @@ pub(super) fn log_in(path: &Path, from: impl Read) -> Result<LogFile, CommandErr
     Ok(log)
 }
 
-/// Reads a log that may be cut off, as far as it goes.
-pub(super) fn log_prefix_in(path: &Path, bytes: impl Read) -> Result<(Session, Option<Truncation>), CommandError> {
-    let (session, torn) = log::read_prefix(bytes).map_err(|error| CommandError::file(path, error))?;
-    note_passed_over(path, &session.header);
-    Ok((session, torn))
-}
-
 /// Notes the parts of a log that this build does not know, because the results lack them.
 pub(super) fn note_passed_over(path: &Path, header: &SessionHeader) {
     use std::io::Write;
@@ -65,16 +58,15 @@ pub(super) fn note_passed_over(path: &Path, header: &SessionHeader) {
 }
 
 /// A message about the first missing part of a session; `None` if it is complete.
-pub(super) fn hole(session: &Session) -> Option<String> {
-    let gap = session.first_hole()?;
-    let [from, to] = [gap.from, gap.to].map(ClockTime);
+pub(super) fn hole(gap: Option<&GapRecord>) -> Option<String> {
+    let [from, to] = gap.map(|gap| [gap.from, gap.to].map(ClockTime))?;
     Some(format!("a part is missing, from {from} to {to}: results after it do not match the played session"))
 }
 
 /// Notes that a part of a session is missing, because later results do not match the played session.
-pub(super) fn note_hole(path: &Path, session: &Session) {
+pub(super) fn note_hole(path: &Path, gap: Option<&GapRecord>) {
     use std::io::Write;
-    if let Some(hole) = hole(session) {
+    if let Some(hole) = hole(gap) {
         // A closed stderr does not stop the command.
         let _ = writeln!(anstream::stderr(), "note: {}: {hole}", printable(&path.display().to_string()));
     }
@@ -115,11 +107,6 @@ impl std::fmt::Display for FileSize {
             None => f.write_str("a stream of bytes"),
         }
     }
-}
-
-/// The size of a file in bytes; 0 for a pipe or a device.
-pub(super) fn size_bytes(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 })
 }
 
 /// The shortest way to call this program again: its name if the shell finds it in `PATH`, or else its path relative to

@@ -2,7 +2,6 @@
 
 mod trace;
 
-use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -16,12 +15,12 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::engine::{Engine, Games, StreamError, until_whole};
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
-use crate::log::{self, FileKind, FormatVersion, Truncation};
-use crate::record::{LogContents, Outline, Session, SessionHeader};
+use crate::log::{FileKind, FormatVersion, Truncation};
+use crate::record::{LogContents, SessionHeader};
 use crate::replay::{Mode, ReplayOptions};
 use crate::report::round_trips;
 use crate::store;
-use crate::summary::{Summary, SummaryBuilder};
+use crate::summary::SummaryBuilder;
 use crate::trace::schema::{TableSet, shots};
 use crate::units::Micros;
 use trace::TraceShape;
@@ -85,23 +84,13 @@ struct LogDescription {
     version: FormatVersion,
     size_bytes: u64,
     torn: Option<Truncation>,
-    /// The session, if the input cannot be read again, for example a pipe.
-    session: Option<Session>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let path = &args.file;
-    let is_file = !store::is_standard_stream(path) && store::check_regular(path).is_ok();
-    if is_file {
-        return match store::kind_of(path)? {
-            FileKind::Trace => TraceShape::of_file(path)?.show(path, output),
-            FileKind::Log | FileKind::Other => show_log(games, args, LogDescription::of_file(path)?, output),
-        };
-    }
-    let (file, kind) = files::read(path)?;
-    match kind {
-        FileKind::Trace => TraceShape::of_bytes(path, &file)?.show(path, output),
-        FileKind::Log | FileKind::Other => show_log(games, args, LogDescription::of_bytes(path, &file)?, output),
+    match store::kind_of(path)? {
+        FileKind::Trace => TraceShape::of_file(path)?.show(path, output),
+        FileKind::Log | FileKind::Other => show_log(games, args, LogDescription::of_file(path)?, output),
     }
 }
 
@@ -113,22 +102,7 @@ impl LogDescription {
         let torn =
             reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| CommandError::file(path, error))?;
         files::note_passed_over(path, &header);
-        Ok(LogDescription { header, figures, version, size_bytes: files::size_bytes(path), torn, session: None })
-    }
-
-    fn of_bytes(path: &Path, file: &[u8]) -> Result<LogDescription, CommandError> {
-        let (session, torn) = files::log_prefix_in(path, file)?;
-        let version = log::version_of(file).ok_or_else(|| CommandError::file(path, "the format version is missing"))?;
-        let (header, mut figures) = (session.header.clone(), InfoBuilder::new(&session.header));
-        figures.add(Outline::of(&session, &header.unknown));
-        Ok(LogDescription { header, figures, version, size_bytes: file.len() as u64, torn, session: Some(session) })
-    }
-
-    fn session(&self, path: &Path) -> Result<Cow<'_, Session>, String> {
-        match &self.session {
-            Some(session) => Ok(Cow::Borrowed(session)),
-            None => store::read_log_prefix(path).map(|(read, _)| Cow::Owned(read)).map_err(|error| error.to_string()),
-        }
+        Ok(LogDescription { header, figures, version, size_bytes: store::size_bytes(path)?, torn })
     }
 }
 
@@ -197,24 +171,17 @@ fn count_shots(
     let tables = TableSet::named([shots::SCHEMA.name]);
     let options = ReplayOptions { mode: Mode::Closed, tables, ..ReplayOptions::default() };
     let quiet = Engine { games, read: |_, _| {} };
-    let surveyed = if log.session.is_none() { quiet.survey(path).ok().flatten() } else { None };
-    let (summary, first_difference) = match surveyed.filter(|log| log.streams_closed(&options)) {
-        Some(log) => until_whole(&AtomicBool::new(false), |encoded| {
-            let mut summing = SummaryBuilder::default();
-            let ran =
-                log.attempt(game, (&options, encoded), &mut |_| {}, &mut |_, rows| summing.add(&rows), &mut |_| {});
-            Ok(ran?.map(|ran| (summing.summary(), ran.first_difference)))
-        })
-        .map_err(|error: StreamError| error.to_string())?,
-        None => {
-            let session = log.session(path)?;
-            if session.first_hole().is_some() {
-                return Err("a part of the log is missing, so a replay does not match the session".to_owned());
-            }
-            let replayed = game.replay(&session, &options, &mut |_| {}).map_err(|error| error.to_string())?;
-            (Summary::of(&replayed.trace), replayed.first_difference)
-        }
-    };
+    let surveyed = quiet.survey(path).map_err(|error| error.to_string())?;
+    if surveyed.survey.first_hole().is_some() {
+        return Err("a part of the log is missing, so a replay does not match the session".to_owned());
+    }
+    let (summary, first_difference) = until_whole(&AtomicBool::new(false), |encoded| {
+        let mut summing = SummaryBuilder::default();
+        let options = (&options, encoded);
+        let ran = surveyed.attempt(game, options, &mut |_| {}, &mut |_, rows| summing.add(&rows), &mut |_| {});
+        Ok(ran?.map(|ran| (summing.summary(), ran.first_difference)))
+    })
+    .map_err(|error: StreamError| error.to_string())?;
     match first_difference {
         Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
         None => Ok((summary.shots.fired, summary.shots.hit)),

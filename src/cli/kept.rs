@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, share};
-use super::files;
+use super::files::FileSize;
 use super::page::Page;
 use crate::live::{LatenessSummary, LiveReport, Perception, TrafficCounts};
 use crate::record::SessionHeader;
@@ -40,7 +40,7 @@ impl FinishedLog {
         FinishedLog {
             duration_us: span.map_or(0, |(first, last)| (last - first).0),
             interrupted: stop.load(Ordering::Relaxed),
-            size_bytes: files::size_bytes(path),
+            size_bytes: FileSize::of(path).known().unwrap_or_default(),
             live,
         }
     }

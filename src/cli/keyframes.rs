@@ -94,12 +94,8 @@ impl KeyframeArgs {
         let usual = (!self.no_keyframes && length >= LONG).then_some(USUAL_EVERY_S);
         let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
         let engine = files::engine(games);
-        let surveyed = engine.survey(log.path())?.ok_or(READ_TWICE);
-        let keyframes = match surveyed {
-            Ok(surveyed) => made(&engine, &surveyed, log.path(), every)?,
-            Err(why) => Err(why.to_owned()),
-        };
-        match keyframes {
+        let surveyed = engine.survey(log.path())?;
+        match made(&engine, &surveyed, log.path(), every)? {
             Ok(keyframes) => {
                 write(log.path(), &keyframes, &log.made_again())?;
                 Ok(keyframes.len())
@@ -114,7 +110,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let target = output.files.target(&args.output, FileType::Log)?;
     let engine = files::engine(games);
     let cannot = |why: &str| CommandError::file(&args.log, why);
-    let log = engine.survey(&args.log)?.ok_or_else(|| cannot(READ_TWICE))?;
+    let log = engine.survey(&args.log)?;
     let keyframes = made(&engine, &log, &args.log, args.every)?.map_err(|why| cannot(&why))?;
     write(&args.log, &keyframes, &target)?;
     let (before, after) = (FileSize::of(&args.log).known(), FileSize::of(&args.output));
@@ -134,8 +130,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     })?;
     Ok(CommandOutcome::Done)
 }
-
-const READ_TWICE: &str = "the log is read twice: give a file instead of a pipe";
 
 /// The keyframes of a log, or why it has none.
 fn made(

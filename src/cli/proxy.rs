@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
+use super::CommandOutcome;
 use super::figures::{bytes, count, counted, duration, share};
+use super::files::FileSize;
 use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
 use super::live::REORDER_MS;
@@ -16,7 +18,6 @@ use super::outputs::OutputPath;
 use super::page::{Page, UNSURE};
 use super::session_args::parse_share;
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live::{ProxyOptions, ProxyReport, TrafficCounts, proxy, resolve};
 use crate::protocols::{ProtocolContext, listener, protocols};
@@ -110,7 +111,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         path: &args.output,
         duration_us: span.map_or(0, |(first, last)| (last - first).0),
         interrupted: stop.load(Ordering::Relaxed),
-        size_bytes: files::size_bytes(&args.output),
+        size_bytes: FileSize::of(&args.output).known().unwrap_or_default(),
         passed,
     };
     output.show(&proxied, |page| proxied.print(page))?;

@@ -25,7 +25,7 @@ use crate::drawing::DrawingScore;
 use crate::engine::{Games, Playable};
 use crate::fairness::{CoverHits, Fairness};
 use crate::record::Session;
-use crate::replay::{ReplayOptions, ReplayOutput, own_settings};
+use crate::replay::{ReplayOptions, ReplayOutput};
 use crate::score::ModeScore;
 use crate::stats::Spread;
 use crate::store::FileType;
@@ -169,7 +169,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         |path: &Option<OutputPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
     let (trace_to, record_to) = (target(&args.output, FileType::Trace)?, target(&args.record, FileType::Log)?);
     let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;
-    let hits = played.whole.as_ref().map_or_else(Vec::new, RejudgedHit::of);
     let report = ReplayReport {
         path: &args.log,
         game: &played.trace.game,
@@ -190,7 +189,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         drawn: &played.drawn,
         interpolation: played.scores.iter().map(|score| (score.mode, score)).collect(),
         jumps: &played.jumps,
-        hits_again: &hits,
+        hits_again: &played.hits_again,
         network: played.summary.network.as_ref(),
         shots: &played.summary.shots,
         fairness: &played.fairness,
@@ -221,19 +220,6 @@ pub(super) fn replay(
     let replayed = game.replay(session, options, &mut |at| progress.reached(at));
     let seconds = watch.elapsed_s();
     Ok((replayed.map_err(|error| CommandError::file(path, error))?, seconds))
-}
-
-fn score(
-    game: &dyn Playable,
-    path: &Path,
-    session: &Session,
-    options: &ReplayOptions,
-) -> Result<Vec<ModeScore>, CommandError> {
-    let settings = match &options.settings {
-        Some(settings) => settings.clone(),
-        None => own_settings(&session.header)?,
-    };
-    game.score(session, &settings).map_err(|error| CommandError::file(path, error))
 }
 
 fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {

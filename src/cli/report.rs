@@ -14,8 +14,8 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
 use crate::engine::{
-    ComparisonSpec, Engine, Excerpt, ExcerptError, Games, SideRejudgement, Traces, ViewedFile, can_be_read_twice,
-    look_for_effects, rejudged,
+    ComparisonSpec, Engine, Excerpt, ExcerptError, Games, SideRejudgement, Traces, ViewedFile, look_for_effects,
+    rejudged,
 };
 use crate::game::Wall;
 use crate::log::FileKind;
@@ -99,12 +99,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             (vec![sides.first.display().to_string()], vec![trace], besides, None)
         }
         false => {
-            if let Some(pipe) = [&sides.first].into_iter().chain(&sides.second).find(|path| !can_be_read_twice(path)) {
-                return Err(CommandError::file(
-                    pipe,
-                    "two sides need files, because they are read more than once: give a file",
-                ));
-            }
             let (engine, runner) = (files::engine(games), args.running.runner(sides.run_builds(), output)?);
             let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
             let [a, b] = match made {
@@ -158,11 +152,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 
 /// Whether a log is streamed. A short log, or a log of a game that this build does not play, is loaded as a whole.
 fn is_long_log(games: &Games, path: &Path) -> Result<bool, CommandError> {
-    if store::kind_of_regular(path) != Some(FileKind::Log) {
+    if store::kind_of(path)? != FileKind::Log {
         return Ok(false);
     }
     let log = Engine::new(games).survey(path)?;
-    Ok(log.is_some_and(|log| !log.is_short() && games.of_header(&log.header).is_ok()))
+    Ok(!log.is_short() && games.of_header(&log.header).is_ok())
 }
 
 /// Makes the page of a part of one log.
@@ -182,7 +176,8 @@ fn of_part(
     let engine = files::engine(games);
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
     let Excerpt { trace, session, walls, rejudged } = excerpt(&engine, path, part)?;
-    let (name, notes): (_, Vec<String>) = (path.display().to_string(), files::hole(&session).into_iter().collect());
+    let (name, notes): (_, Vec<String>) =
+        (path.display().to_string(), files::hole(session.first_hole()).into_iter().collect());
     let shown = PageInput {
         name: &name,
         map: &session.header.map,
@@ -263,7 +258,7 @@ impl SideContext {
         let of_log = |session: Session, walls: Vec<Wall>, notes: Vec<String>| SideContext {
             map: session.header.map.clone(),
             walls,
-            notes: files::hole(&session).into_iter().chain(notes).collect(),
+            notes: files::hole(session.first_hole()).into_iter().chain(notes).collect(),
             session: Some(session),
             rejudged: None,
         };

@@ -65,13 +65,12 @@ pub(super) struct Args {
     report: Option<OutputPath>,
 }
 
-/// Checks that all logs together fit into memory, before the first is read. Pipes cannot be read twice, and are not
-/// counted.
+/// Checks that all logs together fit into memory, before the first is read.
 fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), CommandError> {
     let (quiet, mut held) = (Engine::new(games), 0_usize);
     for path in logs {
         let log = quiet.survey(path)?;
-        held = held.saturating_add(log.map_or(0, |log| log.session_bytes()));
+        held = held.saturating_add(log.session_bytes());
         MemoryLimit::current().check(held).map_err(|needs| CommandError::file(path, needs))?;
     }
     Ok(())
@@ -100,7 +99,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
         let log = files::read_log(path)?;
-        files::note_hole(path, &log.session);
+        files::note_hole(path, log.session.first_hole());
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
             return Err(CommandError::file(
                 path,

@@ -170,7 +170,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         (trace, Vec::new(), why, Vec::new())
     } else {
         let log = files::log_in(path, &file[..])?;
-        files::note_hole(path, &log.session);
+        files::note_hole(path, log.session.first_hole());
         let (options, changed) = args.what_if.options(&log.session.header)?;
         let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
         let (replayed, _) = replay::replay(game, path, &log.session, &options)?;

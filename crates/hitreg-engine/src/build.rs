@@ -176,7 +176,10 @@ impl BuildRunner {
         build: &Build,
         request: &BuildRequest<'_>,
     ) -> Result<(TraceFile, Option<TemporaryFolder>), UntestableBuild> {
-        self.made(build, request, TraceFile::open)
+        self.made(build, request, |path| {
+            store::check_regular(path)?;
+            TraceFile::open(path)
+        })
     }
 
     fn made<T: TraceSource>(

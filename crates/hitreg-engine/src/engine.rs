@@ -51,7 +51,7 @@ pub use merge::{MergeFailure, MergedLog};
 pub use rejudged::{RejudgeError, SideRejudgement, rejudged};
 pub use shrink::{Rerecorder, ShrinkProperty, shrink};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
-pub use streamed::{ScoringError, StreamError, SurveyedLog, can_be_read_twice, until_whole};
+pub use streamed::{ScoringError, StreamError, SurveyedLog, until_whole};
 pub use verify::{Golden, GoldenUpdate, LogReport, Proposal, ReplayRunner, VerifyOptions, proposals_below};
 
 use std::path::Path;

@@ -14,7 +14,7 @@ use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::record::Session;
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{HashDifference, ReplayOutput, StreamReport};
+use hitreg_netcode::replay::{ReplayOutput, StreamReport};
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,60 +124,23 @@ impl LegFigures {
     }
 }
 
-/// Judges the replays of one log, or the reason why there are none.
+/// Judges replays of a session in memory, or the reason why there are none.
 pub fn judge(
     session: &Session,
     replays: Result<&[ReplayOutput], String>,
     against: VerifyReference<'_>,
 ) -> LogVerification {
-    let facts = LogFacts::of(session);
-    let replays = match replays {
-        Ok(replays) => replays,
-        Err(why) => return judge_played(&facts, Err(why), against),
-    };
-    let played = |replayed: &ReplayOutput| VerifiedReplay {
-        gist: ReplaySummary::of(&replayed.trace),
-        ran: StreamReport {
-            // After a hole no replay can equal the recording, and a difference there does not concern the build.
-            first_difference: replayed.first_difference.filter(|difference| is_before_holes(session, difference)),
-            hashes_compared: replayed.hashes_compared,
-            hashes_before: 0,
-            traffic: replayed.traffic.unwrap_or_default(),
-            rollbacks: replayed.rollbacks,
-            rollback_error: replayed.rollback_error.clone(),
-            // The verdict does not depend on them.
-            jumps: Vec::new(),
-        },
-    };
-    let all: Vec<VerifiedReplay> = replays.iter().map(played).collect();
-    match (against.golden, replays) {
-        (Some(accepted), [first, ..]) if golden::is_of_first_version(accepted) => {
-            let text = golden::first_golden(&first.trace);
-            let found = golden::difference(accepted, &text);
-            let judged = judge_with(&facts, Ok(&all), against, found);
-            // Written again only if something differs from it.
-            LogVerification { golden: if judged.difference.is_some() { judged.golden } else { Some(text) }, ..judged }
-        }
-        _ => judge_played(&facts, Ok(&all), against),
-    }
+    let played =
+        |replayed: &ReplayOutput| VerifiedReplay { gist: ReplaySummary::of(&replayed.trace), ran: replayed.report() };
+    let all = replays.map(|replays| replays.iter().map(played).collect::<Vec<_>>());
+    judge_played(&LogFacts::of(session), all.as_deref().map_err(Clone::clone), against)
 }
 
-/// Judges replays like [`judge()`], from their kept outcomes.
+/// Judges the replays of one log by their kept outcomes, or the reason why there are none.
 pub fn judge_played(
     facts: &LogFacts,
     replays: Result<&[VerifiedReplay], String>,
     against: VerifyReference<'_>,
-) -> LogVerification {
-    let text = replays.as_ref().ok().and_then(|all| all.first()).and_then(|first| first.gist.golden());
-    let difference = against.golden.zip(text).and_then(|(accepted, text)| golden::difference(accepted, &text));
-    judge_with(facts, replays, against, difference)
-}
-
-fn judge_with(
-    facts: &LogFacts,
-    replays: Result<&[VerifiedReplay], String>,
-    against: VerifyReference<'_>,
-    difference: Option<TextDiff>,
 ) -> LogVerification {
     let all = match replays {
         Ok([]) => {
@@ -191,7 +154,10 @@ fn judge_with(
         Err(why) => return LogVerification::without_replay(LogVerdict::Untestable, VerdictReason::NotReplayed, why),
     };
     let VerifiedReplay { gist, ran } = &all[0];
-    let whole = Some((gist.digest(), gist.golden()));
+    let text = gist.golden();
+    let difference =
+        against.golden.zip(text.as_deref()).and_then(|(accepted, text)| golden::difference(accepted, text));
+    let whole = Some((gist.digest(), text));
     judge_figures(facts, &ReplayFigures::of(gist), ran, (whole, compare_replays(all)), (against, difference))
 }
 
@@ -328,7 +294,8 @@ fn compare_recorded(facts: &LogFacts, ran: &StreamReport) -> Option<LogFinding> 
     if let Some(error) = &ran.rollback_error {
         return differs(VerdictReason::Rollback, format!("rollback: {error}"));
     }
-    let d = ran.first_difference?;
+    // After a hole no replay can equal the recording, and a difference there does not concern the build.
+    let d = ran.first_difference.filter(|d| facts.hole.is_none_or(|hole| d.at <= hole.from))?;
     if !facts.has_hashes {
         let detail = "its state hashes are all zero, so a replay cannot be compared with it";
         return Some((LogVerdict::Untestable, VerdictReason::NothingCompared, detail.to_owned()));
@@ -353,13 +320,6 @@ fn compare_replays(replays: &[VerifiedReplay]) -> Option<LogFinding> {
         }
     }
     None
-}
-
-/// Whether a difference is before the first hole.
-fn is_before_holes(session: &Session, difference: &HashDifference) -> bool {
-    let at = session.ticks.iter().find(|tick| tick.tick == difference.tick).map(|tick| tick.at);
-    let hole = session.first_hole().map(|gap| gap.from);
-    hole.is_none_or(|hole| at.is_some_and(|at| at <= hole))
 }
 
 /// Why agreement shows nothing, or does not cover the whole log.

@@ -18,7 +18,7 @@ mod target;
 mod trace_file;
 mod unnamed;
 
-use std::io::{BufReader, Cursor, Read};
+use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 pub use error::StoreError;
@@ -107,11 +107,12 @@ pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     Ok(open_either(path)?.0)
 }
 
-/// Detects the kind of a regular file. Returns `None` for other files, and for unreadable ones.
-pub fn kind_of_regular(path: &Path) -> Option<FileKind> {
-    // A pipe must not be read here, because it cannot be read again.
-    let is_regular = path.metadata().is_ok_and(|meta| meta.is_file());
-    if is_regular { kind_of(path).ok() } else { None }
+/// Returns the size of a file in bytes. A pipe is read to its end.
+///
+/// # Errors
+/// When the file cannot be opened or read.
+pub fn size_bytes(path: &Path) -> Result<u64, StoreError> {
+    open_file(path)?.seek(SeekFrom::End(0)).map_err(|source| StoreError::open(path, source))
 }
 
 /// Returns the machine's physical memory in bytes, if the system reports it.

@@ -42,7 +42,9 @@ use crate::game::{Body, Bots, Game, StateRows};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
-use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, usercmd_fields};
+use hitreg_log::record::{
+    LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord, usercmd_fields,
+};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
 use hitreg_log::trace::{SessionSource, Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
@@ -255,12 +257,12 @@ pub fn held_against(session: &Session, trace: Trace) -> ReplayOutput {
     let ticks = ticks::Columns::of(&trace);
     let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<BTreeMap<u32, u64>>();
     let (mut hashes_compared, mut first_difference) = (0, None);
-    let with_hash = session.ticks.iter().filter_map(|record| Some((record.tick, record.hash?)));
-    for (tick, recorded) in with_hash {
+    let with_hash = session.ticks.iter().filter_map(|record| Some((record, record.hash?)));
+    for (&TickRecord { tick, at, .. }, recorded) in with_hash {
         let Some(replayed) = played.get(&tick.0).copied() else { continue };
         hashes_compared += 1;
         if replayed != recorded && first_difference.is_none() {
-            first_difference = Some(HashDifference { tick, recorded, replayed: Some(replayed) });
+            first_difference = Some(HashDifference { tick, at, recorded, replayed: Some(replayed) });
         }
     }
     ReplayOutput {

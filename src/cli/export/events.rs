@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use super::replayed::ReplayedTables;
-use super::{Args, ExportFailure, save, trace_of};
+use super::{Args, ExportFailure, said, save};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, files};
-use crate::engine::{Games, can_be_read_twice};
+use crate::engine::Games;
 use crate::log::FileKind;
 use crate::perfetto::{self, PerfettoError, SHOWN};
 use crate::store::{self, FileType, TemporaryFolder, TraceFile};
@@ -17,8 +17,8 @@ use crate::traffic::{self, Packet};
 
 /// The source of the events.
 enum EventSource {
-    /// A trace in memory, and the packets.
-    Whole(Trace, Vec<Packet>),
+    /// The records of a log whose game this build does not know, and its packets.
+    Recorded(Trace, Vec<Packet>),
     /// A trace in a file.
     File(TraceFile),
     /// A replay in a temporary file; whether its log's packets are beside it, and hold only received snapshots.
@@ -38,32 +38,32 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 impl EventSource {
     fn of(games: &Games, args: &Args) -> Result<EventSource, CommandError> {
         let path = &args.file;
-        let whole = |told| trace_of(games, args, told).map(|(trace, packets)| EventSource::Whole(trace, packets));
-        if !can_be_read_twice(path) {
-            return whole(false);
-        }
-        let of_its_own = args.what_if.is_plain();
         if store::kind_of(path)? == FileKind::Trace {
-            let is_long = store::kind_of_regular(path) == Some(FileKind::Trace);
-            return if is_long && of_its_own { Ok(EventSource::File(TraceFile::open(path)?)) } else { whole(false) };
+            args.check_is_plain()?;
+            return Ok(EventSource::File(TraceFile::open(path)?));
         }
         let log = files::engine(games).survey(path)?;
+        let of_its_own = args.what_if.is_plain();
+        let game = match games.of_header(&log.header) {
+            Ok(game) => game,
+            Err(_) if of_its_own => {
+                let (trace, packets) = said(path)?;
+                return Ok(EventSource::Recorded(trace, packets));
+            }
+            Err(error) => return Err(CommandError::file(path, error)),
+        };
         // The log's packets include their bytes. They match the replay only under the log's own settings.
         let sent = |name: &str| !of_its_own && [packets::NAME, snapshots::NAME].contains(&name);
         let wanted = |name: &str| SHOWN.contains(&name) || sent(name);
-        match log.as_ref().map(|log| ReplayedTables::of(games, args, log, &wanted, of_its_own)).transpose()?.flatten() {
-            Some(ReplayedTables { folder, .. }) => {
-                let trace = TraceFile::open(folder.file(ReplayedTables::NAME).path())?;
-                let is_received = log.as_ref().is_some_and(|log| traffic::is_received(&log.header));
-                Ok(EventSource::Replay { trace, has_packets: of_its_own, is_received, _folder: folder })
-            }
-            None => whole(log.is_some()),
-        }
+        let ReplayedTables { folder, .. } = ReplayedTables::of(game, args, &log, &wanted, of_its_own)?;
+        let trace = TraceFile::open(folder.file(ReplayedTables::NAME).path())?;
+        let is_received = traffic::is_received(&log.header);
+        Ok(EventSource::Replay { trace, has_packets: of_its_own, is_received, _folder: folder })
     }
 
     fn write(&self, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), ExportFailure> {
         let written = match self {
-            EventSource::Whole(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
+            EventSource::Recorded(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
             EventSource::Replay { trace, has_packets: true, is_received, .. } => {
                 traffic::of_log_beside(trace, *is_received)
                     .map_err(PerfettoError::Unread)

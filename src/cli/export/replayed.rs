@@ -1,13 +1,13 @@
-//! Streams the replay of a log to a temporary trace with the requested tables, so that the rows are never all in
-//! memory.
+//! Replays a log to a temporary trace with the requested tables, so that the rows are never all in memory.
 
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
 use super::Args;
+use crate::cli::files;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
-use crate::engine::{Games, StreamError, SurveyedLog, until_whole};
+use crate::engine::{Playable, StreamError, SurveyedLog, until_whole};
 use crate::log::write_trace_meanwhile;
 use crate::record::SessionStretch;
 use crate::replay::ReplayOptions;
@@ -28,24 +28,20 @@ impl ReplayedTables {
     /// The trace's file name in the folder.
     pub(super) const NAME: &str = "replayed.hittrace";
 
-    /// Replays the requested tables, and adds the log's packets if there are any. Returns `None` if the log cannot be
-    /// streamed.
+    /// Replays the requested tables, and adds the log's packets if `packets` is set.
     pub(super) fn of(
-        games: &Games,
+        game: &dyn Playable,
         args: &Args,
         log: &SurveyedLog,
         wanted: &dyn Fn(&str) -> bool,
         packets: bool,
-    ) -> Result<Option<ReplayedTables>, CommandError> {
-        let Ok(game) = games.of_header(&log.header) else { return Ok(None) };
+    ) -> Result<ReplayedTables, CommandError> {
         let (options, _) = args.what_if.options(&log.header)?;
         let tables = TableSet::named(TABLES.map(|table| table.name).into_iter().filter(|name| wanted(name)));
         // If no table is requested, all tables are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = ReplayOptions { network: true, tables, ..options };
-        if !log.streams(game, &options) {
-            return Ok(None);
-        }
+        files::note_hole(&args.file, log.survey.first_hole());
         let (folder, progress) = (store::temporary_folder()?, Progress::of_session("replaying", log.survey.duration()));
         let target = folder.file(ReplayedTables::NAME);
         let shapes = until_whole(&AtomicBool::new(false), |encoded| {
@@ -74,7 +70,7 @@ impl ReplayedTables {
             written.put()?;
             Ok::<_, CommandError>(ran.map(|_| shapes))
         })?;
-        Ok(Some(ReplayedTables { folder, shapes: in_order(shapes) }))
+        Ok(ReplayedTables { folder, shapes: in_order(shapes) })
     }
 }
 

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::cli::CommandOutcome;
 use crate::cli::figures::{bytes, count};
 use crate::cli::output::Output;
 use crate::cli::page::{Alignment, PageCell};
 use crate::cli::trouble::CommandError;
-use crate::cli::{CommandOutcome, files};
 use crate::golden::ReplaySummary;
-use crate::log::{self, FormatVersion};
+use crate::log::FormatVersion;
 use crate::store;
 use crate::trace::{Digest, Table, TraceHeader};
 use crate::units::Micros;
@@ -66,19 +66,7 @@ impl TraceShape {
             gist.add(&rows);
         }
         let tables = store::open_trace(path)?.shapes().map_err(fail)?;
-        Ok(TraceShape { header, digest: gist.digest(), version, size_bytes: files::size_bytes(path), tables })
-    }
-
-    pub(super) fn of_bytes(path: &Path, file: &[u8]) -> Result<TraceShape, CommandError> {
-        let trace = files::trace_in(path, file)?;
-        let version = log::version_of(file).ok_or_else(|| CommandError::file(path, "the format version is missing"))?;
-        let (digest, size_bytes) = (trace.digest(), file.len() as u64);
-        let with_rows = |table: Table| {
-            let rows = table.rows() as u64;
-            (table, rows)
-        };
-        let tables = trace.tables.into_iter().map(with_rows).collect();
-        Ok(TraceShape { header: trace.header, digest, version, size_bytes, tables })
+        Ok(TraceShape { header, digest: gist.digest(), version, size_bytes: store::size_bytes(path)?, tables })
     }
 
     pub(super) fn show(&self, path: &Path, output: &mut Output) -> Result<CommandOutcome, CommandError> {

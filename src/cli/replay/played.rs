@@ -1,16 +1,15 @@
-//! Runs the replay of a log, in memory or streamed, and collects its results.
+//! Runs the replay of a log and collects its results.
 
-use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
-use super::recorded::JumpReport;
-use super::{Args, score};
+use super::Args;
+use super::recorded::{JumpReport, RejudgedHit};
 use crate::cli::files;
 use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::CommandError;
 use crate::drawing::{DrawingScore, ViewErrorCollector};
-use crate::engine::{Games, Playable, ScoringError, StreamError, SurveyedLog, can_be_read_twice, until_whole};
+use crate::engine::{Games, Playable, ScoringError, StreamError, SurveyedLog, until_whole};
 use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
 use crate::log::{WriterOptions as LogOptions, write_trace_meanwhile};
@@ -20,9 +19,9 @@ use crate::report::DistributionCollector;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
 use crate::summary::Summary;
+use crate::trace::schema::shots;
 use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
-use crate::verify::LogFacts;
 
 /// The results of a replay.
 pub(super) struct ReplayResult {
@@ -35,8 +34,8 @@ pub(super) struct ReplayResult {
     pub(super) drawn: Vec<DrawingScore>,
     pub(super) scores: Vec<ModeScore>,
     pub(super) jumps: Vec<JumpReport>,
-    /// The whole trace, if the replay ran in memory.
-    pub(super) whole: Option<Trace>,
+    /// The hits that another server reported, judged again.
+    pub(super) hits_again: Vec<RejudgedHit>,
     pub(super) spreads: Page,
     pub(super) hashes_compared: u64,
     pub(super) first_difference: Option<HashDifference>,
@@ -53,23 +52,18 @@ struct RowCollectors {
     weighing: FairnessBuilder,
     drawing: ViewErrorCollector,
     spreads: DistributionCollector,
+    /// The shots, for a game that judges another server's hits again.
+    hits: Option<Trace>,
 }
 
 impl RowCollectors {
-    /// Starts with a replay that writes rows in groups.
-    fn new(header: TraceHeader) -> RowCollectors {
-        let spreads = DistributionCollector::of(&header);
-        RowCollectors { spreads, ..RowCollectors::of_tables(header) }
-    }
-
-    /// Starts with a replay that writes each table as a whole.
-    fn of_tables(header: TraceHeader) -> RowCollectors {
-        let (weighing, drawing) = (FairnessBuilder::of(&header), ViewErrorCollector::of(&header));
+    fn new(header: TraceHeader, keeps_shots: bool) -> RowCollectors {
         RowCollectors {
+            weighing: FairnessBuilder::of(&header),
+            drawing: ViewErrorCollector::of(&header),
+            spreads: DistributionCollector::of(&header),
+            hits: keeps_shots.then(|| Trace { header: header.clone(), ..Trace::default() }),
             gist: ReplaySummary::new(header, false),
-            weighing,
-            drawing,
-            spreads: DistributionCollector::default(),
         }
     }
 
@@ -78,6 +72,10 @@ impl RowCollectors {
         self.weighing.add(rows);
         self.drawing.add(rows);
         self.spreads.add(rows);
+        if let Some(hits) = self.hits.as_mut().filter(|_| rows.name == shots::NAME) {
+            // All rows of one replay have the same columns.
+            hits.append(rows.clone()).unwrap_or_default();
+        }
     }
 }
 
@@ -88,27 +86,29 @@ pub(super) fn play(
     trace: Option<&Target>,
     record: Option<&Target>,
 ) -> Result<ReplayResult, CommandError> {
-    // Recording a run needs the session in memory, and a trace to a stream cannot be written twice.
-    let as_read = record.is_none() && !trace.is_some_and(Target::is_stream);
-    let surveyed = match as_read {
-        true => survey(games, args)?,
-        false => None,
-    };
-    let Some((log, part)) = surveyed else { return whole(games, args, false, trace, record) };
+    let (log, part) = survey(games, args)?;
     let part = part.map(|part| part.within(log.survey.played()));
     let (options, changed) = options(args, &log.header, part)?;
-    let game = games.of_header(&log.header).map_err(|error| CommandError::file(&args.log, error))?;
-    if !log.streams(game, &options) {
-        return whole(games, args, true, trace, record);
+    if record.is_some() && options.judged_under.is_some() {
+        return Err(CommandError::Request(
+            "--record does not work with --what-if rejudge, which runs nothing new: leave one out".to_owned(),
+        ));
     }
+    let game = games.of_header(&log.header).map_err(|error| CommandError::file(&args.log, error))?;
     let progress = Progress::of_session("replaying", log.survey.duration());
     let watch = Stopwatch::start();
     let attempt = |encoded: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
         let options = (&options, encoded);
         log.attempt(game, options, &mut |_| {}, to, &mut |at| progress.reached(at))
     };
-    let (gathered, ran) = streamed(args, &attempt, trace)?;
+    let (gathered, ran) = run(args, (game, &attempt), trace)?;
     let seconds = watch.elapsed_s();
+    if let Some(target) = record {
+        let session = files::read_log_again(&args.log)?.session;
+        let again = game.rerecord(&session, options.settings.as_ref());
+        let again = again.map_err(|error| CommandError::file(&args.log, error))?;
+        store::save_log(target, &again, LogOptions::whole())?;
+    }
     let drawn = gathered.drawing.drawn();
     let scores = match drawn.is_empty() && part.is_none() {
         true => scores(game, args, &log, &options)?,
@@ -117,11 +117,9 @@ pub(super) fn play(
     let length = part.map_or(log.survey.duration(), length_of);
     let mut summary = gathered.gist.summary();
     if part.is_none() {
-        summary.exercised = LogFacts::of_log(&log.header, &log.survey).completed(summary.exercised);
+        summary.exercised = log.facts()?.completed(summary.exercised);
     }
-    let SurveyedLog { header, .. } = log;
     Ok(ReplayResult {
-        header,
         part,
         digest: part.is_none().then(|| gathered.gist.digest().to_string()),
         summary,
@@ -129,12 +127,12 @@ pub(super) fn play(
         drawn,
         scores,
         jumps: jumps(&gathered.gist.header, &ran.jumps),
-        whole: None,
+        hits_again: gathered.hits.as_ref().map_or_else(Vec::new, RejudgedHit::of),
         spreads: gathered.spreads.page(),
         hashes_compared: ran.hashes_compared,
         first_difference: ran.first_difference,
-        // A log with a missing part is replayed as a whole.
-        hole: None,
+        hole: log.survey.first_hole().copied(),
+        header: log.header,
         trace: gathered.gist.header,
         changed,
         length,
@@ -160,37 +158,31 @@ fn scores(
         Some(settings) => settings,
         None => &own_settings(&log.header)?,
     };
-    match log.score(game, settings) {
-        Ok(Some(scores)) => Ok(scores),
-        Ok(None) => score(game, &args.log, &files::read_log_again(&args.log)?.session, options),
-        Err(ScoringError::Read(error)) => Err(error.into()),
-        Err(ScoringError::Score(error)) => Err(CommandError::file(&args.log, error)),
-    }
+    log.score(game, settings).map_err(|error| match error {
+        ScoringError::Read(error) => error.into(),
+        ScoringError::Score(error) => CommandError::file(&args.log, error),
+    })
 }
 
 /// Surveys the log, or finds the keyframe to start from, and returns the requested part.
-fn survey(games: &Games, args: &Args) -> Result<Option<(SurveyedLog, Option<Part>)>, CommandError> {
-    if !can_be_read_twice(&args.log) {
-        return Ok(None);
-    }
+fn survey(games: &Games, args: &Args) -> Result<(SurveyedLog, Option<Part>), CommandError> {
     let engine = files::engine(games);
     let part = args.part.of(|tick| Ok(engine.time_of(&args.log, tick)?))?;
-    let found = match part {
+    let log = match part {
         None => engine.survey(&args.log)?,
         Some(part) => engine.survey_from(&args.log, Part::needs_from(part.from))?,
     };
-    let Some(log) = found else { return Ok(None) };
     let is_usable = log.starts(&options(args, &log.header, part)?.0);
-    Ok(Some((if is_usable { log } else { log.from_its_beginning()? }, part)))
+    Ok((if is_usable { log } else { log.from_its_beginning()? }, part))
 }
 
 type ReplayAttempt<'a> =
     dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<StreamReport>, StreamError> + Sync + 'a;
 
-/// Streams the replay, again with encoded datagrams if needed, and writes its trace if requested.
-fn streamed(
+/// Runs the replay, again with encoded datagrams if needed, and writes its trace if requested.
+fn run(
     args: &Args,
-    attempt: &ReplayAttempt<'_>,
+    (game, attempt): (&dyn Playable, &ReplayAttempt<'_>),
     trace: Option<&Target>,
 ) -> Result<(RowCollectors, StreamReport), CommandError> {
     let failed = |error| match error {
@@ -200,7 +192,8 @@ fn streamed(
     until_whole(&AtomicBool::new(false), |encoded| {
         let mut gathered: Option<RowCollectors> = None;
         let mut gather = |header: &TraceHeader, rows: &Table| {
-            gathered.get_or_insert_with(|| RowCollectors::new(header.clone())).add(rows);
+            let collectors = || RowCollectors::new(header.clone(), game.judges_again());
+            gathered.get_or_insert_with(collectors).add(rows);
         };
         let (ran, unnamed) = match trace {
             None => (attempt(encoded, &mut |header, rows| gather(header, &rows)), None),
@@ -226,79 +219,6 @@ fn streamed(
         }
         Ok(whole)
     })
-}
-
-/// Replays a log that is loaded into memory.
-fn whole(
-    games: &Games,
-    args: &Args,
-    told: bool,
-    trace: Option<&Target>,
-    record: Option<&Target>,
-) -> Result<ReplayResult, CommandError> {
-    let log = match told {
-        true => files::read_log_again(&args.log)?,
-        false => files::read_log(&args.log)?,
-    };
-    let ticks = &log.session.ticks;
-    let part = args.part.of(|tick| Ok(ticks.iter().find(|record| record.tick == tick).map(|record| record.at)))?;
-    let part = part.map(|part| part.within(log.session.played()));
-    let (options, changed) = options(args, &log.session.header, part)?;
-    let game = games.of(&log.session).map_err(|error| CommandError::file(&args.log, error))?;
-    let (mut replayed, seconds) = super::replay(game, &args.log, &log.session, &options)?;
-    replayed.trace.header.log_digest = log.digest.to_string();
-    if let Some(target) = trace {
-        store::save_trace(target, &kept(args, &replayed.trace))?;
-    }
-    if let Some(target) = record {
-        if options.judged_under.is_some() {
-            return Err(CommandError::Request(
-                "--record does not work with --what-if rejudge, which runs nothing new: leave one out".to_owned(),
-            ));
-        }
-        let again = game.rerecord(&log.session, options.settings.as_ref());
-        let again = again.map_err(|error| CommandError::file(&args.log, error))?;
-        store::save_log(target, &again, LogOptions::whole())?;
-    }
-    let mut gathered = RowCollectors::of_tables(replayed.trace.header.clone());
-    replayed.trace.tables.iter().for_each(|table| gathered.add(table));
-    let drawn = gathered.drawing.drawn();
-    let scores = match drawn.is_empty() && part.is_none() {
-        true => score(game, &args.log, &log.session, &options)?,
-        false => Vec::new(),
-    };
-    let mut summary = gathered.gist.summary();
-    if part.is_none() {
-        summary.exercised = LogFacts::of(&log.session).completed(summary.exercised);
-    }
-    Ok(ReplayResult {
-        hole: log.session.first_hole().copied(),
-        length: part.map_or(log.session.duration(), length_of),
-        header: log.session.header,
-        part,
-        digest: part.is_none().then(|| gathered.gist.digest().to_string()),
-        summary,
-        fairness: gathered.weighing.fairness(),
-        drawn,
-        scores,
-        jumps: jumps(&replayed.trace.header, &PlayerJumps::of(&replayed.jumps)),
-        spreads: gathered.spreads.page(),
-        hashes_compared: replayed.hashes_compared,
-        first_difference: replayed.first_difference,
-        trace: replayed.trace.header.clone(),
-        whole: Some(replayed.trace),
-        changed,
-        seconds,
-    })
-}
-
-/// The requested tables of a trace.
-fn kept<'t>(args: &Args, trace: &'t Trace) -> Cow<'t, Trace> {
-    if trace.tables.iter().all(|table| args.keeps(&table.name)) {
-        return Cow::Borrowed(trace);
-    }
-    let tables = trace.tables.iter().filter(|table| args.keeps(&table.name)).cloned().collect();
-    Cow::Owned(Trace { header: trace.header.clone(), tables })
 }
 
 fn length_of(part: Part) -> Micros {

@@ -54,9 +54,6 @@ pub enum ExcerptError {
         /// The session time at which the limit was reached.
         by: Micros,
     },
-    /// The log comes from a pipe, but the excerpt needs to read it more than once.
-    #[error("a part of a log needs a file, because the log is read more than once: give a file instead of a pipe")]
-    Pipe,
 }
 
 impl From<StreamError> for ExcerptError {
@@ -88,7 +85,6 @@ impl Engine<'_> {
             Part::WHOLE => self.survey(path)?,
             _ => self.survey_from(path, Part::needs_from(part.from))?,
         };
-        let log = log.ok_or(ExcerptError::Pipe)?;
         let game = self.games.of_header(&log.header)?;
         let options = ReplayOptions { part: Some(part), network: true, ..ReplayOptions::default() };
         if part == Part::WHOLE {
@@ -98,9 +94,6 @@ impl Engine<'_> {
         }
         let length = log.survey.duration();
         let progress = &mut |at| progress(at, length);
-        if !log.streams(game, &options) {
-            return self.excerpt_of_whole(path, game, &options, progress);
-        }
         let [from, to] = [part.from.0.saturating_sub(AROUND.0), part.to.0.saturating_add(AROUND.0)].map(Micros);
         let kept = Some((Part { from, to }, most_views));
         let (trace, mut session) = played(game, &log, &options, kept, progress)?;
@@ -109,23 +102,6 @@ impl Engine<'_> {
             Ok::<_, ExcerptError>(played(game, &log, options, None, &mut |_| {})?.0)
         })?;
         Ok(Excerpt { trace, walls: game.outline(&session), session, rejudged })
-    }
-
-    /// Makes the excerpt of a log that cannot be streamed.
-    fn excerpt_of_whole(
-        &self,
-        path: &Path,
-        game: &dyn Playable,
-        options: &ReplayOptions,
-        progress: &mut dyn FnMut(Micros),
-    ) -> Result<Excerpt, ExcerptError> {
-        let log = self.read_log_quietly(path, true)?;
-        let mut trace = game.replay(&log.session, options, progress)?.trace;
-        trace.header.log_digest = log.digest.to_string();
-        let rejudged = rejudged_by(&log.session.header, options, &trace, |options| {
-            Ok::<_, ExcerptError>(game.replay(&log.session, options, &mut |_| {})?.trace)
-        })?;
-        Ok(Excerpt { trace, walls: game.outline(&log.session), session: log.session, rejudged })
     }
 }
 

@@ -36,14 +36,6 @@ impl Engine<'_> {
         self.log_in(path, store::open(path)?)
     }
 
-    /// Reads a log, without calling the `read` callback if `told` is set.
-    pub(super) fn read_log_quietly(&self, path: &Path, told: bool) -> Result<LogFile, EngineError> {
-        match told {
-            true => LogFile::read(store::open(path)?).map_err(|source| EngineError::content(path, source)),
-            false => self.read_log(path),
-        }
-    }
-
     /// Reads a file that is one side of a comparison.
     pub(super) fn read_either(&self, path: &Path) -> Result<LogOrTrace, EngineError> {
         let (kind, file) = store::open_either(path)?;
@@ -68,6 +60,11 @@ impl Engine<'_> {
 }
 
 impl LogFile {
+    /// Reads a complete log.
+    pub(super) fn read_at(path: &Path) -> Result<LogFile, EngineError> {
+        LogFile::read(store::open(path)?).map_err(|source| EngineError::content(path, source))
+    }
+
     /// Reads a complete log from a stream.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Engine, EngineError, can_be_read_twice};
+use super::{Engine, EngineError};
 use hitreg_log::log::{self, LogError, LogReader, StretchWriter, WriteError, WriterOptions};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::merge::{AlignedClient, MergeError, MergePlan, PlanFailure, SessionCut, SideLogs, merge};
@@ -54,7 +54,7 @@ impl Engine<'_> {
     /// # Errors
     /// Fails if a log cannot be read, the logs do not belong to one session, or the merged log cannot be written.
     pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, MergeFailure> {
-        if paths.len() > OPEN_MOST || !paths.iter().all(|path| can_be_read_twice(path)) {
+        if paths.len() > OPEN_MOST {
             return in_memory(paths, target, self.read);
         }
         let mut files = MergeFiles::open(paths)?;

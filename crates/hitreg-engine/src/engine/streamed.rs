@@ -1,4 +1,5 @@
-//! Logs that are read chunk by chunk, in constant memory. A first pass surveys the log; a second pass feeds its replay.
+//! Replays of log files. A first pass surveys the log; a second pass feeds its replay, chunk by chunk in constant
+//! memory. The few logs for which that is impossible are read as one chunk.
 
 mod keyframes;
 mod legs;
@@ -10,11 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keyframes::KeyframeRef;
 pub(in crate::engine) use legs::Leg;
 
-use super::log_file::HashingReader;
+use super::log_file::{HashingReader, LogFile};
 use super::{Engine, EngineError, Playable, games};
+use crate::build::BuildRequest;
+use crate::verify::LogFacts;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, find_keyframe, write_trace_meanwhile};
-use hitreg_log::record::{SessionHeader, SessionStretch};
-use hitreg_log::store::{self, Target, is_standard_stream};
+use hitreg_log::memory::NeedsMemory;
+use hitreg_log::record::{Session, SessionHeader, SessionStretch};
+use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, TraceHeader};
 use hitreg_log::units::Micros;
@@ -68,23 +72,15 @@ pub enum ScoringError {
     Score(#[from] games::ScoreError),
 }
 
-/// Whether a file can be read twice, unlike a pipe or a standard stream.
-pub fn can_be_read_twice(path: &Path) -> bool {
-    !is_standard_stream(path) && store::check_regular(path).is_ok()
-}
-
 impl Engine<'_> {
-    /// Surveys a complete log. Returns `None` if the file cannot be read twice, for example a pipe.
+    /// Surveys a complete log.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not a log.
-    pub fn survey(&self, path: &Path) -> Result<Option<SurveyedLog>, EngineError> {
-        if !can_be_read_twice(path) {
-            return Ok(None);
-        }
+    pub fn survey(&self, path: &Path) -> Result<SurveyedLog, EngineError> {
         let log = SurveyedLog::of(path)?;
         (self.read)(path, &log.header);
-        Ok(Some(log))
+        Ok(log)
     }
 }
 
@@ -149,8 +145,8 @@ impl SurveyedLog {
         self.start.is_none() || of_its_own
     }
 
-    /// Replays the log while reading it. `seen` gets each chunk before the replay uses it; `to` gets the header and the
-    /// rows.
+    /// Replays the log while reading it, or as one chunk if it [does not stream](Self::streams). `seen` gets each chunk
+    /// before the replay uses it; `to` gets the header and the rows.
     ///
     /// The flag in `options` makes the replay encode every datagram. Without it, the result is `None` if datagrams may
     /// have affected the outcome; the caller must then discard everything that `to` received.
@@ -185,6 +181,9 @@ impl SurveyedLog {
         if source.start.is_none() && self.streams_clients(game, options.0) {
             return self.run_clients(game, source, options.0, seen, to, progress).map(Some);
         }
+        if source.start.is_none() && !self.streams_closed(options.0) {
+            return self.run_whole(game, options.0, seen, to, progress).map(Some);
+        }
         let fail = |source| EngineError::content(&self.path, source);
         let mut reader: Box<dyn StretchSource> = match source.start {
             None => Box::new(self.reader()?),
@@ -211,6 +210,69 @@ impl SurveyedLog {
             Some(error) => Err(fail(error).into()),
             None => Ok(ran?),
         }
+    }
+
+    /// Replays the log as one chunk, which `seen` gets.
+    fn run_whole(
+        &self,
+        game: &dyn Playable,
+        options: &ReplayOptions,
+        seen: &mut dyn FnMut(&SessionStretch),
+        to: &mut dyn FnMut(&TraceHeader, Table),
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<StreamReport, StreamError> {
+        let session = self.session()?;
+        let replayed = game.replay(&session, options, progress)?;
+        seen(&session.without_header());
+        let report = replayed.report();
+        let header = self.labelled(&replayed.trace.header);
+        replayed.trace.tables.into_iter().for_each(|table| to(&header, table));
+        Ok(report)
+    }
+
+    /// The path of the log.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The request to another build to replay the log.
+    pub(super) fn request(&self) -> Result<BuildRequest<'_>, EngineError> {
+        let log_digest = match self.digest {
+            Some(digest) => digest,
+            None => LogFile::read_at(&self.path)?.digest,
+        };
+        Ok(BuildRequest { log: &self.path, log_digest, options: &[] })
+    }
+
+    /// The error of a command that needs more memory than it may use for the log.
+    pub(super) fn needs_memory(&self, source: NeedsMemory) -> EngineError {
+        EngineError::NeedsMemory { path: self.path.clone(), source }
+    }
+
+    /// Whether the log has a server to run. Without one, only its clients run, in open loop.
+    pub(super) fn has_server(&self) -> bool {
+        self.source().has_server()
+    }
+
+    /// Reads the log into memory.
+    pub(super) fn session(&self) -> Result<Session, EngineError> {
+        Ok(LogFile::read_at(&self.path)?.session)
+    }
+
+    /// Returns the facts against which replays of the log are judged.
+    ///
+    /// # Errors
+    /// Fails if the log has a missing part and cannot be read again.
+    pub fn facts(&self) -> Result<LogFacts, EngineError> {
+        let mut ticks_before = 0;
+        if let Some(hole) = self.survey.first_hole() {
+            let fail = |source| EngineError::content(&self.path, source);
+            let mut reader = self.reader()?;
+            while let Some(chunk) = reader.next_chunk().map_err(fail)? {
+                ticks_before += chunk.ticks.iter().filter(|tick| tick.at <= hole.from).count() as u64;
+            }
+        }
+        Ok(LogFacts::of_log(&self.header, &self.survey, ticks_before))
     }
 
     /// Replays only the clients. The log is read once per client.
@@ -242,11 +304,11 @@ impl SurveyedLog {
         }
     }
 
-    /// Scores each interpolation mode; `None` if scoring needs the log as a whole.
+    /// Scores each interpolation mode.
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
-    pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Option<Vec<ModeScore>>, ScoringError> {
+    pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Vec<ModeScore>, ScoringError> {
         let mut broken = None;
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
             self.go_through(&mut broken, LogReader::next_chunk_of_clients, take)
@@ -254,7 +316,10 @@ impl SurveyedLog {
         let scores = game.score_as_read((&self.header, &self.survey), &mut pass, settings);
         match broken {
             Some(error) => Err(error.into()),
-            None => Ok(scores?),
+            None => match scores? {
+                Some(scores) => Ok(scores),
+                None => Ok(game.score(&self.session()?, settings)?),
+            },
         }
     }
 
@@ -287,10 +352,7 @@ impl SurveyedLog {
     }
 
     fn reader(&self) -> Result<LogSource, EngineError> {
-        {
-            let file: Box<dyn std::io::Read + Send> = Box::new(store::open(&self.path)?);
-            LogReader::new(file).map_err(|source| EngineError::content(&self.path, source))
-        }
+        LogReader::new(store::open(&self.path)?).map_err(|source| EngineError::content(&self.path, source))
     }
 
     /// Adds the log's digest to the header of its trace.
@@ -328,7 +390,7 @@ impl SurveyedLog {
     }
 }
 
-type LogSource = LogReader<Box<dyn std::io::Read + Send>>;
+type LogSource = LogReader<BufReader<InputFile>>;
 
 /// A source of log stretches.
 trait StretchSource {

@@ -15,13 +15,11 @@ pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
 pub use played::ReplayRunner;
 
 use super::{Engine, EngineError, SurveyedLog};
-use crate::verify::{LogFacts, LogVerdict, LogVerification, VerdictReason, VerifyReference, judge, judge_played};
+use crate::verify::{LogVerdict, LogVerification, VerdictReason, VerifyReference, judge_played};
 use golden::Goldens;
-use hitreg_analysis::golden::is_of_first_version as golden_is_of_first_version;
 use hitreg_analysis::summary::Coverage;
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::store::Targets;
-use hitreg_netcode::replay::ReplayOptions;
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -129,78 +127,30 @@ impl VerifyOptions<'_> {
             }
         };
         // An error in the log takes precedence over one in its golden.
-        let surveyed = match self.player {
-            ReplayRunner::Own => engine.survey(path),
-            ReplayRunner::Build(..) => Ok(None),
-        };
-        let surveyed = match surveyed {
-            Ok(surveyed) => surveyed,
-            Err(error) => return broken(error),
-        };
-        let accepted = match goldens.accepted() {
-            Ok(accepted) => accepted,
+        let (log, accepted) = match engine.survey(path).and_then(|log| Ok((log, goldens.accepted()?))) {
+            Ok(read) => read,
             Err(error) => return broken(error),
         };
         let against = VerifyReference { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
-        let of_first_version = accepted.as_deref().is_some_and(golden_is_of_first_version);
-        let streams = |log: &&SurveyedLog| {
-            let game = engine.games.of_header(&log.header);
-            !of_first_version && game.is_ok_and(|game| log.streams(game, &ReplayOptions::default()))
-        };
-        let mut whole = None;
-        let by_itself = |log: &&SurveyedLog| {
-            let as_a_whole = self.whole || self.rollback_every.is_some() || accepted.is_some() || self.keep.writes();
-            !as_a_whole && streams(log)
-        };
-        let in_legs = match surveyed.as_ref().filter(by_itself) {
-            Some(log) => legs::verify(engine, log, against)?,
-            None => None,
+        let writes_golden = accepted.is_some() || self.keep.writes();
+        let may_run_in_legs = !(self.whole || self.rollback_every.is_some() || writes_golden);
+        let in_legs = match &self.player {
+            ReplayRunner::Own if may_run_in_legs => legs::verify(engine, &log, against)?,
+            _ => None,
         };
         let by_legs = in_legs.as_ref().map(|(_, legs)| *legs);
-        let mut verified = match (in_legs, surveyed.as_ref().filter(streams)) {
-            (Some((verified, _)), _) => verified,
-            (None, Some(log)) => {
-                let golden = accepted.is_some() || self.keep.writes();
-                let replays = played::streamed(engine, log, self.rollback_every, golden, at_once)?;
-                let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
-                let verified = judge_played(&LogFacts::of_log(&log.header, &log.survey), played, against);
-                match replays {
-                    Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(verified),
-                    _ => verified,
-                }
-            }
-            (None, None) => {
-                let log = match engine.read_log_quietly(path, surveyed.is_some()) {
-                    Ok(log) => log,
-                    Err(error) => return broken(error),
-                };
-                let replays = self.player.replays(engine, path, &log, self.rollback_every)?;
-                let verified = judge(&log.session, replays.as_deref().map_err(Clone::clone), against);
-                let contradiction = match (replays.as_deref(), verified.verdict) {
-                    (Ok([first, ..]), LogVerdict::Same) => played::contradiction(&log.session, first),
-                    _ => None,
-                };
-                whole = Some(log);
-                match contradiction {
-                    Some(contradicts) => contradicts.judge(&self.player, verified),
-                    None => verified,
-                }
-            }
+        let mut verified = match in_legs {
+            Some((verified, _)) => verified,
+            None => self.replayed(engine, &log, against, (writes_golden, at_once))?,
         };
         if self.needs_golden && !verified.golden_compared && verified.verdict == LogVerdict::Same && !self.keep.writes()
         {
             let detail = format!("there is no golden ({}): create it with --accept", goldens.path().display());
             verified = verified.but(LogVerdict::Untestable, VerdictReason::NoGolden, detail);
         }
-        let plays_here = whole.as_ref().is_none_or(|log| engine.games.of(&log.session).is_ok());
+        let plays_here = engine.games.of_header(&log.header).is_ok();
         let rerecorded = match self.keep.rerecords() && verified.why == Some(VerdictReason::RecordedState) {
-            true => {
-                let log = match whole {
-                    Some(log) => log,
-                    None => engine.read_log_quietly(path, true)?,
-                };
-                Some(self.anew(engine, path, &log, against)?)
-            }
+            true => Some(self.anew(engine, &log, against)?),
             false => None,
         };
         let (verified, golden) = goldens.settle(verified, rerecorded)?;
@@ -208,26 +158,40 @@ impl VerifyOptions<'_> {
         Ok(LogReport { legs, keyframes, plays_here, ..LogReport::new(path, verified, golden) })
     }
 
-    /// Records the log's input and links again, and verifies the new session.
+    /// Replays a log as a whole, and judges the replays. `golden` makes the text of its golden; `at_once` runs the
+    /// replays in parallel.
+    fn replayed(
+        &self,
+        engine: &Engine<'_>,
+        log: &SurveyedLog,
+        against: VerifyReference<'_>,
+        (golden, at_once): (bool, bool),
+    ) -> Result<LogVerification, EngineError> {
+        let replays = self.player.replays(engine, log, self.rollback_every, (golden, at_once))?;
+        let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
+        let verified = judge_played(&log.facts()?, played, against);
+        Ok(match replays {
+            Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(&self.player, verified),
+            _ => verified,
+        })
+    }
+
+    /// Records the log's input and links again, and verifies the new log.
     fn anew(
         &self,
         engine: &Engine<'_>,
-        path: &Path,
-        log: &super::LogFile,
+        log: &SurveyedLog,
         against: VerifyReference<'_>,
     ) -> Result<golden::RerecordedLog, EngineError> {
-        let session = match self.player.rerecord(engine, path, log)? {
-            Ok(session) => session,
-            Err(why) => {
-                return Ok(golden::RerecordedLog {
-                    session: None,
-                    verified: LogVerification::without_replay(LogVerdict::Untestable, VerdictReason::NotReplayed, why),
-                });
-            }
-        };
-        let replays = self.player.replays_of(engine, path, &session, self.rollback_every)?;
-        let verified = judge(&session, replays.as_deref().map_err(Clone::clone), against);
-        Ok(golden::RerecordedLog { session: Some(session), verified })
+        let folder = hitreg_log::store::temporary_folder()?;
+        let target = folder.file("anew.hitlog");
+        if let Err(why) = self.player.rerecord(engine, log, &target)? {
+            let verified = LogVerification::without_replay(LogVerdict::Untestable, VerdictReason::NotReplayed, why);
+            return Ok(golden::RerecordedLog { log: None, verified });
+        }
+        let again = Engine::new(engine.games).survey(target.path())?;
+        let verified = self.replayed(engine, &again, against, (true, false))?;
+        Ok(golden::RerecordedLog { log: Some((folder, target.path().to_owned())), verified })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The facts of a log against which its replays are judged.
 
 use hitreg_analysis::summary::Coverage;
-use hitreg_log::record::{CellKind, LogContents, PlayerRecords, Session, SessionHeader};
+use hitreg_log::record::{GapRecord, LogContents, Session, SessionHeader};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{LogSurvey, TickCounts};
 
@@ -31,26 +31,13 @@ pub(super) struct MissingPart {
 impl LogFacts {
     /// The facts of a session.
     pub fn of(session: &Session) -> LogFacts {
-        let with_hash = session.ticks.iter().filter_map(|tick| tick.hash);
-        let hole = session.first_hole().map(|gap| MissingPart {
-            from: gap.from,
-            to: gap.to,
-            ticks_before: session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64,
-        });
-        LogFacts {
-            ticks: session.ticks.len() as u64,
-            with_hash: with_hash.clone().count() as u64,
-            has_hashes: with_hash.clone().any(|hash| hash != 0),
-            usercmds: usercmds(session),
-            active_usercmds: active(session),
-            contradiction: contradiction(session),
-            hole,
-            has_server: session.header.holds() == LogContents::Whole,
-        }
+        let is_before = |gap: &GapRecord| session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64;
+        let ticks_before = session.first_hole().map_or(0, is_before);
+        LogFacts::of_log(&session.header, &LogSurvey::of(session), ticks_before)
     }
 
-    /// The facts of a log that is read chunk by chunk and has no missing part.
-    pub fn of_log(header: &SessionHeader, survey: &LogSurvey) -> LogFacts {
+    /// The facts of a surveyed log. `ticks_before` is the number of ticks before its first missing part.
+    pub fn of_log(header: &SessionHeader, survey: &LogSurvey, ticks_before: u64) -> LogFacts {
         let TickCounts { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;
         let contradiction = match out_of_order {
             Some([before, after]) => Some(disorder(before, after)),
@@ -63,7 +50,7 @@ impl LogFacts {
             usercmds: survey.usercmds(),
             active_usercmds: survey.active_usercmds(),
             contradiction,
-            hole: None,
+            hole: survey.first_hole().map(|gap| MissingPart { from: gap.from, to: gap.to, ticks_before }),
             has_server: header.holds() == LogContents::Whole,
         }
     }
@@ -79,32 +66,8 @@ impl LogFacts {
     }
 }
 
-/// A contradiction in the session; `None` if there is none.
-fn contradiction(session: &Session) -> Option<String> {
-    if let Some(pair) = session.ticks.windows(2).find(|pair| pair[1].tick <= pair[0].tick || pair[1].at < pair[0].at) {
-        return Some(disorder(pair[0].tick, pair[1].tick));
-    }
-    let classes = &session.header.classes;
-    let mut floats = session.states.iter().flat_map(|(key, cells)| {
-        let fields = classes.get(usize::from(key.class.0)).map_or(&[][..], |class| &class.fields);
-        fields.iter().zip(cells).filter(|(field, _)| field.kind == CellKind::F32).map(|(_, cell)| f32::from_bits(*cell))
-    });
-    let first = floats.next();
-    (first.is_some_and(f32::is_nan) && floats.all(f32::is_nan)).then(|| ALL_NAN.to_owned())
-}
-
 const ALL_NAN: &str = "every recorded state is NaN";
 
 fn disorder(before: Tick, after: Tick) -> String {
     format!("its ticks are out of order: after tick {before} comes tick {after}")
-}
-
-fn usercmds(session: &Session) -> u64 {
-    session.players.iter().map(|player| player.usercmds().count() as u64).sum()
-}
-
-/// Usercmds with a key down, a button pressed, an impulse, or input of the game's own.
-fn active(session: &Session) -> u64 {
-    let usercmds = session.players.iter().flat_map(PlayerRecords::usercmds);
-    usercmds.filter(|command| command.input.is_active()).count() as u64
 }

@@ -53,6 +53,12 @@ impl Session {
         self.players.get_mut(usize::from(player.0))
     }
 
+    /// Returns the session as one stretch.
+    pub fn without_header(self) -> SessionStretch {
+        let Session { header: _, players, states, ticks, damage, gaps, unknown } = self;
+        SessionStretch { header: (), players, states, ticks, damage, gaps, unknown }
+    }
+
     /// Returns the time between the first and the last client frame, snapshot arrival or tick.
     pub fn duration(&self) -> Micros {
         self.played().map_or(Micros::ZERO, |(first, last)| last - first)

@@ -2,7 +2,7 @@
 //! file.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -47,17 +47,41 @@ pub fn save(
     target: &Target,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<(), StoreError> {
-    prepare(target, write)?.put()
+    match target.check()? {
+        OutputDestination::Stream => write_stream(target.path(), write),
+        OutputDestination::File(_) => prepare(target, write)?.put(),
+    }
+}
+
+/// Writes to a pipe or a device.
+fn write_stream(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
+) -> Result<(), StoreError> {
+    let io = |source: std::io::Error| StoreError::write(path, source.into());
+    let stream = match standard::is_meant(path) {
+        true => standard::output(),
+        false => File::options().append(true).open(path),
+    };
+    let mut out = BufWriter::new(stream.map_err(io)?);
+    write(&mut out).map_err(|source| StoreError::write(path, source))?;
+    out.flush().map_err(io)
 }
 
 /// A complete file without its final name.
 pub struct PreparedFile<'a> {
     target: &'a Target,
-    /// `None` when the contents already went to a pipe or device.
-    file: Option<(UnnamedFile, PathBuf)>,
+    file: Prepared,
 }
 
-/// Writes a file that gets its final name later, together with others.
+enum Prepared {
+    /// The contents for a pipe or a device.
+    Stream(File),
+    /// A file beside its final path.
+    File(UnnamedFile, PathBuf),
+}
+
+/// Writes a file that gets its final name later, together with others, or not at all. Nothing reaches a pipe before.
 ///
 /// # Errors
 /// As [`save`].
@@ -66,42 +90,49 @@ pub fn prepare<'a>(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<PreparedFile<'a>, StoreError> {
     let path = target.path();
-    let fail = |source: WriteError| StoreError::write(path, source);
     let io = |source: std::io::Error| StoreError::write(path, source.into());
+    let fill = |file: &File| {
+        let mut out = BufWriter::new(file);
+        write(&mut out).map_err(|source| StoreError::write(path, source))?;
+        out.flush().map_err(io)
+    };
     let file = match target.check()? {
         OutputDestination::Stream => {
-            let stream = match standard::is_meant(path) {
-                true => standard::output(),
-                false => File::options().append(true).open(path),
-            };
-            let mut out = BufWriter::new(stream.map_err(io)?);
-            write(&mut out).map_err(fail)?;
-            out.flush().map_err(io)?;
-            return Ok(PreparedFile { target, file: None });
+            let contents = tempfile::tempfile().map_err(io)?;
+            fill(&contents)?;
+            Prepared::Stream(contents)
         }
-        OutputDestination::File(file) => file,
+        OutputDestination::File(file) => {
+            let unfinished = UnnamedFile::in_folder(file.folder()).map_err(io)?;
+            if let Some(permissions) = file.permissions {
+                unfinished.as_file().set_permissions(permissions).map_err(io)?;
+            }
+            fill(unfinished.as_file())?;
+            unfinished.as_file().sync_data().map_err(io)?;
+            Prepared::File(unfinished, file.path)
+        }
     };
-    let unfinished = UnnamedFile::in_folder(file.folder()).map_err(io)?;
-    if let Some(permissions) = file.permissions {
-        unfinished.as_file().set_permissions(permissions).map_err(io)?;
-    }
-    let mut out = BufWriter::new(unfinished.as_file());
-    write(&mut out).map_err(fail)?;
-    out.flush().map_err(io)?;
-    drop(out);
-    unfinished.as_file().sync_data().map_err(io)?;
-    Ok(PreparedFile { target, file: Some((unfinished, file.path)) })
+    Ok(PreparedFile { target, file })
 }
 
 impl PreparedFile<'_> {
-    /// Gives the file its final name.
+    /// Gives the file its final name, or writes it to its pipe.
     ///
     /// # Errors
-    /// When it cannot be renamed, or a file appeared there in the meantime that must not be replaced.
+    /// When it cannot be renamed or written, or a file appeared there in the meantime that must not be replaced.
     pub fn put(self) -> Result<(), StoreError> {
-        let Some((unfinished, path)) = self.file else { return Ok(()) };
-        self.target.check()?;
-        unfinished.put(&path).map_err(|error| StoreError::write(self.target.path(), error.into()))
+        let PreparedFile { target, file } = self;
+        let path = target.path();
+        match file {
+            Prepared::Stream(mut contents) => write_stream(path, |out| {
+                contents.rewind()?;
+                Ok(std::io::copy(&mut contents, out).map(drop)?)
+            }),
+            Prepared::File(unfinished, place) => {
+                target.check()?;
+                unfinished.put(&place).map_err(|error| StoreError::write(path, error.into()))
+            }
+        }
     }
 }
 

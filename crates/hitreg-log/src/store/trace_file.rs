@@ -1,11 +1,10 @@
 //! A trace in a file, which keeps only the requested rows in memory.
 
-use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{READ_AHEAD, StoreError, open_trace};
+use super::{READ_AHEAD, StoreError, open_file, open_trace};
 use crate::log::TraceIndex;
 use crate::trace::{NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
@@ -21,12 +20,11 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Indexes a trace in a regular file.
+    /// Indexes a trace in a file.
     ///
     /// # Errors
     /// When the file cannot be opened, or is not an undamaged trace.
     pub fn open(path: &Path) -> Result<TraceFile, StoreError> {
-        super::check_regular(path)?;
         let index = open_trace(path)?.index().map_err(|source| StoreError::content(path, source))?;
         Ok(TraceFile { path: path.to_owned(), index: Arc::new(index) })
     }
@@ -43,7 +41,7 @@ impl TraceFile {
 
     /// Reads the rows of the part at `offset`.
     fn part(&self, offset: u64, only: &[&str]) -> Result<Table, StoreError> {
-        let mut file = File::open(&self.path).map_err(|source| StoreError::open(&self.path, source))?;
+        let mut file = open_file(&self.path)?;
         file.seek(SeekFrom::Start(offset)).map_err(|source| StoreError::open(&self.path, source))?;
         let part = self.index.part(BufReader::with_capacity(READ_AHEAD, file), offset, only);
         part.map_err(|source| StoreError::content(&self.path, source))

@@ -42,7 +42,7 @@ pub(super) fn replay<G: Netcode>(
     options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let survey = LogSurvey::of(session);
+    let survey = LogSurvey::of_connections(session);
     let source = ReplaySource::of(&session.header, &survey);
     let mut attempt = |encoded| {
         let mut chunk = std::iter::once(input_of(session));
@@ -64,7 +64,7 @@ pub(super) fn replay<G: Netcode>(
 
 /// Runs bots in place of the session's players, without comparing hashes.
 pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<ReplayOutput, ReplayError> {
-    let (survey, options) = (LogSurvey::of(session), ReplayOptions::default());
+    let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions::default());
     let source = ReplaySource::of(&session.header, &survey);
     let mut chunk = std::iter::once(input_of(session));
     let feed = &Feed::new(&mut chunk, &survey);
@@ -85,7 +85,7 @@ pub(super) fn observe<G: Netcode>(
     setup: &Setup<G>,
     observer: &mut impl Observer<G>,
 ) -> Result<(), ReplayError> {
-    let (survey, options) = (LogSurvey::of(session), ReplayOptions::default());
+    let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions::default());
     let source = ReplaySource::of(&session.header, &survey);
     let mut chunk = std::iter::once(input_of(session));
     let feed = &Feed::new(&mut chunk, &survey);
@@ -222,7 +222,8 @@ impl ClosedRun<'_, '_> {
         progress: &'r mut dyn FnMut(Micros),
     ) -> Result<Option<(StreamReport, TraceTables)>, ReplayError> {
         let ClosedRun { feed, source, options, budget: _ } = self;
-        let mut tables = TraceTables::new::<G>(source.header.players.len(), Arc::clone(&setup.rules)).only(options.tables);
+        let mut tables =
+            TraceTables::new::<G>(source.header.players.len(), Arc::clone(&setup.rules)).only(options.tables);
         if options.network {
             tables.watch_network(options.sizes, source.survey.longest_flight());
         }

@@ -49,10 +49,32 @@ pub struct PlayerJumps {
 impl ReplayOutput {
     /// Returns the output of a closed loop, whose rows are in `trace`.
     pub(super) fn of(trace: Trace, report: StreamReport) -> ReplayOutput {
-        let StreamReport { first_difference, hashes_compared, hashes_before: _, traffic, rollbacks, rollback_error, .. } =
-            report;
+        let StreamReport {
+            first_difference,
+            hashes_compared,
+            hashes_before: _,
+            traffic,
+            rollbacks,
+            rollback_error,
+            ..
+        } = report;
         let (traffic, jumps) = (Some(traffic), Vec::new());
         ReplayOutput { trace, first_difference, hashes_compared, traffic, rollbacks, rollback_error, jumps }
+    }
+}
+
+impl ReplayOutput {
+    /// Returns everything but the rows, as a streamed replay reports it.
+    pub fn report(&self) -> StreamReport {
+        StreamReport {
+            first_difference: self.first_difference,
+            hashes_compared: self.hashes_compared,
+            hashes_before: 0,
+            traffic: self.traffic.unwrap_or_default(),
+            rollbacks: self.rollbacks,
+            rollback_error: self.rollback_error.clone(),
+            jumps: PlayerJumps::of(&self.jumps),
+        }
     }
 }
 
@@ -82,6 +104,8 @@ pub struct TrafficBytes {
 pub struct HashDifference {
     /// The tick.
     pub tick: Tick,
+    /// Its time.
+    pub at: Micros,
     /// Its recorded hash.
     pub recorded: u64,
     /// Its replayed hash; `None` if the replay ended earlier.

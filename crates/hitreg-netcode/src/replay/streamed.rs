@@ -66,6 +66,12 @@ impl<'a> ReplaySource<'a> {
             Some(_) => Ok(()),
         }
     }
+    /// Whether the log has a server to run. Without one, only its clients run, in open loop.
+    pub fn has_server(&self) -> bool {
+        let found = check_server(self.header, self.survey.hears());
+        !matches!(found, Err(ReplayError::NoServer | ReplayError::ClientSide))
+    }
+
     /// Whether a closed loop can replay the log while reading it. Any other log must be in memory as a whole.
     pub fn streams(&self, options: &ReplayOptions) -> bool {
         self.survey.streams() && options.mode != Mode::Open
@@ -77,10 +83,7 @@ impl<'a> ReplaySource<'a> {
         let is_open = match options.mode {
             Mode::Closed => false,
             Mode::Open => true,
-            Mode::Auto => {
-                let has_server = check_server(self.header, self.survey.hears());
-                matches!(has_server, Err(ReplayError::NoServer | ReplayError::ClientSide))
-            }
+            Mode::Auto => !self.has_server(),
         };
         let is_of_all = options.part.is_none() && options.judged_under.is_none() && self.start.is_none();
         is_open && is_of_all && self.survey.near().is_some()

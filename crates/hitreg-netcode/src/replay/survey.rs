@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::ReplayError;
+use crate::settings::Settings;
 use hitreg_log::record::{
-    CellKind, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States, TickRecord,
-    sent_differently,
+    CellKind, GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States,
+    TickRecord, sent_differently,
 };
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
-use super::ReplayError;
-use crate::settings::Settings;
 pub(crate) use near::ReorderWindow;
 use near::{ConnectionNumbers, LONGEST_FLIGHT, ReorderBounds};
 
@@ -42,8 +42,8 @@ pub struct LogSurvey {
     floats: (bool, bool),
     /// Whether the replay needs the whole log in memory.
     whole: bool,
-    /// Whether a part of the log is missing.
-    has_gaps: bool,
+    /// The missing parts so far, of which only the first after the first tick is kept.
+    gaps: Vec<GapRecord>,
 }
 
 /// The part of a survey that a replay from a keyframe needs.
@@ -106,7 +106,7 @@ impl LogSurvey {
             bounds: ReorderBounds::new(as_they_arrived),
             floats: (false, false),
             whole: header.holds() != LogContents::Whole || header.side.is_some(),
-            has_gaps: false,
+            gaps: Vec::new(),
         }
     }
 
@@ -143,12 +143,19 @@ impl LogSurvey {
             bounds: ReorderBounds::of_part(bound(gist.longest)),
             floats: (false, false),
             whole: false,
-            has_gaps: false,
+            gaps: Vec::new(),
         }
     }
 
-    /// Returns what a closed loop must know of a session in memory.
-    pub(super) fn of(session: &Session) -> LogSurvey {
+    /// Returns the survey of a session in memory, whose states are in order.
+    pub fn of(session: &Session) -> LogSurvey {
+        let mut survey = LogSurvey::of_connections(session);
+        survey.look_at_states(&session.header, &session.states);
+        survey
+    }
+
+    /// Returns what a closed loop must know of a session in memory: all but its states.
+    pub(super) fn of_connections(session: &Session) -> LogSurvey {
         let mut survey = LogSurvey::new(&session.header);
         survey.look_at_times(session);
         survey.look_at_connections(session);
@@ -164,17 +171,20 @@ impl LogSurvey {
         self.look_at_connections(chunk);
         self.begin_with(&chunk.states);
         self.bounds.end_of_chunk(&chunk.states, &chunk.players);
-        self.look_at_states(header, chunk);
+        self.look_at_states(header, &chunk.states);
     }
 
     fn look_at_connections<H>(&mut self, chunk: &Session<H>) {
         // A gap affects the records around it. Initial states belong at the beginning: after the first tick, they
         // prevent streaming.
-        self.has_gaps |= !chunk.gaps.is_empty();
+        self.gaps.extend(&chunk.gaps);
         let begins = |key: &StateKey| key.tick == Tick(0);
         self.whole |= self.ticks.count > 0 && chunk.states.keys().iter().any(begins);
         for tick in &chunk.ticks {
             self.ticks.add(tick);
+        }
+        if self.ticks.first.is_some() {
+            self.gaps = self.first_hole().copied().into_iter().collect();
         }
         for (of, records) in self.players.iter_mut().zip(&chunk.players) {
             of.add(records);
@@ -198,8 +208,8 @@ impl LogSurvey {
         self.played = frames.chain(arrivals).chain(ticks).fold(self.played, wider);
     }
 
-    fn look_at_states(&mut self, header: &SessionHeader, chunk: &SessionStretch) {
-        for (key, cells) in chunk.states.iter() {
+    fn look_at_states(&mut self, header: &SessionHeader, states: &States) {
+        for (key, cells) in states.iter() {
             if self.floats.0 {
                 break;
             }
@@ -209,7 +219,7 @@ impl LogSurvey {
                 self.floats = (self.floats.0 || !f32::from_bits(*cell).is_nan(), true);
             }
         }
-        self.hidden.extend(sent_differently(&header.classes, &chunk.states).into_iter().map(str::to_owned));
+        self.hidden.extend(sent_differently(&header.classes, states).into_iter().map(str::to_owned));
     }
 
     /// Adds the initial states of a chunk.
@@ -220,6 +230,12 @@ impl LogSurvey {
     /// Ends the survey after the last chunk.
     pub fn end(&mut self) {
         self.beginning.put_in_order();
+    }
+
+    /// Returns the first gap that ends after the first tick, as [`Session::first_hole`] does.
+    pub fn first_hole(&self) -> Option<&GapRecord> {
+        let first = self.ticks.first.unwrap_or(Micros(i64::MIN));
+        self.gaps.iter().filter(|gap| gap.to > first).min_by_key(|gap| gap.from)
     }
 
     /// Returns the time from the first record to the last.
@@ -235,13 +251,13 @@ impl LogSurvey {
     /// Whether a closed loop can replay the log without holding it in memory. The log must hold the server and its
     /// clients, without gaps, and each arrival must follow its packet closely enough.
     pub fn streams(&self) -> bool {
-        !self.whole && !self.has_gaps && self.bounds.all_is_known
+        !self.whole && self.gaps.is_empty() && self.bounds.all_is_known
     }
 
     /// Returns how many chunks a streamed open loop must look back and ahead; `None` if a part is missing, or if the
     /// distance is unknown.
     pub(crate) fn near(&self) -> Option<ReorderWindow> {
-        self.bounds.near.filter(|_| !self.has_gaps)
+        self.bounds.near.filter(|_| self.gaps.is_empty())
     }
 
     /// Returns the fixed cost in bytes of reading all chunks once for each playing player, however few records they

@@ -1,11 +1,9 @@
 //! Captured datagrams and demos of Quake III's engine.
 
-use std::io::Read;
 use std::path::Path;
 
 use super::ImportFileError;
 use crate::quake3::{self, ListenerCounts, Overview, Quake3ImportError, RecordingKind, ServerLog};
-use hitreg_engine::engine::can_be_read_twice;
 use hitreg_log::log::{QueuePolicy, WriterOptions};
 use hitreg_log::store::{self, Recording, StoreError, Target};
 
@@ -29,11 +27,10 @@ pub struct Quake3Recording<'a> {
 /// # Errors
 /// When a file cannot be read or written, or is not a valid recording. The error names the file.
 pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, ImportFileError> {
-    let recording = RereadableFile::of(from.recording)?;
     let log = from.server_log.map(store::read_bytes).transpose()?;
     let log = ServerLog::parse(log.as_deref().unwrap_or_default());
     let fail = |source| ImportFileError::Quake3 { path: from.recording.to_owned(), source };
-    let mut overview = quake3::survey(from.source, recording.read()?, &log).map_err(fail)?;
+    let mut overview = quake3::survey(from.source, store::open_file(from.recording)?, &log).map_err(fail)?;
     let ListenerCounts { hits, logged, .. } = overview.counts;
     if let Some(path) = from.server_log.filter(|_| logged == 0 && hits > 0) {
         return Err(ImportFileError::Quake3 { path: path.to_owned(), source: Quake3ImportError::ServerLog { hits } });
@@ -53,7 +50,7 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
     let mut to = Recording::begin_with(target, &header, WriterOptions::whole(), QueuePolicy::Wait)?;
     let mut failed: Option<StoreError> = None;
-    quake3::import(from.source, recording.read()?, &log, &mut |record| {
+    quake3::import(from.source, store::open_file(from.recording)?, &log, &mut |record| {
         if failed.is_none() {
             failed = to.push(&record).err();
         }
@@ -62,28 +59,5 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     match failed {
         Some(error) => Err(error.into()),
         None => Ok(to.finish().map(|()| overview)?),
-    }
-}
-
-/// A file that is read twice. One that cannot be opened again, such as a pipe, is kept in memory.
-enum RereadableFile<'a> {
-    File(&'a Path),
-    Bytes(Vec<u8>),
-}
-
-impl<'a> RereadableFile<'a> {
-    fn of(path: &'a Path) -> Result<RereadableFile<'a>, StoreError> {
-        if can_be_read_twice(path) {
-            Ok(RereadableFile::File(path))
-        } else {
-            Ok(RereadableFile::Bytes(store::read_bytes(path)?))
-        }
-    }
-
-    fn read(&self) -> Result<Box<dyn Read + '_>, StoreError> {
-        match self {
-            RereadableFile::File(path) => Ok(Box::new(store::open_file(path)?)),
-            RereadableFile::Bytes(bytes) => Ok(Box::new(&bytes[..])),
-        }
     }
 }

@@ -78,16 +78,16 @@ impl<'a> ComparisonSource<'a> {
         path: &'a Path,
         ways: &[&ReplaySpec],
     ) -> Result<Option<ComparisonSource<'a>>, EngineError> {
-        let holds = match store::kind_of_regular(path) {
-            Some(FileKind::Trace) => {
+        let holds = match store::kind_of(path)? {
+            FileKind::Trace => {
                 let trace = TraceFile::open(path)?;
                 if trace.memory() <= SHORT_BYTES {
                     return Ok(None);
                 }
                 ComparisonInput::LongTrace(Box::new(trace))
             }
-            Some(FileKind::Log) => {
-                let Some(log) = Engine::new(engine.games).survey(path)? else { return Ok(None) };
+            FileKind::Log => {
+                let log = Engine::new(engine.games).survey(path)?;
                 if log.is_short() {
                     return Ok(None);
                 }
@@ -104,7 +104,7 @@ impl<'a> ComparisonSource<'a> {
                 (engine.read)(path, &log.header);
                 ComparisonInput::LongLog(Box::new(log))
             }
-            Some(FileKind::Other) | None => return Ok(None),
+            FileKind::Other => return Ok(None),
         };
         Ok(Some(ComparisonSource { path, holds }))
     }

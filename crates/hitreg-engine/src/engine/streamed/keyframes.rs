@@ -8,7 +8,7 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{StreamError, StretchSource, SurveyedLog, can_be_read_twice};
+use super::{StreamError, StretchSource, SurveyedLog};
 use crate::engine::{Engine, EngineError, Playable};
 use hitreg_log::log::{KeyframeQuery, LogReader, SeekResult, find_keyframe};
 use hitreg_log::record::{Keyframe, SessionStretch};
@@ -47,7 +47,7 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
-    pub fn survey_from(&self, path: &Path, at: Micros) -> Result<Option<SurveyedLog>, EngineError> {
+    pub fn survey_from(&self, path: &Path, at: Micros) -> Result<SurveyedLog, EngineError> {
         let find = |sought| find(path, sought);
         let found = match find(KeyframeQuery::At(at))? {
             Some(found) => Some((true, found)),
@@ -66,17 +66,14 @@ impl Engine<'_> {
             keyframes: Vec::new(),
             start: Some(start),
         };
-        if begins_there { Ok(Some(log)) } else { log.from_its_beginning().map(Some) }
+        if begins_there { Ok(log) } else { log.from_its_beginning() }
     }
 
-    /// The time of a tick in a log; `None` if the log has no such tick or cannot be read twice.
+    /// The time of a tick in a log; `None` if the log has no such tick.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not a log.
     pub fn time_of(&self, path: &Path, tick: Tick) -> Result<Option<Micros>, EngineError> {
-        if !can_be_read_twice(path) {
-            return Ok(None);
-        }
         let fail = |source| EngineError::content(path, source);
         let mut reader: Box<dyn StretchSource> = match find(path, KeyframeQuery::Before(tick))? {
             Some(found) => Box::new(found.reader),
@@ -112,11 +109,8 @@ impl Engine<'_> {
     }
 }
 
-/// Finds a keyframe in a log. Returns `None` if there is none or if the file cannot be read twice.
+/// Finds a keyframe in a log. Returns `None` if there is none.
 pub(super) fn find(path: &Path, sought: KeyframeQuery) -> Result<Option<SeekResult<impl Read + Seek>>, EngineError> {
-    if !can_be_read_twice(path) {
-        return Ok(None);
-    }
     find_keyframe(BufReader::new(store::open_file(path)?), sought).map_err(|source| EngineError::content(path, source))
 }
 
@@ -131,7 +125,7 @@ impl SurveyedLog {
         let mut reader = LogReader::new(store::open(&self.path)?).map_err(fail)?;
         // The initial states come before the first tick, or in the same chunk.
         while let Some(chunk) = reader.next_chunk().map_err(fail)? {
-            survey.begin_with(&chunk);
+            survey.begin_with(&chunk.states);
             if !chunk.ticks.is_empty() {
                 break;
             }

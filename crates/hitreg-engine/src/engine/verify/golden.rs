@@ -8,9 +8,7 @@ use crate::engine::EngineError;
 use crate::verify::{LogVerdict, LogVerification, VerdictReason};
 use hitreg_analysis::golden;
 use hitreg_analysis::text_diff::TextDiff;
-use hitreg_log::log::WriterOptions as LogOptions;
-use hitreg_log::record::Session;
-use hitreg_log::store::{self, FileType, Target, Targets};
+use hitreg_log::store::{self, FileType, Target, Targets, TemporaryFolder};
 
 /// What to do if the outcome differs from the golden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +54,8 @@ pub(super) struct Goldens {
 
 /// A log that was recorded again, and the result of verifying it.
 pub(super) struct RerecordedLog {
-    /// The new session; `None` if it could not be recorded.
-    pub(super) session: Option<Session>,
+    /// The new log and the temporary folder that holds it; `None` if it could not be recorded.
+    pub(super) log: Option<(TemporaryFolder, PathBuf)>,
     pub(super) verified: LogVerification,
 }
 
@@ -147,8 +145,12 @@ impl Goldens {
             );
             return Ok((verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail), as_before));
         };
-        let (Some(session), Some(text), Some(log), None | Some(VerdictReason::Golden | VerdictReason::NeedsGolden)) =
-            (&anew.session, &anew.verified.golden, &self.log, anew.verified.why)
+        let (
+            Some((_, recorded)),
+            Some(text),
+            Some(log),
+            None | Some(VerdictReason::Golden | VerdictReason::NeedsGolden),
+        ) = (&anew.log, &anew.verified.golden, &self.log, anew.verified.why)
         else {
             let why = anew.verified.detail.unwrap_or_default();
             let detail = format!("{before}. Recorded again, the log cannot be accepted: {why}");
@@ -156,8 +158,8 @@ impl Goldens {
         };
         // Both files are complete before either is renamed. After a crash between the renames, running the command
         // again completes it.
-        let log =
-            store::prepare(log, |out| hitreg_log::log::write_session(out, session, LogOptions::whole()).map(drop))?;
+        let mut recorded = store::open(recorded)?;
+        let log = store::prepare(log, |out| Ok(std::io::copy(&mut recorded, out).map(drop)?))?;
         let golden = store::prepare(target, |out| Ok(out.write_all(text.as_bytes())?))?;
         log.put()?;
         golden.put()?;

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::played::{Contradiction, LogDifference};
+use super::played::{Contradiction, LogDifference, ReplayRunner};
 use super::said::{self, RecordedRows};
 use crate::engine::streamed::Leg;
 use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog};
-use crate::verify::{LegFigures, LogFacts, LogVerdict, LogVerification, VerdictReason, VerifyReference, judge_legs};
+use crate::verify::{LegFigures, LogVerdict, LogVerification, VerdictReason, VerifyReference, judge_legs};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::record::SessionStretch;
 use hitreg_log::trace::{Table, TraceHeader};
@@ -72,13 +72,13 @@ pub(super) fn verify(
     }
     let contradicts = played.iter_mut().find_map(|leg| leg.contradicts.take());
     let played: Vec<LegFigures> = played.into_iter().map(|leg| leg.played).collect();
-    let verified = judge_legs(&LogFacts::of_log(&log.header, &log.survey), &played, against);
+    let verified = judge_legs(&log.facts()?, &played, against);
     let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
     let keyframe = unlike.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
     let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
     // After a keyframe that differs, every other finding follows from it or comes later.
     let contradicts = contradicts.filter(|_| is_same && keyframe.is_none());
-    Ok(Some((LogDifference { contradicts, keyframe }.judge(verified), how_many)))
+    Ok(Some((LogDifference { contradicts, keyframe }.judge(&ReplayRunner::Own, verified), how_many)))
 }
 
 type LegAttempt = Result<Option<LegReplay>, StreamError>;

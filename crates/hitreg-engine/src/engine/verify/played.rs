@@ -1,25 +1,24 @@
 //! Replays for verification, by this build or another.
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
 use super::said::{self, RecordedRows};
 use super::thread_pool;
-use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
-use crate::engine::{Engine, EngineError, LogFile, Playable, StreamError, SurveyedLog, check, until_whole};
+use crate::build::{Build, BuildRunner, UntestableBuild};
+use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog, check, until_whole};
 use crate::verify::{LogVerdict, LogVerification, THREADS, VerdictReason, VerifiedReplay};
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Session, SessionStretch};
+use hitreg_log::record::SessionStretch;
 use hitreg_log::recorded::recorded;
-use hitreg_log::store;
-use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
+use hitreg_log::store::{self, Target};
+use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
-use hitreg_netcode::replay::{ReplayError, ReplayOptions, ReplayOutput, held_against};
+use hitreg_netcode::replay::{ReplayError, ReplayOptions, held_against};
 
 /// The build that replays a log.
 pub enum ReplayRunner<'a> {
@@ -29,126 +28,79 @@ pub enum ReplayRunner<'a> {
     Build(&'a Build, &'a BuildRunner),
 }
 
-type Replays = Result<Vec<ReplayOutput>, String>;
+/// The replays and the records that differ from them, or the reason why there are no replays.
+pub(super) type Replays = Result<(Vec<VerifiedReplay>, LogDifference), String>;
 
 impl ReplayRunner<'_> {
-    /// All replays of a log, or the reason why there are none.
+    /// Replays a log, and compares the replays with its records. `golden` makes the text of its golden; `at_once` runs
+    /// the replays in parallel.
     pub(super) fn replays(
         &self,
         engine: &Engine<'_>,
-        path: &Path,
-        log: &LogFile,
+        log: &SurveyedLog,
         rollback_every: Option<u32>,
+        (golden, at_once): (bool, bool),
     ) -> Result<Replays, EngineError> {
         match self {
-            ReplayRunner::Own => own(engine, path, &log.session, rollback_every),
-            ReplayRunner::Build(build, runner) => built(build, runner, path, log.digest, &log.session),
+            ReplayRunner::Own => own(engine, log, rollback_every, golden, at_once),
+            ReplayRunner::Build(build, runner) => built(build, runner, log),
         }
     }
 
-    /// All replays of a session that is not in a file.
-    pub(super) fn replays_of(
-        &self,
-        engine: &Engine<'_>,
-        path: &Path,
-        session: &Session,
-        rollback_every: Option<u32>,
-    ) -> Result<Replays, EngineError> {
-        let ReplayRunner::Build(build, runner) = self else { return own(engine, path, session, rollback_every) };
-        let folder = store::temporary_folder()?;
-        let target = folder.file("anew.hitlog");
-        store::save_log(&target, session, LogOptions::whole())?;
-        let digest = Digest::of_bytes(&store::read_bytes(target.path())?);
-        built(build, runner, target.path(), digest, session)
-    }
-
-    /// Records the log's input and links again as a new session, or returns the reason why that is impossible.
+    /// Records the log's input and links again in `to`, or returns the reason why that is impossible.
     pub(super) fn rerecord(
         &self,
         engine: &Engine<'_>,
-        path: &Path,
-        log: &LogFile,
-    ) -> Result<Result<Session, String>, EngineError> {
+        log: &SurveyedLog,
+        to: &Target,
+    ) -> Result<Result<(), String>, EngineError> {
         let ReplayRunner::Build(build, runner) = self else {
-            let game = engine.games.of(&log.session).map_err(|error| error.to_string());
-            return match game.map(|game| game.rerecord(&log.session, None)) {
-                Ok(Err(ReplayError::NeedsMemory(source))) => {
-                    Err(EngineError::NeedsMemory { path: path.to_owned(), source })
-                }
-                Ok(rerecorded) => Ok(rerecorded.map_err(|error| error.to_string())),
-                Err(unknown) => Ok(Err(unknown)),
+            let game = match engine.games.of_header(&log.header) {
+                Ok(game) => game,
+                Err(unknown) => return Ok(Err(unknown.to_string())),
+            };
+            return match game.rerecord(&log.session()?, None) {
+                Ok(session) => Ok(Ok(store::save_log(to, &session, LogOptions::whole())?)),
+                Err(ReplayError::NeedsMemory(source)) => Err(log.needs_memory(source)),
+                Err(error) => Ok(Err(error.to_string())),
             };
         };
-        let folder = store::temporary_folder()?;
-        let target = folder.file("anew.hitlog");
-        let request = BuildRequest { log: path, log_digest: log.digest, options: &[] };
-        let made = runner.rerecord(build, &request, target.path());
+        let made = runner.rerecord(build, &log.request()?, to.path());
         check(&runner.stop)?;
         match made {
-            Ok(()) => Ok(Ok(engine.read_log(target.path())?.session)),
+            Ok(()) => Ok(Ok(())),
             Err(untestable) => {
-                EngineError::check_memory(path, &untestable)?;
+                EngineError::check_memory(log.path(), &untestable)?;
                 Ok(Err(in_words(&untestable)))
             }
         }
     }
 }
 
-fn own(
-    engine: &Engine<'_>,
-    path: &Path,
-    session: &Session,
-    rollback_every: Option<u32>,
-) -> Result<Replays, EngineError> {
-    let game = match engine.games.of(session) {
-        Ok(game) => game,
-        Err(error) => return Ok(Err(error.to_string())),
-    };
-    let options = ReplayOptions { rollback_every, ..ReplayOptions::default() };
-    // All replays are in memory at the end. What is wrong with the log they say themselves.
-    let each = game.trace_memory(session, &options).unwrap_or_default();
-    check_memory(path, session.bytes().saturating_add(each.saturating_mul(THREADS.len())))?;
-    let mut replays = Vec::with_capacity(THREADS.len());
-    for threads in THREADS {
-        replays.push(thread_pool(threads)?.install(|| game.replay(session, &options, &mut |_| {})));
-    }
-    match replays.into_iter().collect::<Result<_, _>>() {
-        Err(ReplayError::NeedsMemory(source)) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
-        played => Ok(played.map_err(|error| error.to_string())),
-    }
-}
-
-fn check_memory(path: &Path, needed: usize) -> Result<(), EngineError> {
-    let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
-    MemoryLimit::current().check(needed).map_err(needs)
-}
 /// The traces of another build. It runs as often as this build replays, and without the cache.
-fn built(
-    build: &Build,
-    runner: &BuildRunner,
-    path: &Path,
-    digest: Digest,
-    session: &Session,
-) -> Result<Replays, EngineError> {
+fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Replays, EngineError> {
     let runner = BuildRunner { cache: None, ..runner.clone() };
-    let request = BuildRequest { log: path, log_digest: digest, options: &[] };
-    let mut replays = Vec::with_capacity(THREADS.len());
+    let session = log.session()?;
+    let (mut replays, mut contradicts) = (Vec::with_capacity(THREADS.len()), None);
     for _ in THREADS {
-        let made = runner.trace(build, &request);
+        let made = runner.trace(build, &log.request()?);
         check(&runner.stop)?;
         let trace = match made {
             Ok(trace) => trace,
             Err(untestable) => {
-                EngineError::check_memory(path, &untestable)?;
+                EngineError::check_memory(log.path(), &untestable)?;
                 return Ok(Err(in_words(&untestable)));
             }
         };
-        // The other ones take about as much.
-        let each = trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add);
-        check_memory(path, session.bytes().saturating_add(each.saturating_mul(THREADS.len())))?;
-        replays.push(held_against(session, trace));
+        let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
+        MemoryLimit::current().check(needed).map_err(|source| log.needs_memory(source))?;
+        let replayed = held_against(&session, trace);
+        if replays.is_empty() && replayed.hashes_compared > 0 {
+            contradicts = recorded(&session).ok().and_then(|says| self::contradicts(&says, &replayed.trace));
+        }
+        replays.push(VerifiedReplay { gist: ReplaySummary::of(&replayed.trace), ran: replayed.report() });
     }
-    Ok(Ok(replays))
+    Ok(Ok((replays, LogDifference { contradicts, keyframe: None })))
 }
 
 fn in_words(untestable: &UntestableBuild) -> String {
@@ -158,14 +110,6 @@ fn in_words(untestable: &UntestableBuild) -> String {
     }
 }
 
-/// Finds where a log contradicts its replay although their state hashes agree.
-pub(super) fn contradiction(session: &Session, replayed: &ReplayOutput) -> Option<Contradiction> {
-    if replayed.hashes_compared == 0 {
-        return None;
-    }
-    contradicts(&recorded(session).ok()?, &replayed.trace)
-}
-
 /// The first difference between a log and its replay although their state hashes agree, as text such as
 /// `` in `ticks`, first in tick 5: at_us``.
 pub(super) struct Contradiction(String);
@@ -173,7 +117,7 @@ pub(super) struct Contradiction(String);
 impl Contradiction {
     /// The verdict on a log with a contradiction. This program replays by the log's own rules, so the log is invalid.
     /// Another build writes its rows itself, so that build differs.
-    pub(super) fn judge(&self, player: &ReplayRunner<'_>, verified: LogVerification) -> LogVerification {
+    fn judge(&self, player: &ReplayRunner<'_>, verified: LogVerification) -> LogVerification {
         let Contradiction(place) = self;
         match player {
             ReplayRunner::Own => {
@@ -203,9 +147,6 @@ pub(super) fn contradicts(says: &Trace, played: &Trace) -> Option<Contradiction>
     Some(Contradiction(format!("in `{}`, first{at}: {field}", first.table)))
 }
 
-/// The replays and the records that differ from them, or the reason why there are no replays.
-type StreamedReplays = Result<(Vec<VerifiedReplay>, LogDifference), String>;
-
 /// Records of a log that differ from its replays.
 #[derive(Default)]
 pub(super) struct LogDifference {
@@ -217,9 +158,9 @@ pub(super) struct LogDifference {
 
 impl LogDifference {
     /// The verdict on a log whose other checks passed.
-    pub(super) fn judge(self, verified: LogVerification) -> LogVerification {
+    pub(super) fn judge(self, player: &ReplayRunner<'_>, verified: LogVerification) -> LogVerification {
         match self {
-            LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(&ReplayRunner::Own, verified),
+            LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(player, verified),
             LogDifference { keyframe: Some(tick), .. } => {
                 let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
@@ -229,14 +170,14 @@ impl LogDifference {
     }
 }
 
-/// Streams this build's replays of a log, in parallel if `at_once`, and compares them with the log's records.
-pub(super) fn streamed(
+/// Replays a log in this build, in parallel if `at_once`.
+fn own(
     engine: &Engine<'_>,
     log: &SurveyedLog,
     rollback_every: Option<u32>,
     golden: bool,
     at_once: bool,
-) -> Result<StreamedReplays, EngineError> {
+) -> Result<Replays, EngineError> {
     let game = match engine.games.of_header(&log.header) {
         Ok(game) => game,
         Err(error) => return Ok(Err(error.to_string())),
@@ -245,7 +186,7 @@ pub(super) fn streamed(
     // The replays share this flag: if one needs encoded datagrams, all do.
     let encoded = AtomicBool::new(false);
     // A log without a server has no records that the replay of its clients could contradict.
-    let has_server = log.streams_closed(&options);
+    let has_server = log.has_server();
     let play = |(number, threads): (usize, usize)| {
         let attempt = |encoded| match number {
             0 if has_server => beside_records(game, log, (&options, encoded), golden),
@@ -253,7 +194,8 @@ pub(super) fn streamed(
         };
         thread_pool(threads)?.install(|| until_whole(&encoded, attempt))
     };
-    let made: Vec<Result<_, StreamError>> = match at_once {
+    // A log that does not stream is in memory with all its rows, so its replays run one after the other.
+    let made: Vec<Result<_, StreamError>> = match at_once && log.streams(game, &options) {
         true => THREADS.into_par_iter().enumerate().map(play).collect(),
         false => THREADS.into_iter().enumerate().map(play).collect(),
     };
@@ -266,6 +208,7 @@ pub(super) fn streamed(
                 unlike.keyframe = unlike.keyframe.or(found.keyframe);
                 all.push(played);
             }
+            Err(StreamError::Replay(ReplayError::NeedsMemory(source))) => return Err(log.needs_memory(source)),
             Err(StreamError::Replay(error)) => return Ok(Err(error.to_string())),
             Err(StreamError::Read(error)) => return Err(error),
         }

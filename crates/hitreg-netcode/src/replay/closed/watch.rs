@@ -214,7 +214,7 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
             self.compared_before += u64::from(self.place != ReplayPhase::Within);
             if hash != ticked.hash && self.first_difference.is_none() {
                 let replayed = Some(ticked.hash);
-                self.first_difference = Some(HashDifference { tick: ticked.tick, recorded: hash, replayed });
+                self.first_difference = Some(HashDifference { tick: ticked.tick, at, recorded: hash, replayed });
             }
         }
         self.pass_all_on(at);
