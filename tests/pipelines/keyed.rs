@@ -39,7 +39,7 @@ impl Logs {
         std::fs::write(folder.path().join("a.hitlog"), streams::file(session, Micros::from_ms(400))).expect("written");
         let games = games();
         let engine = Engine::new(&games);
-        let log = engine.survey(&folder.path().join("a.hitlog")).expect("a sound log").expect("a file");
+        let log = engine.survey(&folder.path().join("a.hitlog")).expect("a sound log");
         let keyframes = engine
             .keyframes(&log, &KeyframeSchedule::Every(Micros::from_s(2)), &mut |_| {})
             .expect("a log of this build");
@@ -225,7 +225,7 @@ fn what_is_before_the_first_keyframe_is_replayed_without_a_look_at_the_rest() {
     let games = games();
     let engine = Engine::new(&games);
     let path = |name: &str| logs.folder.path().join(name);
-    let surveyed = |path: &Path, at| engine.survey_from(path, at).expect("a sound log").expect("a file");
+    let surveyed = |path: &Path, at| engine.survey_from(path, at).expect("a sound log");
     let first = logs.keyframes[0].at;
     let part = Part { from: Micros::from_ms(500), to: first };
     let whole = played(&surveyed(&path("a.hitlog"), part.from), &games, part);

@@ -209,7 +209,7 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
     };
     let judged = |found: &LogSurvey| {
         let verified =
-            judge_played(&LogFacts::of_log(header, found), Ok(&[played(), played()]), VerifyReference::default());
+            judge_played(&LogFacts::of_log(header, found, 0), Ok(&[played(), played()]), VerifyReference::default());
         (found.is_all_nan(), verified.verdict, verified.why, verified.detail)
     };
     let broken =

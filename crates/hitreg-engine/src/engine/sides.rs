@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::log_file::LogFile;
-use super::{Engine, EngineError, check};
+use super::{Engine, EngineError, SurveyedLog, check};
 use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
 use held::Goal;
 pub use held::SideTrace;
@@ -112,8 +111,8 @@ impl ComparisonSpec {
     /// play is not an error; the result is then [`MissingSide`].
     pub fn traces(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces, EngineError> {
         let mut beside = 0;
-        let traces = self.made(engine, runner, Goal::Memory, |engine, path, ways| {
-            let source = ComparisonSource::of(engine, path, ways)?;
+        let traces = self.made(engine, runner, Goal::Memory, |engine, path| {
+            let source = ComparisonSource::of(engine, path)?;
             beside += source.session_bytes();
             Ok(source)
         })?;
@@ -133,33 +132,25 @@ impl ComparisonSpec {
         engine: &Engine<'_>,
         runner: &BuildRunner,
         goal: Goal,
-        mut read: impl FnMut(&Engine<'_>, &'a Path, &[&ReplaySpec]) -> Result<ComparisonSource<'a>, EngineError>,
+        mut read: impl FnMut(&Engine<'_>, &'a Path) -> Result<ComparisonSource<'a>, EngineError>,
     ) -> Result<Traces<SideTrace>, EngineError> {
         if let Some(across) = &self.across {
             return self.across(across, engine, runner, goal);
         }
         let ReplaySpecs { a: way_a, b: way_b } = &self.ways;
         if self.is_single() {
-            let a = ComparisonSource::read(engine, &self.first, &[])?;
+            let a = ComparisonSource::of(engine, &self.first)?;
             way_a.check(engine, &a)?;
             return alone::against_itself(engine, runner, &a);
         }
-        let of_a = [way_a, way_b];
-        let of_a = if self.second.is_some() { &of_a[..1] } else { &of_a };
-        let mut a = read(engine, &self.first, of_a)?;
-        let mut b = self.second.as_deref().map(|path| read(engine, path, &[way_b])).transpose()?;
+        let a = read(engine, &self.first)?;
+        let b = self.second.as_deref().map(|path| read(engine, path)).transpose()?;
         way_a.check(engine, &a)?;
         way_b.check(engine, b.as_ref().unwrap_or(&a))?;
         let mut ways = self.ways.clone();
-        if let Some(b) = &mut b {
+        if let Some(b) = &b {
             ways.a.part = b.part();
             ways.b.part = a.part();
-            for (source, way) in [(&mut a, &ways.a), (b, &ways.b)] {
-                // Some logs can be streamed as a whole but not in part.
-                if way.part.is_some() && matches!(source.holds, ComparisonInput::LongLog(_)) {
-                    *source = read(engine, source.path, &[way])?;
-                }
-            }
         }
         let Some(b) = b else { return ways.both(engine, runner, [&a, &a], goal) };
         if self.compare_unrelated {
@@ -196,8 +187,8 @@ impl ComparisonSpec {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
         }
-        let source = ComparisonSource::read(engine, &self.first, &[])?;
-        let ComparisonInput::Log(log) = &source.holds else {
+        let source = ComparisonSource::of(engine, &self.first)?;
+        let Some(log) = source.log() else {
             return Err(EngineError::NoServer { path: self.first.clone() });
         };
         let server = ReplaySpec { build: across.server.clone(), open: false, ..self.ways.a.clone() };
@@ -206,7 +197,7 @@ impl ComparisonSpec {
         }
         let folder = store::temporary_folder()?;
         let between = folder.file("server.hitlog");
-        let rerecorded = server.rerecord(engine, runner, &self.first, log, &between)?;
+        let rerecorded = server.rerecord(engine, runner, log, &between)?;
         check(&runner.stop)?;
         if let Err(untestable) = rerecorded {
             EngineError::check_memory(&self.first, &untestable)?;
@@ -216,7 +207,7 @@ impl ComparisonSpec {
             let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
             return Ok(Traces { names, made: Err(missing), overlap_only: false });
         }
-        let sent = ComparisonSource::read(engine, between.path(), &[])?;
+        let sent = ComparisonSource::of(engine, between.path())?;
         let a =
             ReplaySpec { build: self.ways.a.build.clone().or(server.build.clone()), open: true, ..self.ways.a.clone() };
         let b = ReplaySpec { build: across.client.clone(), open: true, ..self.ways.b.clone() };
@@ -242,10 +233,7 @@ impl ComparisonSpec {
         };
         let mut way = way.clone();
         way.set.push(pair);
-        let source = match ComparisonSource::long(engine, &self.first, &[&way])? {
-            Some(source) => source,
-            None => ComparisonSource::read(engine, &self.first, &[])?,
-        };
+        let source = ComparisonSource::of(&Engine::new(engine.games), &self.first)?;
         Ok(way.trace(engine, runner, &source, name)?.ok())
     }
 
@@ -293,10 +281,10 @@ impl ReplaySpecs {
     /// # Errors
     /// Fails as [`ComparisonSpec::traces`] does.
     pub fn traces(&self, engine: &Engine<'_>, runner: &BuildRunner, path: &Path) -> Result<Traces, EngineError> {
-        let source = ComparisonSource::read(engine, path, &[])?;
+        let source = ComparisonSource::of(engine, path)?;
         self.a.check(engine, &source)?;
         self.b.check(engine, &source)?;
-        self.both(engine, runner, [&source, &source], Goal::Memory)?.in_memory(path, source.held_bytes())
+        self.both(engine, runner, [&source, &source], Goal::Memory)?.in_memory(path, 0)
     }
 
     fn both(
@@ -306,7 +294,7 @@ impl ReplaySpecs {
         of: [&ComparisonSource<'_>; 2],
         goal: Goal,
     ) -> Result<Traces<SideTrace>, EngineError> {
-        self.check_memory(engine, of, goal)?;
+        self.check_memory(of, goal)?;
         let (a, b) =
             rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
         check(&runner.stop)?;
@@ -326,10 +314,17 @@ impl ReplaySpec {
         match source.log() {
             None if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
             None => Ok(()),
-            Some((header, _)) => {
+            Some(SurveyedLog { header, .. }) => {
                 self.settings(engine, header)?;
                 match &self.build {
-                    Some(build) => drop(Build::at(build)?),
+                    // The build opens the log itself.
+                    Some(_) if store::is_standard_stream(source.path) => {
+                        return Err(store::StoreError::NotRegular { path: source.path.to_owned() }.into());
+                    }
+                    Some(build) => {
+                        store::check_regular(source.path)?;
+                        Build::at(build)?;
+                    }
                     None => self.check_judge(engine, source.path, header)?,
                 }
                 Ok(())
@@ -365,25 +360,20 @@ impl ReplaySpec {
         source: &ComparisonSource<'_>,
         side: &'static str,
     ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
-        let made = match (&source.holds, &self.build, source.log()) {
-            (ComparisonInput::Trace(trace), ..) => return Ok(Ok(SideTrace::Memory(trace.clone()))),
-            (ComparisonInput::LongTrace(trace), ..) => return Ok(Ok(SideTrace::File(TraceFile::clone(trace), None))),
-            (_, Some(build), Some((header, log_digest))) => {
-                let (options, build) = (self.options(), Build::at(build)?);
-                let request = BuildRequest { log: source.path, log_digest, options: &options };
-                let made = match &source.holds {
-                    ComparisonInput::LongLog(_) => {
-                        runner.trace_file(&build, &request).map(|(trace, folder)| SideTrace::File(trace, folder))
-                    }
-                    _ => runner.trace(&build, &request).map(SideTrace::Memory),
-                };
-                match made {
-                    Ok(held) => self.as_asked(engine, header, held)?,
+        let log = match &source.holds {
+            ComparisonInput::Trace(trace) => return Ok(Ok(SideTrace::File(TraceFile::clone(trace), None))),
+            ComparisonInput::Log(log) => log,
+        };
+        let made = match &self.build {
+            None => self.replayed(engine, log)?,
+            Some(build) => {
+                let options = self.options();
+                let request = BuildRequest { options: &options, ..log.request()? };
+                match runner.trace_file(&Build::at(build)?, &request) {
+                    Ok((trace, folder)) => self.as_asked(engine, &log.header, SideTrace::File(trace, folder))?,
                     Err(untestable) => Err(untestable),
                 }
             }
-            (ComparisonInput::Log(log), ..) => self.in_process(engine, log)?.map(SideTrace::Memory),
-            (ComparisonInput::LongLog(log), ..) => self.in_file(engine, log)?,
         };
         if let Err(untestable) = &made {
             EngineError::check_memory(source.path, untestable)?;
@@ -395,15 +385,15 @@ impl ReplaySpec {
         &self,
         engine: &Engine<'_>,
         runner: &BuildRunner,
-        path: &Path,
-        log: &LogFile,
+        log: &SurveyedLog,
         to: &Target,
     ) -> Result<Result<(), UntestableBuild>, EngineError> {
         let Some(build) = &self.build else {
-            let settings = self.settings(engine, &log.session.header)?;
-            let again = engine.games.of(&log.session).map_err(UntestableBuild::because_of);
+            let settings = self.settings(engine, &log.header)?;
+            let session = log.session()?;
+            let again = engine.games.of(&session).map_err(UntestableBuild::because_of);
             let again = again.and_then(|game| {
-                game.rerecord(&log.session, settings.as_ref()).map_err(|error| UntestableBuild::not_replayed(&error))
+                game.rerecord(&session, settings.as_ref()).map_err(|error| UntestableBuild::not_replayed(&error))
             });
             return match again {
                 Ok(again) => Ok(Ok(store::save_log(to, &again, LogOptions::whole())?)),
@@ -411,7 +401,7 @@ impl ReplaySpec {
             };
         };
         let options = self.options();
-        let request = BuildRequest { log: path, log_digest: log.digest, options: &options };
+        let request = BuildRequest { options: &options, ..log.request()? };
         Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
     }
 

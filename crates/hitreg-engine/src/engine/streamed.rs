@@ -20,7 +20,7 @@ use hitreg_log::memory::NeedsMemory;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
-use hitreg_log::trace::{Digest, Table, TraceHeader};
+use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
 use hitreg_netcode::score::{DrawingScoreError, ModeScore};
@@ -363,6 +363,23 @@ impl SurveyedLog {
 }
 
 impl SurveyedLog {
+    /// Replays the log, and keeps its trace in memory.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read again, or if this build cannot replay it.
+    pub(super) fn trace(&self, game: &dyn Playable, options: &ReplayOptions) -> Result<Trace, StreamError> {
+        until_whole(&AtomicBool::new(false), |encoded| {
+            let mut trace = Trace::default();
+            let mut put = |header: &TraceHeader, rows: Table| {
+                trace.header.clone_from(header);
+                // All rows of one replay have the same columns.
+                trace.append(rows).unwrap_or_default();
+            };
+            let ran = self.attempt(game, (options, encoded), &mut |_| {}, &mut put, &mut |_| {})?;
+            Ok(ran.map(|_| trace))
+        })
+    }
+
     /// Streams a replay of the log and writes its trace meanwhile.
     ///
     /// # Errors

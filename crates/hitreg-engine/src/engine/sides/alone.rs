@@ -1,7 +1,7 @@
 //! Compares the contents of a log with this build's replay of it.
 
 use super::held::check_memory;
-use super::{ComparisonInput, ComparisonSource, ReplaySpec, SideTrace, Traces};
+use super::{ComparisonSource, ReplaySpec, SideTrace, Traces};
 use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
@@ -14,13 +14,13 @@ pub(super) fn against_itself(
     runner: &BuildRunner,
     source: &ComparisonSource<'_>,
 ) -> Result<Traces<SideTrace>, EngineError> {
-    let ComparisonInput::Log(log) = &source.holds else { return Err(EngineError::SingleTrace) };
+    let Some(log) = source.log() else { return Err(EngineError::SingleTrace) };
     let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
     // What the log says takes about as much as the log.
-    let (session_bytes, replayed) = (log.session.bytes(), plain.trace_bytes_of(engine, &log.session)?);
-    check_memory(path, session_bytes.saturating_mul(2).saturating_add(replayed))?;
-    if log.session.header.holds() == LogContents::Clients {
+    let replayed = log.survey.trace_bytes(plain.tables);
+    check_memory(path, log.session_bytes().saturating_mul(2).saturating_add(replayed))?;
+    if log.header.holds() == LogContents::Clients {
         let replayed = plain.trace(engine, runner, source, "b")?;
         let made = match replayed {
             Ok(replayed) => Ok(predicted(&*replayed.trace()?)),
@@ -35,7 +35,7 @@ pub(super) fn against_itself(
         });
     }
     let no_states = |source| EngineError::NoStates { path: path.to_owned(), source };
-    let says = recorded(&log.session).map_err(no_states)?;
+    let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
     let replayed = plain.trace(engine, runner, source, "b")?;
     Ok(Traces { names, made: replayed.map(|replayed| [SideTrace::Memory(says), replayed]), overlap_only: true })

@@ -6,14 +6,13 @@ use std::path::Path;
 use super::source::{ComparisonInput, ComparisonSource};
 use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
 use crate::build::UntestableBuild;
-use crate::engine::log_file::LogFile;
 use crate::engine::streamed::{StreamError, SurveyedLog};
 use crate::engine::{Engine, EngineError};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::store::{self, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Table, Trace, TraceSource};
-use hitreg_netcode::replay::{ReplayOutput, foreign_trace_memory};
+use hitreg_netcode::replay::foreign_trace_memory;
 
 /// The memory that comparing two traces takes, as a multiple of their size.
 const COMPARED: usize = 2;
@@ -103,19 +102,13 @@ impl ReplaySpecs {
     ///
     /// # Errors
     /// When the memory limit does not suffice for both.
-    pub(super) fn check_memory(
-        &self,
-        engine: &Engine<'_>,
-        [a, b]: [&ComparisonSource<'_>; 2],
-        goal: Goal,
-    ) -> Result<(), EngineError> {
-        let held = a.held_bytes().saturating_add(if std::ptr::eq(a, b) { 0 } else { b.held_bytes() });
+    pub(super) fn check_memory(&self, [a, b]: [&ComparisonSource<'_>; 2], goal: Goal) -> Result<(), EngineError> {
         let mut traces = 0_usize;
         for (way, source) in [(&self.a, a), (&self.b, b)] {
-            traces = traces.saturating_add(way.trace_bytes(engine, source, goal)?);
+            traces = traces.saturating_add(way.trace_bytes(source, goal));
         }
         let times = if goal == Goal::Memory { COMPARED } else { 1 };
-        check_memory(a.path, traces.saturating_mul(times).saturating_add(held))
+        check_memory(a.path, traces.saturating_mul(times))
     }
 
     /// An estimate by counts of what both sides' traces of a session take while they are compared in memory.
@@ -131,21 +124,12 @@ impl ReplaySpecs {
 
 impl ReplaySpec {
     /// An estimate of what this side's trace takes in memory; 0 of one that goes into a file.
-    fn trace_bytes(
-        &self,
-        engine: &Engine<'_>,
-        source: &ComparisonSource<'_>,
-        goal: Goal,
-    ) -> Result<usize, EngineError> {
-        Ok(match (&source.holds, goal) {
-            (ComparisonInput::Trace(trace), _) => {
-                trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add)
-            }
-            (ComparisonInput::Log(log), _) => self.trace_bytes_of(engine, &log.session)?,
-            (ComparisonInput::LongTrace(_) | ComparisonInput::LongLog(_), Goal::Files) => 0,
-            (ComparisonInput::LongTrace(trace), Goal::Memory) => trace.memory(),
-            (ComparisonInput::LongLog(log), Goal::Memory) => log.survey.trace_bytes(self.tables),
-        })
+    fn trace_bytes(&self, source: &ComparisonSource<'_>, goal: Goal) -> usize {
+        match (&source.holds, goal) {
+            (_, Goal::Files) => 0,
+            (ComparisonInput::Trace(trace), Goal::Memory) => trace.memory(),
+            (ComparisonInput::Log(log), Goal::Memory) => log.survey.trace_bytes(self.tables),
+        }
     }
 
     pub(super) fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
@@ -157,26 +141,8 @@ impl ReplaySpec {
         let game = engine.games.of(session).ok();
         Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
     }
-    /// Replays a log that is in memory.
-    pub(super) fn in_process(
-        &self,
-        engine: &Engine<'_>,
-        log: &LogFile,
-    ) -> Result<Result<Trace, UntestableBuild>, EngineError> {
-        let options = self.replay_options(engine, &log.session.header)?;
-        let game = engine.games.of(&log.session).map_err(UntestableBuild::because_of);
-        let replayed = game.and_then(|game| {
-            let replayed = game.replay(&log.session, &options, &mut |_| {});
-            replayed.map_err(|error| UntestableBuild::not_replayed(&error))
-        });
-        Ok(replayed.map(|ReplayOutput { mut trace, .. }| {
-            trace.header.log_digest = log.digest.to_string();
-            trace
-        }))
-    }
-
-    /// Replays a log while reading it, and writes the trace to a temporary file.
-    pub(super) fn in_file(
+    /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file.
+    pub(super) fn replayed(
         &self,
         engine: &Engine<'_>,
         log: &SurveyedLog,
@@ -186,14 +152,19 @@ impl ReplaySpec {
             Ok(game) => game,
             Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
         };
-        let folder = store::temporary_folder()?;
-        let target = folder.file("replayed.hittrace");
-        match log.replay_into(game, &options, &target) {
-            Ok(()) => {}
-            Err(StreamError::Read(error)) => return Err(error),
-            Err(StreamError::Replay(error)) => return Ok(Err(UntestableBuild::not_replayed(&error))),
+        let replay = || {
+            if log.is_short() {
+                return Ok(SideTrace::Memory(log.trace(game, &options)?));
+            }
+            let folder = store::temporary_folder().map_err(EngineError::from)?;
+            let target = folder.file("replayed.hittrace");
+            log.replay_into(game, &options, &target)?;
+            Ok(SideTrace::File(TraceFile::open(target.path()).map_err(EngineError::from)?, Some(folder)))
+        };
+        match replay() {
+            Ok(trace) => Ok(Ok(trace)),
+            Err(StreamError::Read(error)) => Err(error),
+            Err(StreamError::Replay(error)) => Ok(Err(UntestableBuild::not_replayed(&error))),
         }
-        let trace = TraceFile::open(target.path())?;
-        Ok(Ok(SideTrace::File(trace, Some(folder))))
     }
 }
