@@ -233,8 +233,7 @@ def check_view_errors(tables: Path, checker: Checker, info: dict[str, Any]) -> i
         screen = tuple(float(coordinate) for coordinate in view[1:])
         error = math.dist(screen, place)
         recomputed += 1
-        # Times in whole us and origins in float32 at up to 4096 units cost up to 0.01 units.
-        if abs(error - float(row["view_error_units"])) > 0.05:
+        if abs(error - float(row["view_error_units"])) > TOLERANCE:
             name = f"p{row['shooter']}#{row['command']}"
             checker.wrong.append(f"{name} hit {row['target']}: view error hitreg {row['view_error_units']}, oracle {error:.4f}")
     return recomputed
