@@ -146,8 +146,8 @@ def read_log(path):
     """The header, the usercmds (player, number) -> input, what ran in each tick, and the ticks."""
     parts = chunks(path)
     first = next(parts, {})
-    if first.get("magic") != "hitlog" or first["format"][0] != 2:
-        raise ValueError("it is no hitlog of format 2")
+    if first.get("magic") != "hitlog" or first["format"][0] != 1:
+        raise ValueError("it is no hitlog of format 1")
     declared = dict(first["header"]["kinds"])
     commands, executed, ticks = {}, {}, []
     whole = False

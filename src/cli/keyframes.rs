@@ -23,7 +23,7 @@ use crate::units::Micros;
 ///
 /// The log is replayed once. Every few seconds, a keyframe stores the complete state of server, clients and packets in
 /// flight. `replay --from` starts at the last keyframe before the requested time. `verify` replays from two keyframes
-/// in parallel. Records do not change, and older versions ignore keyframes. `record synth` and `record live` add
+/// in parallel. Records do not change. `record synth` and `record live` add
 /// keyframes to sessions of a minute or more.
 #[derive(clap::Args)]
 #[command(after_long_help = "\

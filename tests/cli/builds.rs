@@ -62,8 +62,7 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
     let whole = std::fs::read(&trace).unwrap();
     std::fs::write(path(folder, "cut"), &whole[..whole.len() / 2]).unwrap();
     let header = zstd::decode_all(&whole[..]).unwrap_or_default();
-    let ours = [b"\xA6format\x92", &[hitreg::log::TRACE_FORMAT.major as u8, hitreg::log::TRACE_FORMAT.minor as u8][..]]
-        .concat();
+    let ours = [b"\xA6format\x92", &[hitreg::log::FORMAT.major as u8, hitreg::log::FORMAT.minor as u8][..]].concat();
     let newer = replaced(&first_chunk(&whole, &header), &ours, b"\xA6format\x92\x09\x00");
     let mut packed = zstd::bulk::Compressor::new(3).unwrap();
     packed.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true)).unwrap();

@@ -14,6 +14,9 @@ use hitreg::record::{
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{EntityId, PlayerId, Tick};
+use rmpv::Value;
+
+use crate::container::{apart, set, together};
 
 /// What is said of it, by every command.
 const PASSED_OVER: [&str; 4] = [
@@ -76,9 +79,12 @@ fn of_the_future(mut session: Session) -> Session {
     session
 }
 
+/// Writes the session as a file of a later minor version.
 fn write(path: &Path, session: &Session, options: WriterOptions) {
     let bytes = write_session(Vec::new(), session, options).expect("memory takes everything");
-    std::fs::write(path, bytes).expect("a folder");
+    let mut chunks = apart(&bytes);
+    set(&mut chunks[0], "format", Value::Array(vec![1.into(), 9.into()]));
+    std::fs::write(path, together(&chunks)).expect("a folder");
 }
 
 fn read(path: &Path) -> Session {

@@ -1,96 +1,103 @@
-//! What older versions wrote can still be read.
+//! Files of each format version can be read, and so can those of a later minor version.
 
 #![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
 
 use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Reason, Scope};
-use hitreg::log::{WriterOptions, read_session, read_trace, version_of, write_session, write_trace};
+use hitreg::log::{
+    WriterOptions, keyframes_of, read_session, read_trace, recover, version_of, write_session, write_trace,
+};
 use hitreg::record::{
     ArrivalRecord, DamageRecord, GapCause, GapRecord, HeardRecord, OutOfSequence, Presence, PresenceRecord, Record,
     RecordedSide, Session, SessionId, ShotRecord, StateRecord, Timing,
 };
 use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId};
+use rmpv::Value;
 
-/// Each version's fixture was written by that version. `HITREG_WRITE_COMPAT=1` writes the current one anew, which is
-/// only right when its version has not been released.
+use crate::container::{apart, get, set, together};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat");
+
+/// Each version's fixtures were written by that version. `HITREG_WRITE_COMPAT=1` writes those of the current version,
+/// which is only right before its release.
 #[test]
-fn the_logs_of_all_versions_can_be_read() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat");
-    let session = crate::log_sessions::session(2, 32);
-    // 1.1 brought logs of one side, and what snapshots say of their client's timing.
-    let mut one_side = session.clone();
-    for (snapshot, number) in one_side.players[1].snapshots.iter_mut().zip(-8i16..) {
-        let warning = OutOfSequence { command: snapshot.ack, difference: number };
-        let warnings = vec![warning; usize::from(number % 3 == 0)];
-        snapshot.timing = Timing::new((number >= 0).then_some(number * 9 - 40), warnings);
-    }
-    one_side.header.side = Some(RecordedSide { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
-    // 2.0 brought classes, states for one viewer alone, and more kinds of records.
-    let everything = of_all_kinds(&session);
-    // 2.1 brought what a server heard.
-    let heard = with_what_was_heard(&everything);
+fn reads_logs_of_all_versions() {
+    let session = recorded();
+    let [plain, keyed] = ["log-v1.0", "log-v1.0-keyframes"].map(|name| format!("{FOLDER}/{name}.hitlog"));
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        let bytes = write_session(Vec::new(), &heard, WriterOptions::live()).unwrap();
-        std::fs::write(format!("{folder}/log-v2.1.hitlog"), &bytes).unwrap();
-        // 2.2 brought keyframes.
-        let keyed = crate::keyframes::with_keyframes(&bytes, &[crate::keyframes::keyframe(0)]);
-        std::fs::write(format!("{folder}/log-v2.2.hitlog"), keyed).unwrap();
+        let bytes = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
+        std::fs::write(&plain, &bytes).unwrap();
+        std::fs::write(&keyed, crate::keyframes::with_keyframes(&bytes, &[crate::keyframes::keyframe(0)])).unwrap();
     }
-    let keyed = heard.clone();
-    let version = |file: &[u8]| version_of(file).map(|v| v.to_string());
-    for (name, session) in [("1.0", session), ("1.1", one_side), ("2.0", everything), ("2.1", heard), ("2.2", keyed)] {
-        let log = std::fs::read(format!("{folder}/log-v{name}.hitlog")).unwrap();
+    for path in [&plain, &keyed] {
+        let log = std::fs::read(path).unwrap();
+        assert_eq!(version(&log).as_deref(), Some("1.0"));
         assert_eq!(read_session(&log[..]).unwrap(), session);
-        assert_eq!(version(&log).as_deref(), Some(name));
     }
-    // 1.2 brought columns of more names than a byte can tell apart, and units.
-    let mut many_names = small_trace();
-    many_names.tables[0].columns[3].unit = "units".into();
-    let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
-    let data = ColumnData::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
-    many_names.tables[0].columns.push(Column::new("whom", data));
-    // 1.4 brought tables of a build's own that name their keys.
-    let mut keyed = many_names.clone();
-    keyed.tables.push(Table::new("spells", small_trace().tables.remove(0).columns).keyed_by(["entity", "at_us"]));
-    // 1.5 brought tables of what went over the network.
-    let mut network = keyed.clone();
-    let arrived = Column::new("arrived", ColumnData::U32(vec![1; 30]));
-    let columns = small_trace().tables.remove(0).columns.into_iter().chain([arrived]).collect();
-    network.tables.push(Table::new("packets", columns));
-    // Since 2.0 a table may be in parts that do not stand together, names may come later, and so may a column of names.
-    let views = &small_trace().tables[0];
-    let later = |names: &[&str], code| in_place(views, names, code);
-    let mut in_parts = small_trace();
-    in_parts.tables[0] = later(&["held"], 0);
-    in_parts.tables[0].append(later(&["held", "interpolated"], 1)).unwrap();
-    // 3.0 packs views against what they were drawn between.
-    let drawn = crate::drawn::trace();
+    let mut keyframes = Vec::new();
+    keyframes_of(&std::fs::read(&keyed).unwrap()[..], &mut |keyframe| keyframes.push(keyframe)).unwrap();
+    assert_eq!(keyframes, [crate::keyframes::keyframe(0)]);
+}
+
+/// As [`reads_logs_of_all_versions`].
+#[test]
+fn reads_traces_of_all_versions() {
+    let trace = replayed();
+    let path = format!("{FOLDER}/trace-v1.0.hittrace");
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        std::fs::write(format!("{folder}/trace-v3.0.hittrace"), write_trace(Vec::new(), &drawn).unwrap()).unwrap();
+        std::fs::write(&path, write_trace(Vec::new(), &trace).unwrap()).unwrap();
     }
-    // 1.3 names misses as engines do.
-    let mut misses = small_trace();
-    let names = ["hit", "hit the world", "missed"].map(str::to_owned).to_vec();
-    misses.tables[1].columns.push(Column::new("reason", ColumnData::Name { names, codes: vec![0, 1, 2, 2] }));
-    let traces = [
-        ("1.0", small_trace()),
-        ("1.1", small_trace()),
-        ("1.2", many_names),
-        ("1.3", misses),
-        ("1.4", keyed),
-        ("1.5", network),
-        ("2.0", in_parts),
-    ];
-    for (name, expected) in traces {
-        let trace = std::fs::read(format!("{folder}/trace-v{name}.hittrace")).unwrap();
-        assert_eq!(read_trace(&trace[..]).unwrap(), expected);
-        assert_eq!(version(&trace).as_deref(), Some(name));
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(version(&bytes).as_deref(), Some("1.0"));
+    let read = read_trace(&bytes[..]).unwrap();
+    // The views have values that are no numbers, which equal nothing.
+    assert_eq!(read.digest(), trace.digest());
+    let own = |trace: &Trace| -> Vec<Table> {
+        trace.tables.iter().filter(|table| ["spells", "packets"].contains(&&*table.name)).cloned().collect()
+    };
+    assert_eq!((&read.header, own(&read)), (&trace.header, own(&trace)));
+    assert_eq!(own(&read).len(), 2);
+}
+
+/// A file of today that says it is of another version, with a key in its header and in each chunk that no version has.
+fn of_version(file: &[u8], major: u16, minor: u16) -> Vec<u8> {
+    let mut chunks = apart(file);
+    set(&mut chunks[0], "format", Value::Array(vec![major.into(), minor.into()]));
+    set(get(&mut chunks[0], "header"), "weather", Value::from("rain"));
+    chunks[1..].iter_mut().for_each(|chunk| set(chunk, "weather", Value::from("snow")));
+    together(&chunks)
+}
+
+#[test]
+fn reads_newer_minor_versions_and_refuses_newer_major_ones() {
+    let (session, trace) = (recorded(), replayed());
+    let log = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
+    let newer = of_version(&log, 1, 9);
+    assert_eq!(version(&newer).as_deref(), Some("1.9"));
+    assert_eq!(read_session(&newer[..]).unwrap(), session);
+    let (recovered, damage) = recover(&newer).unwrap();
+    assert_eq!((recovered, damage.is_none()), (session, true));
+    let written = write_trace(Vec::new(), &trace).unwrap();
+    assert_eq!(read_trace(&of_version(&written, 1, 9)[..]).unwrap().digest(), trace.digest());
+    for (major, minor, what) in [(2, 0, "use a newer hitreg"), (0, 1, "which does not exist")] {
+        let refused = [
+            read_session(&of_version(&log, major, minor)[..]).unwrap_err(),
+            read_trace(&of_version(&written, major, minor)[..]).unwrap_err(),
+        ];
+        for error in refused {
+            let said = error.to_string();
+            assert!(said.contains(what) && said.contains(&format!("{major}.{minor}")), "{said}");
+        }
     }
-    // It has rows that are no numbers.
-    let read = std::fs::read(format!("{folder}/trace-v3.0.hittrace")).unwrap();
-    assert_eq!(read_trace(&read[..]).unwrap().digest(), drawn.digest());
-    assert_eq!(version(&read).as_deref(), Some("3.0"));
+}
+
+#[test]
+fn only_logs_and_traces_have_a_version() {
     assert_eq!((version_of(b""), version_of(b"some text")), (None, None));
+}
+
+fn version(file: &[u8]) -> Option<String> {
+    version_of(file).map(|version| version.to_string())
 }
 
 /// Written by the Python on the format page.
@@ -110,30 +117,43 @@ fn a_trace_by_another_program_can_be_read() {
     }
 }
 
-/// The same rows, all drawn in one way.
-fn in_place(table: &Table, names: &[&str], code: u32) -> Table {
-    let mut table = table.clone();
-    let names = names.iter().map(|name| (*name).to_owned()).collect();
-    table.columns[4].data = ColumnData::Name { names, codes: vec![code; 30] };
-    table
-}
-
-fn small_trace() -> Trace {
+/// A trace with packed views, a table with keys of its own and more names than a byte tells apart, and one that is
+/// written on request.
+fn replayed() -> Trace {
     let columns = vec![
         Column::new("entity", ColumnData::U32((0..30).map(|i| i % 3).collect())),
         Column::new("at_us", ColumnData::I64((0..30).map(|i| i / 3 * 15_625).collect())),
         Column::new("hash", ColumnData::U64((0..30u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
-        Column::new("error_units", ColumnData::F32((0..30u8).map(|i| f32::from(i) / 7.0).collect())),
+        Column::new("error_units", ColumnData::F32((0..30u8).map(|i| f32::from(i) / 7.0).collect())).in_unit("units"),
         Column::new("how", ColumnData::Name { names: vec!["held".into(), "interpolated".into()], codes: vec![1; 30] }),
     ];
-    let header = TraceHeader {
+    let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
+    let whom = ColumnData::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
+    let arrived = Column::new("arrived", ColumnData::U32(vec![1; 30]));
+    let packets = Table::new("packets", columns.iter().cloned().chain([arrived]).collect());
+    let spells = Table::new("spells", columns.into_iter().chain([Column::new("whom", whom)]).collect());
+    let mut trace = crate::drawn::trace();
+    trace.header = TraceHeader {
         game: "disc".into(),
         mode: "closed".into(),
         log_digest: "00".into(),
         settings: vec![("server.tick_hz".into(), "64".into())],
         ..TraceHeader::default()
     };
-    Trace { header, tables: vec![Table::new("views", columns), Table::new("shots", vec![])] }
+    trace.tables.extend([spells.keyed_by(["entity", "at_us"]), packets, Table::new("shots", vec![])]);
+    trace
+}
+
+/// A session with records of every kind, written by one side.
+fn recorded() -> Session {
+    let mut session = with_what_was_heard(&of_all_kinds(&crate::log_sessions::session(2, 32)));
+    for (snapshot, number) in session.players[1].snapshots.iter_mut().zip(-8i16..) {
+        let warning = OutOfSequence { command: snapshot.ack, difference: number };
+        let warnings = vec![warning; usize::from(number % 3 == 0)];
+        snapshot.timing = Timing::new((number >= 0).then_some(number * 9 - 40), warnings);
+    }
+    session.header.side = Some(RecordedSide { session: SessionId(0x0123_4567_89ab_cdef), player: Some(PlayerId(1)) });
+    session
 }
 
 /// The same, with what the server heard: each packet with the usercmds that it says it carries.
@@ -154,7 +174,7 @@ fn with_what_was_heard(session: &Session) -> Session {
     all
 }
 
-/// The session with records of every kind that 2.0 has, and entities of another class that one player alone is shown.
+/// The session with records of every kind, and entities of another class that one player alone is shown.
 fn of_all_kinds(session: &Session) -> Session {
     let mut all = session.clone();
     let lamp = FieldSchema::new("glow", CellKind::I32, Scope::Status).meaning(Meaning::Time).in_unit("s");

@@ -1,5 +1,7 @@
 //! What is written down and sent: logs, traces, datagrams. No game is played here.
 
+#[path = "../hostile/container.rs"]
+mod container;
 mod drawn;
 mod keyframes;
 mod log_compat;

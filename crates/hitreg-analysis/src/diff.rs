@@ -50,8 +50,8 @@ pub use usercmds::UsercmdRow;
 
 use clock::TickTimes;
 use exactness::TableExactness;
-use hitreg_log::trace::schema::{FIRST, JoinRule, TableSchema, bodies, corrections, frames, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource};
+use hitreg_log::trace::schema::{JoinRule, TableSchema, bodies, corrections, frames, shots, ticks, views};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest};
 use keys::RowKey;
 use table::{ComparedTable, compare};
 
@@ -280,10 +280,8 @@ fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions)
     if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
         return (TraceVerdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
     }
-    // A column or table that the format gained later may be missing from an older build. With `overlap_only`, missing
-    // tables do not count.
-    let is_later = |name: &str| TableSchema::of(name).is_some_and(|table| table.since != FIRST);
-    let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only && !is_later(&t.name);
+    // A table that is written on request may be missing. With `overlap_only`, missing tables do not count.
+    let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only && digest::counts(&t.name);
     let differs = |t: &&TableDiff| match t.status {
         Status::Differs => true,
         Status::OnlyInA | Status::OnlyInB => lacks(t),

@@ -9,11 +9,8 @@ use hitreg_log::trace::digest::{self, TableDigest};
 use hitreg_log::trace::schema::{TABLES, shots};
 use hitreg_log::trace::{ColumnData, Digest, Table, Trace, TraceHeader};
 
-/// The first line of every golden that this version writes.
-const TITLE: &str = "hitreg golden 2";
-/// The first line of goldens of version 1, whose digests take the number of rows before the rows
-/// ([`Table::first_digest`]).
-const FIRST_TITLE: &str = "hitreg golden 1";
+/// The first line of every golden.
+const TITLE: &str = "hitreg golden 1";
 
 /// The outcome of a replay, collected from its rows: digests, counts and every shot in words.
 #[derive(Clone, Debug)]
@@ -94,20 +91,6 @@ impl ReplaySummary {
 /// The golden of a trace.
 pub fn golden(trace: &Trace) -> String {
     ReplaySummary::of(trace).golden().unwrap_or_default()
-}
-
-/// Whether a golden has the digests of version 1, which need the whole trace.
-pub fn is_of_first_version(golden: &str) -> bool {
-    golden.starts_with(FIRST_TITLE)
-}
-
-/// The golden of a trace with the digests of version 1.
-pub fn first_golden(trace: &Trace) -> String {
-    let counted = trace.tables.iter().filter(|table| digest::counts(&table.name));
-    let tables = counted.map(|table| (table.name.as_str(), table.rows(), table.first_digest()));
-    let gist = ReplaySummary::of(trace);
-    let shots = trace.table(shots::NAME).and(gist.shots.as_deref());
-    written(FIRST_TITLE, &trace.header, trace.first_digest(), tables, &gist.summary(), shots)
 }
 
 fn written<'a>(

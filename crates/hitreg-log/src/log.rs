@@ -8,7 +8,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use hitreg_log::record::Execution;
 //!
-//! # let file: &[u8] = include_bytes!("../../../fixtures/compat/log-v2.0.hitlog");
+//! # let file: &[u8] = include_bytes!("../../../fixtures/compat/log-v1.0.hitlog");
 //! let session = hitreg_log::log::read_session(file)?;
 //! let mut places = vec![0.0; session.players.len()];
 //! for (player, place) in session.players.iter().zip(&mut places) {
@@ -52,5 +52,5 @@ pub(crate) use limits::MAX_RECORD_BYTES;
 pub use reader::{LogReader, read_header, read_prefix, read_session};
 pub use recover::{Damage, DamagedPart, recover};
 pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
-pub use version::{FormatVersion, Readability, TRACE_FORMAT, UnreadableFormat, check_readable_by};
+pub use version::{FORMAT, FormatVersion, Readability, UnreadableFormat, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};

@@ -188,7 +188,7 @@ impl Column {
     }
 
     /// Returns whether the values wrap at 360. Either the unit is degrees, or there is no unit and the name denotes an
-    /// angle, as in traces of formats below 1.2.
+    /// angle.
     pub fn is_angle(&self) -> bool {
         if self.unit.is_empty() { named_as_angle(&self.name) } else { self.unit == "degrees" }
     }

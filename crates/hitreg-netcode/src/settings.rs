@@ -25,9 +25,6 @@ use hitreg_log::record::split_of_player;
 use hitreg_log::units::{Hz, PlayerId};
 use nearest::nearest;
 
-/// Keys that version 2.1 of the log format did not have at first. Their defaults describe the behaviour without them.
-const LATER: &[&str] = &["client.frames", "interpolation.ease_ms", "server.zone", "server.zone_units"];
-
 /// All settings, typed. [`KEYS`] holds the meaning of each and the source of its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -310,12 +307,9 @@ impl Settings {
         Ok((pair.0.trim(), pair.1.trim()))
     }
 
-    /// Returns all settings as text for a log: first in the order of [`KEYS`], then those of single players. Omits
-    /// `LATER` keys with default values, so that logs keep the bytes that they had without these keys.
+    /// Returns all settings as text for a log: first in the order of [`KEYS`], then those of single players.
     pub fn to_pairs(&self) -> Vec<(String, String)> {
-        let pairs = KEYS.iter().map(|key| (key, key.get(self)));
-        let told = pairs.filter(|(key, value)| !LATER.contains(&key.name) || value != key.default);
-        told.map(|(key, value)| (key.name.to_owned(), value)).chain(self.players.pairs()).collect()
+        KEYS.iter().map(|key| (key.name.to_owned(), key.get(self))).chain(self.players.pairs()).collect()
     }
 
     /// Parses settings from a log's pairs. Keys that the log does not have keep their defaults. The exception is

@@ -337,7 +337,7 @@ fn count(rows: &mut RowCounts, pairing: &Pairing<'_>, scan: &ScanResult) {
 
 fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> Status {
     let rows = &diff.rows;
-    let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(&diff.name, options.on);
+    let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(options.on);
     let at_other_times = joined == JoinRule::AtSameTime && rows.other_time > 0;
     if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
         Status::Differs

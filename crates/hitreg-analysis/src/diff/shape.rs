@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::options::DiffScope;
-use hitreg_log::trace::schema::{FIRST, TableSchema};
 use hitreg_log::trace::{ColumnData, Table};
 
 /// The differences between the columns of two tables.
@@ -33,12 +32,9 @@ impl ColumnDifference {
         }
     }
 
-    /// Whether a table lacks a column that counts. A column that the format gained later does not count, because older
-    /// builds lack it.
-    pub(crate) fn lacks(&self, table: &str, on: DiffScope) -> bool {
-        let table = TableSchema::of(table);
-        let later = |name: &str| table.and_then(|t| t.column(name)).is_some_and(|column| column.since != FIRST);
-        self.only_in_a.iter().chain(&self.only_in_b).any(|name| on.has_column(name) && !later(name))
+    /// Whether a table lacks a column that counts.
+    pub(crate) fn lacks(&self, on: DiffScope) -> bool {
+        self.only_in_a.iter().chain(&self.only_in_b).any(|name| on.has_column(name))
     }
 
     pub(crate) fn types_differ(&self, on: DiffScope) -> bool {

@@ -92,7 +92,7 @@ macro_rules! code {
             let tables = map::decode(content, schema, header.classes.len())?;
             let mut budget = Budget::new(memory);
             let mut stretch = SessionStretch::of(header);
-            states::decode(&tables, schema, header, &mut stretch, &mut budget)?;
+            states::decode(&tables, header, &mut stretch, &mut budget)?;
             let context = ChunkContext::new(stretch.states.keys());
             $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {
                 let name = stringify!($field);

@@ -12,8 +12,8 @@ use super::error::{LogError, WriteError};
 use super::frames::{FileFrames, unpack};
 use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
-use super::version::{FormatVersion, LOG_FORMAT, TRACE_FORMAT, check_readable_by};
-use crate::record::{Class, FieldSchema, Origin, PlayerInfo, RecordedSide, SessionHeader, usercmd_fields};
+use super::version::{FORMAT, FormatVersion, check_readable_by};
+use crate::record::{Class, FieldSchema, Origin, PlayerInfo, RecordedSide, SessionHeader};
 use crate::units::Seed;
 
 /// The kind of a file.
@@ -38,14 +38,6 @@ impl std::fmt::Display for FileKind {
 }
 
 impl FileKind {
-    /// Returns the format that this build writes by default. The build reads all minor versions of it.
-    pub const fn format(self) -> FormatVersion {
-        match self {
-            FileKind::Log | FileKind::Other => LOG_FORMAT,
-            FileKind::Trace => TRACE_FORMAT,
-        }
-    }
-
     const fn magic(self) -> &'static str {
         match self {
             FileKind::Log => "hitlog",
@@ -131,7 +123,7 @@ pub(crate) struct OpeningChunk<H> {
 pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>, WriteError> {
     let first = FirstChunk {
         magic: kind.magic(),
-        format: kind.format(),
+        format: FORMAT,
         sealed: Some(true),
         written_by: Some(concat!("hitreg ", env!("CARGO_PKG_VERSION")).to_owned()),
         header,
@@ -181,7 +173,7 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
     if found != wanted {
         return Err(LogError::WrongKind { found, wanted });
     }
-    check_readable_by(preamble.format, wanted.format())?;
+    check_readable_by(preamble.format, FORMAT)?;
     let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content)
         .map_err(|error| corrupt(format!("it is not as its format {} says ({error})", preamble.format)))?;
     Ok(OpeningChunk { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
@@ -204,14 +196,8 @@ struct StoredHeader<'a> {
     origin: Cow<'a, Origin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     side: Option<RecordedSide>,
-    /// The fields of the only class, in format 1.
-    #[serde(default, skip_serializing)]
-    fields: Vec<FieldSchema>,
-    #[serde(default)]
     classes: Cow<'a, [Class]>,
-    #[serde(default)]
     usercmd: Cow<'a, [FieldSchema]>,
-    #[serde(default)]
     kinds: Cow<'a, [(String, Vec<String>)]>,
 }
 
@@ -227,7 +213,6 @@ impl StoredHeader<'_> {
             players: (&header.players).into(),
             origin: Cow::Borrowed(&header.origin),
             side: header.side,
-            fields: Vec::new(),
             classes: (&header.classes).into(),
             usercmd: (&header.usercmd).into(),
             kinds: Cow::Owned(Schema::new(&header.unknown).kinds().to_vec()),
@@ -236,7 +221,6 @@ impl StoredHeader<'_> {
 
     fn into_header(self, format: FormatVersion) -> (SessionHeader, Schema) {
         let schema = Schema::of(format, self.kinds.into_owned());
-        let is_old = format.major == 1;
         let header = SessionHeader {
             game: self.game.into_owned(),
             rules: self.rules.into_owned().into_vec().into(),
@@ -247,8 +231,8 @@ impl StoredHeader<'_> {
             players: self.players.into_owned(),
             origin: self.origin.into_owned(),
             side: self.side,
-            classes: if is_old { Class::only(self.fields) } else { self.classes.into_owned() },
-            usercmd: if is_old { usercmd_fields() } else { self.usercmd.into_owned() },
+            classes: self.classes.into_owned(),
+            usercmd: self.usercmd.into_owned(),
             unknown: schema.unknown(),
         };
         (header, schema)

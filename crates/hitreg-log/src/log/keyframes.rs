@@ -1,5 +1,4 @@
-//! Keyframes in logs: each is a chunk of its own, and the last chunk lists them by time. An older reader sees chunks
-//! without records.
+//! Keyframes in logs: each is a chunk of its own, and the last chunk lists them by time.
 
 mod find;
 mod rewrite;

@@ -14,7 +14,6 @@ use super::keyframes::keyframe_in;
 use super::limits::MAX_CHUNK_MEMORY;
 use super::schema::Schema;
 use super::version::FormatVersion;
-use super::version::KEYFRAMES_SINCE;
 use crate::memory::MemoryLimit;
 use crate::record::Keyframe;
 use crate::record::{Outline, Session, SessionHeader, SessionStretch};
@@ -112,15 +111,12 @@ impl<R: Read> LogReader<R> {
     /// When the log is cut off or damaged in these chunks. Chunks returned earlier are good.
     pub fn next_chunks(&mut self, keyframe: &mut dyn FnMut(Keyframe)) -> Result<Vec<SessionStretch>, LogError> {
         const AT_ONCE: usize = 8;
-        let has_keyframes = self.schema.version() >= KEYFRAMES_SINCE;
         let mut contents = Vec::with_capacity(AT_ONCE);
         while contents.len() < AT_ONCE
             && let Some(content) = self.chunks.next()?
         {
-            if has_keyframes {
-                // Chunk 0 is the header.
-                keyframe_in(&content.bytes, content.index as usize - 1).into_iter().for_each(&mut *keyframe);
-            }
+            // Chunk 0 is the header.
+            keyframe_in(&content.bytes, content.index as usize - 1).into_iter().for_each(&mut *keyframe);
             contents.push(content);
         }
         let (header, schema) = (&self.header, &self.schema);

@@ -1,8 +1,7 @@
-//! The columns of a log's tables. The header declares them from format 2 on; logs of format 1 all have the same
-//! columns.
+//! The columns of a log's tables, as the header declares them.
 
 use super::kinds::RecordLayout;
-use super::version::{FormatVersion, LOG_FORMAT};
+use super::version::{FORMAT, FormatVersion};
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PlayerRecords,
     PresenceRecord, SessionHeader, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
@@ -46,16 +45,12 @@ impl Schema {
                 None => kinds.push((name.clone(), columns.clone())),
             }
         }
-        Schema { kinds, version: LOG_FORMAT }
+        Schema { kinds, version: FORMAT }
     }
 
-    /// Returns the schema of a log whose header declares these kinds. Logs of format 1 declare none and get the kinds
-    /// that this build writes. Missing tables and columns are empty.
+    /// Returns the schema of a log whose header declares these kinds. Missing tables and columns are empty.
     pub(crate) fn of(version: FormatVersion, declared: Vec<(String, Vec<String>)>) -> Schema {
-        match version.major {
-            1 => Schema { version, ..Schema::new(&[]) },
-            _ => Schema { kinds: declared, version },
-        }
+        Schema { kinds: declared, version }
     }
 
     /// Returns the format version of the log.
@@ -73,11 +68,6 @@ impl Schema {
     pub(crate) fn empty_chunk_bytes(&self, header: &SessionHeader) -> usize {
         let declared = header.classes.len() + header.unknown.len() + self.kinds.len();
         header.players.len() * size_of::<PlayerRecords>() + declared * size_of::<UnknownKind>()
-    }
-
-    /// Whether states have a column with their order. Readers sort states in any case.
-    pub(crate) fn has_order(&self) -> bool {
-        self.version.major == 1
     }
 
     /// Returns the columns of a kind; `None` if the log does not declare it.

@@ -16,8 +16,7 @@ use super::error::{LogError, WriteError};
 use super::header::{self, FileKind, OpeningChunk};
 use super::version::FormatVersion;
 use crate::memory::MemoryLimit;
-use crate::trace::schema::shots;
-use crate::trace::{ColumnData, Table, Trace, TraceHeader};
+use crate::trace::{Table, Trace, TraceHeader};
 pub use index::TraceIndex;
 use past::RecentStates;
 
@@ -185,11 +184,7 @@ impl<R: Read> TraceReader<R> {
             if !wanted(&shape.name) {
                 continue;
             }
-            let mut rows = layout::decode(&content.bytes, &[]).map_err(|what| content.corrupt(what))?;
-            if self.format < MISSES_NAMED_ANEW {
-                name_misses_anew(&mut rows);
-            }
-            return Ok(Some(rows));
+            return layout::decode(&content.bytes, &[]).map(Some).map_err(|what| content.corrupt(what));
         }
         Ok(None)
     }
@@ -214,27 +209,6 @@ impl<R: Read> TraceReader<R> {
             }
         }
         Ok(shapes)
-    }
-}
-
-/// The first format with the names `missed` and `hit the world`; older traces have `wide` and `blocked`.
-const MISSES_NAMED_ANEW: FormatVersion = FormatVersion { major: 1, minor: 3 };
-
-/// Replaces the old names of misses by the current ones.
-fn name_misses_anew(rows: &mut Table) {
-    if rows.name != shots::NAME {
-        return;
-    }
-    let columns = rows.columns.iter_mut().filter(|column| ["reason", "predicted_reason"].contains(&&*column.name));
-    for column in columns {
-        let ColumnData::Name { names, .. } = &mut column.data else { continue };
-        for name in names {
-            match name.as_str() {
-                "wide" => *name = "missed".to_owned(),
-                "blocked" => *name = "hit the world".to_owned(),
-                _ => {}
-            }
-        }
     }
 }
 
@@ -279,7 +253,7 @@ fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, LogEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Column;
+    use crate::trace::{Column, ColumnData};
 
     /// Rows with many columns make all rows of their table wider, in either order.
     #[test]
@@ -310,23 +284,5 @@ mod tests {
         let twice = chunk(["a", "a"]);
         assert_eq!(layout::decode(&twice, &[]), Err("there are two columns \"a\"".to_owned()));
         assert!(layout::shape(&twice).is_err());
-    }
-
-    #[test]
-    fn misses_have_their_present_names() {
-        let names =
-            |names: [&str; 3]| ColumnData::Name { names: names.map(str::to_owned).to_vec(), codes: vec![0, 1, 2] };
-        let table = |name: &str, of: [&str; 3]| {
-            let columns = ["reason", "predicted_reason", "weapon"].map(|column| Column::new(column, names(of)));
-            Table::new(name, columns.into())
-        };
-        let (old, new) = (["hit", "blocked", "wide"], ["hit", "hit the world", "missed"]);
-        let mut shots = table("shots", old);
-        name_misses_anew(&mut shots);
-        let now = |column: usize| shots.columns[column].data.clone();
-        assert_eq!([now(0), now(1), now(2)], [names(new), names(new), names(old)]);
-        let mut other = table("effects", old);
-        name_misses_anew(&mut other);
-        assert_eq!(other, table("effects", old), "another table's names are its own");
     }
 }

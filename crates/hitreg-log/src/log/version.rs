@@ -12,14 +12,8 @@ pub struct FormatVersion {
     pub minor: u16,
 }
 
-/// The format of logs without keyframes that this build writes.
-pub(crate) const LOG_FORMAT: FormatVersion = FormatVersion { major: 2, minor: 1 };
-/// The newest log format that this build reads, and the format of logs with keyframes.
-pub(crate) const KEYFRAMES_SINCE: FormatVersion = FormatVersion { major: 2, minor: 2 };
-
-/// The format of traces that this build writes. A minor version may add tables, and columns to a table, see
-/// [`ColumnSchema::since`](crate::trace::schema::ColumnSchema::since).
-pub const TRACE_FORMAT: FormatVersion = FormatVersion { major: 3, minor: 0 };
+/// The format of logs and traces that this build writes. It reads all minor versions of it.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
 
 impl From<(u16, u16)> for FormatVersion {
     fn from((major, minor): (u16, u16)) -> FormatVersion {
@@ -107,6 +101,6 @@ mod tests {
 
     #[test]
     fn a_version_is_stored_as_a_pair() {
-        assert_eq!(rmp_serde::to_vec_named(&LOG_FORMAT).unwrap(), [0x92, 2, 1]);
+        assert_eq!(rmp_serde::to_vec_named(&FORMAT).unwrap(), [0x92, 1, 0]);
     }
 }

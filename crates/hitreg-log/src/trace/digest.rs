@@ -3,7 +3,7 @@
 use bytemuck::cast_slice;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::schema::{FIRST, NONE, TableSchema};
+use super::schema::{NONE, TableSchema};
 use super::{ColumnData, Table, Trace};
 use crate::hash::little_endian;
 
@@ -152,29 +152,12 @@ impl Table {
         digest.add(self);
         digest.digest()
     }
-
-    /// Returns the digest in goldens of the first version: XXH3-128 over the table's name, its number of columns, and
-    /// the columns. Each column counts with its name, the name of its type, its number of values and its values, little
-    /// endian. A zero byte follows each name; numbers have 64 bits. A `name` column has its list of names before its
-    /// codes, which are bytes unless there are over 256 names.
-    pub fn first_digest(&self) -> Digest {
-        let mut hasher = Xxh3Default::new();
-        text(&mut hasher, &self.name);
-        number(&mut hasher, self.columns.len());
-        for column in &self.columns {
-            text(&mut hasher, &column.name);
-            text(&mut hasher, column.data.type_name());
-            number(&mut hasher, column.data.len());
-            first_values(&mut hasher, &column.data);
-        }
-        Digest(hasher.digest128())
-    }
 }
 
 /// Returns whether a table counts in the digest of its trace. Tables that are written only on request do not, so that
 /// the digest does not depend on the request.
 pub fn counts(table: &str) -> bool {
-    TableSchema::of(table).is_none_or(|declared| declared.since == FIRST)
+    TableSchema::of(table).is_none_or(|declared| !declared.on_request)
 }
 
 /// Returns the digest of a trace: XXH3-128 over the digests of the counting tables, in their order, 16 bytes each,
@@ -189,18 +172,9 @@ impl Trace {
     /// Returns the digest of all tables that [count](counts), in their order. It does not depend on how the trace is
     /// stored.
     pub fn digest(&self) -> Digest {
-        self.digest_by(Table::digest)
-    }
-
-    /// Returns the digest in goldens of the first version, by [`Table::first_digest`].
-    pub fn first_digest(&self) -> Digest {
-        self.digest_by(Table::first_digest)
-    }
-
-    fn digest_by(&self, of: fn(&Table) -> Digest) -> Digest {
         let tables = rayon::iter::IntoParallelRefIterator::par_iter(&self.tables[..]);
         use rayon::iter::ParallelIterator as _;
-        let digests: Vec<Digest> = tables.filter(|table| counts(&table.name)).map(of).collect();
+        let digests: Vec<Digest> = tables.filter(|table| counts(&table.name)).map(Table::digest).collect();
         of_tables(digests)
     }
 }
@@ -212,22 +186,6 @@ fn text(hasher: &mut Xxh3Default, text: &str) {
 
 fn number(hasher: &mut Xxh3Default, number: usize) {
     hasher.update(&(number as u64).to_le_bytes());
-}
-
-fn first_values(hasher: &mut Xxh3Default, data: &ColumnData) {
-    if let ColumnData::Name { names, codes } = data {
-        number(hasher, names.len());
-        for name in names {
-            text(hasher, name);
-        }
-        // The first version stored codes as bytes.
-        if names.len() <= 256 {
-            let bytes: Vec<u8> = codes.iter().map(|code| *code as u8).collect();
-            hasher.update(&bytes);
-            return;
-        }
-    }
-    values(hasher, data);
 }
 
 /// Hashes the values of a column; of names, the codes.
@@ -261,12 +219,10 @@ mod tests {
             trace(ColumnData::Name { names: vec!["a".into()], codes: vec![0] }),
             trace(ColumnData::Name { names: vec!["b".into()], codes: vec![0] }),
         ];
-        for of in [Trace::digest, Trace::first_digest] {
-            let mut unique = digests.iter().map(of).collect::<Vec<_>>();
-            unique.sort_unstable();
-            unique.dedup();
-            assert_eq!(unique.len(), digests.len());
-        }
+        let mut unique = digests.iter().map(Trace::digest).collect::<Vec<_>>();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), digests.len());
     }
 
     #[test]

@@ -42,9 +42,8 @@ pub struct TableSchema {
     /// one. The server's state can cause anything at that time. Predictions cannot cause what the server does at the
     /// same time.
     pub rank: usize,
-    /// Format version that added the table, as [`ColumnSchema::since`]. Tables added after the first format are written
-    /// on request.
-    pub since: (u16, u16),
+    /// Whether a replay writes the table only on request. Such a table does not count in the digest.
+    pub on_request: bool,
     /// If set, the fields of the game's bodies follow as further columns, their names with this prefix.
     pub fields: Option<&'static str>,
     /// The columns, in order.
@@ -64,9 +63,6 @@ pub struct ColumnSchema {
     pub parts: &'static [&'static str],
     /// Unit of the values.
     pub unit: Unit,
-    /// Format version that added the column, major and minor. Traces of older builds may lack columns added after the
-    /// first format. The comparison does not count that as a difference.
-    pub since: (u16, u16),
     /// Whether the table omits the column when no row has a value.
     pub optional: bool,
     /// Which side determines the value.
@@ -77,9 +73,6 @@ pub struct ColumnSchema {
 
 /// The `index` of a projectile's impact in `shots`. The shot that launched it has its own index.
 pub const IMPACT: u8 = u8::MAX;
-
-/// The first format version of traces.
-pub const FIRST: (u16, u16) = (1, 0);
 
 /// When rows with equal keys can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +162,7 @@ impl TableSchema {
         joined: JoinRule::WithTheirTime,
         about: TableSubject::State,
         rank: usize::MAX,
-        since: FIRST,
+        on_request: false,
         fields: None,
         columns: &[],
     };
@@ -203,17 +196,7 @@ impl ColumnSchema {
         kind: &'static str,
         parts: &'static [&'static str],
     ) -> ColumnSchema {
-        ColumnSchema {
-            name,
-            doc,
-            kind,
-            parts,
-            unit: Unit::None,
-            since: FIRST,
-            optional: false,
-            role: ColumnRole::Plain,
-            names: &[],
-        }
+        ColumnSchema { name, doc, kind, parts, unit: Unit::None, optional: false, role: ColumnRole::Plain, names: &[] }
     }
 
     fn is(&self, name: &str) -> bool {

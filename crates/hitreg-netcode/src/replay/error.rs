@@ -88,9 +88,7 @@ pub enum ReplayError {
     )]
     ClientSide,
     /// The log is the server's side of the session; the clients have their own logs.
-    #[error(
-        "this is the server's side of a session, without usercmds (before format 2.1): merge all sides with `hitreg merge` first"
-    )]
+    #[error("this is the server's side of a session, without usercmds: merge all sides with `hitreg merge` first")]
     ServerSide,
     /// The session does not begin at the spawn, and the game cannot begin from its recorded bodies.
     #[error("the log begins in the middle of a session, which this game does not support")]

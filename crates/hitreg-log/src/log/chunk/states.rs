@@ -9,7 +9,6 @@ use super::table::PackedTable;
 use super::{ColumnReader, SessionSlice};
 use crate::log::column;
 use crate::log::limits::Budget;
-use crate::log::schema::Schema;
 use crate::record::{CellKind, Class, ClassId, SessionHeader, SessionStretch, StateKey};
 use crate::units::{EntityId, PlayerId, Tick};
 
@@ -72,14 +71,13 @@ fn encode_class<H>(
 
 pub(super) fn decode(
     tables: &DecodedTables<'_>,
-    schema: &Schema,
     header: &SessionHeader,
     stretch: &mut SessionStretch,
     budget: &mut Budget,
 ) -> Result<(), String> {
     for (place, class) in header.classes.iter().enumerate() {
         if let Some(table) = tables.of(&table_name(place)) {
-            decode_class(table, ClassId(place as u16), class, schema.has_order(), stretch, budget)?;
+            decode_class(table, ClassId(place as u16), class, stretch, budget)?;
         }
     }
     stretch.states.put_in_order();
@@ -90,7 +88,6 @@ fn decode_class(
     table: &PackedTable<&Bytes>,
     class: ClassId,
     Class { fields, .. }: &Class,
-    has_order: bool,
     stretch: &mut SessionStretch,
     budget: &mut Budget,
 ) -> Result<(), String> {
@@ -100,9 +97,8 @@ fn decode_class(
     let ticks = column::decode(columns.at(0), &columns.series, None).map_err(|what| columns.bad("tick", what))?;
     let tick = |tick: i64| u32::try_from(tick).map_err(|_| columns.bad("tick", format_args!("{tick} is out of range")));
     let ticks: Vec<u32> = ticks.into_iter().map(tick).collect::<Result<_, _>>()?;
-    let begin = if has_order { 2 } else { 1 };
     let cells = |(place, field): (usize, &crate::record::FieldSchema)| {
-        column::decode_cells(columns.at(begin + place), &columns.series).map_err(|what| columns.bad(&field.name, what))
+        column::decode_cells(columns.at(1 + place), &columns.series).map_err(|what| columns.bad(&field.name, what))
     };
     let cells: Vec<Vec<u32>> = fields.iter().enumerate().map(cells).collect::<Result<_, _>>()?;
     let players = stretch.players.len();

@@ -7,7 +7,6 @@ use super::super::chunks::Chunks;
 use super::super::container::{Chain, ChunkSink};
 use super::super::error::{LogError, WriteError};
 use super::super::header;
-use super::super::version::{FormatVersion, KEYFRAMES_SINCE};
 use super::super::writer::WriterOptions;
 use super::{KeyframeIndex, encode, keyframe_in};
 use crate::record::Keyframe;
@@ -21,7 +20,7 @@ pub enum RewriteError {
     /// Writing the copy failed.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Another program or an old version wrote the log in another layout.
+    /// Another program wrote the log in another layout.
     #[error(
         "the chunks are not in hitreg's order ({0}). To rewrite the log, run: hitreg recover FILE -o ordered.hitlog"
     )]
@@ -31,7 +30,7 @@ pub enum RewriteError {
 /// Copies a log with these keyframes in place of its own. The keyframes must be in the order of `stretch`.
 ///
 /// # Errors
-/// When reading or writing fails, or the format is not 2.
+/// When reading or writing fails, or the chunks are not in the order that this library writes.
 pub fn write_keyframes<W: Write>(
     from: impl Read,
     out: W,
@@ -40,11 +39,11 @@ pub fn write_keyframes<W: Write>(
 ) -> Result<W, RewriteError> {
     let mut sink = ChunkSink::new(out, options.level)?;
     let mut first = Vec::new();
-    let (mut chunks, format) = Chunks::open(from, |content| {
+    let (mut chunks, ()) = Chunks::open(from, |content| {
         first = content.to_vec();
-        header::decode_log(content).map(|(_, schema, sealed)| (schema.version(), sealed))
+        header::decode_log(content).map(|(_, _, sealed)| ((), sealed))
     })?;
-    sink.header(&with_format(first, format)?, options.header_level)?;
+    sink.header(&first, options.header_level)?;
     let mut keyframes = keyframes.iter().peekable();
     let mut list = Vec::new();
     let mut stretch = 0;
@@ -81,20 +80,6 @@ pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(Keyframe)) -> Result<(),
         stretch += 1;
     }
     Ok(())
-}
-
-/// Returns the first chunk with its format raised to the first version with keyframes, if it is older.
-fn with_format(mut first: Vec<u8>, format: FormatVersion) -> Result<Vec<u8>, RewriteError> {
-    const KEY: &[u8] = b"\xA6format\x92";
-    let place = first.windows(KEY.len()).position(|bytes| bytes == KEY).map(|place| place + KEY.len());
-    let [major, minor] = [format.major, format.minor].map(|number| u8::try_from(number).unwrap_or(u8::MAX));
-    match place.and_then(|place| first.get_mut(place..place + 2)) {
-        Some(found) if *found == [major, minor] && format.major == KEYFRAMES_SINCE.major && minor < 0x80 => {
-            found[1] = found[1].max(KEYFRAMES_SINCE.minor as u8);
-            Ok(first)
-        }
-        _ => Err(RewriteError::Layout("its format")),
-    }
 }
 
 /// Returns a chunk's content with another place in the file. The content is a map that begins with `index` and

@@ -2,17 +2,15 @@
 
 use std::io::Read;
 
-use super::{LogError, MISSES_NAMED_ANEW, TraceReader, layout, name_misses_anew};
+use super::{LogError, TraceReader, layout};
 use crate::log::chunks::place;
 use crate::log::frames::{FileFrames, FrameError, Unpacker};
-use crate::log::version::FormatVersion;
 use crate::trace::{ColumnData, Table, TraceHeader};
 
 /// The index of a trace that was read once and is undamaged.
 #[derive(Debug)]
 pub struct TraceIndex {
     header: TraceHeader,
-    format: FormatVersion,
     tables: Vec<(Table, u64)>,
     chunks: Vec<Chunk>,
 }
@@ -33,10 +31,7 @@ impl<R: Read> TraceReader<R> {
     pub fn index(mut self) -> Result<TraceIndex, LogError> {
         let (mut tables, mut chunks) = (Vec::<(Table, u64)>::new(), Vec::new());
         while let Some(content) = self.chunks.next()? {
-            let (mut table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
-            if self.format < MISSES_NAMED_ANEW {
-                name_misses_anew(&mut table);
-            }
+            let (table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
             let known = tables.iter().position(|(known, _)| known.name == table.name);
             let place = known.unwrap_or(tables.len());
             match tables.get_mut(place) {
@@ -55,7 +50,7 @@ impl<R: Read> TraceReader<R> {
                 chunks.push(Chunk { table: place, index: content.index, offset: content.offset });
             }
         }
-        Ok(TraceIndex { header: self.header, format: self.format, tables, chunks })
+        Ok(TraceIndex { header: self.header, tables, chunks })
     }
 }
 
@@ -104,11 +99,7 @@ impl TraceIndex {
             place if place.index == known => {}
             place => return Err(corrupt(format!("another chunk {} is in its place now", place.index))),
         }
-        let mut rows = layout::decode(&content, only).map_err(corrupt)?;
-        if self.format < MISSES_NAMED_ANEW {
-            name_misses_anew(&mut rows);
-        }
-        Ok(rows)
+        layout::decode(&content, only).map_err(corrupt)
     }
 }
 

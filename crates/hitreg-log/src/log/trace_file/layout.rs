@@ -38,13 +38,11 @@ struct RowMap<'a, C, B> {
     #[serde(borrow)]
     table: Cow<'a, str>,
     rows: u32,
-    /// Since format 1.4.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     key: Vec<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     series: Vec<Cow<'a, str>>,
     columns: Vec<C>,
-    /// Since format 2.1.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     drawn: Option<DrawnMap<B>>,
 }
@@ -177,7 +175,8 @@ pub(super) fn encode(
     })
 }
 
-/// Returns the name of a column's type in files. Readers of format 1.1 see codes of more than 256 names as numbers.
+/// Returns the name of a column's type in files. A `name` has codes of one byte; codes of more names are a `u32` with
+/// names.
 fn kind(data: &ColumnData) -> &'static str {
     match data {
         ColumnData::Name { names, .. } if names.len() > MOST_SMALL_CODES => "u32",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{ColumnSchema, FIRST, TABLES, TableSchema};
+use super::{ColumnSchema, TABLES, TableSchema};
 
 /// Returns all tables with their columns in Markdown.
 pub fn document() -> String {
@@ -11,8 +11,8 @@ pub fn document() -> String {
         let keys: Vec<String> = table.key.iter().map(|key| format!("`{key}`")).collect();
         let _ = write!(text, "### `{}`\n\n{}\nKey: {}.", table.name, table.doc.trim(), keys.join(", "));
         text.push_str(&fields(table));
-        if table.since != FIRST {
-            let _ = write!(text, " Since {}.{}, where it is asked for.", table.since.0, table.since.1);
+        if table.on_request {
+            text.push_str(" Written on request.");
         }
         text.push_str("\n\n| column | type | unit | |\n| --- | --- | --- | --- |\n");
         for column in table.columns {
@@ -36,8 +36,6 @@ fn row(column: &ColumnSchema) -> String {
     let known: Vec<String> = column.names.iter().map(|name| format!("`{name}`")).collect();
     let doc = column.doc.trim().trim_end_matches('.');
     let doc = if known.is_empty() { doc.to_owned() } else { format!("{doc}: {}", known.join(", ")) };
-    let since =
-        if column.since == FIRST { String::new() } else { format!("; since {}.{}", column.since.0, column.since.1) };
     let optional = if column.optional { "; left out where no row has a value" } else { "" };
-    format!("| {} | {} | {} | {doc}{optional}{since} |\n", names.join(", "), column.kind, column.unit.name())
+    format!("| {} | {} | {} | {doc}{optional} |\n", names.join(", "), column.kind, column.unit.name())
 }

@@ -25,17 +25,6 @@ pub const TABLES: [&TableSchema; 12] = [
     &snapshots::SCHEMA,
 ];
 
-/// Format 1.2 added the complete usercmd, predictions as played, and any number of names in a column.
-const WIDER: (u16, u16) = (1, 2);
-/// Format 1.5 added the tables of network traffic.
-const NETWORK: (u16, u16) = (1, 5);
-
-/// Format 3.0 added the uses of a snapshot's bits.
-const BITS: (u16, u16) = (3, 0);
-
-/// Format 1.5 also added hits that another server judged.
-const GIVEN: (u16, u16) = NETWORK;
-
 static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
 
 const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not predicted"];
@@ -100,7 +89,7 @@ table! {
     /// Number of its usercmd.
     command: u32;
     /// How far behind `server_time_us` the client drew other players.
-    lerp_msec: u32, unit = Unit::Millis, since = WIDER;
+    lerp_msec: u32, unit = Unit::Millis;
     /// Duration that the usercmd covers.
     msec: u32, unit = Unit::Millis, role = ColumnRole::Input;
     /// Server time on the client's clock.
@@ -110,7 +99,7 @@ table! {
     /// View yaw, counter-clockwise from +x.
     yaw: f32, unit = Unit::Degrees, role = ColumnRole::Input;
     /// View roll.
-    roll: f32, unit = Unit::Degrees, since = WIDER, role = ColumnRole::Input;
+    roll: f32, unit = Unit::Degrees, role = ColumnRole::Input;
     /// Intended forward speed.
     forwardmove: f32, unit = Unit::UnitsPerSecond, role = ColumnRole::Input;
     /// Intended speed to the right.
@@ -120,9 +109,9 @@ table! {
     /// Pressed buttons, one bit each.
     buttons: u32, role = ColumnRole::Input;
     /// One-shot request, such as a weapon change; 0 for none.
-    impulse: u32, since = WIDER, role = ColumnRole::Input;
+    impulse: u32, role = ColumnRole::Input;
     /// Game-defined input.
-    extra: u32, since = WIDER, role = ColumnRole::Input;
+    extra: u32, role = ColumnRole::Input;
     /// Number of usercmds that the client ran for the frame.
     ran: u32;
     /// Number of predicted effects that it played for the first time.
@@ -166,7 +155,7 @@ table! {
     /// Evidence for the cause.
     evidence: TextColumn, names = &["none"];
     /// Agreement with the usercmds as their player ran them, if the prediction ran them as the server did.
-    as_played: OptionalCode, optional = true, names = &GRADES, since = WIDER;
+    as_played: OptionalCode, optional = true, names = &GRADES;
 }
 
 table! {
@@ -274,15 +263,15 @@ table! {
     /// How far it had moved since it went into cover.
     in_cover_units: f32, unit = Unit::Units, role = ColumnRole::Judged;
     /// Target according to another server that judged the shot; `?` if the recording does not name it.
-    given_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
+    given_target: OptionalText, optional = true, names = &["none"];
     /// Damage according to that server, if the recording has it.
-    given_damage: OptionalMeasure, optional = true, since = GIVEN;
+    given_damage: OptionalMeasure, optional = true;
     /// Target of such a shot without a rewind.
-    present_target: OptionalText, optional = true, names = &["none"], since = GIVEN;
+    present_target: OptionalText, optional = true, names = &["none"];
     /// Distance by which the nearest line of fire misses that server's target here.
-    off_units: OptionalMeasure, optional = true, unit = Unit::Units, since = GIVEN;
+    off_units: OptionalMeasure, optional = true, unit = Unit::Units;
     /// The same distance for the outermost line within the weapon's spread.
-    beyond_spread_units: OptionalMeasure, optional = true, unit = Unit::Units, since = GIVEN;
+    beyond_spread_units: OptionalMeasure, optional = true, unit = Unit::Units;
 }
 
 table! {
@@ -328,7 +317,7 @@ table! {
 table! {
     /// One packet from a client to the server.
     packets {
-        key: &["player", "packet"], series: &["player"], about: TableSubject::Network, rank: 10, since: NETWORK
+        key: &["player", "packet"], series: &["player"], about: TableSubject::Network, rank: 10, on_request: true
     }
     /// The player.
     player: u32;
@@ -353,7 +342,7 @@ table! {
 table! {
     /// One snapshot from the server to a client.
     snapshots {
-        key: &["player", "snapshot"], series: &["player"], about: TableSubject::Network, rank: 11, since: NETWORK
+        key: &["player", "snapshot"], series: &["player"], about: TableSubject::Network, rank: 11, on_request: true
     }
     /// The player.
     player: u32;
@@ -384,5 +373,5 @@ table! {
     saw_avatar_right: OptionalCode, optional = true, names = &["no", "yes"];
     /// Its bits by use, if the replay encodes datagrams: variable values by category; identifiers of entities and
     /// variables; effects, warnings and notices; headers.
-    bits: OptionalBits, optional = true, since = BITS;
+    bits: OptionalBits, optional = true;
 }
