@@ -1,10 +1,10 @@
-//! Readers of MessagePack and TOML. Both use `erased_serde`, so that the compiler instantiates each reader once. One
-//! instance for each type would be a tenth of all code.
+//! The reader of MessagePack. It uses `erased_serde`, so that the compiler instantiates it once. One instance for each
+//! type would be a tenth of all code.
 
 use erased_serde::Deserializer;
 use serde::Deserialize;
 
-/// The error of a reader: the bytes or the text do not hold the expected value.
+/// The error of a reader: the bytes do not hold the expected value.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ReadError(String);
@@ -20,7 +20,8 @@ const MOST_VALUES: u64 = 1 << 20;
 pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
     count_values(MOST_VALUES, bytes)?;
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
-    read(&mut <dyn Deserializer<'a>>::erase(&mut reader))
+    let reader = &mut <dyn Deserializer<'a>>::erase(&mut reader);
+    erased_serde::deserialize(reader).map_err(|error| ReadError(error.to_string()))
 }
 
 /// Refuses MessagePack with more than `most` values, before the caller allocates anything for them. Malformed
@@ -69,19 +70,6 @@ fn value(bytes: &[u8]) -> Option<(u64, usize)> {
         0xdf => values(4, 2),
         _ => plain(0),
     }
-}
-
-/// Reads a value from a TOML text.
-///
-/// # Errors
-/// When the text is not TOML or holds another type; the error gives the place.
-pub fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
-    let reader = toml::Deserializer::parse(text).map_err(|error| ReadError(error.to_string()))?;
-    read(&mut <dyn Deserializer<'_>>::erase(reader))
-}
-
-fn read<'a, T: Deserialize<'a>>(reader: &mut dyn Deserializer<'a>) -> Result<T, ReadError> {
-    erased_serde::deserialize(reader).map_err(|error| ReadError(error.to_string()))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use hitreg_log::record::{
     FieldSchema, GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind, usercmd_fields,
 };
 use hitreg_log::units::Micros;
+pub(crate) use numbers::NumberSet;
 use times::TimeCounts;
 
 /// Whether the session comes from a game with its own netcode, whose settings, fields and kinds of records only its own

@@ -201,8 +201,7 @@ impl Claim {
 
     /// Measures the claim with another text.
     fn check_as(&self, text: &str, mechanism: MechanismState) -> Result<ClaimResult, ClaimError> {
-        let script: Script =
-            hitreg_log::serial::from_toml(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
+        let script: Script = toml::from_str(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
         let experiment = Experiment::new(script.clone(), mechanism == MechanismState::Off);
         let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =
@@ -225,8 +224,7 @@ impl Claim {
     /// # Errors
     /// When the claim's file is invalid.
     pub fn statement(&self) -> Result<(String, String), ClaimError> {
-        let script: Script =
-            hitreg_log::serial::from_toml(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
+        let script: Script = toml::from_str(self.text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
         Ok((script.claim, script.source))
     }
 }

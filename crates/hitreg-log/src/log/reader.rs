@@ -2,8 +2,6 @@
 
 use std::io::Read;
 
-use rayon::prelude::*;
-
 use super::chunk;
 use super::chunk::Kinds;
 use super::chunks::ChunkContent;
@@ -123,7 +121,7 @@ impl<R: Read> LogReader<R> {
         let decode = |content: &ChunkContent| {
             chunk::decode_within(MAX_CHUNK_MEMORY / AT_ONCE, &content.bytes, (header, Kinds::All), schema)
         };
-        let decoded: Vec<_> = contents.par_iter().map(decode).collect();
+        let decoded = in_parallel(&contents, &decode);
         // A chunk over its share of the memory is decoded alone.
         let alone = |content: &ChunkContent| {
             chunk::decode(&content.bytes, header, schema).map_err(|what| content.corrupt(what))
@@ -147,6 +145,23 @@ impl<R: Read> LogReader<R> {
         session.put_in_order();
         Ok((session, torn))
     }
+}
+
+/// Applies a function to all items, on as many threads as the machine runs at once.
+fn in_parallel<T: Sync, U: Send>(items: &[T], function: &(impl Fn(&T) -> U + Sync)) -> Vec<U> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = items.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let mut shares = items.chunks(share);
+        let own = shares.next().unwrap_or_default();
+        let others: Vec<_> =
+            shares.map(|share| scope.spawn(move || share.iter().map(function).collect::<Vec<U>>())).collect();
+        let mut made: Vec<U> = own.iter().map(function).collect();
+        for other in others {
+            made.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        made
+    })
 }
 
 impl<R: Read + Send> LogReader<R> {

@@ -200,8 +200,8 @@ impl FileType {
             FileType::Golden => text.starts_with("hitreg golden "),
             FileType::Junit => text.starts_with("<?xml") && text.contains("<testsuites name=\"hitreg"),
             FileType::Table(columns) => {
-                let has = columns_in(text.lines().next().unwrap_or_default());
-                !columns.is_empty() && columns.iter().all(|column| has.contains(column))
+                let line = text.lines().next().unwrap_or_default();
+                !columns.is_empty() && columns.iter().all(|column| has_column(line, column))
             }
             FileType::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
             FileType::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
@@ -213,14 +213,10 @@ impl FileType {
     }
 }
 
-/// Returns the column names in the first line of a table: the header of CSV, or the keys of a JSON object.
-fn columns_in(line: &str) -> Vec<String> {
-    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line) {
-        Ok(object) => object.into_iter().map(|(key, _)| key).collect(),
-        Err(_) => {
-            let mut header = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
-            let first = header.records().next().and_then(Result::ok).unwrap_or_default();
-            first.iter().map(str::to_owned).collect()
-        }
+/// Whether the first line of a table has a column: the header of CSV, or a JSON object. Key columns have plain names.
+fn has_column(line: &str, column: &str) -> bool {
+    match line.starts_with('{') {
+        true => line.contains(&format!("\"{column}\":")),
+        false => line.split(',').any(|name| name.trim_matches('"') == column),
     }
 }

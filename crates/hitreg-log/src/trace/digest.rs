@@ -172,10 +172,7 @@ impl Trace {
     /// Returns the digest of all tables that [count](counts), in their order. It does not depend on how the trace is
     /// stored.
     pub fn digest(&self) -> Digest {
-        let tables = rayon::iter::IntoParallelRefIterator::par_iter(&self.tables[..]);
-        use rayon::iter::ParallelIterator as _;
-        let digests: Vec<Digest> = tables.filter(|table| counts(&table.name)).map(Table::digest).collect();
-        of_tables(digests)
+        of_tables(self.tables.iter().filter(|table| counts(&table.name)).map(Table::digest).collect::<Vec<Digest>>())
     }
 }
 

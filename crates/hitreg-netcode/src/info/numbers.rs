@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hitreg_log::varint::{Cursor, put_varint};
 
 /// A set of numbers, stored as spans.
-#[derive(Debug, Default)]
-pub(super) struct NumberSet {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NumberSet {
     /// The lowest spans, which do not change.
     old: PackedSpans,
     /// First and last number of each other span.
@@ -18,7 +18,7 @@ pub(super) struct NumberSet {
 
 impl NumberSet {
     /// Adds a number; false if the set already has it.
-    pub(super) fn insert(&mut self, number: u32) -> bool {
+    pub(crate) fn insert(&mut self, number: u32) -> bool {
         let is_new = match &mut self.tail {
             Some((_, last)) if last.checked_add(1) == Some(number) => {
                 *last = number;
@@ -78,11 +78,11 @@ impl NumberSet {
         true
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    pub(super) fn highest(&self) -> Option<u32> {
+    pub(crate) fn highest(&self) -> Option<u32> {
         self.tail.map(|(_, last)| last)
     }
 }
@@ -91,7 +91,7 @@ impl NumberSet {
 const OPEN: usize = 512;
 
 /// Ascending spans in a compact form.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct PackedSpans {
     /// For each span: the distance from the previous span's end, and the number of its numbers.
     bytes: Vec<u8>,

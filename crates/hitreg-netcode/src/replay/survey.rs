@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::ReplayError;
+use crate::info::NumberSet;
 use crate::settings::Settings;
 use hitreg_log::record::{
     CellKind, GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States,
@@ -67,8 +68,11 @@ impl SurveyCheckpoint {
 pub(super) struct PlayerSurvey {
     pub(super) frames: u64,
     pub(super) heard: u64,
+    /// Frames whose input is active.
     active: u64,
-    usercmds: u64,
+    /// The usercmds of heard packets, each number once, and how many have active input.
+    heard_usercmds: NumberSet,
+    heard_active: u64,
     ways: ConnectionNumbers,
     /// The first and the last usercmd of the player.
     pub(super) made: Option<[CommandSeq; 2]>,
@@ -307,12 +311,12 @@ impl LogSurvey {
     }
     /// Returns the number of usercmds of all players.
     pub fn usercmds(&self) -> u64 {
-        self.players.iter().map(|player| player.usercmds).sum()
+        self.players.iter().map(|player| player.usercmds()[0]).sum()
     }
 
     /// Returns the number of usercmds with a key down, a button pressed, an impulse, or input of the game's own.
     pub fn active_usercmds(&self) -> u64 {
-        self.players.iter().map(|player| player.active).sum()
+        self.players.iter().map(|player| player.usercmds()[1]).sum()
     }
 
     /// Whether the states have floats and all of them are NaN.
@@ -398,6 +402,15 @@ impl PlayerSurvey {
         self.ways.send()
     }
 
+    /// Returns the number of usercmds, and how many are active: by frames, or for a player without frames by what the
+    /// server heard.
+    fn usercmds(&self) -> [u64; 2] {
+        match self.frames {
+            0 => [self.heard_usercmds.count() as u64, self.heard_active],
+            frames => [frames, self.active],
+        }
+    }
+
     fn add(&mut self, records: &PlayerRecords) {
         self.frames += records.frames.len() as u64;
         self.heard += records.heard.len() as u64;
@@ -406,9 +419,10 @@ impl PlayerSurvey {
             let first = self.made.map_or(first.command.seq, |[first, _]| first);
             self.made = Some([first, last.command.seq]);
         }
-        for command in records.usercmds() {
-            self.usercmds += 1;
-            self.active += u64::from(command.input.is_active());
+        self.active += records.frames.iter().filter(|frame| frame.command.input.is_active()).count() as u64;
+        for command in records.heard.iter().flat_map(|heard| &heard.commands) {
+            let is_first = self.heard_usercmds.insert(command.seq.0);
+            self.heard_active += u64::from(is_first && command.input.is_active());
         }
     }
 }
