@@ -3,11 +3,9 @@
 
 mod holed;
 mod model;
-mod recorded;
 
 pub use holed::LinkWithOutages;
 pub use model::{Jitter, LinkModel, Loss, ModelError, ModelledLink};
-pub use recorded::RecordedLink;
 
 use hitreg_log::units::Micros;
 

@@ -17,6 +17,12 @@ impl StateSource for States {
     }
 }
 
+impl<S: StateSource> StateSource for &S {
+    fn sent(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> impl Iterator<Item = (ClassId, &[u32])> {
+        S::sent(self, tick, viewer, entity)
+    }
+}
+
 /// The states of the most recent chunks, each sorted by key.
 #[derive(Default)]
 pub struct RecentChunkStates {

@@ -15,8 +15,9 @@ use super::{Jump, ReplayError, ReplayOutput, TraceTables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
 use client::OpenLoopClient;
+use fed::ClientFeed;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{PlayerRecords, Session};
+use hitreg_log::record::Session;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{Micros, PlayerId, Tick};
 
@@ -37,8 +38,11 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         let [Some(first), Some(last)] = [records.frames.first(), records.frames.last()] else { continue };
         let made = [first.command.seq, last.command.seq];
-        let mut client = OpenLoopClient::<G, C>::new(setup, player, made, drawn_behind);
-        replay_player((session, &rows), records, &mut client, (&mut counted, &mut jumps), progress)?;
+        let client = OpenLoopClient::<G, C>::new(setup, player, made, drawn_behind);
+        let mut fed = ClientFeed::of(client, &rows, &session.states, records);
+        let mut jumped = |jump| jumps.push(jump);
+        fed.end(&mut counted, &mut jumped)?;
+        progress(last.at);
     }
     let again = G::shots_again(&setup.rules, session, furthest);
     for shot in again.map_err(|source| ReplayError::BadState { tick: Tick(0), source })? {
@@ -54,36 +58,4 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         rollback_error: None,
         jumps,
     })
-}
-
-fn replay_player<G: Game, C: ClientPipeline<G>>(
-    (session, rows): (&Session, &StateRows),
-    records: &PlayerRecords,
-    client: &mut OpenLoopClient<G, C>,
-    (tables, jumps): (&mut BudgetObserver<'_, TraceTables>, &mut Vec<Jump>),
-    progress: &mut dyn FnMut(Micros),
-) -> Result<(), ReplayError> {
-    let mut arrivals = records.received.iter().peekable();
-    let mut receive =
-        |client: &mut OpenLoopClient<G, C>, tables: &mut BudgetObserver<'_, TraceTables>, until: Micros| {
-            while let Some(arrival) = arrivals.peek().filter(|arrival| arrival.at <= until) {
-                let index = records.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0);
-                if let Some(record) = index.ok().and_then(|index| records.snapshots.get(index)) {
-                    if client.is_yet_to_make(record.ack) {
-                        break;
-                    }
-                    let snapshot = snapshot::<G>(&session.states, rows, client.player, record)?;
-                    jumps.extend(client.receive(arrival.at, &snapshot, tables));
-                }
-                arrivals.next();
-            }
-            Ok::<(), ReplayError>(())
-        };
-    for recorded in &records.frames {
-        receive(client, tables, recorded.at)?;
-        client.frame(recorded, tables)?;
-        progress(recorded.at);
-    }
-    // Snapshots that arrive after the last frame ack the last usercmds.
-    receive(client, tables, Micros(i64::MAX))
 }

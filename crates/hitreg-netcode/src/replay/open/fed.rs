@@ -13,7 +13,9 @@ use crate::replay::part::Part;
 use crate::replay::survey::ReorderWindow;
 use crate::replay::tables::TOGETHER;
 use crate::replay::{LogPass, PlayerJumps, ReplayOptions, ReplaySource, StreamReport};
-use hitreg_log::record::{ArrivalRecord, FrameRecord, RecentChunkStates, SessionStretch, SnapshotRecord};
+use hitreg_log::record::{
+    ArrivalRecord, FrameRecord, PlayerRecords, RecentChunkStates, SessionStretch, SnapshotRecord, StateSource, States,
+};
 use hitreg_log::stats;
 use hitreg_log::trace::Table;
 use hitreg_log::units::{Micros, PlayerId};
@@ -38,13 +40,16 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     let (first, last) = source.survey.played().unwrap_or_default();
     for (index, (player, makes)) in (0..).zip(&playing) {
         let client = OpenLoopClient::<G, C>::new(setup, *player, *makes, drawn_behind);
-        let mut fed = ClientFeed::new(client, &rows, near, source.survey.back);
+        let mut fed = ClientFeed::new(client, &rows);
+        let mut window = ChunkWindow { near, back: source.survey.back, read: 0, newest: VecDeque::new() };
+        let mut units = stats::CountedValues::default();
+        let mut jumped = |jump: Jump| units.add(jump.units);
         let budget = ReplayBudget::streaming();
         let mut counted = BudgetObserver::new(&budget, &mut tables);
         let mut passed_on = first;
         let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
         pass(&mut |chunk| {
-            fed.add(chunk, &mut counted)?;
+            fed.add(chunk, &mut window, &mut counted, &mut jumped)?;
             // Open loop has no server, so no verdict will come for these shots.
             counted.observer.end_shots::<G>();
             counted.observer.take_full(to);
@@ -55,8 +60,8 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
             progress(share(fed.reached));
             Ok(())
         })?;
-        fed.end(&mut counted)?;
-        jumps.extend((!fed.jumps_units.is_empty()).then_some(PlayerJumps { player: *player, units: fed.jumps_units }));
+        fed.end(&mut counted, &mut jumped)?;
+        jumps.extend((!units.is_empty()).then_some(PlayerJumps { player: *player, units }));
         tables.end_of_part::<G>(Part::WHOLE);
         tables.end_of_player(*player);
         tables.take(1, to);
@@ -72,16 +77,9 @@ fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usiz
 }
 
 /// A client, and the records of its log that are read and still needed.
-struct ClientFeed<'a, G: Game, C> {
+pub(super) struct ClientFeed<'a, G: Game, C, S> {
     client: OpenLoopClient<G, C>,
     rows: &'a StateRows,
-    near: ReorderWindow,
-    /// The most time by which a chunk begins before the newest time of the chunks before it.
-    back: Micros,
-    /// The number of chunks read.
-    read: u32,
-    /// The newest time up to each recent chunk. It covers as many chunks as related records can be apart.
-    newest: VecDeque<Micros>,
     /// The time of the last frame that ran.
     reached: Micros,
     frames: VecDeque<FrameRecord>,
@@ -89,98 +87,128 @@ struct ClientFeed<'a, G: Game, C> {
     arrivals: VecDeque<(u32, ArrivalRecord)>,
     /// The player's snapshots by number, each with its chunk.
     snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
-    states: RecentChunkStates,
-    /// How far snapshots moved the player's own prediction, in units.
-    jumps_units: stats::CountedValues,
+    states: S,
 }
 
-impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C> {
-    fn new(
-        client: OpenLoopClient<G, C>,
-        rows: &'a StateRows,
-        near: ReorderWindow,
-        back: Micros,
-    ) -> ClientFeed<'a, G, C> {
-        ClientFeed {
-            client,
-            rows,
-            near,
-            back,
-            read: 0,
-            newest: VecDeque::new(),
-            reached: Micros::ZERO,
-            frames: VecDeque::new(),
-            arrivals: VecDeque::new(),
-            snapshots: BTreeMap::new(),
-            states: RecentChunkStates::default(),
-            jumps_units: stats::CountedValues::default(),
-        }
+/// How far a log was read, and how far apart its related records are.
+struct ChunkWindow {
+    near: ReorderWindow,
+    /// The most time by which a chunk begins before the newest time of the chunks before it.
+    back: Micros,
+    /// The number of chunks read.
+    read: u32,
+    /// The newest time up to each recent chunk. It covers as many chunks as related records can be apart.
+    newest: VecDeque<Micros>,
+}
+
+impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, RecentChunkStates> {
+    fn new(client: OpenLoopClient<G, C>, rows: &'a StateRows) -> Self {
+        let (frames, arrivals, snapshots) = (VecDeque::new(), VecDeque::new(), BTreeMap::new());
+        let (states, reached) = (RecentChunkStates::default(), Micros::ZERO);
+        ClientFeed { client, rows, reached, frames, arrivals, snapshots, states }
     }
 
     /// Adds the next chunk, and runs as far as all related records are known.
     fn add(
         &mut self,
         mut chunk: SessionStretch,
+        window: &mut ChunkWindow,
         tables: &mut BudgetObserver<'_, TraceTables>,
+        jumped: &mut dyn FnMut(Jump),
     ) -> Result<(), ReplayError> {
-        let newest = chunk.times().max().max(self.newest.back().copied());
-        self.newest.extend(newest.or(Some(Micros(i64::MIN))));
+        let newest = chunk.times().max().max(window.newest.back().copied());
+        window.newest.extend(newest.or(Some(Micros(i64::MIN))));
         self.states.add(std::mem::take(&mut chunk.states));
         if let Some(records) = chunk.players.get_mut(usize::from(self.client.player.0)) {
             self.frames.append(&mut std::mem::take(&mut records.frames).into());
-            self.arrivals.extend(records.received.iter().map(|arrival| (self.read, *arrival)));
+            self.arrivals.extend(records.received.iter().map(|arrival| (window.read, *arrival)));
             let snapshots = std::mem::take(&mut records.snapshots).into_iter();
-            self.snapshots.extend(snapshots.map(|snapshot| (snapshot.seq.0, (self.read, snapshot))));
+            self.snapshots.extend(snapshots.map(|snapshot| (snapshot.seq.0, (window.read, snapshot))));
         }
-        self.read += 1;
+        window.read += 1;
         // A snapshot may follow its arrival by `ahead` chunks, and its states may follow it by as many.
-        if self.newest.len() > 2 * self.near.ahead as usize {
-            let known = self.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(self.back.0));
-            self.run_to(Micros(known.saturating_sub(1)), tables)?;
-            self.forget();
+        if window.newest.len() > 2 * window.near.ahead as usize {
+            let known = window.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(window.back.0));
+            self.run_to(Micros(known.saturating_sub(1)), tables, jumped)?;
+            self.forget(window);
         }
         Ok(())
     }
 
+    /// Drops snapshots and states that no waiting or later arrival needs.
+    fn forget(&mut self, window: &ChunkWindow) {
+        let asked = self.arrivals.front().map_or(window.read, |(chunk, _)| *chunk);
+        let snapshots = asked.saturating_sub(window.near.back);
+        let states = snapshots.saturating_sub(window.near.back);
+        while let Some(oldest) = self.snapshots.first_entry().filter(|oldest| oldest.get().0 < snapshots) {
+            oldest.remove();
+        }
+        self.states.forget_before(states);
+    }
+}
+
+impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, &'a States> {
+    /// Holds all records of a player of a session in memory.
+    pub(super) fn of(
+        client: OpenLoopClient<G, C>,
+        rows: &'a StateRows,
+        states: &'a States,
+        records: &PlayerRecords,
+    ) -> Self {
+        ClientFeed {
+            client,
+            rows,
+            reached: Micros::ZERO,
+            frames: records.frames.iter().copied().collect(),
+            arrivals: records.received.iter().map(|arrival| (0, *arrival)).collect(),
+            snapshots: records.snapshots.iter().map(|snapshot| (snapshot.seq.0, (0, snapshot.clone()))).collect(),
+            states,
+        }
+    }
+}
+
+impl<G: Game, C: ClientPipeline<G>, S: StateSource> ClientFeed<'_, G, C, S> {
     /// Runs the remaining frames.
-    fn end(&mut self, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
-        self.run_to(Micros(i64::MAX), tables)
+    pub(super) fn end(
+        &mut self,
+        tables: &mut BudgetObserver<'_, TraceTables>,
+        jumped: &mut dyn FnMut(Jump),
+    ) -> Result<(), ReplayError> {
+        self.run_to(Micros(i64::MAX), tables, jumped)
     }
 
     /// Runs everything up to `last`.
-    fn run_to(&mut self, last: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
+    pub(super) fn run_to(
+        &mut self,
+        last: Micros,
+        tables: &mut BudgetObserver<'_, TraceTables>,
+        jumped: &mut dyn FnMut(Jump),
+    ) -> Result<(), ReplayError> {
         while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
-            self.receive(frame.at, tables)?;
+            self.receive(frame.at, tables, jumped)?;
             self.client.frame(&frame, tables)?;
             self.reached = frame.at;
         }
         // No more frames up to `last`. Snapshots after the last frame ack the last usercmds.
-        self.receive(last, tables)
+        self.receive(last, tables, jumped)
     }
 
-    fn receive(&mut self, until: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
+    fn receive(
+        &mut self,
+        until: Micros,
+        tables: &mut BudgetObserver<'_, TraceTables>,
+        jumped: &mut dyn FnMut(Jump),
+    ) -> Result<(), ReplayError> {
         while let Some((_, arrival)) = self.arrivals.front().filter(|(_, arrival)| arrival.at <= until) {
             if let Some((_, record)) = self.snapshots.get(&arrival.number) {
                 if self.client.is_yet_to_make(record.ack) {
                     break;
                 }
                 let snapshot = snapshot::<G>(&self.states, self.rows, self.client.player, record)?;
-                let jump = self.client.receive(arrival.at, &snapshot, tables);
-                jump.into_iter().for_each(|Jump { units, .. }| self.jumps_units.add(units));
+                self.client.receive(arrival.at, &snapshot, tables).into_iter().for_each(&mut *jumped);
             }
             self.arrivals.pop_front();
         }
         Ok(())
-    }
-
-    /// Drops snapshots and states that no waiting or later arrival needs.
-    fn forget(&mut self) {
-        let asked = self.arrivals.front().map_or(self.read, |(chunk, _)| *chunk);
-        let snapshots = asked.saturating_sub(self.near.back);
-        let states = snapshots.saturating_sub(self.near.back);
-        while let Some(oldest) = self.snapshots.first_entry().filter(|oldest| oldest.get().0 < snapshots) {
-            oldest.remove();
-        }
-        self.states.forget_before(states);
     }
 }
