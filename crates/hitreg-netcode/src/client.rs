@@ -215,7 +215,8 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     }
 
     fn save(&self, to: &mut StateWriter<'_, G::Body>) -> bool {
-        keyframe::save(self, to)
+        keyframe::save(self, to);
+        true
     }
 
     fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use error::ReplayError;
-pub use keyframes::{BadKeyframe, KeyframeSchedule, ReplayStart};
+pub use keyframes::{BadKeyframe, KeyframeSchedule, ReplayStart, keyframe_has_sizes};
 pub use part::Part;
 pub use replayed::{HashDifference, Jump, PlayerJumps, ReplayOutput, TrafficBytes};
 pub use streamed::{LogPass, ReplaySource, StreamReport, stream, stream_clients};

@@ -22,6 +22,7 @@ pub use late_frames::LateFrames;
 pub(crate) use machine::AfterTick;
 pub use machine::{InputSource, Machine};
 pub use network::Links;
+pub(crate) use network::TransportKind;
 pub use network::{ClientAsk, Intruder};
 pub use observe::{Observer, ScreenView, SnapshotSize};
 pub use recorder::{RecordSink, SessionRecorder};

@@ -9,7 +9,9 @@ mod saver;
 mod values;
 
 pub use known::KnownFrames;
+pub(crate) use known::KnownSnapshot;
 pub use restorer::{Restorer, StateError};
+pub(crate) use saver::DeltaKind;
 pub use saver::StateWriter;
 
 /// A value that can be restored from bytes alone.

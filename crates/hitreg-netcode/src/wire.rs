@@ -38,6 +38,7 @@ mod ring;
 mod sender;
 mod told;
 mod track;
+mod transit;
 mod usercmd;
 mod waiting;
 mod wrapping;

@@ -139,10 +139,10 @@ impl SurveyedLog {
     }
 
     /// Whether the start of this replay supports these options. A keyframe holds state under the log's own settings
-    /// only, without rollback checks or datagram sizes.
+    /// only, without rollback checks, and with datagram sizes only where its own replay had them.
     pub fn starts(&self, options: &ReplayOptions) -> bool {
-        let of_its_own = options.settings.is_none() && options.rollback_every.is_none() && !options.sizes;
-        self.start.is_none() || of_its_own
+        let of_its_own = options.settings.is_none() && options.rollback_every.is_none();
+        self.start.as_ref().is_none_or(|start| of_its_own && (start.has_sizes() || !options.sizes))
     }
 
     /// Replays the log while reading it, or as one chunk if it [does not stream](Self::streams). `seen` gets each chunk
@@ -161,8 +161,8 @@ impl SurveyedLog {
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<StreamReport>, StreamError> {
-        // A keyframe holds no datagram state.
-        if options.1 && self.start.is_some() {
+        // A keyframe of a replay without datagrams holds no state of theirs.
+        if options.1 && self.start.as_ref().is_some_and(|start| !start.has_sizes()) {
             let whole = SurveyedLog::of(&self.path)?;
             return whole.run(game, &whole.source(), options, seen, to, progress);
         }

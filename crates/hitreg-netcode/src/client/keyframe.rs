@@ -6,8 +6,8 @@ use crate::settings::InterpolationMode;
 use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::EntityId;
 
-/// Saves the client. Returns false for a client with adaptive redundancy.
-pub(super) fn save<G: Game>(client: &Client<G>, to: &mut StateWriter<'_, G::Body>) -> bool {
+/// Saves the client.
+pub(super) fn save<G: Game>(client: &Client<G>, to: &mut StateWriter<'_, G::Body>) {
     let Client {
         rules,
         settings,
@@ -49,7 +49,7 @@ pub(super) fn save<G: Game>(client: &Client<G>, to: &mut StateWriter<'_, G::Body
     }
     input_time.save(to);
     window.save(to, *acked);
-    redundancy.is_fixed()
+    redundancy.save(to);
 }
 
 pub(super) fn restore<G: Game>(client: &mut Client<G>, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
@@ -68,5 +68,6 @@ pub(super) fn restore<G: Game>(client: &mut Client<G>, from: &mut Restorer<'_, G
         client.categories.restore(client.player, newest, from)?;
     }
     client.input_time.restore(from)?;
-    Window::restore(&mut client.window, from)
+    Window::restore(&mut client.window, from)?;
+    client.redundancy.restore(from)
 }

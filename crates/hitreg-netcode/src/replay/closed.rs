@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use super::budget::{BudgetObserver, ReplayBudget};
 use super::feed::{Feed, FeedLink, SharedFeed};
-use super::keyframes::{self, REACH};
+use super::keyframes::{self, reach};
 use super::streamed::{ReplaySource, StreamReport};
 use super::{KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayOptions, ReplayOutput, TraceTables};
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
-use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer};
+use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer, TransportKind};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
     Keyframe, PlayerRecords, Session, SessionHeader, SessionStretch, SnapshotRecord, StateKey, States,
@@ -155,7 +155,12 @@ fn machine<'f, G: Netcode>(
     setup: &Setup<G>,
     (options, encoded): (&ReplayOptions, bool),
 ) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
-    if encoded || options.sizes {
+    // A replay goes on as the one that made its keyframe.
+    let encodes = match source.start {
+        Some(start) => start.transport != TransportKind::Unencoded,
+        None => encoded || options.sizes,
+    };
+    if encodes {
         return encoded_machine(feed, source, setup, options).map(Some);
     }
     let machine = Machine::unencoded(setup, links(feed, source));
@@ -313,7 +318,9 @@ impl Keyframes<'_, '_> {
         if is_due || self.next.is_none() {
             self.next = due.next((tick, at));
             let never = Micros(i64::MAX);
-            self.feed.borrow_mut().keep_since(self.next.map_or(never, |next| next - REACH));
+            self.feed
+                .borrow_mut()
+                .keep_since(self.next.map_or(never, |next| next - reach(self.source.survey, machine.transport())));
         }
     }
 
@@ -325,8 +332,9 @@ impl Keyframes<'_, '_> {
         at: Micros,
     ) -> Result<Option<Keyframe>, ReplayError> {
         let mut feed = self.feed.borrow_mut();
-        let (stretch, near) = feed.near(at, REACH);
-        let Some(fed) = feed.fed(at, REACH) else { return Ok(None) };
+        let reach = reach(self.source.survey, machine.transport());
+        let (stretch, near) = feed.near(at, reach);
+        let Some(fed) = feed.fed(at, reach) else { return Ok(None) };
         let content = keyframes::content(machine, (self.source.header, self.source.survey, fed), &near)?;
         Ok(content.map(|content| Keyframe { tick, at, stretch, content }))
     }

@@ -1,7 +1,6 @@
 //! Keyframes: the whole state of a replay just after a tick, from which another replay can start. Frames and usercmds
 //! that the log holds nearby are stored as references.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,15 +14,26 @@ use super::{LogSurvey, ReplayError};
 use crate::game::{Game, StateRows};
 use crate::link::Link;
 use crate::pipeline::{ClientPipeline, Netcode};
-use crate::session::{AfterTick, Machine};
+use crate::session::{AfterTick, Machine, TransportKind};
 use crate::state::{KnownFrames, Restorer, StateError, StateWriter};
 use hitreg_log::record::{Keyframe, Session, SessionHeader, SessionStretch};
-use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
+use hitreg_log::units::{ClockTime, Micros, PlayerId, Tick};
 
-/// How far before a keyframe its references may point, in session time.
-pub(super) const REACH: Micros = Micros::from_s(4);
+/// The least that a keyframe's references may point back, in session time.
+const REACH: Micros = Micros::from_s(4);
+/// The least with datagrams: both ends of a connection hold the states of its last 64 snapshots, and a slow server
+/// sends only a few a second.
+const REACH_WITH_DATAGRAMS: Micros = Micros::from_s(16);
 /// The version of the state's format. This build refuses any other version.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// Returns how far before a keyframe its references may point, in session time: packets in flight refer to snapshots
+/// that were sent before them.
+pub(super) fn reach(survey: &LogSurvey, transport: TransportKind) -> Micros {
+    let least = if transport == TransportKind::Datagrams { REACH_WITH_DATAGRAMS } else { REACH };
+    let longest = survey.longest().0.clamp(0, i64::MAX / 8);
+    least.max(Micros(2 * longest))
+}
 
 /// The ticks after which a replay writes keyframes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +69,8 @@ pub struct ReplayStart {
     pub(super) fed: FeedCheckpoint,
     /// The survey of the log, as far as the keyframe holds it.
     pub survey: LogSurvey,
+    /// How packets travelled in the replay that made the keyframe.
+    pub(super) transport: TransportKind,
     digest: u64,
     state: Vec<u8>,
 }
@@ -66,12 +78,29 @@ pub struct ReplayStart {
 #[derive(Serialize, Deserialize)]
 struct KeyframeContent {
     version: u32,
+    transport: TransportKind,
     gist: SurveyCheckpoint,
     fed: FeedCheckpoint,
     /// The digest of the state, written without references.
     digest: u64,
     #[serde(with = "serde_bytes")]
     state: Vec<u8>,
+}
+
+/// The same, without a copy of the state.
+#[derive(Deserialize)]
+struct KeyframeHead<'a> {
+    #[serde(rename = "version")]
+    _version: u32,
+    transport: TransportKind,
+    #[serde(rename = "gist")]
+    _gist: SurveyCheckpoint,
+    #[serde(rename = "fed")]
+    _fed: FeedCheckpoint,
+    #[serde(rename = "digest")]
+    _digest: u64,
+    #[serde(rename = "state", with = "serde_bytes", borrow)]
+    _state: &'a [u8],
 }
 
 /// Why a replay cannot begin at a keyframe.
@@ -91,12 +120,22 @@ pub enum BadKeyframe {
         /// The log's number of players.
         players: usize,
     },
+    /// The log's settings do not allow the transport of the keyframe.
+    #[error("its packets travel otherwise than the log's settings say")]
+    Transport,
     /// The state does not fit this session.
     #[error(transparent)]
     State(#[from] StateError),
     /// The restored state has another digest than the saved one.
     #[error("running on from it does not give the recorded states")]
     Other,
+}
+
+/// Returns whether the replay that made a keyframe encoded its datagrams, or gave them nominal sizes. A replay whose
+/// states are compared with the keyframe must do the same. Content that is not a keyframe's counts as unencoded.
+pub fn keyframe_has_sizes(keyframe: &Keyframe) -> bool {
+    let content: Result<KeyframeHead<'_>, _> = hitreg_log::serial::from_msgpack(&keyframe.content);
+    content.is_ok_and(|content| content.transport != TransportKind::Unencoded)
 }
 
 impl ReplayStart {
@@ -109,7 +148,7 @@ impl ReplayStart {
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
         let content: KeyframeContent =
             hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
-        let KeyframeContent { version, gist, fed, digest, state } = content;
+        let KeyframeContent { version, transport, gist, fed, digest, state } = content;
         if version != VERSION {
             return Err(fail(BadKeyframe::Version(version)));
         }
@@ -118,7 +157,13 @@ impl ReplayStart {
             return Err(fail(BadKeyframe::Players { found, players }));
         }
         let stretch = keyframe.stretch;
-        Ok(ReplayStart { tick, at, stretch, fed, survey: LogSurvey::of_gist(gist), digest, state })
+        Ok(ReplayStart { tick, at, stretch, fed, survey: LogSurvey::of_gist(gist), transport, digest, state })
+    }
+
+    /// Returns whether the replay that made the keyframe had packets and snapshots with sizes: datagrams or nominal
+    /// ones. A replay from the keyframe has them too.
+    pub fn has_sizes(&self) -> bool {
+        self.transport != TransportKind::Unencoded
     }
 
     /// Restores the keyframe's state into a machine. `near` are the chunks around the keyframe.
@@ -129,6 +174,9 @@ impl ReplayStart {
         near: &[Rc<SessionStretch>],
     ) -> Result<(), ReplayError> {
         let fail = |why| ReplayError::Keyframe { tick: self.tick, at: ClockTime(self.at), why };
+        if machine.transport() != self.transport {
+            return Err(fail(BadKeyframe::Transport));
+        }
         let known = known::<G>(header, near, self.at)?;
         let mut from = Restorer::new(&self.state, &known);
         machine.restore(&mut from).map_err(|error| fail(error.into()))?;
@@ -154,7 +202,8 @@ pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     let known = known::<G>(header, near, machine.at)?;
     let mut saver = StateWriter::new(Some(&known));
     machine.save(&mut saver);
-    let content = KeyframeContent { version: VERSION, gist: survey.gist(), fed, digest, state: saver.into_bytes() };
+    let (transport, gist, state) = (machine.transport(), survey.gist(), saver.into_bytes());
+    let content = KeyframeContent { version: VERSION, transport, gist, fed, digest, state };
     Ok(rmp_serde::to_vec(&content).ok())
 }
 
@@ -175,19 +224,20 @@ fn known<G: Game>(
     }
     session.put_in_order();
     let mut known = KnownFrames::default();
-    let mut told: BTreeMap<Tick, Vec<&[EntityId]>> = BTreeMap::new();
     for (player, records) in session.players.iter().enumerate() {
         let player = PlayerId(player as u16);
         records.frames.iter().for_each(|frame| known.add_command(player, frame.command));
         for record in &records.snapshots {
-            let of_tick = told.entry(record.tick).or_default();
             // Snapshots of one tick with the same entities nearly always have the same content.
-            if !of_tick.contains(&&record.entities[..])
-                && let Ok(snapshot) = snapshot::<G>(&session.states, &rows, player, record)
-            {
-                of_tick.push(&record.entities);
-                known.add_frame(Arc::clone(&snapshot.frame));
-            }
+            let frame = match known.frame_with(record.tick, &record.entities) {
+                Some(frame) => Arc::clone(frame),
+                None => {
+                    let Ok(snapshot) = snapshot::<G>(&session.states, &rows, player, record) else { continue };
+                    known.add_frame(Arc::clone(&snapshot.frame));
+                    snapshot.frame
+                }
+            };
+            known.add_snapshot(player, record.seq, frame, record.effects.clone());
         }
     }
     Ok(known)

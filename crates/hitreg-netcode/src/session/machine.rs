@@ -5,7 +5,7 @@
 //! equal events, the lower player goes first. This order is part of the format, because replays depend on it.
 
 use super::network::{ClientAsk, Intruder};
-use super::network::{DeliveredPacket, Links, SessionNetwork};
+use super::network::{DeliveredPacket, Links, SessionNetwork, TransportKind};
 use super::queue::QueuedEvent;
 use super::{Observer, PlayerScreen, sequence};
 use crate::game::Game;
@@ -63,6 +63,11 @@ pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
 }
 
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
+    /// Returns how packets and snapshots travel.
+    pub(crate) fn transport(&self) -> TransportKind {
+        self.machine.transport()
+    }
+
     /// Saves all state except the external inputs: links, usercmds and ticks. Returns false when the state cannot be
     /// saved.
     pub(crate) fn save(&self, to: &mut StateWriter<'_, G::Body>) -> bool {
@@ -105,7 +110,12 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         }
     }
 
-    /// Restores the saved state of another machine. Links, input and ticks must continue from that time.
+    /// Returns how packets and snapshots travel.
+    pub(crate) fn transport(&self) -> TransportKind {
+        self.network.transport()
+    }
+
+    /// Restores the saved state of another machine that has the same transport. Links, input and ticks must continue from that time.
     pub(crate) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
         let idle: Vec<PlayerId> = StateValue::<G::Body>::get(from)?;
         if let Some(player) = idle.iter().find(|player| usize::from(player.0) >= self.clients.len()) {

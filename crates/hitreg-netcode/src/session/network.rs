@@ -8,6 +8,7 @@
 use core::net::{Ipv4Addr, SocketAddr};
 
 use glam::Vec3;
+use serde::{Deserialize, Serialize};
 
 use super::SnapshotSize;
 use super::queue::{CarriedPacket, Queue};
@@ -72,6 +73,17 @@ enum Transport<B> {
     Unencoded(UnencodedTransport<B>),
 }
 
+/// How packets and snapshots of a session travel, without state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TransportKind {
+    /// Unencoded, because encoding would make no difference.
+    Unencoded,
+    /// Unencoded, with nominal sizes.
+    Nominal,
+    /// Encoded as datagrams.
+    Datagrams,
+}
+
 /// The contents of an arrived transmission.
 pub(super) enum DeliveredPacket<B> {
     Packet(HeardPacket),
@@ -119,22 +131,55 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
         self.asking = Some(asking);
     }
 
-    /// Saves the transmissions in transit, and what both ends know of each other. Returns false for encoded datagrams,
-    /// because only unencoded traffic can be resumed.
-    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) -> bool {
-        let SessionNetwork { links: _, queue, carriage, intruder, liar, asking } = self;
-        let Transport::Unencoded(unencoded) = carriage else { return false };
-        unencoded.save(to);
-        queue.save(to) && intruder.is_none() && liar.is_none() && asking.is_none() && !unencoded.bytes_matter()
+    /// Returns how packets and snapshots travel.
+    pub(super) fn transport(&self) -> TransportKind {
+        match &self.carriage {
+            Transport::Datagrams { .. } => TransportKind::Datagrams,
+            Transport::Nominal => TransportKind::Nominal,
+            Transport::Unencoded(_) => TransportKind::Unencoded,
+        }
     }
 
+    /// Saves the transmissions in transit, and what both ends know of each other. Returns false for a session with an
+    /// intruder or with a client that does more than a client does, and for one whose bytes matter but are unknown.
+    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) -> bool {
+        let SessionNetwork { links: _, queue, carriage, intruder, liar, asking } = self;
+        match carriage {
+            Transport::Datagrams { servers, clients } => {
+                for (player, (server, client)) in servers.iter().zip(clients).enumerate() {
+                    to.of_player(PlayerId(player as u16));
+                    server.save(to);
+                    client.save(to);
+                }
+                queue.save(servers, to);
+            }
+            Transport::Nominal => queue.save(&[], to),
+            Transport::Unencoded(unencoded) => {
+                unencoded.save(to);
+                queue.save(&[], to);
+            }
+        }
+        intruder.is_none() && liar.is_none() && asking.is_none() && !self.bytes_matter()
+    }
+
+    /// Restores what a network with the same transport saved.
     pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         let players = self.players();
-        let Transport::Unencoded(unencoded) = &mut self.carriage else {
-            return Err(StateError::Unknown { what: "a session without datagrams" });
-        };
-        unencoded.restore(from)?;
-        self.queue.restore(from, players)
+        match &mut self.carriage {
+            Transport::Datagrams { servers, clients } => {
+                for (player, (server, client)) in servers.iter_mut().zip(clients).enumerate() {
+                    from.of_player(PlayerId(player as u16));
+                    server.restore(from)?;
+                    client.restore(from)?;
+                }
+                self.queue.restore((players, servers), from)
+            }
+            Transport::Nominal => self.queue.restore((players, &[]), from),
+            Transport::Unencoded(unencoded) => {
+                unencoded.restore(from)?;
+                self.queue.restore((players, &[]), from)
+            }
+        }
     }
 
     pub(super) fn players(&self) -> u16 {

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use crate::game::Body;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::wire::ServerConnection;
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
 
 /// A transmission over a link.
@@ -94,15 +95,24 @@ impl<B> Queue<B> {
         self.push(at, 3, player, 0, QueuedEvent::Frame(player));
     }
 
-    /// Saves the queue. Returns false when it holds anything other than packets, snapshots and frames.
-    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) -> bool
+    /// Saves the queue. `servers` are the server's ends of all connections that carry datagrams.
+    pub(super) fn save(&self, servers: &[ServerConnection<B>], to: &mut StateWriter<'_, B>)
     where
         B: Body,
     {
         let mut due: Vec<QueueEntry> = self.due.iter().copied().collect();
         due.sort_unstable_by(|a, b| b.cmp(a));
+        // The datagrams of one snapshot that arrive together are one event.
+        let datagram = |entry: &QueueEntry| match &self.what[entry.place] {
+            Some(QueuedEvent::Arrives(_, CarriedPacket::Down(datagram))) => Some(&datagram[..]),
+            _ => None,
+        };
+        let is_one = |a: &QueueEntry, b: &QueueEntry| (a.at, a.rank) == (b.at, b.rank) && datagram(a).is_some();
+        let due: Vec<&[QueueEntry]> = due.chunk_by(is_one).collect();
         to.number(due.len() as u64);
-        for QueueEntry { at, place, .. } in due {
+        for together in due {
+            let QueueEntry { at, rank, queued: _, place } = together[0];
+            let number = rank as u32;
             at.put(to);
             match &self.what[place] {
                 Some(QueuedEvent::Frame(player)) => (0u8, *player).put(to),
@@ -116,18 +126,42 @@ impl<B> Queue<B> {
                     snapshot.put(to);
                     base.put(to);
                 }
-                _ => return false,
+                Some(QueuedEvent::Arrives(player, CarriedPacket::Up(datagram))) => {
+                    (3u8, *player, number).put(to);
+                    servers[usize::from(player.0)].save_up(number, datagram, to);
+                }
+                Some(QueuedEvent::Arrives(player, CarriedPacket::Down(_))) => {
+                    (4u8, *player).put(to);
+                    SnapshotSeq(number).put(to);
+                    let datagrams: Vec<&[u8]> = together.iter().filter_map(datagram).collect();
+                    servers[usize::from(player.0)].save_down(number, &datagrams, to);
+                }
+                Some(QueuedEvent::Heard(player, HeardPacket { packet, received_before })) => {
+                    (5u8, *player).put(to);
+                    to.of_player(*player);
+                    packet.put(to);
+                    received_before.put(to);
+                }
+                // The next tick is queued only after the state of this one was looked at.
+                Some(QueuedEvent::Tick) | None => to.byte(6),
             }
         }
-        true
     }
 
     /// Restores the queue of a session with `players` players.
-    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>, players: u16) -> Result<(), StateError>
+    pub(super) fn restore(
+        &mut self,
+        (players, servers): (u16, &[ServerConnection<B>]),
+        from: &mut Restorer<'_, B>,
+    ) -> Result<(), StateError>
     where
         B: Body,
     {
         *self = Queue::default();
+        let server = |player: PlayerId| {
+            let server = servers.get(usize::from(player.0));
+            server.ok_or(StateError::Unknown { what: "the connection of a datagram" })
+        };
         for _ in 0..from.count(size_of::<QueuedEvent<B>>())? {
             let at = StateValue::<B>::get(from)?;
             let (kind, player): (u8, PlayerId) = StateValue::<B>::get(from)?;
@@ -144,6 +178,22 @@ impl<B> Queue<B> {
                 2 => {
                     let (snapshot, base): (Snapshot<B>, _) = StateValue::<B>::get(from)?;
                     self.push_arrival(at, player, snapshot.seq.0, CarriedPacket::Snapshot(snapshot, base));
+                }
+                3 => {
+                    let number = StateValue::<B>::get(from)?;
+                    let datagram = server(player)?.restore_up(number, from)?;
+                    self.push_arrival(at, player, number, CarriedPacket::Up(datagram));
+                }
+                4 => {
+                    let SnapshotSeq(number) = StateValue::<B>::get(from)?;
+                    for datagram in server(player)?.restore_down(number, from)? {
+                        self.push_arrival(at, player, number, CarriedPacket::Down(datagram));
+                    }
+                }
+                5 => {
+                    from.of_player(player);
+                    let (packet, received_before) = StateValue::<B>::get(from)?;
+                    self.push_heard(at, player, HeardPacket { packet, received_before });
                 }
                 found => return Err(StateError::Value { what: "what is due", found: found.into() }),
             }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::saver::{DeltaKind, LastValues};
+use super::saver::{DeltaKind, LastValues, StateCode};
 use super::{KnownFrames, StateValue};
 use crate::game::{BadCells, Body};
 use crate::history::Frame;
-use hitreg_log::units::{CommandSeq, PlayerId, Tick};
+use hitreg_log::units::{CommandSeq, EntityId, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_log::varint::{Cursor, unzigzag};
 
 /// The most memory that a restored state may take, in bytes.
-const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES: usize = 256 << 20;
 
 /// The reasons why bytes are not a valid state.
 #[derive(Debug, thiserror::Error)]
@@ -120,11 +120,69 @@ impl<'a, B: Body> Restorer<'a, B> {
         if count > self.bytes.len() {
             return Err(StateError::Cut);
         }
-        self.left = self.left.checked_sub(count.saturating_mul(each)).ok_or(StateError::Large)?;
+        self.charge(count.saturating_mul(each))?;
         Ok(count)
     }
 
+    /// Reads the number of items that follow, of which there are at most `most`.
+    pub(crate) fn count_up_to(&mut self, most: usize, each: usize, what: &'static str) -> Result<usize, StateError> {
+        match self.count(each)? {
+            count if count > most => Err(StateError::Value { what, found: count as u64 }),
+            count => Ok(count),
+        }
+    }
+
+    /// Counts memory that the state takes.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), StateError> {
+        self.left = self.left.checked_sub(bytes).ok_or(StateError::Large)?;
+        Ok(())
+    }
+
+    /// Reads bytes and their number.
+    pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, StateError> {
+        let count = self.count(1)?;
+        let (bytes, rest) = self.bytes.split_at_checked(count).ok_or(StateError::Cut)?;
+        self.bytes = rest;
+        Ok(bytes.to_vec())
+    }
+
+    /// Returns the frames and usercmds that the state may refer to.
+    pub(crate) fn known(&self) -> &'a KnownFrames<B> {
+        self.known
+    }
+
+    /// Returns the tick of a snapshot for the current player, if the log near the keyframe has it.
+    pub(crate) fn tick_of(&self, seq: SnapshotSeq) -> Option<Tick> {
+        Some(self.known.snapshot(self.last.player, seq)?.frame.tick)
+    }
+
+    /// Reads the state that an entity had at about `tick`; `None` without an entity.
+    pub(crate) fn state(
+        &mut self,
+        (entity, tick): (EntityId, Option<Tick>),
+        previous: Option<&Arc<[u32]>>,
+    ) -> Result<Option<Arc<[u32]>>, StateError> {
+        let code = self.number()?;
+        let cells = match code {
+            StateCode::NONE => return Ok(None),
+            StateCode::WRITTEN => {
+                self.charge(B::CELLS * size_of::<u32>())?;
+                self.cells()?;
+                Some(Arc::from(&self.last.cells[..]))
+            }
+            StateCode::PREVIOUS => previous.cloned(),
+            _ => tick.and_then(|tick| self.known.state(entity, tick, code - StateCode::KNOWN)),
+        };
+        cells.map(Some).ok_or(StateError::Unknown { what: "a state" })
+    }
+
     pub(crate) fn body(&mut self) -> Result<B, StateError> {
+        self.cells()?;
+        Ok(B::read(&self.last.cells)?)
+    }
+
+    /// Reads the cells that differ from the last body.
+    fn cells(&mut self) -> Result<(), StateError> {
         let mut unlike = Vec::with_capacity(B::CELLS);
         for _ in 0..B::CELLS.div_ceil(8) {
             let byte = self.byte()?;
@@ -137,7 +195,7 @@ impl<'a, B: Body> Restorer<'a, B> {
                 _ => {}
             }
         }
-        Ok(B::read(&self.last.cells)?)
+        Ok(())
     }
 
     pub(crate) fn frame(&mut self) -> Result<Arc<Frame<B>>, StateError> {
@@ -151,13 +209,20 @@ impl<'a, B: Body> Restorer<'a, B> {
         let tick = u32::try_from(tick).map_err(|_| StateError::Value { what: "a tick", found: tick as u64 })?;
         let frame = match self.number()?.checked_sub(1) {
             Some(which) => {
-                let known = self.known.frame(Tick(tick), which);
+                let known = self.known.frame(Tick(tick), which).ok_or(StateError::Unknown { what: "a snapshot" })?;
+                self.charge(known.entities.len() * size_of::<(EntityId, B)>())?;
                 // Holders of the same saved frame share it again, without sharing it with anything else.
-                Arc::new(Frame::clone(&*known.ok_or(StateError::Unknown { what: "a snapshot" })?))
+                Arc::new(Frame::clone(&known))
             }
             None => {
                 let server_time = StateValue::get(self)?;
-                let entities: Vec<_> = StateValue::get(self)?;
+                let count = self.count(size_of::<(EntityId, B)>())?;
+                let entity = |_| -> Result<(EntityId, B), StateError> {
+                    let entity = StateValue::<B>::get(self)?;
+                    let cells = self.state((entity, Some(Tick(tick))), None)?;
+                    Ok((entity, B::read(&cells.ok_or(StateError::Unknown { what: "a state" })?)?))
+                };
+                let entities: Vec<_> = (0..count).map(entity).collect::<Result<_, _>>()?;
                 if !entities.is_sorted_by(|(a, _): &(_, B), (b, _)| a < b) {
                     return Err(StateError::Value { what: "the order of entities in tick", found: tick.into() });
                 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{KnownFrames, StateValue};
 use crate::game::Body;
 use crate::history::Frame;
-use hitreg_log::units::PlayerId;
+use hitreg_log::units::{EntityId, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_log::varint::{put_varint, zigzag};
 
@@ -17,12 +17,28 @@ pub(crate) enum DeltaKind {
     Command,
     Snapshot,
     Tick,
+    /// The axes of an origin in eighths of a unit.
+    EighthsX,
+    EighthsY,
+    EighthsZ,
+}
+
+const DELTA_KINDS: usize = DeltaKind::EighthsZ as usize + 1;
+
+/// How the state of an entity is written; from [`StateCode::KNOWN`] on, how far back from a tick the log has it.
+pub(super) struct StateCode;
+
+impl StateCode {
+    pub(super) const NONE: u64 = 0;
+    pub(super) const WRITTEN: u64 = 1;
+    pub(super) const PREVIOUS: u64 = 2;
+    pub(super) const KNOWN: u64 = 3;
 }
 
 /// The last values written, from which following values are coded as differences.
 #[derive(Clone, Debug)]
 pub(crate) struct LastValues {
-    numbers: [i64; 4],
+    numbers: [i64; DELTA_KINDS],
     pub(crate) cells: Vec<u32>,
     /// The player of the current values.
     pub(crate) player: PlayerId,
@@ -30,7 +46,7 @@ pub(crate) struct LastValues {
 
 impl LastValues {
     pub(crate) fn new<B: Body>() -> LastValues {
-        LastValues { numbers: [0; 4], cells: vec![0; B::CELLS], player: PlayerId(0) }
+        LastValues { numbers: [0; DELTA_KINDS], cells: vec![0; B::CELLS], player: PlayerId(0) }
     }
 
     pub(crate) fn number(&mut self, near: DeltaKind) -> &mut i64 {
@@ -86,6 +102,22 @@ impl<'k, B: Body> StateWriter<'k, B> {
         self.bytes.extend_from_slice(&word.to_le_bytes());
     }
 
+    /// Writes bytes and their number.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Returns the frames and usercmds that need not be written.
+    pub(crate) fn known(&self) -> Option<&'k KnownFrames<B>> {
+        self.known
+    }
+
+    /// Returns the tick of a snapshot for the current player, if the log near the keyframe has it.
+    pub(crate) fn tick_of(&self, seq: SnapshotSeq) -> Option<Tick> {
+        Some(self.known?.snapshot(self.last.player, seq)?.frame.tick)
+    }
+
     pub(crate) fn number(&mut self, number: u64) {
         put_varint(&mut self.bytes, number);
     }
@@ -103,13 +135,37 @@ impl<'k, B: Body> StateWriter<'k, B> {
     pub(crate) fn body(&mut self, body: &B) {
         let mut cells = vec![0; B::CELLS];
         body.write(&mut cells);
+        self.cells(&cells);
+    }
+
+    fn cells(&mut self, cells: &[u32]) {
         let unlike: Vec<u32> = cells.iter().zip(&self.last.cells).map(|(cell, last)| cell ^ last).collect();
         for bits in unlike.chunks(8) {
             let byte = bits.iter().enumerate().fold(0, |byte, (place, bits)| byte | (u8::from(*bits != 0) << place));
             self.byte(byte);
         }
         unlike.iter().filter(|bits| **bits != 0).for_each(|bits| self.word(*bits));
-        self.last.cells = cells;
+        self.last.cells.copy_from_slice(cells);
+    }
+
+    /// Writes the state that an entity had at about `tick`; `None` without an entity. It refers to the log or to the
+    /// `previous` state where it can.
+    pub(crate) fn state(
+        &mut self,
+        (entity, tick): (EntityId, Option<Tick>),
+        cells: Option<&[u32]>,
+        previous: Option<&[u32]>,
+    ) {
+        let Some(cells) = cells else { return self.number(StateCode::NONE) };
+        let known = self.known.zip(tick).and_then(|(known, tick)| known.place_of_state(entity, tick, cells));
+        match known {
+            Some(place) => self.number(StateCode::KNOWN + place as u64),
+            None if previous == Some(cells) => self.number(StateCode::PREVIOUS),
+            None => {
+                self.number(StateCode::WRITTEN);
+                self.cells(cells);
+            }
+        }
     }
 
     /// Writes a frame: a reference to a frame already written, a reference to the log, or the frame itself.
@@ -129,7 +185,13 @@ impl<'k, B: Body> StateWriter<'k, B> {
             None => {
                 self.number(0);
                 frame.server_time.put(self);
-                frame.entities.put(self);
+                self.number(frame.entities.len() as u64);
+                let mut cells = vec![0; B::CELLS];
+                for (entity, body) in &frame.entities {
+                    entity.put(self);
+                    body.write(&mut cells);
+                    self.state((*entity, Some(frame.tick)), Some(&cells), None);
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ use super::{Restorer, StateError, StateValue, StateWriter, value};
 use crate::game::{Body, Effect, Touch};
 use crate::history::{Frame, History};
 use crate::packet::{ClientPacket, Echo, Snapshot};
+use crate::wire::Wrapping16;
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::{Input, Usercmd};
@@ -57,7 +58,7 @@ macro_rules! ids {
         }
     )* };
 }
-ids!(EntityId, PlayerId);
+ids!(EntityId, PlayerId, Wrapping16);
 
 impl<B: Body> StateValue<B> for bool {
     fn put(&self, to: &mut StateWriter<'_, B>) {
@@ -79,6 +80,18 @@ impl<B: Body> StateValue<B> for i16 {
     fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
         let found = from.signed()?;
         i16::try_from(found).map_err(|_| StateError::Value { what: "i16", found: found as u64 })
+    }
+}
+
+impl<B: Body> StateValue<B> for f64 {
+    fn put(&self, to: &mut StateWriter<'_, B>) {
+        let bits = self.to_bits();
+        to.word(bits as u32);
+        to.word((bits >> 32) as u32);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
+        let low = from.word()?;
+        Ok(f64::from_bits(u64::from(from.word()?) << 32 | u64::from(low)))
     }
 }
 

@@ -70,37 +70,43 @@ impl EntityChange {
             told.values[categories[cell] as usize] += bits as u32;
             all_values += bits;
         };
-        self.put_counted(layout, usual, &mut values, out);
+        let base = self.base.as_ref().map(|(distance, old)| (*distance, &old[..]));
+        let who = (self.id, self.controller);
+        put_change(layout, who, usual, base, self.cells.as_deref(), &mut values, out);
         told.naming = (out.len_bits() - begun - all_values) as u32;
         told
     }
+}
 
-    fn put_counted<B: Body>(
-        &self,
-        layout: &BodyLayout<B>,
-        usual: Option<u32>,
-        values: &mut impl FnMut(usize, usize),
-        out: &mut BitWriter,
-    ) {
-        let Some(cells) = &self.cells else {
-            put_kind(out, kind::ENTITY_REMOVAL, self.id);
-            return;
-        };
-        match &self.base {
-            Some((distance, old)) => {
-                put_kind(out, kind::ENTITY_UPDATE, self.id);
-                out.put_bool(Some(*distance) == usual);
-                if Some(*distance) != usual {
-                    put_varint(out, u64::from(*distance), BASE_CHUNK_BITS);
-                }
-                layout.put_update(out, old, cells, values);
+/// Writes a change of an entity, from a base with its distance in snapshots to its state; without a base, the entity
+/// appears, and without a state, it is removed. `values` gets the bits of each cell.
+pub(crate) fn put_change<B: Body>(
+    layout: &BodyLayout<B>,
+    (id, controller): (EntityId, u16),
+    usual: Option<u32>,
+    base: Option<(u32, &[u32])>,
+    cells: Option<&[u32]>,
+    values: &mut impl FnMut(usize, usize),
+    out: &mut BitWriter,
+) {
+    let Some(cells) = cells else {
+        put_kind(out, kind::ENTITY_REMOVAL, id);
+        return;
+    };
+    match base {
+        Some((distance, old)) => {
+            put_kind(out, kind::ENTITY_UPDATE, id);
+            out.put_bool(Some(distance) == usual);
+            if Some(distance) != usual {
+                put_varint(out, u64::from(distance), BASE_CHUNK_BITS);
             }
-            None => {
-                put_kind(out, kind::ENTITY_DEFINITION, self.id);
-                out.put(u64::from(self.controller), 16);
-                put_kind(out, kind::ENTITY_UPDATE, self.id);
-                layout.put_update(out, &layout.zeros, cells, values);
-            }
+            layout.put_update(out, old, cells, values);
+        }
+        None => {
+            put_kind(out, kind::ENTITY_DEFINITION, id);
+            out.put(u64::from(controller), 16);
+            put_kind(out, kind::ENTITY_UPDATE, id);
+            layout.put_update(out, &layout.zeros, cells, values);
         }
     }
 }

@@ -7,6 +7,7 @@ use super::header::ServerHeader;
 use super::notice::kind;
 use super::number::{get_signed, put_signed};
 use super::{WINDOW, Wrapping16};
+use crate::state::value;
 use hitreg_log::units::{CommandSeq, Micros, SnapshotSeq, Tick};
 
 /// A snapshot's numbers and times, without its entities and effects.
@@ -26,6 +27,8 @@ pub(crate) struct AckedSnapshot {
     pub(crate) tick: Tick,
     pub(crate) server_time: Micros,
 }
+
+value!(AckedSnapshot { seq, tick, server_time });
 
 impl FrameInfo {
     /// Writes the frame relative to a snapshot that the client has, less than [`WINDOW`] snapshots ago. Writes it in

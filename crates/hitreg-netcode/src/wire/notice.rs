@@ -8,8 +8,9 @@ use glam::Vec3;
 use super::bits::{BitReader, BitWriter};
 use super::number::{get_maybe_changed, get_varint, put_maybe_changed, put_varint};
 use super::{DecodeError, Wrapping16};
-use crate::game::{CellKind, Effect};
+use crate::game::{Body, CellKind, Effect};
 use crate::packet::Echo;
+use crate::state::{Restorer, StateError, StateValue, StateWriter, value};
 use hitreg_log::units::EntityId;
 
 /// The longest text or answer, in bytes.
@@ -120,6 +121,71 @@ impl Outbox {
     pub(crate) fn handle_ack(&mut self, next: Wrapping16) {
         while next.is_newer_than(self.first) && self.waiting.pop_front().is_some() {
             self.first = self.first.later(1);
+        }
+    }
+}
+
+value!(OutOfSeqWarning { index, difference });
+
+impl<B: Body> StateValue<B> for Notice {
+    fn put(&self, to: &mut StateWriter<'_, B>) {
+        match self {
+            Notice::RequestAck { request, answer } => {
+                to.byte(0);
+                request.put(to);
+                to.bytes(answer);
+            }
+            Notice::ChatOoc { sender, channel, text } => {
+                to.byte(1);
+                (*sender, *channel).put(to);
+                to.bytes(text.as_bytes());
+            }
+            Notice::ChatIc { entity, style, language, text } => {
+                to.byte(2);
+                (*entity, *style, *language).put(to);
+                to.bytes(text.as_bytes());
+            }
+        }
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
+        let bytes = |from: &mut Restorer<'_, B>| {
+            let bytes = from.bytes()?;
+            let wrong = StateError::Value { what: "the length of a notice", found: bytes.len() as u64 };
+            if bytes.len() <= TEXT_BYTES_MAX { Ok(bytes) } else { Err(wrong) }
+        };
+        let text = |from: &mut Restorer<'_, B>| {
+            let wrong = |e: std::string::FromUtf8Error| e.utf8_error().valid_up_to() as u64;
+            String::from_utf8(bytes(from)?).map_err(|e| StateError::Value { what: "a byte of text", found: wrong(e) })
+        };
+        match from.byte()? {
+            0 => Ok(Notice::RequestAck { request: StateValue::<B>::get(from)?, answer: bytes(from)? }),
+            1 => {
+                let (sender, channel) = StateValue::<B>::get(from)?;
+                Ok(Notice::ChatOoc { sender, channel, text: text(from)? })
+            }
+            2 => {
+                let (entity, style, language) = StateValue::<B>::get(from)?;
+                Ok(Notice::ChatIc { entity, style, language, text: text(from)? })
+            }
+            found => Err(StateError::Value { what: "a notice", found: found.into() }),
+        }
+    }
+}
+
+impl<B: Body> StateValue<B> for Outbox {
+    fn put(&self, to: &mut StateWriter<'_, B>) {
+        let Outbox { first, waiting } = self;
+        first.put(to);
+        waiting.put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
+        let first = StateValue::<B>::get(from)?;
+        let waiting: VecDeque<Notice> = StateValue::<B>::get(from)?;
+        match waiting.len() {
+            count if count > NOTICES_MAX => {
+                Err(StateError::Value { what: "how many notices wait", found: count as u64 })
+            }
+            _ => Ok(Outbox { first, waiting }),
         }
     }
 }

@@ -15,6 +15,7 @@ use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::Bi
 use crate::game::{Body, Effect};
 use crate::history::Frame;
 use crate::packet::{Echo, Snapshot};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, SnapshotSeq};
 
@@ -130,6 +131,34 @@ impl<B: Body> Receiver<B> {
             return Err(DecodeError::TooManyEntities);
         }
         Ok(DecodeOutcome::New(Box::new(self.accept(&header, &info, draft))))
+    }
+
+    pub(crate) fn save(&self, to: &mut StateWriter<'_, B>) {
+        let Receiver { layout: _, rings, known, newest, next_notice } = self;
+        known.put(to);
+        (*newest, *next_notice).put(to);
+        to.number(rings.len() as u64);
+        for (entity, ring) in rings {
+            entity.put(to);
+            ring.save(*entity, to);
+        }
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
+        self.known = StateValue::<B>::get(from)?;
+        (self.newest, self.next_notice) = StateValue::<B>::get(from)?;
+        let newest = self.newest;
+        let is_in_window = |known: &AckedSnapshot| newest.0.checked_sub(known.seq.0).is_some_and(|back| back < WINDOW);
+        if self.known.len() > WINDOW as usize || !self.known.iter().all(is_in_window) {
+            return Err(StateError::Value { what: "the snapshots received", found: newest.0.into() });
+        }
+        let each = size_of::<(EntityId, StateRing<B>)>();
+        self.rings.clear();
+        for _ in 0..from.count_up_to(ENTITIES_MAX, each, "how many entities are held")? {
+            let entity = StateValue::<B>::get(from)?;
+            self.rings.insert(entity, StateRing::restored(entity, newest, from)?);
+        }
+        Ok(())
     }
 
     fn get_submessage(

@@ -16,6 +16,7 @@ use super::track::EntityTrack;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
 use crate::packet::Snapshot;
+use crate::state::{Restorer, StateError, StateValue, StateWriter, value};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// The most effects that wait for room; beyond this, the oldest are dropped.
@@ -50,6 +51,8 @@ struct SentRecord {
     /// The number of the first notice that this snapshot did not carry.
     next_notice: Wrapping16,
 }
+
+value!(SentRecord { seq, server_time, next_notice });
 
 /// An encoded snapshot, not yet sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +94,11 @@ pub enum EncodeError {
     },
 }
 
+/// Returns the connection that controls an entity in a session of so many players; 0 for none.
+pub(super) fn controller(entity: EntityId, players: u16) -> u16 {
+    if entity.0 < players { entity.0 + 1 } else { 0 }
+}
+
 impl<B: Body> Sender<B> {
     /// Creates the sender for `player` in a session of `players` players.
     pub fn new(player: PlayerId, players: u16) -> Sender<B> {
@@ -107,6 +115,11 @@ impl<B: Body> Sender<B> {
             outbox: Outbox::default(),
             effects: VecDeque::new(),
         }
+    }
+
+    /// Returns the layout of bodies, and the number of players.
+    pub(super) fn layout(&self) -> (&BodyLayout<B>, u16) {
+        (&self.layout, self.players)
     }
 
     /// Returns the client's own body.
@@ -228,6 +241,57 @@ impl<B: Body> Sender<B> {
         })
     }
 
+    pub(crate) fn save(&self, to: &mut StateWriter<'_, B>) {
+        let Sender {
+            layout: _,
+            avatar: _,
+            players: _,
+            score: _,
+            categories,
+            tracks,
+            sent,
+            acked,
+            warnings,
+            outbox,
+            effects,
+        } = self;
+        categories.save(to);
+        sent.put(to);
+        acked.put(to);
+        to.number(tracks.len() as u64);
+        for (entity, track) in tracks {
+            entity.put(to);
+            track.save(*entity, to);
+        }
+        warnings.put(to);
+        outbox.put(to);
+        effects.put(to);
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
+        self.categories.restore(from)?;
+        self.sent = StateValue::<B>::get(from)?;
+        self.acked = StateValue::<B>::get(from)?;
+        let last = self.sent.back().map_or(SnapshotSeq(0), |sent| sent.seq);
+        let in_order = self.sent.iter().zip(self.sent.iter().skip(1)).all(|(a, b)| a.seq < b.seq);
+        if !in_order || self.sent.len() > WINDOW as usize || self.acked.is_some_and(|acked| acked.seq > last) {
+            return Err(StateError::Value { what: "the last snapshots sent", found: last.0.into() });
+        }
+        self.tracks.clear();
+        for _ in 0..from.count(size_of::<(EntityId, EntityTrack)>())? {
+            let entity = StateValue::<B>::get(from)?;
+            self.tracks.insert(entity, EntityTrack::restored(entity, last, from)?);
+        }
+        self.warnings = StateValue::<B>::get(from)?;
+        self.outbox = StateValue::<B>::get(from)?;
+        self.effects = StateValue::<B>::get(from)?;
+        let waiting = self.warnings.len().max(self.effects.len());
+        if self.warnings.len() > WARNINGS_WAITING_MAX || self.effects.len() > EFFECTS_WAITING_MAX {
+            return Err(StateError::Value { what: "how many effects or warnings wait", found: waiting as u64 });
+        }
+        Ok(())
+    }
+
     /// Returns the changes that the client has to receive, in ascending order of entity.
     fn changes(&mut self, snapshot: &Snapshot<B>) -> Vec<EntityChange> {
         let frame = &snapshot.frame;
@@ -258,7 +322,7 @@ impl<B: Body> Sender<B> {
                 (Some(body), Some(viewer)) => body.origin().distance(viewer),
                 _ => 0.0,
             };
-            let controller = if id.0 < self.players { id.0 + 1 } else { 0 };
+            let controller = controller(*id, self.players);
             let cells = truth.map(|cells| track.to_shared(cells));
             changes.push(EntityChange::new(&self.layout, *id, controller, track, cells, distance, snapshot.seq));
         }

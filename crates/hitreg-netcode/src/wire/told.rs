@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::game::{Body, Category, FieldSchema};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::EntityId;
 
 /// The number of categories.
@@ -93,5 +94,30 @@ impl<B: Body> CategoryCounter<B> {
 
     pub(super) fn forget(&mut self, id: EntityId) {
         self.known.remove(&id);
+    }
+
+    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) {
+        let CategoryCounter { fields: _, avatar: _, of: _, known } = self;
+        to.number(known.len() as u64);
+        for (entity, (teleports, categories)) in known {
+            (*entity, *teleports).put(to);
+            categories.iter().for_each(|category| to.byte(*category as u8));
+        }
+    }
+
+    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
+        self.known.clear();
+        let each = self.fields.len() * size_of::<Category>();
+        for _ in 0..from.count(each)? {
+            let (entity, teleports) = StateValue::<B>::get(from)?;
+            let category = |_: &FieldSchema| {
+                let found = from.byte()?;
+                let category = Category::ALL.get(usize::from(found)).copied();
+                category.ok_or(StateError::Value { what: "a category", found: found.into() })
+            };
+            let categories = self.fields.iter().map(category).collect::<Result<Vec<_>, _>>()?;
+            self.known.insert(entity, (teleports, categories));
+        }
+        Ok(())
     }
 }

@@ -5,10 +5,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{StreamError, StretchSource, SurveyedLog};
+use super::{StreamError, StretchSource, SurveyedLog, until_whole};
 use crate::engine::{Engine, EngineError, Playable};
 use hitreg_log::log::{KeyframeQuery, LogReader, SeekResult, find_keyframe};
 use hitreg_log::record::{Keyframe, SessionStretch};
@@ -16,7 +17,9 @@ use hitreg_log::store;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{KeyframeSchedule, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
+use hitreg_netcode::replay::{
+    KeyframeSchedule, ReplayOptions, ReplaySource, ReplayStart, StreamReport, keyframe_has_sizes,
+};
 
 /// The identity of a keyframe, from a log or from a replay.
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +28,15 @@ pub(super) struct KeyframeRef {
     pub(super) at: Micros,
     pub(super) stretch: usize,
     content: u128,
+    /// Whether a replay must encode its datagrams to come to the same state.
+    has_sizes: bool,
 }
 
 impl KeyframeRef {
     pub(super) fn of(keyframe: &Keyframe) -> KeyframeRef {
         let Keyframe { tick, at, stretch, content } = keyframe;
-        KeyframeRef { tick: *tick, at: *at, stretch: *stretch, content: xxh3_128(content) }
+        let (content, has_sizes) = (xxh3_128(content), keyframe_has_sizes(keyframe));
+        KeyframeRef { tick: *tick, at: *at, stretch: *stretch, content, has_sizes }
     }
 
     /// Whether this keyframe equals the replayed one, and skips no records that a replay from it needs.
@@ -87,8 +93,8 @@ impl Engine<'_> {
         Ok(None)
     }
 
-    /// Computes the keyframes of a log by replaying it. Returns none if the game's state cannot be serialized, or if
-    /// datagrams may affect the replay. `progress` is called regularly with the session time reached.
+    /// Computes the keyframes of a log by replaying it. Returns none if the game does not save its world, or if the log
+    /// knows a player only by what the server received. `progress` is called regularly with the session time reached.
     ///
     /// # Errors
     /// Fails if the log cannot be read again or replayed.
@@ -100,12 +106,15 @@ impl Engine<'_> {
     ) -> Result<Vec<Keyframe>, StreamError> {
         let game = self.games.of_header(&log.header);
         let game = game.map_err(|source| EngineError::Game { path: log.path.clone(), source })?;
-        let keyframes = RefCell::new(Vec::new());
-        let take = |keyframe| keyframes.borrow_mut().push(keyframe);
-        let source = ReplaySource { keyframes: Some((due, &take)), ..log.source() };
-        let options = (&ReplayOptions { tables: TableSet::NONE, ..ReplayOptions::default() }, false);
-        let ran = log.run(game, &source, options, &mut |_| {}, &mut |_, _| {}, progress)?;
-        Ok(if ran.is_some() { keyframes.into_inner() } else { Vec::new() })
+        let options = ReplayOptions { tables: TableSet::NONE, ..ReplayOptions::default() };
+        until_whole(&AtomicBool::new(false), |encoded| {
+            let keyframes = RefCell::new(Vec::new());
+            let take = |keyframe| keyframes.borrow_mut().push(keyframe);
+            let source = ReplaySource { keyframes: Some((due, &take)), ..log.source() };
+            let ran = log.run(game, &source, (&options, encoded), &mut |_| {}, &mut |_, _| {}, progress)?;
+            // Keyframes of a replay whose datagrams may have mattered are void, as its rows are.
+            Ok(ran.map(|_| keyframes.into_inner()))
+        })
     }
 }
 
@@ -164,6 +173,9 @@ impl SurveyedLog {
             made.borrow_mut().insert(made_there.tick, made_there);
         };
         let keyframes = (!said.is_empty()).then_some((&due, &take as &dyn Fn(Keyframe)));
+        // A part of a log may not show that its datagrams matter, but the states are compared with those of a replay
+        // that encoded them.
+        let options = (options.0, options.1 || said.first().is_some_and(|said| said.has_sizes));
         let ran = self.run(game, &ReplaySource { keyframes, ..*source }, options, seen, to, &mut |_| {})?;
         let made = made.into_inner();
         let is_like = |said: &KeyframeRef| made.get(&said.tick).is_some_and(|made| said.is_like(made));

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::state::value;
+
 /// A packet this many numbers older than the newest is too old to count.
 pub(crate) const PACKETS_REMEMBERED: u32 = 256;
 /// The most arrivals that count for one packet: the packet and one duplicate made by the network. A log has no room for
@@ -24,11 +26,11 @@ impl Arrivals {
 
     /// Counts an arrival. Returns false when the packet arrived too often or is too old.
     pub(super) fn count(&mut self, number: u32) -> bool {
-        if number == 0 || number + PACKETS_REMEMBERED <= self.newest {
+        if number == 0 || number.saturating_add(PACKETS_REMEMBERED) <= self.newest {
             return false;
         }
         if number > self.newest {
-            for _ in self.newest..number.min(self.newest + PACKETS_REMEMBERED) {
+            for _ in self.newest..number.min(self.newest.saturating_add(PACKETS_REMEMBERED)) {
                 self.came.push_back(0);
             }
             let excess = self.came.len().saturating_sub(PACKETS_REMEMBERED as usize);
@@ -44,6 +46,8 @@ impl Arrivals {
         counts
     }
 }
+
+value!(Arrivals { newest, came });
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::{ClientRequest, RequestKind, Wrapping16};
+use crate::game::Body;
+use crate::state::{Restorer, StateError, StateValue, StateWriter, value};
+use crate::wire::{ClientRequest, RequestKind, Wrapping16, decode_request, encode_request};
 use hitreg_log::units::Micros;
 
 /// The client repeats an unanswered request after this time.
@@ -67,5 +69,27 @@ impl RequestReceiver {
             self.next = number.later(1);
         }
         is_new
+    }
+}
+
+value!(RequestReceiver { next });
+
+impl<B: Body> StateValue<B> for RequestQueue {
+    fn put(&self, to: &mut StateWriter<'_, B>) {
+        let RequestQueue { next, waiting, sent_at } = self;
+        next.put(to);
+        to.number(waiting.len() as u64);
+        waiting.iter().for_each(|request| to.bytes(&encode_request(request)));
+        sent_at.put(to);
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
+        let next = StateValue::<B>::get(from)?;
+        let count = from.count_up_to(REQUESTS_MAX, size_of::<ClientRequest>(), "how many requests wait")?;
+        let request = |_| {
+            let bytes = from.bytes()?;
+            decode_request(&bytes).map_err(|_| StateError::Unknown { what: "a request" })
+        };
+        let waiting = (0..count).map(request).collect::<Result<_, _>>()?;
+        Ok(RequestQueue { next, waiting, sent_at: StateValue::<B>::get(from)? })
     }
 }

@@ -6,9 +6,11 @@ use super::arrivals::Arrivals;
 use super::requests::RequestReceiver;
 use crate::game::{Body, Category, FieldSchema};
 use crate::packet::{HeardPacket, Snapshot};
+use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use crate::wire::ReceivedSet;
 use crate::wire::fragment::FRAGMENT_HEADER_BYTES;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
+use crate::wire::transit::TransitContext;
 use crate::wire::{
     ClientReference, ClientRequest, DecodeError, EncodeError, Key, LeaveReason, MESSAGE_BYTES_MAX, MessageType, Notice,
     NoticeError, OutOfSeqWarning, PerceivedAvatar, ReadyCount, Sender, SnapshotBitCounts, Wrapping16, decode_commands,
@@ -194,6 +196,68 @@ impl<B: Body> ServerConnection<B> {
         self.outgoing.pop_front()
     }
 
+    pub(crate) fn save(&self, to: &mut StateWriter<'_, B>) {
+        let ServerConnection {
+            key: _,
+            sender,
+            reference,
+            arrivals,
+            answering,
+            perceived,
+            message_bytes_max: _,
+            heard_at,
+            outgoing,
+        } = self;
+        sender.save(to);
+        reference.put(to);
+        arrivals.put(to);
+        answering.put(to);
+        perceived.put(to);
+        heard_at.put(to);
+        to.number(outgoing.len() as u64);
+        outgoing.iter().for_each(|datagram| to.bytes(datagram));
+    }
+
+    /// Saves a datagram of packet `number` that is on its way to the server.
+    pub(crate) fn save_up(&self, number: u32, datagram: &[u8], to: &mut StateWriter<'_, B>) {
+        self.transit().save_up(number, datagram, to);
+    }
+
+    pub(crate) fn restore_up(&self, number: u32, from: &mut Restorer<'_, B>) -> Result<Vec<u8>, StateError> {
+        self.transit().restore_up(number, from)
+    }
+
+    /// Saves datagrams of snapshot `number` that arrive at the client together.
+    pub(crate) fn save_down(&self, number: u32, datagrams: &[&[u8]], to: &mut StateWriter<'_, B>) {
+        self.transit().save_down(number, datagrams, to);
+    }
+
+    pub(crate) fn restore_down(&self, number: u32, from: &mut Restorer<'_, B>) -> Result<Vec<Vec<u8>>, StateError> {
+        self.transit().restore_down(number, from)
+    }
+
+    fn transit(&self) -> TransitContext<'_, B> {
+        let (layout, players) = self.sender.layout();
+        let player = PlayerId(self.sender.avatar().0);
+        TransitContext { key: self.key, layout, player, players, reference: self.reference }
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
+        self.sender.restore(from)?;
+        self.reference = StateValue::<B>::get(from)?;
+        self.arrivals = StateValue::<B>::get(from)?;
+        self.answering = StateValue::<B>::get(from)?;
+        self.perceived = StateValue::<B>::get(from)?;
+        if self.perceived.len() > PERCEIVED_REMEMBERED {
+            let found = self.perceived.len() as u64;
+            return Err(StateError::Value { what: "how many predicted avatars are remembered", found });
+        }
+        self.heard_at = StateValue::<B>::get(from)?;
+        let count = from.count(size_of::<Vec<u8>>())?;
+        self.outgoing = (0..count).map(|_| from.bytes()).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
     fn handle_commands(&mut self, datagram: &[u8]) -> Result<HeardPacket, UnusableDatagram> {
         let message = decode_commands(datagram, &self.reference)?;
         let (received, packet) = (message.received(), message.packet);
@@ -221,8 +285,10 @@ impl<B: Body> ServerConnection<B> {
 
     fn saw(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {
         // The newest usercmds are at the end, and an ack is usually about one of them.
-        let place = self.perceived.iter().rposition(|(seq, _)| *seq == ack)?;
-        let (_, perceived) = self.perceived.remove(place)?;
+        let acked = self.perceived.iter().rfind(|(seq, _)| *seq == ack).copied();
+        // Acks never go back.
+        self.perceived.retain(|(seq, _)| *seq > ack);
+        let (_, perceived) = acked?;
         Some(match perceived {
             PerceivedAvatar::OriginEighths(_) => perceived == PerceivedAvatar::origin(avatar.origin()),
             PerceivedAvatar::Hash(_) => perceived == PerceivedAvatar::hash(avatar),
