@@ -153,11 +153,7 @@ fn made(
         StreamError::Replay(error) => CommandError::file(path, error),
     })?;
     Ok(match keyframes.is_empty() {
-        true => Err(
-            "this log cannot have keyframes: its redundancy adapts, or its replay depends on the bytes of datagrams \
-                 (docs/long-logs.md)"
-                .to_owned(),
-        ),
+        true => Err(format!("this log cannot have keyframes: the game `{}` does not save its world", log.header.game)),
         false => Ok(keyframes),
     })
 }
