@@ -57,15 +57,63 @@ fn a_part_is_replayed_from_a_keyframe_and_keyframes_are_verified() {
 #[test]
 fn keyframes_that_cannot_be_written_are_told_when_a_session_is_recorded() {
     let folder = Folder::empty();
-    let line = "record synth -o n.hitlog --players 2 --seconds 3 --set wire.sizes=nominal";
-    let output = folder.run(&format!("{line} --keyframes 1"));
+    // Snapshots queue for more than 30 s.
+    let slow = "players = 1\nseconds = 45.0\n[link]\nrate_bytes_per_s = 100.0\n";
+    fs::write(folder.path("slow.toml"), slow).unwrap();
+    let output = folder.run("record synth --scenario slow.toml -o n.hitlog --keyframes 10");
     let said = text(&output.stderr);
     assert_eq!(code(&output), 128, "{said}");
     assert!(said.contains("recorded, but without keyframes: this log cannot have keyframes"), "{said}");
     assert_eq!(code(&folder.run("verify n.hitlog")), 0);
-    assert!(folder.refused("keyframes n.hitlog -o k.hitlog --every 1").contains("this log cannot have keyframes"));
+    assert!(folder.refused("keyframes n.hitlog -o k.hitlog --every 10").contains("this log cannot have keyframes"));
     // Usual keyframes are only for recordings that can have them.
-    folder.done("record synth -o long.hitlog --players 1 --seconds 61 --set wire.sizes=nominal");
+    let slow = slow.replace("45.0", "61.0");
+    fs::write(folder.path("slow.toml"), slow).unwrap();
+    folder.done("record synth --scenario slow.toml -o long.hitlog");
+}
+
+/// Sessions whose packet sizes matter: nominal ones, a rate that holds snapshots back, a redundancy that adapts.
+const SIZES_MATTER: [(&str, &str); 3] = [
+    ("nominal", "--players 2 --set wire.sizes=nominal"),
+    ("rate", "--players 3 --set server.rate_bytes_per_s=1500"),
+    ("adaptive", "--players 2 --preset nereids --set client.adaptive_redundancy=true"),
+];
+
+/// Where packet sizes matter, recordings get keyframes too, a part is replayed from them, and `verify` compares them.
+#[test]
+fn sessions_whose_sizes_matter_have_keyframes() {
+    let folder = Folder::empty();
+    for (name, options) in SIZES_MATTER {
+        let link = "--seconds 14 --delay-ms 40 --jitter-ms 5 --loss 2%";
+        let made = folder.json(&format!("record synth {options} {link} -o {name}.hitlog --keyframes 2"));
+        assert_eq!(made["keyframes"], 6, "{name}");
+        folder.done(&format!("record synth {options} {link} -o plain.hitlog --no-keyframes --force"));
+        folder.done("keyframes plain.hitlog --every 2 -o later.hitlog --force");
+        let [keyed, later] = [name, "later"].map(|name| fs::read(folder.path(&format!("{name}.hitlog"))).unwrap());
+        assert!(keyed == later, "{name}: other keyframes");
+
+        let verified = folder.json(&format!("verify {name}.hitlog"))["logs"][0].clone();
+        assert_eq!((&verified["verdict"], &verified["keyframes"]), (&"same".into(), &6.into()), "{name}");
+        folder.done(&format!("verify {name}.hitlog --whole"));
+        for sizes in ["", "--sizes"] {
+            let part = |log: &str| folder.json(&format!("replay {log}.hitlog --from 11 --to 12.5 {sizes}"));
+            let (is, was) = (part(name), part("plain"));
+            for same in ["part", "exercised", "prediction", "drawn", "shots", "fairness", "network"] {
+                assert_eq!(is[same], was[same], "{name} {sizes}: {same}");
+            }
+            assert!(is["hashes"]["compared"].as_u64() < was["hashes"]["compared"].as_u64(), "{name} {sizes}");
+        }
+
+        let mut all = Vec::new();
+        keyframes_of(&keyed[..], &mut |keyframe| all.push(keyframe)).unwrap();
+        let tick = all[2].tick;
+        all[2].content = all[1].content.clone();
+        let forged = write_keyframes(&keyed[..], Vec::new(), &all, WriterOptions::live()).unwrap();
+        fs::write(folder.path("forged.hitlog"), forged).unwrap();
+        let output = folder.run("verify forged.hitlog");
+        assert_eq!(code(&output), 1, "{name}");
+        assert!(text(&output.stdout).contains(&format!("the keyframe after tick {tick}")), "{name}");
+    }
 }
 
 /// A recording of a minute has keyframes by itself, and a shorter one where they are asked for; the records are the same.

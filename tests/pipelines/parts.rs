@@ -149,6 +149,10 @@ struct Log {
     header: SessionHeader,
     survey: LogSurvey,
     stretches: Vec<SessionStretch>,
+    /// The longest flight of a snapshot.
+    longest_flight: Micros,
+    /// Whether its replays encode datagrams, because their bytes matter.
+    encoded: bool,
 }
 
 impl Log {
@@ -157,7 +161,14 @@ impl Log {
         let mut reader = LogReader::new(&file[..]).expect("a log");
         let header = reader.header().clone();
         let stretches = std::iter::from_fn(|| reader.next_chunk().expect("a sound log")).collect();
-        Log { header, survey: survey(&file), stretches }
+        let flights = session.players.iter().flat_map(|player| {
+            let sent = |seq| player.snapshots.iter().find(|record| record.seq.0 == seq).map(|record| record.at);
+            player.received.iter().filter_map(move |arrival| Some(arrival.at - sent(arrival.number)?))
+        });
+        let longest_flight = flights.max().unwrap_or_default();
+        let mut log = Log { header, survey: survey(&file), stretches, longest_flight, encoded: false };
+        log.encoded = log.attempt(None, None, None).expect("a log of this build").is_none();
+        log
     }
 
     /// Replays it as it is read, from a keyframe or from its beginning.
@@ -167,6 +178,15 @@ impl Log {
         part: Option<Part>,
         keyframes: Option<(&KeyframeSchedule, &dyn Fn(Keyframe))>,
     ) -> Result<(Trace, StreamReport), ReplayError> {
+        Ok(self.attempt(from, part, keyframes)?.expect("nothing more depended on bytes"))
+    }
+
+    fn attempt(
+        &self,
+        from: Option<&Keyframe>,
+        part: Option<Part>,
+        keyframes: Option<(&KeyframeSchedule, &dyn Fn(Keyframe))>,
+    ) -> Result<Option<(Trace, StreamReport)>, ReplayError> {
         let start = from.map(|keyframe| ReplayStart::read(keyframe, &self.header)).transpose()?;
         let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
         let source = ReplaySource { header: &self.header, survey, start: start.as_ref(), keyframes };
@@ -174,8 +194,10 @@ impl Log {
         let options = ReplayOptions { network: true, part, ..ReplayOptions::default() };
         let mut trace = Trace::default();
         let mut put = |_: &TraceHeader, rows: Table| trace.append(rows).expect("the same columns");
-        let ran = stream::<Arena>(&source, &mut chunks, (&options, false), &mut put, &mut |_| {})?;
-        Ok((trace, ran.expect("nothing depended on bytes")))
+        // A keyframe says itself how its replay goes on.
+        let encoded = self.encoded && from.is_none();
+        let ran = stream::<Arena>(&source, &mut chunks, (&options, encoded), &mut put, &mut |_| {})?;
+        Ok(ran.map(|ran| (trace, ran)))
     }
 
     fn keyframes(&self, every: Micros) -> Vec<Keyframe> {
@@ -205,30 +227,81 @@ fn a_replay_goes_on_from_every_keyframe() {
     all.push((of("nereids"), orchard()));
     all.push((Scenario { settings: zones.into_iter().chain(by_category).collect(), ..of("quake3") }, orchard()));
     for (scenario, rules) in all {
-        let session = record_by(&scenario, rules);
-        let log = Log::of(&session, Micros::from_ms(700));
-        let (whole, ran) = log.play(None, None, None).expect("a log of this build");
-        let keyframes = log.keyframes(Micros::from_ms(1_900));
-        assert!(keyframes.len() >= 9, "{}: {} keyframes", scenario.preset, keyframes.len());
-        for keyframe in &keyframes {
-            let from = keyframe.at + Micros::from_s(5);
-            let part = Part { from: from.min(Micros::from_s(19)), to: Part::WHOLE.to };
-            let (is, again) = log.play(Some(keyframe), Some(part), None).expect("a keyframe");
-            assert_eq!(again.first_difference, None, "{}, {}", scenario.preset, keyframe.tick);
-            assert_eq!(again.hashes_compared + u64::from(keyframe.tick.0), ran.hashes_compared);
-            if part.from < from {
-                continue;
-            }
-            let mut was = whole.clone();
-            part.cut(&mut was);
-            let (is, was) = (all_rows(&is), all_rows(&was));
-            assert_eq!(is.keys().collect::<Vec<_>>(), was.keys().collect::<Vec<_>>());
-            for (table, was) in was {
-                let (preset, tick) = (&scenario.preset, keyframe.tick);
-                assert!(is[table] == was, "{preset}, after tick {tick}: `{table}` is another");
-            }
+        let log = Log::of(&record_by(&scenario, rules), Micros::from_ms(700));
+        assert!(!log.encoded, "{}", scenario.preset);
+        assert!(goes_on_from_every_keyframe(&scenario, &log) >= 9);
+    }
+}
+
+/// Sessions whose replays must encode their datagrams, or give them nominal sizes, and what each one is.
+fn encoded_scenarios() -> Vec<(&'static str, Scenario)> {
+    let [half_life, nereids, quake3] = scenarios().map(|scenario| Scenario { seconds: 10.0, ..scenario });
+    let with = |scenario: &Scenario, settings: &[(&str, &str)]| {
+        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Scenario { settings, ..scenario.clone() }
+    };
+    // Without a rate of the server's, snapshots queue on it for seconds, and are not acked for long.
+    let narrow = LinkModel { delay_ms: 30.0, rate_bytes_per_s: Some(1_500.0), ..LinkModel::default() };
+    let narrow = Scenario { link: narrow, ..quake3 };
+    vec![
+        ("queued", narrow.clone()),
+        ("narrow", with(&narrow, &[("server.rate_bytes_per_s", "1200")])),
+        ("too small", with(&half_life, &[("wire.message_max_bytes", "400")])),
+        ("fragments", Scenario { players: 24, seconds: 6.0, preset: "quakeworld".to_owned(), ..half_life.clone() }),
+        ("rate", with(&half_life, &[("server.rate_bytes_per_s", "1500")])),
+        ("adaptive", with(&nereids, &[("client.adaptive_redundancy", "true")])),
+        ("nominal", with(&half_life, &[("wire.sizes", "nominal")])),
+        ("nominal, adaptive", with(&nereids, &[("wire.sizes", "nominal"), ("client.adaptive_redundancy", "true")])),
+    ]
+}
+
+/// So it is where the bytes of datagrams matter: keyframes then hold both ends of every connection.
+#[test]
+fn an_encoded_replay_goes_on_from_every_keyframe() {
+    for (what, scenario) in encoded_scenarios() {
+        let log = Log::of(&record(&scenario), Micros::from_ms(700));
+        assert!(log.encoded, "{what}");
+        let keyframes = goes_on_from_every_keyframe(&scenario, &log);
+        assert!(keyframes >= 3, "{what}: {keyframes} keyframes");
+    }
+}
+
+/// Replays a log from each of its keyframes, and returns how many there are.
+fn goes_on_from_every_keyframe(scenario: &Scenario, log: &Log) -> usize {
+    let (whole, ran) = log.play(None, None, None).expect("a log of this build");
+    let keyframes = log.keyframes(Micros::from_ms(1_900));
+    let last = whole.table("ticks").expect("it has ticks").i64s("at_us").last().copied().expect("ticks");
+    for keyframe in &keyframes {
+        let from = keyframe.at + Micros::from_s(5);
+        let part = Part { from: from.min(Micros(last) - Micros::from_s(1)), to: Part::WHOLE.to };
+        let (is, again) = log.play(Some(keyframe), Some(part), None).expect("a keyframe");
+        assert_eq!(again.first_difference, None, "{}, {}", scenario.preset, keyframe.tick);
+        assert_eq!(again.hashes_compared + u64::from(keyframe.tick.0), ran.hashes_compared);
+        // Later keyframes are the same, though this replay has seen nothing of what was before.
+        let made = RefCell::new(Vec::new());
+        let take = |keyframe| made.borrow_mut().push(keyframe);
+        let later: Vec<_> = keyframes.iter().filter(|other| other.tick > keyframe.tick).cloned().collect();
+        let due = KeyframeSchedule::After(later.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect());
+        log.play(Some(keyframe), Some(part), Some((&due, &take))).expect("a keyframe");
+        let state = |keyframe: Keyframe| (keyframe.tick, keyframe.at, keyframe.content);
+        let (made, later): (Vec<_>, Vec<_>) =
+            (made.into_inner().into_iter().map(state).collect(), later.into_iter().map(state).collect());
+        assert!(made == later, "{}: keyframes after tick {} are others", scenario.preset, keyframe.tick);
+        if part.from < from {
+            continue;
+        }
+        let mut was = whole.clone();
+        part.cut(&mut was);
+        let (is, was) = (all_rows(&is), all_rows(&was));
+        assert_eq!(is.keys().collect::<Vec<_>>(), was.keys().collect::<Vec<_>>());
+        // A shot at what its player saw more than 4 s ago is judged by views from before the keyframe.
+        let is_queued = log.longest_flight > Micros::from_s(3);
+        for (table, was) in was.into_iter().filter(|(table, _)| *table != "shots" || !is_queued) {
+            let (preset, tick) = (&scenario.preset, keyframe.tick);
+            assert!(is[table] == was, "{preset}, after tick {tick}: `{table}` is another");
         }
     }
+    keyframes.len()
 }
 
 /// A keyframe that was cut or changed is refused, or leads to a replay that ends as any other; it never takes the program down.
@@ -237,6 +310,37 @@ fn a_keyframe_that_is_none_is_refused() {
     for preset in ["half-life", "nereids"] {
         let scenario = Scenario { players: 2, seconds: 6.0, preset: preset.to_owned(), ..scenarios()[0].clone() };
         bad_keyframes_are_refused(&record(&scenario));
+    }
+}
+
+/// Every byte of a keyframe that holds both ends of connections counts: one that is another, or missing, is found.
+#[test]
+fn an_encoded_keyframe_with_any_other_byte_is_refused() {
+    for (what, scenario) in encoded_scenarios() {
+        if what == "fragments" {
+            continue;
+        }
+        let log = Log::of(&record(&Scenario { players: 2, seconds: 4.0, ..scenario }), Micros::from_ms(700));
+        let good = log.keyframes(Micros::from_s(2)).swap_remove(0);
+        let part = Part { from: Micros::from_ms(3_900), to: Part::WHOLE.to };
+        let refused = |content: Vec<u8>| {
+            let bad = Keyframe { content, ..good.clone() };
+            match log.attempt(Some(&bad), Some(part), None) {
+                Err(ReplayError::Keyframe { .. }) => true,
+                // What it says of the log around it is held against nothing.
+                Ok(_) | Err(ReplayError::NotInSession { .. }) => false,
+                Err(other) => panic!("{what}: {other}"),
+            }
+        };
+        let bytes = good.content.len();
+        let flipped = (0..bytes).filter(|place| {
+            let mut content = good.content.clone();
+            content[*place] ^= 1 << (place % 8);
+            refused(content)
+        });
+        let flipped = flipped.count();
+        assert!(bytes - flipped < 40, "{what}: {flipped} of {bytes}");
+        assert!((0..bytes).step_by(13).all(|end| refused(good.content[..end].to_vec())), "{what}");
     }
 }
 
