@@ -29,8 +29,8 @@ use hitreg_netcode::settings::Settings;
 /// The limit for open-loop streaming, in unpacked bytes over all passes. Open-loop streaming reads the log once per
 /// player. A log above this limit is loaded into memory instead.
 const MAX_PASS_BYTES: u64 = 4 << 30;
-/// A log that needs at most this many bytes of memory, with its trace, is loaded as a whole.
-const SHORT_BYTES: usize = 16 << 20;
+/// A log that needs at most this many bytes of memory, together with its trace, is loaded as a whole.
+const SHORT_LOG_BYTES: usize = 16 << 20;
 
 /// A log after its survey pass.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl SurveyedLog {
     }
     /// Whether the log and its trace need little enough memory to load the log as a whole.
     pub fn is_short(&self) -> bool {
-        self.session_bytes.saturating_add(self.survey.trace_bytes(TableSet::ALL)) <= SHORT_BYTES
+        self.session_bytes.saturating_add(self.survey.trace_bytes(TableSet::ALL)) <= SHORT_LOG_BYTES
     }
 
     /// Whether the log can be streamed. A log that cannot be streamed must be loaded as a whole.
