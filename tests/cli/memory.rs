@@ -1,9 +1,7 @@
 //! Memory: no honest recording is refused, and what needs more than the limit is refused with exit code 128, before it starts.
 #![cfg(unix)]
 
-use std::path::Path;
-
-use crate::folder::{Folder, code, text};
+use crate::folder::{Folder, code, text, word};
 use crate::pucks::script;
 
 /// Another setting, under which shots and predictions come out differently.
@@ -14,8 +12,7 @@ const LIMIT: &str = "HITREG_MEMORY_MIB";
 
 /// Names a build of this program in the folder: one that replays as it does, or under other settings.
 fn build(folder: &Folder, name: &str, options: &str) {
-    let program = Path::new(env!("CARGO_BIN_EXE_hitreg"));
-    script(&folder.path(name), &format!("exec {} \"$@\" {options}", program.display()));
+    script(&folder.path(name), &format!("exec {} \"$@\" {options}", word(env!("CARGO_BIN_EXE_hitreg"))));
 }
 
 #[test]
@@ -123,4 +120,36 @@ fn commands_that_stream_ignore_the_limit() {
     }
     let wrong = folder.command("info L.hitlog").env(LIMIT, "much").output().expect("hitreg starts");
     assert!(code(&wrong) == 128 && text(&wrong.stderr).contains("HITREG_MEMORY_MIB is \"much\""));
+}
+
+/// A build that refuses a log for memory is no fault of the build, so `git bisect run` must not skip it.
+#[test]
+fn a_builds_refusal_for_memory_is_trouble_too() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
+    build(&folder, "same", "");
+    let program = word(env!("CARGO_BIN_EXE_hitreg"));
+    script(&folder.path("small"), &format!("exec env {LIMIT}=2 {program} bisect ticks $2 {CHANGED}"));
+    script(&folder.path("mapless"), "echo error: no such map >&2; exit 128");
+    let lines = |build: &str| {
+        [
+            format!("diff L.hitlog --b ./{build} --summary"),
+            format!("report L.hitlog --b ./{build} -o page.html"),
+            format!("verify L.hitlog --build ./{build}"),
+            format!("bisect builds L.hitlog ./same ./{build} --no-cache"),
+            format!("shrink L.hitlog -o small.hitlog --while true --build ./{build}"),
+        ]
+    };
+    for line in lines("small") {
+        let output = folder.run(&line);
+        let said = text(&output.stderr);
+        assert_eq!(code(&output), 128, "{line}: {}{said}", text(&output.stdout));
+        let sentence = "L.hitlog: this needs about ";
+        assert!(said.contains(sentence) && said.contains(", and the limit is 2 MiB: set HITREG_"), "{line}: {said}");
+    }
+    // Any other trouble of a build leaves the log untestable.
+    for line in &lines("mapless")[..4] {
+        let output = folder.run(line);
+        assert_eq!(code(&output), 125, "{line}: {}{}", text(&output.stdout), text(&output.stderr));
+    }
 }

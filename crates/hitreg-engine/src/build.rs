@@ -2,7 +2,8 @@
 //!
 //! The contract is `BUILD replay LOG -o TRACE`. Any failure (a crash, a hang, an invalid trace, a refusal) makes the
 //! build untestable. The result then has the reason and the last lines of the build's stderr. A failure is never a
-//! verdict about the build's behaviour.
+//! verdict about the build's behaviour. A build that refuses a log because of the memory limit is no failure of the
+//! build: [`UntestableBuild::needs_memory`] has the need.
 
 mod cache;
 pub mod condition;
@@ -26,7 +27,7 @@ use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
 use hitreg_netcode::replay::ReplayError;
 use identity::Identity;
-use process::ProcessEnd;
+use process::{ProcessEnd, ProcessResult};
 
 /// The environment variable with the path of the config file, which holds the defaults of hitreg's commands.
 pub const CONFIG_VARIABLE: &str = "HITREG_CONFIG";
@@ -79,7 +80,8 @@ pub struct UntestableBuild {
     pub reason: String,
     /// The last lines of its stderr; empty if it wrote none.
     pub last_words: Vec<String>,
-    /// The memory that this program would need, if it exceeds the limit. In this case the build itself did not fail.
+    /// The memory that this program or the build would need, if it exceeds the limit. In this case the build itself did
+    /// not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_memory: Option<NeedsMemory>,
 }
@@ -144,6 +146,11 @@ impl UntestableBuild {
     /// Adds the last lines of the build's stderr.
     pub(crate) fn saying(self, last_words: Vec<String>) -> UntestableBuild {
         UntestableBuild { last_words, ..self }
+    }
+
+    /// The result for a log that needs more memory than the limit.
+    fn over_limit(needs: NeedsMemory) -> UntestableBuild {
+        UntestableBuild { needs_memory: Some(needs), ..UntestableBuild::because(needs.to_string()) }
     }
 
     /// The result for a log that this program cannot replay.
@@ -242,11 +249,20 @@ impl BuildRunner {
         command.arg(what).arg(log).args(output).args(request.options);
         let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|error| UntestableBuild::because(format!("it cannot be started: {error}")))?;
+        if let Some(needs) = memory_need(&ran) {
+            return Err(UntestableBuild::over_limit(needs).saying(ran.last_words));
+        }
         match why_untestable(&ran.ended) {
             Some(reason) => Err(UntestableBuild::because(reason).saying(ran.last_words)),
             None => Ok(ran.last_words),
         }
     }
+}
+
+/// The memory that a build made with hitreg needs for a log, if it refused the log because of the limit.
+fn memory_need(ran: &ProcessResult) -> Option<NeedsMemory> {
+    let refused = ran.ended == ProcessEnd::Exit(128);
+    ran.last_words.iter().filter(|_| refused).find_map(|line| NeedsMemory::in_line(line))
 }
 
 /// Why the end of a process makes a build untestable; `None` on success.
@@ -273,7 +289,7 @@ fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result
 /// A file of a build that cannot be read.
 fn unreadable(what: &str, error: &StoreError) -> UntestableBuild {
     match error.needs_memory() {
-        Some(needs) => UntestableBuild { needs_memory: Some(needs), ..UntestableBuild::because(needs.to_string()) },
+        Some(needs) => UntestableBuild::over_limit(needs),
         None => UntestableBuild::because(format!("{what}: {error}")),
     }
 }

@@ -72,6 +72,18 @@ pub struct NeedsMemory {
     pub limit_bytes: usize,
 }
 
+impl NeedsMemory {
+    /// Finds the message of this error in a line that another process printed. Both amounts are rounded to MiB, so the
+    /// result has the same message.
+    pub fn in_line(line: &str) -> Option<NeedsMemory> {
+        let (_, rest) = line.split_once("this needs about ")?;
+        let (needed, rest) = rest.split_once(" MiB of memory, and the limit is ")?;
+        let (limit, _) = rest.split_once(" MiB: set HITREG_MEMORY_MIB=")?;
+        let bytes = |mib: &str| mib.parse::<usize>().ok()?.checked_mul(1 << 20);
+        Some(NeedsMemory { needed_bytes: bytes(needed)?, limit_bytes: bytes(limit)? })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +100,9 @@ mod tests {
         assert!(limit.check(100 << 20).is_ok());
         let error = limit.check((100 << 20) + 1).expect_err("one byte more").to_string();
         assert!(error.contains("101 MiB") && error.contains("HITREG_MEMORY_MIB=101"), "{error}");
+        let read = NeedsMemory::in_line(&format!("error: /a/L.hitlog: {error}")).expect("the message");
+        assert_eq!((read.to_string(), read.limit_bytes), (error, 100 << 20));
+        assert_eq!(NeedsMemory::in_line("error: /a/L.hitlog: this needs about two maps"), None);
         assert_eq!([1, 30, 60, 101].map(|mib| limit.tasks_at_once(mib << 20, 4)), [4, 3, 1, 1]);
     }
 }

@@ -97,12 +97,12 @@ pub enum Rerecorder<'a> {
     Build(&'a Build, &'a BuildRunner),
 }
 
-/// Records a candidate with another build; `None` if the build cannot record it.
+/// Records a candidate of the log at `path` with another build; `None` if the build cannot record it.
 fn recorded_by(
     engine: &Engine<'_>,
     build: &Build,
     runner: &BuildRunner,
-    session: &Session,
+    (path, session): (&Path, &Session),
 ) -> Result<Option<Session>, EngineError> {
     let folder = store::temporary_folder()?;
     let (candidate, again) = (folder.file("candidate.hitlog"), folder.file("again.hitlog"));
@@ -113,7 +113,7 @@ fn recorded_by(
     check(&runner.stop)?;
     match recorded {
         Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
-        Err(_) => Ok(None),
+        Err(untestable) => EngineError::check_memory(path, &untestable).map(|()| None),
     }
 }
 
@@ -142,9 +142,9 @@ pub fn shrink(
     let shrunk = match recorder {
         Rerecorder::Game(game) => game.shrink(session, (&still, at_once), progress),
         Rerecorder::Build(build, runner) => {
-            let records = recorded_by(engine, build, runner, session).map_err(ShrinkError::Property)?.is_some();
+            let records = recorded_by(engine, build, runner, (path, session)).map_err(ShrinkError::Property)?.is_some();
             let record = |session: &Session| match records {
-                true => recorded_by(engine, build, runner, session).map_err(ShrinkError::Property),
+                true => recorded_by(engine, build, runner, (path, session)).map_err(ShrinkError::Property),
                 false => Ok(Some(unrecorded(session))),
             };
             shrink_by(session, &record, (&still, at_once), progress)
