@@ -19,13 +19,14 @@ use crate::engine::{
 };
 use crate::game::Wall;
 use crate::log::FileKind;
-use crate::page::{PageInput, PageSubject, html};
+use crate::memory::MemoryLimit;
+use crate::page::{PageInput, PageSubject, html, page_memory};
 use crate::record::Session;
 use crate::replay::{Part, ReplayOptions};
 use crate::report::figures;
 use crate::report::{diff_line, what_if_line};
-use crate::store::{self, FileType, Target};
-use crate::trace::Trace;
+use crate::store::{self, FileType, Target, TraceFile};
+use crate::trace::{Table, Trace, TraceSource};
 use crate::units::Micros;
 use crate::why::RejudgedShots;
 
@@ -226,8 +227,22 @@ fn show(
     Ok(CommandOutcome::Done)
 }
 
+/// Checks the memory limit for a page of one side, beside so many bytes of its trace and session.
+fn check_memory<'t>(
+    path: &Path,
+    held: usize,
+    tables: impl IntoIterator<Item = (&'t str, u64)>,
+) -> Result<(), CommandError> {
+    let needed = held.saturating_add(page_memory(tables));
+    MemoryLimit::current().check(needed).map_err(|needs| CommandError::file(path, needs))
+}
+
 /// The trace in a file, or the replay of a log.
 fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), CommandError> {
+    if store::kind_of_regular(path) == Some(FileKind::Trace) {
+        let trace = TraceFile::open(path)?;
+        check_memory(path, trace.memory(), trace.tables().iter().map(|(table, rows)| (&*table.name, *rows)))?;
+    }
     let looked = files::engine(games).look(path)?;
     let (replayed, rejudged) = match &looked {
         ViewedFile::Trace(_) | ViewedFile::Unknown(..) => (None, Ok(Vec::new())),
@@ -240,7 +255,11 @@ fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), CommandErr
         }
     };
     let (trace, besides) = SideContext::of(looked);
-    Ok((replayed.or(trace).unwrap_or_default(), SideContext { rejudged: Some(rejudged), ..besides }))
+    let trace = replayed.or(trace).unwrap_or_default();
+    let trace_bytes = trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add);
+    let held = trace_bytes.saturating_add(besides.session.as_ref().map_or(0, Session::bytes));
+    check_memory(path, held, trace.tables.iter().map(|table| (&*table.name, table.rows() as u64)))?;
+    Ok((trace, SideContext { rejudged: Some(rejudged), ..besides }))
 }
 
 /// The data of a common log that the traces lack. The packets belong to the recorded session, so they are used only if

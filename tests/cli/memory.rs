@@ -1,6 +1,8 @@
 //! Memory: no honest recording is refused, and what needs more than the limit is refused with exit code 128, before it starts.
 #![cfg(unix)]
 
+use std::process::Stdio;
+
 use crate::folder::{Folder, code, text, word};
 use crate::pucks::script;
 
@@ -151,5 +153,36 @@ fn a_builds_refusal_for_memory_is_trouble_too() {
     for line in &lines("mapless")[..4] {
         let output = folder.run(line);
         assert_eq!(code(&output), 125, "{line}: {}{}", text(&output.stdout), text(&output.stderr));
+    }
+}
+
+/// The need that a refusal names is at least the peak of the process, and at most about twice that.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_announces_the_memory_that_it_needs() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 16 --seconds 20 -o L.hitlog");
+    folder.done("replay L.hitlog -o T.hittrace");
+    for line in ["report T.hittrace -o T.html", "report L.hitlog -o L.html"] {
+        let output = folder.command(line).env(LIMIT, "1").output().expect("hitreg starts");
+        let said = text(&output.stderr);
+        let (_, named) = said.split_once("HITREG_MEMORY_MIB=").expect("a need");
+        let named: u64 = named.split_whitespace().next().and_then(|mib| mib.parse().ok()).expect("a number");
+        let mut command = folder.command(line);
+        let mut child = command.env(LIMIT, named.to_string()).stdout(Stdio::null()).spawn().expect("hitreg starts");
+        let (status, mut peak_kib) = (format!("/proc/{}/status", child.id()), 0);
+        let ended = loop {
+            // The file of a process that has ended has no such line.
+            let now = std::fs::read_to_string(&status).unwrap_or_default();
+            let of = now.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+            peak_kib = of.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0).max(peak_kib);
+            if let Some(ended) = child.try_wait().expect("a child") {
+                break ended;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        };
+        assert!(ended.success(), "{line} with {named} MiB");
+        let peak = peak_kib / 1024;
+        assert!(peak > 20 && (peak..=2 * peak + 20).contains(&named), "{line}: {named} MiB named, {peak} MiB used");
     }
 }

@@ -25,6 +25,7 @@ use crate::swept::SweepTable;
 use crate::why::RejudgedShots;
 use hitreg_log::record::{Session, Wall};
 use hitreg_log::trace::Trace;
+use hitreg_log::trace::schema::{shots, views};
 use packed::{ColumnSpan, PageColumns, whole};
 use side::PageSide;
 
@@ -87,6 +88,24 @@ const WALL_UNIT: f64 = 1.0 / 8.0;
 
 /// The limit on the samples of drawn places in a page, for all sides together. With more samples, lines become coarser.
 const MOST_VIEWS: usize = 600_000;
+
+/// An estimate of the memory in bytes that [`html`] needs beside traces, by the tables and numbers of rows of one trace.
+/// Sides are packed one after the other, so a page of two sides needs that of the larger one.
+pub fn page_memory<'t>(tables: impl IntoIterator<Item = (&'t str, u64)>) -> usize {
+    let of_row = |table| match table {
+        // A point of a track, and its place in the index of rows.
+        views::NAME => 52,
+        // The explanation, with its text and JSON.
+        shots::NAME => 4096,
+        // Points of tracks, packets and acks, and places in indexes.
+        _ => 80,
+    };
+    let rows = tables.into_iter().map(|(table, rows)| rows.saturating_mul(of_row(table)));
+    usize::try_from(rows.fold(PAGE_BYTES, u64::saturating_add)).unwrap_or(usize::MAX)
+}
+
+/// The memory of a page without rows: the program, the compression and the text.
+const PAGE_BYTES: u64 = 28 << 20;
 
 /// Creates the page.
 ///

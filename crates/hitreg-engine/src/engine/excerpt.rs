@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::rejudged::rejudged_by;
 use super::streamed::{StreamError, SurveyedLog, until_whole};
 use super::{Engine, EngineError, Playable};
+use hitreg_analysis::page::page_memory;
 use hitreg_analysis::why::RejudgedShots;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionStretch};
@@ -68,9 +69,13 @@ impl From<StreamError> for ExcerptError {
 /// How much of the log is kept before and after the part.
 const AROUND: Micros = Micros::from_s(4);
 
+/// The memory of one player while a log is replayed, and its shots are judged again at the same time.
+const REPLAYED_PLAYER: usize = 2 << 20;
+
 impl Engine<'_> {
-    /// Makes an excerpt of a log with at most `most_views` views of players, which take most of the memory. `progress`
-    /// is called regularly with the session time reached and the end time.
+    /// Makes an excerpt of a log with at most `most_views` views of players, which take most of the memory. An excerpt
+    /// of the whole log must fit into the memory limit together with its page. `progress` is called regularly with the
+    /// session time reached and the end time.
     ///
     /// # Errors
     /// Fails if the log cannot be read or replayed, if it lacks the part, or if the part has too many views.
@@ -88,7 +93,9 @@ impl Engine<'_> {
         let game = self.games.of_header(&log.header)?;
         let options = ReplayOptions { part: Some(part), network: true, ..ReplayOptions::default() };
         if part == Part::WHOLE {
-            let needed = log.session_bytes().saturating_add(log.survey.trace_bytes(TableSet::ALL));
+            let held = log.session_bytes().saturating_add(log.survey.trace_bytes(TableSet::ALL));
+            let running = log.header.players.len().saturating_mul(REPLAYED_PLAYER);
+            let needed = held.saturating_add(running).saturating_add(page_memory(log.survey.trace_rows()));
             let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
             MemoryLimit::current().check(needed).map_err(needs)?;
         }
