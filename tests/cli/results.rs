@@ -295,6 +295,26 @@ fn the_first_difference_is_an_effect_of_a_changed_setting() {
     assert!(notes.contains(&echo), "{notes:?}");
 }
 
+/// The same for the number of usercmds in each packet, and for the times of ticks.
+#[test]
+fn the_first_difference_of_a_preset_is_an_effect() {
+    let folder = Folder::with_session();
+    let cases = [
+        ("client.redundancy=2", "packets", "each packet follows the changed setting: usercmds is 3 in A, 2 in B"),
+        ("server.tick_hz=32", "ticks", "each tick follows the changed setting: at_us is "),
+    ];
+    for (setting, table, echo) in cases {
+        let line = format!("diff a.hitlog --b-set {setting} --b-set interpolation.lerp_ms=50 --format json");
+        let found: Value = serde_json::from_slice(&folder.run(&line).stdout).expect("JSON");
+        assert_ne!(found["first"]["table"], table, "{setting}: {found:#}");
+        let notes = found["notes"].as_array().expect("notes");
+        assert!(notes.iter().filter_map(Value::as_str).any(|note| note.starts_with(echo)), "{setting}: {notes:?}");
+    }
+    let page = text(&folder.run("diff a.hitlog --b-preset quake3").stdout);
+    let place = |part: &str| page.find(part).unwrap_or_else(|| panic!("no {part}: {page}"));
+    assert!(place("first difference: ") < place("@@ settings @@"), "{page}");
+}
+
 /// A scenario's map is looked for beside the scenario, then in the working folder.
 #[test]
 fn a_scenario_names_a_map_file_by_its_own_folder() {

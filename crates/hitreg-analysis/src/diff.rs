@@ -120,9 +120,9 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
     let mut compared = compare_tables([a, b], [&left, &right], clocks, options)?;
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
     let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
-    // An effect of a setting comes before the setting itself, which each usercmd carries.
+    // An effect of a setting comes before the setting itself, which each usercmd or packet repeats.
     let first = firsts().min_by_key(|d| (d.is_echo_of(&changed), order(d))).cloned();
-    let echo = firsts().find(|d| d.is_echo_of(&changed)).and_then(Divergence::echo_note);
+    let echoes: BTreeSet<String> = firsts().filter_map(|d| d.echo_note(&changed)).collect();
     let first = first.map(|found| with_surroundings(found, [a, b], clocks)).transpose()?;
     let hits = besides(&mut compared, shots::NAME).hits;
     let tallies = |of: &mut ComparedTable, name: &str| -> Result<[TraceTally; 2], DiffError> {
@@ -152,7 +152,7 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
         reconciliation,
         interpolation,
     };
-    found.notes.extend(echo);
+    found.notes.extend(echoes);
     found.note_settings(changed, options);
     Ok(found)
 }

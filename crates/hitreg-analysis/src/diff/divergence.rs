@@ -11,7 +11,7 @@ use super::place::{RowDump, RowPlace};
 use super::scan::ScanResult;
 use super::settings::ChangedSetting;
 use super::usercmds::UsercmdRow;
-use hitreg_log::trace::schema::errors;
+use hitreg_log::trace::schema::{errors, packets, ticks};
 
 /// The first place where two traces, or two tables, differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -77,10 +77,46 @@ pub struct Values {
     pub b: CellValue,
 }
 
-/// The column of usercmds that says how far behind a client draws the others.
-const LERP: &str = "lerp_msec";
-/// The setting that it repeats, which may be one player's own.
-const LERP_SETTING: &str = "interpolation.lerp_ms";
+/// A difference that repeats a changed setting, and is no effect of it.
+struct SettingEcho {
+    /// The settings that it repeats. A setting may be one player's own.
+    settings: &'static [&'static str],
+    /// The table; `None` for every table with the column.
+    table: Option<&'static str>,
+    column: &'static str,
+    what: DivergenceKind,
+    /// Columns that follow from it in the same row.
+    followers: &'static [&'static str],
+    /// What carries the setting, as the beginning of a note.
+    carrier: &'static str,
+}
+
+const ECHOES: &[SettingEcho] = &[
+    SettingEcho {
+        settings: &["interpolation.lerp_ms"],
+        table: None,
+        column: "lerp_msec",
+        what: DivergenceKind::Value,
+        followers: &[],
+        carrier: "each usercmd carries the changed setting",
+    },
+    SettingEcho {
+        settings: &["client.redundancy", "client.adaptive_redundancy"],
+        table: Some(packets::NAME),
+        column: "usercmds",
+        what: DivergenceKind::Value,
+        followers: &["bytes"],
+        carrier: "each packet follows the changed setting",
+    },
+    SettingEcho {
+        settings: &["server.tick_hz"],
+        table: Some(ticks::NAME),
+        column: "at_us",
+        what: DivergenceKind::TimesDiffer,
+        followers: &[],
+        carrier: "each tick follows the changed setting",
+    },
+];
 
 impl Divergence {
     /// Creates the divergence at a spot of one table. The caller adds the last agreeing row, and
@@ -128,16 +164,31 @@ impl Divergence {
         found
     }
 
-    /// Whether nothing differs in its row but the setting that each usercmd carries, and that setting was changed.
-    pub(super) fn is_echo_of(&self, changed: &[ChangedSetting]) -> bool {
-        let is_it = self.what == DivergenceKind::Value && self.field.as_deref() == Some(LERP) && self.others.is_empty();
-        is_it && changed.iter().any(|setting| setting.key.ends_with(LERP_SETTING))
+    /// The changed setting that this divergence only repeats: nothing else differs in its row.
+    fn echo_of(&self, changed: &[ChangedSetting]) -> Option<&'static SettingEcho> {
+        let is_changed = |of: &&str| changed.iter().any(|setting| setting.key.ends_with(of));
+        ECHOES.iter().find(|echo| {
+            self.what == echo.what
+                && self.field.as_deref() == Some(echo.column)
+                && echo.table.is_none_or(|table| self.table == table)
+                && self.others.iter().all(|other| echo.followers.contains(&other.field.as_str()))
+                && echo.settings.iter().any(|of| is_changed(&of))
+        })
     }
 
-    /// Says that usercmds carry the changed setting.
-    pub(super) fn echo_note(&self) -> Option<String> {
-        let (a, b) = (self.a.as_ref()?, self.b.as_ref()?);
-        Some(format!("each usercmd carries the changed setting: {LERP} is {a} in A, {b} in B"))
+    /// Whether this divergence only repeats a changed setting.
+    pub(super) fn is_echo_of(&self, changed: &[ChangedSetting]) -> bool {
+        self.echo_of(changed).is_some()
+    }
+
+    /// Says what carries the changed setting that this divergence repeats; `None` if it is no echo.
+    pub(super) fn echo_note(&self, changed: &[ChangedSetting]) -> Option<String> {
+        let (echo, a, b) = (self.echo_of(changed)?, self.a.as_ref()?, self.b.as_ref()?);
+        let number = |value: &CellValue| match value {
+            CellValue::Integer(us) if echo.what == DivergenceKind::TimesDiffer => format!("{} ms", *us as f64 / 1e3),
+            other => other.to_string(),
+        };
+        Some(format!("{}: {} is {} in A, {} in B", echo.carrier, echo.column, number(a), number(b)))
     }
 
     fn set(&mut self, values: &Option<Values>) {

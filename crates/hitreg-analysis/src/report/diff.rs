@@ -41,17 +41,26 @@ pub fn diff_page(diff: &TraceDiff) -> Page {
     for note in diff.notes_besides_settings() {
         page.note(2, note);
     }
-    settings(&mut page, diff, 3, usize::MAX);
     tables(&mut page, diff);
     if diff.verdict == TraceVerdict::Untestable {
+        changed_settings(&mut page, diff, 3, usize::MAX);
         return page;
     }
     page.append(diff.first.as_ref().map(divergence).unwrap_or_default());
+    changed_settings(&mut page, diff, 3, usize::MAX);
     page.append(follow(&diff.tables));
     page.append(hits(&diff.hits));
     page.append(reconciliation(&diff.reconciliation));
     page.append(interpolation(&diff.interpolation));
     page
+}
+
+/// The changed settings. They come after the first effect.
+pub(super) fn changed_settings(page: &mut Page, diff: &TraceDiff, context: usize, most: usize) {
+    if diff.settings[0] != diff.settings[1] {
+        page.blank();
+        settings(page, diff, context, most);
+    }
 }
 
 fn first_words(first: &Divergence) -> String {

@@ -1,11 +1,10 @@
 //! The short answer of a comparison: what differs, where first, and which shots changed.
 
-use super::diff::{column_words, diff_line, diff_page, judgement};
+use super::diff::{changed_settings, column_words, diff_line, diff_page, judgement};
 use super::divergence::{place, values};
 use super::figures::{clipped, count, counted, seconds};
 use super::hits::{change, hits};
 use super::page::Page;
-use super::text_diff::settings;
 use crate::diff::{DiffScope, ShotChange, Status, TableDiff, TraceDiff, TraceVerdict, settings_that_differ};
 
 /// A sentence and about 25 lines at most; for equal traces the sentence alone. For hits ([`DiffScope::Hits`]): every changed
@@ -25,9 +24,9 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
     for note in diff.notes_besides_settings() {
         page.note(2, note);
     }
-    settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
     if on == DiffScope::Hits {
         page.append(hits(&diff.hits));
+        changed_settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
         return page;
     }
     if let Some(first) = &diff.first {
@@ -35,6 +34,7 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
         page.note(0, &format!("first difference: {}", place(&first.table, &first.place)));
         values(&mut page, first);
     }
+    changed_settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
     tables(&mut page, diff);
     shots(&mut page, diff);
     page
