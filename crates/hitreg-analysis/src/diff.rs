@@ -21,6 +21,7 @@ mod mark;
 mod options;
 mod pairing;
 mod place;
+mod relocations;
 mod scan;
 mod settings;
 mod shape;
@@ -53,6 +54,7 @@ use exactness::TableExactness;
 use hitreg_log::trace::schema::{JoinRule, TableSchema, bodies, corrections, frames, shots, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest};
 use keys::RowKey;
+use relocations::Relocations;
 use table::{ComparedTable, compare};
 
 /// The differences between two traces.
@@ -196,7 +198,14 @@ fn compare_tables(
 ) -> Result<Vec<ComparedTable>, DiffError> {
     let none = BTreeSet::new();
     let fields = fields(left.iter().chain(right));
+    let relocations = match options.on.has_table(views::NAME) {
+        true => [Relocations::of(traces[0], clocks[0]), Relocations::of(traces[1], clocks[1])],
+        false => [Ok(Relocations::default()), Ok(Relocations::default())],
+    };
+    let [a, b] = relocations.map(|of| of.map_err(DiffError::Unread));
+    let relocations = [a?, b?];
     let exactness = |tolerated_ticks| TableExactness {
+        relocations: &relocations,
         tolerances: &options.tolerances,
         on: options.on,
         fields: &fields,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::pairing::Pairing;
+use super::relocations::Relocations;
 use super::scan::ScanResult;
 use crate::summary::{PredictionSummary, SummaryBuilder};
 use hitreg_log::stats::{CountedValues, Spread, Tail};
@@ -61,6 +62,9 @@ pub struct InterpolationDiff {
     pub compared: u64,
     /// How many of them were not in exactly the same place.
     pub moved: u64,
+    /// How many of them are views of an entity that spawned or teleported in one trace only, or at another time. They do
+    /// not count in `moved`, and have no distance.
+    pub relocated: u64,
     /// Distance between the places at which the traces drew the same entity in the same client frame, in units.
     pub distance_units: Option<Tail>,
     /// The largest distance, in units.
@@ -123,6 +127,7 @@ impl InterpolationDiff {
             b: b.views.clone(),
             compared,
             moved: apart.moved,
+            relocated: apart.relocated,
             distance_units: apart.units.tail(),
             distance_max_units: apart.most,
         }
@@ -133,18 +138,30 @@ impl InterpolationDiff {
 #[derive(Default)]
 pub(crate) struct DrawnDistance {
     moved: u64,
+    relocated: u64,
     units: CountedValues,
     most: Option<f32>,
 }
 
 impl DrawnDistance {
-    pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
-        let [place_a, place_b] = [pairing.a, pairing.b].map(|table| views::Columns::read(table).origin);
-        if place_a.iter().chain(&place_b).any(|part| part.is_empty()) {
+    pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &ScanResult, relocations: &[Relocations; 2]) {
+        let [a, b] = [pairing.a, pairing.b].map(|table| views::Columns::read(table));
+        if a.origin.iter().chain(&b.origin).any(|part| part.is_empty()) {
             return;
         }
+        // The last relocation of the drawn entity up to the time at which it is drawn.
+        let last = |of: &Relocations, views: &views::Columns<'_>, row: usize| {
+            of.last(*views.entity.get(row)?, *views.drawn_at_us.get(row)?)
+        };
+        let is_across = |views: &views::Columns<'_>, row: usize| views.how.get(row) == "teleported";
         let compared = pairing.joined.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
-        compared.for_each(|((i, j), _)| self.note(at(place_a, i).distance(at(place_b, j))));
+        for ((i, j), _) in compared {
+            let is_other = last(&relocations[0], &a, i) != last(&relocations[1], &b, j);
+            match is_other || is_across(&a, i) != is_across(&b, j) {
+                true => self.relocated += 1,
+                false => self.note(at(a.origin, i).distance(at(b.origin, j))),
+            }
+        }
     }
 
     /// The distances for a table that is equal in both traces: all are zero.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison};
 use super::kinds::RowKind;
 use super::options::{DiffScope, Tolerances};
+use super::relocations::Relocations;
 use hitreg_log::trace::schema::{errors, ticks};
 use hitreg_log::trace::{ColumnData, Table, named_as_angle};
 
@@ -17,6 +18,8 @@ pub(crate) struct TableExactness<'a> {
     pub(crate) fields: &'a BTreeMap<String, bool>,
     /// Ticks whose bodies differ only within tolerance. Their state hashes differ as a consequence.
     pub(crate) tolerated_ticks: &'a BTreeSet<u32>,
+    /// The spawns and teleports in each trace.
+    pub(crate) relocations: &'a [Relocations; 2],
 }
 
 impl TableExactness<'_> {

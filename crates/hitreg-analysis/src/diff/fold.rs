@@ -127,7 +127,7 @@ impl<'o> TableFold<'o> {
                 self.found.hits.add(&pairing, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.causes.add(&pairing),
-            views::NAME => self.found.apart.add(&pairing, &scan),
+            views::NAME => self.found.apart.add(&pairing, &scan, self.exactness.relocations),
             _ => {}
         }
         self.add_first(&pairing, &scan, all);

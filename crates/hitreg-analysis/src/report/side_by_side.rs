@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::{count, distance};
+use super::figures::{count, counted, distance};
 use super::page::Alignment::Right;
 use super::page::{Page, PageCell};
 use crate::diff::{InterpolationDiff, Reconciliation};
@@ -42,7 +42,7 @@ pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
     let mut rows = vec![counts("views", both.a.views, both.b.views)];
     rows.extend(merged(&both.a.how, &both.b.how).into_iter().map(|(how, (a, b))| counts(&how, a, b)));
     page.section("interpolation", &SIDES, &rows);
-    let compared = count(both.compared);
+    let compared = count(both.compared.saturating_sub(both.relocated));
     page.note(
         2,
         &match (both.moved, both.distance_units, both.distance_max_units) {
@@ -58,6 +58,10 @@ pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
             (moved, ..) => format!("drawn apart: {} of {compared}", count(moved)),
         },
     );
+    if both.relocated > 0 {
+        let views = counted(both.relocated, "view");
+        page.note(2, &format!("excluded: {views} of entities that spawned or teleported at another time in B"));
+    }
     page
 }
 

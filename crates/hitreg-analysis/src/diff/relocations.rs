@@ -1,0 +1,87 @@
+//! When entities changed their place at once: by a spawn, a death or a teleport.
+
+use std::collections::BTreeMap;
+
+use super::clock::TickTimes;
+use hitreg_log::trace::TraceSource;
+use hitreg_log::trace::schema::bodies;
+
+/// For each entity of a trace: the times of its spawns and teleports, ascending. Empty for a trace without bodies.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relocations(BTreeMap<u32, Vec<i64>>);
+
+impl Relocations {
+    /// Reads the relocations from the rows of `bodies`, which count them.
+    pub(crate) fn of(trace: &dyn TraceSource, clock: &TickTimes) -> Result<Relocations, String> {
+        let mut changes: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        let mut rows = trace.rows(bodies::NAME, &["tick", "entity", TELEPORTS]);
+        while let Some(table) = rows()? {
+            let read = bodies::Columns::read(&table);
+            let counts = table.u32s(TELEPORTS);
+            for ((tick, entity), count) in read.tick.iter().zip(read.entity).zip(counts) {
+                let known = changes.entry(*entity).or_default();
+                if known.last().is_none_or(|(_, last)| last != count) {
+                    known.push((*tick, *count));
+                }
+            }
+        }
+        let times = |mut known: Vec<(u32, u32)>| {
+            known.sort_unstable();
+            known.dedup_by_key(|(_, count)| *count);
+            // The first row is where the entity begins.
+            known.iter().skip(1).filter_map(|(tick, _)| clock.of_tick(*tick)).collect::<Vec<i64>>()
+        };
+        Ok(Relocations(changes.into_iter().map(|(entity, known)| (entity, times(known))).collect()))
+    }
+
+    /// The time of an entity's last relocation up to a time; `None` before the first one.
+    pub(crate) fn last(&self, entity: u32, at_us: i64) -> Option<i64> {
+        let times = self.0.get(&entity)?;
+        times[..times.partition_point(|time| *time <= at_us)].last().copied()
+    }
+}
+
+/// The field of a body that counts its spawns and teleports.
+const TELEPORTS: &str = "teleports";
+
+#[cfg(test)]
+mod tests {
+    use crate::diff::{DiffOptions, diff};
+    use crate::report::diff_page;
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace};
+
+    /// A player draws one entity, which spawns at x = 1000 in tick 2 of B alone.
+    fn trace(spawns: bool) -> Trace {
+        let x = if spawns { [0.0, 1000.0, 1010.0, 1020.0] } else { [0.0, 10.0, 20.0, 30.0] };
+        let u32s = |name: &str, values: [u32; 4]| Column::new(name, ColumnData::U32(values.to_vec()));
+        let i64s = |name: &str, values: [i64; 4]| Column::new(name, ColumnData::I64(values.to_vec()));
+        let place = |x: [f32; 4]| {
+            [("origin.x", x), ("origin.y", [0.0; 4]), ("origin.z", [0.0; 4])]
+                .map(|(name, values)| Column::new(name, ColumnData::F32(values.to_vec())))
+        };
+        let (number, times) = ([1, 2, 3, 4], [10_000, 20_000, 30_000, 40_000]);
+        let how = ColumnData::Name { names: vec!["interpolated".to_owned()], codes: vec![0; 4] };
+        let ticks = vec![u32s("tick", number), i64s("at_us", times)];
+        let mut bodies = vec![u32s("tick", number), u32s("entity", [1; 4])];
+        bodies.extend(place(x));
+        bodies.push(u32s("teleports", [0, spawns.into(), spawns.into(), spawns.into()]));
+        let frames = vec![u32s("player", [0; 4]), u32s("command", number), i64s("at_us", times)];
+        let mut views = vec![u32s("player", [0; 4]), u32s("command", number), i64s("drawn_at_us", times)];
+        views.push(u32s("entity", [1; 4]));
+        views.extend(place(x));
+        views.push(Column::new("how", how));
+        let tables = [("ticks", ticks), ("bodies", bodies), ("frames", frames), ("views", views)];
+        Trace { tables: tables.map(|(name, columns)| Table::new(name, columns)).into(), ..Trace::default() }
+    }
+
+    #[test]
+    fn views_of_an_entity_that_spawned_in_one_trace_have_no_distance() {
+        let found = diff(&trace(false), &trace(true), &DiffOptions::default()).expect("no tolerance");
+        let drawn = &found.interpolation;
+        assert_eq!((drawn.compared, drawn.moved, drawn.relocated, drawn.distance_max_units), (4, 0, 3, Some(0.0)));
+        let page = diff_page(&found).text();
+        assert!(page.contains("excluded: 3 views of entities that spawned or teleported"), "{page}");
+        let same = diff(&trace(true), &trace(true), &DiffOptions::default()).expect("no tolerance");
+        assert_eq!((same.interpolation.compared, same.interpolation.relocated), (4, 0));
+    }
+}
