@@ -85,7 +85,8 @@ for version in 1 2 3 4 5 6 7 8; do
   git -C source tag "v$version"
 done
 export XDG_CACHE_HOME=$work/cache
-build="cc -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off ${flags[*]} game.c -o game ${libs[*]}"
+# Each word is quoted, because the folder of the sources may have spaces in its name.
+build=$(printf '%q ' cc -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off "${flags[@]}" game.c -o game "${libs[@]}")
 expect 1 'version 5' "$hitreg" bisect git slide.hitlog v1..v8 --repo source --build-cmd "$build" --artifact game
 
 c++ -std=c++17 -ffp-contract=off "${flags[@]}" "$here/dot.cpp" -o dot "${libs[@]}"

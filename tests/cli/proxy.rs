@@ -189,7 +189,8 @@ fn a_live_session_of_openarena_is_recorded() {
     std::fs::create_dir(&game).expect("a folder");
     let run = |line: &str| {
         let mut command = Command::new("bash");
-        command.arg(&script).args(line.replace("DIR", &game.to_string_lossy()).split(' '));
+        let words = line.split(' ').map(|word| word.replace("DIR", &game.to_string_lossy()));
+        command.arg(&script).args(words);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     };

@@ -27,7 +27,7 @@ pub(crate) struct Ran {
     pub(crate) said: String,
 }
 
-/// Runs `hitreg LINE` in a folder, under the low memory limit.
+/// Runs `hitreg LINE` in a folder, under the low memory limit. Words are separated as in a shell.
 pub(crate) fn run(folder: &Path, line: &str) -> Ran {
     run_within(Some(LIMIT_MIB), folder, line)
 }
@@ -67,9 +67,19 @@ pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> 
 #[ignore = "what `run` starts"]
 fn counts() {
     let Ok(line) = std::env::var(LINE) else { return };
-    let args = std::iter::once("hitreg").chain(line.split_whitespace()).map(Into::into);
+    let words = shlex::split(&line).expect("no open quotation");
+    let args = std::iter::once("hitreg".to_owned()).chain(words).map(Into::into);
     let code = Program::new("hitreg", "0").run_args(&hitreg::registry::built_in(), args);
     eprintln!("\u{1}{code} {} {}", peak(), crate::MEMORY.total_allocated());
+}
+
+#[test]
+fn a_quoted_path_with_spaces_is_one_word() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("a log.hitlog");
+    let word = shlex::try_quote(log.to_str().expect("UTF-8")).expect("no zero byte");
+    let ran = run(folder.path(), &format!("record synth -o {word} --seconds 1"));
+    assert_eq!((ran.code, log.exists()), (0, true), "{}", ran.said);
 }
 
 /// The most bytes that this process held at a time: as the system counts them, where it says so.

@@ -6,7 +6,7 @@ use hitreg::cli::{Games, Program};
 use serde_json::Value;
 
 use crate::disc::{DiscRules, Discs};
-use crate::folder::{Folder, exit_of};
+use crate::folder::{Folder, exit_of, word, words};
 
 #[test]
 fn any_game_gets_the_same_commands() {
@@ -16,18 +16,13 @@ fn any_game_gets_the_same_commands() {
         Some(map) => Err(format!("discs need no {}", map.path).into()),
     });
     let run = |line: &str| {
-        Program::new("discs", "1.0")
-            .run_args(&games, std::iter::once("discs").chain(line.split_whitespace()).map(OsString::from))
+        let args = std::iter::once("discs".to_owned()).chain(words(line));
+        Program::new("discs", "1.0").run_args(&games, args.map(OsString::from))
     };
-    let log = folder.path("discs.hitlog");
-    let log = log.display();
+    let log = word(folder.path("discs.hitlog"));
     assert_eq!(run(&format!("record synth -o {log} --seconds 3 --players 3")), 0);
-    let again = folder.path("again.hitlog");
-    assert_eq!(
-        run(&format!("record synth -o {} --seconds 1", again.display())),
-        0,
-        "a second recording of one program"
-    );
+    let again = word(folder.path("again.hitlog"));
+    assert_eq!(run(&format!("record synth -o {again} --seconds 1")), 0, "a second recording of one program");
     assert_eq!(run(&format!("verify {log} --accept --rollback 10")), 0);
     assert_eq!(run(&format!("record synth -o {log} --map {log}")), 128);
     // The built-in games do not play it, and say so.
