@@ -364,10 +364,13 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_
         false => format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired)),
     };
     page.pair("server", &hit);
-    let apart = [(shots.launched, "launched"), (shots.impacts, "impacts"), (shots.not_run, "not run")];
-    let apart = apart.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(n)));
-    let apart = apart.collect::<Vec<_>>();
-    page.pair_if("not counted", Some(apart.join(", ")).filter(|text| !text.is_empty()).as_deref());
+    if shots.launched + shots.impacts > 0 {
+        page.pair("projectiles", &format!("{} launched, {} impacts", count(shots.launched), count(shots.impacts)));
+    }
+    if shots.not_run > 0 {
+        let why = "predicted, but never run by the server; they do not count";
+        page.pair("not run", &format!("{} {why}", counted(shots.not_run, "shot")));
+    }
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
     let agreed = format!(
         "client and server agree on {} of {} ({})",

@@ -185,11 +185,10 @@ fn counts(summary: &Summary) -> Vec<(String, u64)> {
         ("predictions near".to_owned(), p.near),
     ];
     counts.extend(p.misses_by_cause.iter().map(|(cause, count)| (format!("misses: {cause}"), *count)));
-    counts.extend([
-        ("shots fired".to_owned(), s.fired),
-        ("shots hit on screen".to_owned(), s.predicted_hit),
-        ("shots hit".to_owned(), s.hit),
-    ]);
+    counts.push(("shots fired".to_owned(), s.fired));
+    let kinds = s.kinds().filter(|(_, number)| *number > 0);
+    counts.extend(kinds.map(|(kind, number)| (format!("shots: {kind}"), number)));
+    counts.extend([("shots hit on screen".to_owned(), s.predicted_hit), ("shots hit".to_owned(), s.hit)]);
     counts
 }
 

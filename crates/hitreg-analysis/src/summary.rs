@@ -344,6 +344,12 @@ fn add_shares(mut shares: [&mut PredictionShare; 2], results: &[&str], on_ground
 }
 
 impl ShotSummary {
+    /// The counts of shots that differ from a judged hitscan shot, each with its name: projectiles that were launched,
+    /// their impacts, and shots that the server never ran.
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [("launched", self.launched), ("impacts", self.impacts), ("not run", self.not_run)].into_iter()
+    }
+
     fn add(&mut self, table: &shots::Columns<'_>) {
         let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
         let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();

@@ -36,6 +36,12 @@ pub struct SweepFigures {
     pub usercmds: u64,
     /// Shots that the server judged.
     pub shots: u64,
+    /// The projectiles among the shots.
+    pub launched: u64,
+    /// Impacts of projectiles. They count as shots only if their launch is missing.
+    pub impacts: u64,
+    /// Shots that a client predicted but the server never ran. They do not count as shots.
+    pub not_run: u64,
     /// Shots and projectiles that hit a target.
     pub hits: u64,
     /// Half the width of the 95 % confidence interval around the share of shots that hit. Only if bots played again

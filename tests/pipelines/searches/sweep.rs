@@ -128,7 +128,7 @@ fn a_sweep_is_written_as_text_csv_and_json() {
     assert_eq!(lines.len(), 5);
     assert!(
         lines[0].starts_with(
-            "preset,interpolation.lerp_ms,what_if,usercmds,shots,hits,hit_share,hit_share_ci95,missed_on_target,"
+            "preset,interpolation.lerp_ms,what_if,usercmds,shots,launched,impacts,not_run,hits,hit_share,hit_share_ci95,"
         ),
         "{}",
         lines[0]

@@ -1,5 +1,6 @@
 //! The page of a sweep.
 
+use super::figures::count;
 use super::page::Alignment::{Left, Right};
 use super::page::{Alignment, Page, PageCell};
 use super::what_if_line;
@@ -42,6 +43,15 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
         page.paragraph(0, &note);
     }
     page.line(&format!("rows: {}", sweep.keys.join(" ")));
+    let [launched, impacts, not_run] =
+        [range(sweep, |f| f.launched), range(sweep, |f| f.impacts), range(sweep, |f| f.not_run)];
+    if launched.is_some() || impacts.is_some() {
+        let [launched, impacts] = [launched, impacts].map(|range| range.unwrap_or("0".to_owned()));
+        page.paragraph(0, &format!("projectiles: {launched} launched, {impacts} impacts"));
+    }
+    if let Some(not_run) = not_run {
+        page.paragraph(0, &format!("not run: {not_run} shots that clients predicted; they do not count"));
+    }
     let seeds = if has_intervals { format!(" Seeds: {}.", sweep.repeats) } else { String::new() };
     page.paragraph(0, &format!("{}{seeds}", what_if_line(sweep.what_if)));
     page.line("* shots that hit on the shooter's screen, but not on the server");
@@ -53,7 +63,14 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     page
 }
 
-/// The share of shots that hit, and half the width of its confidence interval.
+/// A count from its least to its greatest in a row, as text; `None` if it is 0 everywhere.
+fn range(sweep: &Sweep, of: fn(&SweepFigures) -> u64) -> Option<String> {
+    let counts = || sweep.rows.iter().map(|row| of(&row.figures));
+    let (least, most) = (counts().min()?, counts().max().filter(|most| *most > 0)?);
+    Some(if least == most { count(most) } else { format!("{} to {}", count(least), count(most)) })
+}
+
+/// A note for rows that are all equal.
 fn equal_rows(sweep: &Sweep) -> Option<String> {
     let (first, others) = sweep.rows.split_first()?;
     if others.is_empty() || others.iter().any(|row| row.figures != first.figures) {
@@ -69,6 +86,8 @@ fn equal_rows(sweep: &Sweep) -> Option<String> {
         _ => format!("All rows are equal: the replays of these logs do not depend on {keys}."),
     })
 }
+
+/// The share of shots that hit, and half the width of its confidence interval.
 fn hit_share(f: &SweepFigures) -> [String; 2] {
     let share = (f.shots > 0).then(|| format!("{:.1}", 100.0 * f.hits as f64 / f.shots as f64));
     let interval = f.hit_share_ci95.map(|half| format!("±{:.1}", 100.0 * half));
@@ -80,13 +99,13 @@ fn figures(f: &SweepFigures) -> [String; 11] {
         spread.map_or("-".to_owned(), |spread| format!("{:.digits$}", part(spread)))
     };
     let kilobytes = |bytes: Option<f64>| bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes / 1e3));
-    let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
+    let counted = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
     [
-        count((f.shots > 0).then_some(f.hits)),
-        count(f.missed_on_target),
+        counted((f.shots > 0).then_some(f.hits)),
+        counted(f.missed_on_target),
         part(f.view_error_units, |s| s.p50, 1),
         part(f.view_error_units, |s| s.p95, 1),
-        count(f.hits_in_cover),
+        counted(f.hits_in_cover),
         part(f.in_cover_ms, |s| s.p50, 0),
         part(f.in_cover_units, |s| s.p50, 0),
         f.corrections.to_string(),
@@ -100,6 +119,19 @@ fn figures(f: &SweepFigures) -> [String; 11] {
 mod tests {
     use super::*;
     use crate::swept::SweepRow;
+
+    #[test]
+    fn projectiles_and_shots_that_never_ran_are_counted_apart() {
+        let row = |launched, not_run| SweepRow {
+            values: vec!["30".to_owned()],
+            figures: SweepFigures { shots: 9, launched, impacts: 2, not_run, ..SweepFigures::default() },
+        };
+        let keys = vec!["client.cmd_hz".to_owned()];
+        let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows: vec![row(3, 4), row(5, 4)] };
+        let text = sweep_page(&sweep).text();
+        assert!(text.contains("\nprojectiles: 3 to 5 launched, 2 impacts\n"), "{text}");
+        assert!(text.contains("\nnot run: 4 shots that clients predicted; they do not count\n"), "{text}");
+    }
 
     #[test]
     fn equal_rows_have_a_reason() {

@@ -96,6 +96,9 @@ fn figures(f: &SweepFigures) -> Vec<(&'static str, SweepCell)> {
     vec![
         ("usercmds", SweepCell::Count(f.usercmds)),
         ("shots", SweepCell::Count(f.shots)),
+        ("launched", SweepCell::Count(f.launched)),
+        ("impacts", SweepCell::Count(f.impacts)),
+        ("not_run", SweepCell::Count(f.not_run)),
         ("hits", SweepCell::Count(f.hits)),
         ("hit_share", number((f.shots > 0).then(|| f.hits as f64 / f.shots as f64))),
         ("hit_share_ci95", number(f.hit_share_ci95)),

@@ -12,6 +12,9 @@ use hitreg_netcode::replay::ReplayOutput;
 pub(super) struct FigureSums {
     usercmds: u64,
     shots: u64,
+    launched: u64,
+    impacts: u64,
+    not_run: u64,
     hits: u64,
     predicted_shots: u64,
     missed_on_target: u64,
@@ -43,6 +46,9 @@ impl FigureSums {
         let mut gathered = FigureSums {
             usercmds: summary.exercised.usercmds,
             shots: summary.shots.fired,
+            launched: summary.shots.launched,
+            impacts: summary.shots.impacts,
+            not_run: summary.shots.not_run,
             hits: summary.shots.hit,
             view_errors: shots.view_error_units.to_vec(),
             checked: summary.prediction.checked,
@@ -97,6 +103,9 @@ impl FigureSums {
     pub(super) fn plus(mut self, other: FigureSums) -> FigureSums {
         self.usercmds += other.usercmds;
         self.shots += other.shots;
+        self.launched += other.launched;
+        self.impacts += other.impacts;
+        self.not_run += other.not_run;
         self.hits += other.hits;
         self.predicted_shots += other.predicted_shots;
         self.missed_on_target += other.missed_on_target;
@@ -122,6 +131,9 @@ impl FigureSums {
         SweepFigures {
             usercmds: self.usercmds,
             shots: self.shots,
+            launched: self.launched,
+            impacts: self.impacts,
+            not_run: self.not_run,
             hits: self.hits,
             hit_share_ci95: None,
             missed_on_target: (self.predicted_shots > 0).then_some(self.missed_on_target),
