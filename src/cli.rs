@@ -19,6 +19,8 @@ mod man;
 mod merge;
 mod moment;
 mod offered;
+#[cfg(test)]
+mod option_pairs;
 mod output;
 mod outputs;
 mod part;

@@ -30,7 +30,7 @@ pub(super) struct Args {
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// List names, statements and sources; measure nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "off")]
     list: bool,
     /// Switch off each claim's mechanism, so that the claim must fail
     #[arg(long)]

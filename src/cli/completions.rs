@@ -20,6 +20,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+    output.check_no_result("a script: leave it out")?;
     // The generator panics on a closed pipe, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program.command(), program.name, &mut script);

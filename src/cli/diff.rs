@@ -109,7 +109,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             if let Some(target) = &junit {
                 write_junit(target, &untestable_junit(&missing))?;
             }
-            output.show(&missing, |page| print_missing(page, &missing))?;
+            output.show(&missing, |page| match args.summary {
+                true => page.line(&missing.line()),
+                false => print_missing(page, &missing),
+            })?;
             return Ok(CommandOutcome::Untestable);
         }
     };

@@ -53,9 +53,9 @@ pub(super) struct Args {
     /// Write all tables, one file each
     #[arg(long, requires = "output")]
     all: bool,
-    /// Format of the rows
-    #[arg(long, value_parser = rows::format(), default_value = "jsonl", value_name = "jsonl|csv|parquet", hide_possible_values = true)]
-    to: RowFormat,
+    /// Format of the rows [default: jsonl]
+    #[arg(long, value_parser = rows::format(), value_name = "jsonl|csv|parquet", hide_possible_values = true)]
+    to: Option<RowFormat>,
     /// Output file, or with --all a directory [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     output: Option<OutputPath>,
@@ -70,12 +70,22 @@ struct TableListing<'a> {
     columns: Vec<&'a str>,
 }
 
+impl Args {
+    fn format(&self) -> RowFormat {
+        self.to.unwrap_or(RowFormat::Jsonl)
+    }
+}
+
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     if args.perfetto {
+        output.check_no_result("a timeline: leave it out")?;
         return events::run(games, args, output);
     }
+    if args.table.is_some() || args.all {
+        output.check_no_result("rows: choose their format with --to jsonl, csv or parquet")?;
+    }
     let target = match (&args.table, &args.output) {
-        (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.to))?),
+        (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.format()))?),
         _ => None,
     };
     let source = TableSource::of(games, args)?;
@@ -90,7 +100,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
                 CommandError::file(directory, format!("this directory cannot be created: {}", reason(&error)))
             })?;
             let target = |(name, file): (String, String)| {
-                let kind = like(&name, args.to);
+                let kind = like(&name, args.format());
                 Ok((name, output.files.target_in(directory, &file, kind)?))
             };
             let targets = files.into_iter().map(target).collect::<Result<Vec<_>, CommandError>>()?;
@@ -101,6 +111,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         (None, Some(_)) => {
             return Err(CommandError::Request(
                 "-o needs --table NAME or --all; without them, the tables are listed".to_owned(),
+            ));
+        }
+        (None, None) if output.is_typed("to", args.to.is_some()) => {
+            return Err(CommandError::Request(
+                "--to needs --table NAME or --all; without them, the tables are listed".to_owned(),
             ));
         }
         (None, None) => list(&source.shapes(), output)?,
@@ -183,8 +198,8 @@ impl TableSource {
         let shapes = self.shapes();
         let shape = find(&shapes, name, &args.file)?;
         match self {
-            TableSource::Whole(_) => Ok(rows::write(shape, args.to, out)?),
-            TableSource::File { path, .. } => write_from_file(path, shape, args.to, out),
+            TableSource::Whole(_) => Ok(rows::write(shape, args.format(), out)?),
+            TableSource::File { path, .. } => write_from_file(path, shape, args.format(), out),
         }
     }
 }
@@ -278,7 +293,7 @@ fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String
             let what = format!("the table {name:?} cannot name a file: write it with --table and -o FILE");
             return Err(CommandError::file(&args.file, what));
         }
-        Ok((name.clone(), format!("{name}.{}", args.to.ending())))
+        Ok((name.clone(), format!("{name}.{}", args.format().ending())))
     };
     tables.iter().map(file).collect()
 }

@@ -13,7 +13,7 @@ use super::output::Output;
 use super::page::{Alignment, Page, PageCell, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files};
-use crate::engine::{Engine, Games, StreamError, until_whole};
+use crate::engine::{Engine, EngineError, Games, StreamError, until_whole};
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
 use crate::log::{FileKind, FormatVersion, Truncation};
 use crate::record::{LogContents, SessionHeader};
@@ -89,6 +89,9 @@ struct LogDescription {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let path = &args.file;
     match store::kind_of(path)? {
+        FileKind::Trace if output.is_typed("replay", args.replay) => {
+            Err(EngineError::Replayed { path: path.clone() }.into())
+        }
         FileKind::Trace => TraceShape::of_file(path)?.show(path, output),
         FileKind::Log | FileKind::Other => show_log(games, args, LogDescription::of_file(path)?, output),
     }

@@ -19,6 +19,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+    output.check_no_result("manual pages: leave it out")?;
     let command = program.command();
     let Some(directory) = &args.output else {
         output.raw().write_all(&page(command)?)?;

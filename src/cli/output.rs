@@ -45,6 +45,20 @@ impl Output {
             "--{name} has no effect with --format json, which prints everything: leave one out"
         )))
     }
+
+    /// Refuses `--format json` of a command that prints no result, but `what`. The config file may give it.
+    pub(super) fn check_no_result(&self, what: &str) -> Result<(), CommandError> {
+        match self.format == OutputFormat::Json && !self.files.is_by_default("format") {
+            true => Err(CommandError::Request(format!("--format json has no effect on {what}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether an option was typed. An option from the config file applies where it can, and is ignored elsewhere.
+    pub(super) fn is_typed(&self, name: &str, is_given: bool) -> bool {
+        is_given && !self.files.is_by_default(name)
+    }
+
     /// Prints one result: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.
     pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), CommandError> {

@@ -24,11 +24,12 @@ use super::{CommandOutcome, offered};
 use crate::drawing::DrawingScore;
 use crate::engine::{Games, Playable};
 use crate::fairness::{CoverHits, Fairness};
-use crate::record::Session;
+use crate::log::FileKind;
+use crate::record::{LogContents, Session};
 use crate::replay::{ReplayOptions, ReplayOutput};
 use crate::score::ModeScore;
 use crate::stats::Spread;
-use crate::store::FileType;
+use crate::store::{self, FileType};
 use crate::summary::{Coverage, NetworkSummary, PlayedPredictions, PredictionShare, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, TableSchema};
 use recorded::{JumpReport, RejudgedHit};
@@ -155,6 +156,26 @@ impl Args {
         self.tables.is_empty() || self.tables.iter().any(|name| name == table)
     }
 
+    /// Refuses options that need the server where only clients run: `--mode open`, or a log without a server.
+    fn check_open_loop(&self, output: &Output) -> Result<(), CommandError> {
+        let given = [("sizes", self.sizes), ("record", self.record.is_some())];
+        let Some((name, _)) = given.into_iter().find(|(name, is_given)| output.is_typed(name, *is_given)) else {
+            return Ok(());
+        };
+        let what = format!("--{name} needs the server");
+        if self.what_if.is_open() {
+            let what = format!("{what}, and --mode open runs only the clients: leave one out");
+            return Err(CommandError::Request(what));
+        }
+        // Whoever replays the log says what is wrong with it.
+        let is_log = store::kind_of_regular(&self.log) == Some(FileKind::Log);
+        let log = if is_log { store::open_log(&self.log).ok() } else { None };
+        match log.is_some_and(|log| log.header().holds() == LogContents::Clients) {
+            true => Err(CommandError::file(&self.log, format!("{what}, and this log has none: leave it out"))),
+            false => Ok(()),
+        }
+    }
+
     /// Rejects names of tables that a replay does not have.
     fn check_tables(&self) -> Result<(), CommandError> {
         let Some(strange) = self.tables.iter().find(|name| TableSchema::of(name).is_none()) else { return Ok(()) };
@@ -165,6 +186,7 @@ impl Args {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     args.check_tables()?;
+    args.check_open_loop(output)?;
     let target =
         |path: &Option<OutputPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
     let (trace_to, record_to) = (target(&args.output, FileType::Trace)?, target(&args.record, FileType::Log)?);

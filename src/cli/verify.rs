@@ -67,7 +67,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "BUILD", conflicts_with = "rollback")]
     build: Option<PathBuf>,
     /// Time limit of a build for one log; a build that takes longer is untestable [default: 300]
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "build")]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "build", conflicts_with_all = ["rollback", "whole"])]
     time_limit: Option<Duration>,
     /// Every N ticks, restore the state of N ticks before, run those ticks again, and compare
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]

@@ -83,6 +83,11 @@ impl WhatIfArgs {
         Ok((options, changed))
     }
 
+    /// Whether only the clients run, as requested.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.mode, Some(LoopMode::Open))
+    }
+
     /// How changed settings are applied.
     pub(super) fn question(&self) -> Question {
         self.what_if

@@ -202,6 +202,17 @@ fn endless_input_is_refused() {
 }
 
 /// An option that can have no effect beside another, or without one, is refused.
+/// `--summary` prints one line, whatever comes out.
+#[test]
+#[cfg(unix)]
+fn the_summary_of_an_untestable_build_is_one_line() {
+    let folder = Folder::with_session();
+    crate::pucks::script(&folder.path("broken"), "echo no such map >&2; exit 3");
+    let output = folder.run("diff a.hitlog --b ./broken --summary");
+    let line = "untestable: ./broken: failed (exit code 3)\n";
+    assert_eq!((code(&output), &*text(&output.stdout)), (125, line));
+}
+
 #[test]
 fn no_option_is_ignored_beside_another() {
     let folder = Folder::with_session();
@@ -250,6 +261,18 @@ fn no_option_is_ignored_beside_another() {
             "diff a.hitlog --open --what-if rejudge --b-set lag_compensation.enabled=false",
             "in open loop, no server judges shots",
         ),
+        ("replay a.hitlog --sizes --mode open", "--sizes needs the server, and --mode open runs only the clients"),
+        ("replay a.hitlog --record n.hitlog --mode open", "--record needs the server, and --mode open runs only"),
+        ("info a.hittrace --replay", "this is a trace"),
+        ("export a.hitlog --to csv", "--to needs --table NAME or --all"),
+        ("export a.hitlog --table shots --format json", "--format json has no effect on rows"),
+        ("export a.hitlog --perfetto --format json", "--format json has no effect on a timeline"),
+        ("completions bash --format json", "--format json has no effect on a script"),
+        ("man --format json", "--format json has no effect on manual pages"),
+        ("verify a.hitlog --time-limit 9 --rollback 8", "cannot be used with"),
+        ("verify a.hitlog --time-limit 9 --whole", "cannot be used with"),
+        ("claims --list --off", "cannot be used with"),
+        ("import qwd a.qwd --force-map -o n.hitlog", "required"),
         ("record synth -o n.hitlog --seconds 3 --keyframes 5", "the first keyframe is after 5 s"),
         ("record synth -o /dev/stdout --seconds 3 --keyframes 1", "--keyframes needs a file"),
     ];

@@ -48,13 +48,13 @@ pub(super) struct Args {
     #[arg(value_name = "DEMO", required = true)]
     demos: Vec<PathBuf>,
     /// The map that was played (BSP version 29)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "map_source")]
     map: Option<PathBuf>,
     /// A folder of maps; each map is found by the name in the demo
-    #[arg(long, value_name = "DIR", conflicts_with = "map")]
+    #[arg(long, value_name = "DIR", conflicts_with = "map", group = "map_source")]
     maps: Option<PathBuf>,
     /// Use the map even if its name or its walls do not match the demo
-    #[arg(long)]
+    #[arg(long, requires = "map_source")]
     force_map: bool,
     /// The log to write; for several demos, a folder
     #[arg(short, long, value_name = "LOG|DIR")]
