@@ -24,6 +24,7 @@ mod netcode;
 mod note;
 mod openarena;
 mod outputs;
+mod paths;
 mod printed;
 mod prose;
 mod proxy;
