@@ -168,7 +168,7 @@ impl Args {
             return Err(CommandError::Request(what));
         }
         // Whoever replays the log says what is wrong with it.
-        let is_log = store::kind_of_regular(&self.log) == Some(FileKind::Log);
+        let is_log = store::kind_of(&self.log)? == FileKind::Log;
         let log = if is_log { store::open_log(&self.log).ok() } else { None };
         match log.is_some_and(|log| log.header().holds() == LogContents::Clients) {
             true => Err(CommandError::file(&self.log, format!("{what}, and this log has none: leave it out"))),

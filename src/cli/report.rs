@@ -239,7 +239,7 @@ fn check_memory<'t>(
 
 /// The trace in a file, or the replay of a log.
 fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), CommandError> {
-    if store::kind_of_regular(path) == Some(FileKind::Trace) {
+    if store::kind_of(path)? == FileKind::Trace {
         let trace = TraceFile::open(path)?;
         check_memory(path, trace.memory(), trace.tables().iter().map(|(table, rows)| (&*table.name, *rows)))?;
     }

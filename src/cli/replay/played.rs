@@ -170,7 +170,7 @@ fn survey(games: &Games, args: &Args) -> Result<(SurveyedLog, Option<Part>), Com
     let part = args.part.of(|tick| Ok(engine.time_of(&args.log, tick)?))?;
     let log = match part {
         None => engine.survey(&args.log)?,
-        Some(part) => engine.survey_from(&args.log, Part::needs_from(part.from))?,
+        Some(part) => engine.survey_from(&args.log, part.from)?,
     };
     let is_usable = log.starts(&options(args, &log.header, part)?.0);
     Ok((if is_usable { log } else { log.from_its_beginning()? }, part))

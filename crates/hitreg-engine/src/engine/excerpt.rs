@@ -88,7 +88,7 @@ impl Engine<'_> {
     ) -> Result<Excerpt, ExcerptError> {
         let log = match part {
             Part::WHOLE => self.survey(path)?,
-            _ => self.survey_from(path, Part::needs_from(part.from))?,
+            _ => self.survey_from(path, part.from)?,
         };
         let game = self.games.of_header(&log.header)?;
         let options = ReplayOptions { part: Some(part), network: true, ..ReplayOptions::default() };

@@ -238,7 +238,7 @@ impl ClosedRun<'_, '_> {
         }
         let part = options.part.unwrap_or(Part::WHOLE);
         let mut watch = HashChecker::new(tables, Rc::clone(feed), (part, to), progress);
-        watch.look_away_until(Part::needs_from(part.from));
+        watch.look_away_until(source.survey.needed_from(part.from));
         self.run(&mut machine, setup, input, &mut watch)?;
         if machine.bytes_matter() {
             return Ok(None);

@@ -14,7 +14,7 @@ use crate::game::{Body, Game};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
 
 /// The longest look into the past. It exceeds any rewind and any usual packet flight.
-const LONGEST: Micros = Micros::from_s(3);
+pub(super) const LONGEST: Micros = Micros::from_s(3);
 
 /// The recent bodies that judged shots may concern.
 pub(super) struct CoverTracker {

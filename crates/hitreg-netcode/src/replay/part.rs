@@ -7,7 +7,7 @@ use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, t
 use hitreg_log::trace::{ColumnData, Table, Trace};
 use hitreg_log::units::{ClockTime, Micros};
 
-/// The most time before a part that its rows depend on, apart from packets still in flight.
+/// The least time before a part on which its rows depend. Long flights make it longer.
 pub(super) const LOOKED_BACK: Micros = Micros::from_s(4);
 
 /// A time range of a session. Its end is exclusive.
@@ -22,11 +22,6 @@ pub struct Part {
 impl Part {
     /// The whole of any session.
     pub const WHOLE: Part = Part { from: Micros(i64::MIN), to: Micros(i64::MAX) };
-
-    /// Returns the time from which a replay must record events for a part that begins at `at`.
-    pub fn needs_from(at: Micros) -> Micros {
-        at - LOOKED_BACK
-    }
 
     /// Replaces an open beginning or end by the session's own times.
     #[must_use]

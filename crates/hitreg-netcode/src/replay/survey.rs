@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::ReplayError;
+use super::part::LOOKED_BACK;
+use super::{ReplayError, cover};
 use crate::info::NumberSet;
 use crate::settings::Settings;
 use hitreg_log::record::{
@@ -283,6 +284,12 @@ impl LogSurvey {
             super::SOME_CELLS,
             wanted,
         )
+    }
+
+    /// Returns the time from which a replay must record events for a part that begins at `at`. A shot in it may be at
+    /// what its shooter saw as long before as the longest flight, and its cover depends on [`cover::LONGEST`] before that.
+    pub fn needed_from(&self, at: Micros) -> Micros {
+        at - LOOKED_BACK.max(self.longest() + cover::LONGEST)
     }
 
     /// Returns the longest flight time of any packet or snapshot; `None` if the log does not tell it for all of them.

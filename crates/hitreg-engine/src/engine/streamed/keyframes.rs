@@ -46,23 +46,25 @@ impl KeyframeRef {
 }
 
 impl Engine<'_> {
-    /// Surveys a log for a replay from a given time on.
+    /// Surveys a log for a replay whose rows begin at a given time.
     ///
-    /// With keyframes, it reads only as far as the last keyframe at or before that time. If there is no such keyframe,
-    /// the log's first keyframe replaces the survey pass.
+    /// With keyframes, the first keyframe replaces the survey pass. The replay starts from the last keyframe before
+    /// everything that the rows depend on, if there is one.
     ///
     /// # Errors
     /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
-    pub fn survey_from(&self, path: &Path, at: Micros) -> Result<SurveyedLog, EngineError> {
-        let find = |sought| find(path, sought);
-        let found = match find(KeyframeQuery::At(at))? {
-            Some(found) => Some((true, found)),
-            None => find(KeyframeQuery::First)?.map(|found| (false, found)),
+    pub fn survey_from(&self, path: &Path, from: Micros) -> Result<SurveyedLog, EngineError> {
+        let start_at = |sought| {
+            let Some(SeekResult { header, keyframe, .. }) = find(path, sought)? else { return Ok(None) };
+            let start = ReplayStart::read(&keyframe, &header);
+            let start = start.map_err(|source| EngineError::Keyframe { path: path.to_owned(), source })?;
+            Ok::<_, EngineError>(Some((header, start)))
         };
-        let Some((begins_there, SeekResult { header, keyframe, .. })) = found else { return self.survey(path) };
-        let start = ReplayStart::read(&keyframe, &header);
-        let start = start.map_err(|source| EngineError::Keyframe { path: path.to_owned(), source })?;
+        let Some((header, first)) = start_at(KeyframeQuery::First)? else { return self.survey(path) };
+        let start = start_at(KeyframeQuery::At(first.survey.needed_from(from)))?.map(|(_, start)| start);
         (self.read)(path, &header);
+        let begins_there = start.is_some();
+        let start = start.unwrap_or(first);
         let log = SurveyedLog {
             path: path.to_owned(),
             header,

@@ -47,7 +47,8 @@ impl SurveyedLog {
             return Vec::new();
         }
         let last = self.survey.played().map_or(Micros::ZERO, |(_, last)| last);
-        legs(&self.keyframes.iter().map(|keyframe| keyframe.at).collect::<Vec<_>>(), last)
+        let keyframes: Vec<Micros> = self.keyframes.iter().map(|keyframe| keyframe.at).collect();
+        legs(&keyframes, last, &|at| self.survey.needed_from(at))
     }
 
     /// Replays a leg while reading it, and returns the first tick whose recorded keyframe differs from the replayed
@@ -79,16 +80,16 @@ impl SurveyedLog {
     }
 }
 
-/// Plans the legs of a log that has keyframes at these times and ends at `last`.
-fn legs(keyframes: &[Micros], last: Micros) -> Vec<Leg> {
+/// Plans the legs of a log that has keyframes at these times and ends at `last`. Rows from a time on depend on records
+/// since `needed_from` that time.
+fn legs(keyframes: &[Micros], last: Micros, needed_from: &dyn Fn(Micros) -> Micros) -> Vec<Leg> {
     let each = (keyframes.len() / LEGS).clamp(*KEYFRAMES.start(), *KEYFRAMES.end());
     let ends = (0..keyframes.len()).skip(each - 1).step_by(each).filter(|end| keyframes[*end] < last);
     let bounds: Vec<Option<usize>> = std::iter::once(None).chain(ends.map(Some)).chain([None]).collect();
     let leg = |bounds: &[Option<usize>]| {
         let [begin, end] = [bounds[0], bounds[1]];
         let from = begin.map_or(Part::WHOLE.from, |begin| keyframes[begin]);
-        // The rows of a part depend on earlier records.
-        let since = Part::needs_from(from);
+        let since = needed_from(from);
         Leg {
             from: begin.and_then(|_| keyframes.partition_point(|at| *at <= since).checked_sub(1)),
             to: begin.map_or(0, |begin| begin + 1)..end.map_or(keyframes.len(), |end| end + 1),
@@ -106,7 +107,8 @@ mod tests {
     fn each_leg_begins_at_a_keyframe_that_one_before_it_came_to() {
         for (count, every_s) in [(1, 10), (3, 10), (4, 10), (5, 2), (29, 10), (359, 10), (900, 1)] {
             let keyframes: Vec<Micros> = (1..=count).map(|n| Micros::from_s(n * every_s)).collect();
-            let legs = legs(&keyframes, Micros::from_s(count * every_s + 5));
+            let needed_from = |at| at - Micros::from_s(4);
+            let legs = legs(&keyframes, Micros::from_s(count * every_s + 5), &needed_from);
             let come_to = legs.iter().flat_map(|leg| leg.to.clone());
             assert!(come_to.eq(0..keyframes.len()), "each is held against once");
             assert_eq!((legs[0].from, legs[0].part.from), (None, Part::WHOLE.from));
@@ -115,13 +117,13 @@ mod tests {
                 assert_eq!(before.part.to, leg.part.from);
                 assert_eq!(keyframes[leg.to.start - 1], leg.part.from, "it ends with the keyframe that it goes up to");
                 let Some(from) = leg.from else { continue };
-                assert!(from < leg.to.start && keyframes[from] <= Part::needs_from(leg.part.from));
-                assert!(keyframes[from + 1] > Part::needs_from(leg.part.from), "no sooner than it must");
+                assert!(from < leg.to.start && keyframes[from] <= needed_from(leg.part.from));
+                assert!(keyframes[from + 1] > needed_from(leg.part.from), "no sooner than it must");
             }
             assert!(count < 300 || legs.len() >= 2 * LEGS, "{} legs", legs.len());
         }
         // Behind a keyframe at the very end there is nothing.
         let keyframes = [10, 20, 30, 40].map(Micros::from_s);
-        assert_eq!(legs(&keyframes, Micros::from_s(40)).len(), 1);
+        assert_eq!(legs(&keyframes, Micros::from_s(40), &|at| at).len(), 1);
     }
 }
