@@ -185,16 +185,16 @@ impl SurveyedLog {
             return self.run_whole(game, options.0, seen, to, progress).map(Some);
         }
         let fail = |source| EngineError::content(&self.path, source);
-        let mut reader: Box<dyn StretchSource> = match source.start {
-            None => Box::new(self.reader()?),
+        let mut reader = match source.start {
+            None => self.reader()?,
             Some(start) => {
-                let file = BufReader::new(store::open_file(&self.path).map_err(EngineError::from)?);
+                let file = store::open(&self.path).map_err(EngineError::from)?;
                 let found = find_keyframe(file, KeyframeQuery::At(start.at)).map_err(fail)?;
-                Box::new(found.ok_or(ReplayError::NoKeyframe)?.reader)
+                found.ok_or(ReplayError::NoKeyframe)?.reader
             }
         };
         let mut broken: Option<LogError> = None;
-        let mut chunks = std::iter::from_fn(|| match reader.next() {
+        let mut chunks = std::iter::from_fn(|| match reader.next_chunk() {
             Ok(chunk) => {
                 chunk.iter().for_each(&mut *seen);
                 chunk
@@ -408,17 +408,6 @@ impl SurveyedLog {
 }
 
 type LogSource = LogReader<BufReader<InputFile>>;
-
-/// A source of log stretches.
-trait StretchSource {
-    fn next(&mut self) -> Result<Option<SessionStretch>, LogError>;
-}
-
-impl<R: std::io::Read> StretchSource for LogReader<R> {
-    fn next(&mut self) -> Result<Option<SessionStretch>, LogError> {
-        self.next_chunk()
-    }
-}
 
 /// Runs `attempt` without encoding datagrams, and again with encoding if the first result is `None`. `encoded` carries
 /// that decision: callers that share it skip the first attempt.

@@ -1,7 +1,6 @@
 //! Closed loop: server and clients run again on the recorded usercmds over the recorded links. Everything is read from
 //! a feed: a file chunk by chunk, or a session in memory as one chunk.
 
-mod input;
 mod watch;
 
 use std::rc::Rc;
@@ -21,7 +20,6 @@ use hitreg_log::record::{
 };
 use hitreg_log::trace::Table;
 use hitreg_log::units::{EntityId, Micros, Tick};
-use input::FeedInput;
 use watch::HashChecker;
 
 /// A server and its clients on the links of a feed.
@@ -49,7 +47,7 @@ pub(super) fn replay<G: Netcode>(
         let feed = &Feed::new(&mut chunk, &survey);
         let Some(machine) = machine(feed, &source, setup, (options, encoded))? else { return Ok(None) };
         let run = ClosedRun { feed, source: &source, options, budget: holding::<G>(session, &survey, setup, options)? };
-        run.watched(machine, setup, &mut FeedInput(Rc::clone(feed)), None, progress)
+        run.watched(machine, setup, &mut Rc::clone(feed), None, progress)
     };
     let (report, tables, is_encoded) = match attempt(false)? {
         Some((report, tables)) => (report, tables, options.sizes),
@@ -92,7 +90,7 @@ pub(super) fn observe<G: Netcode>(
     let mut machine = encoded_machine(feed, &source, setup, &options)?;
     let budget = holding::<G>(session, &survey, setup, &options)?;
     let run = ClosedRun { feed, source: &source, options: &options, budget };
-    run.run(&mut machine, setup, &mut FeedInput(Rc::clone(feed)), observer)
+    run.run(&mut machine, setup, &mut Rc::clone(feed), observer)
 }
 
 /// Replays a log from a feed. Rows go to `to` as tables fill up, and the rest at the end. Returns `None` if datagrams
@@ -108,7 +106,7 @@ pub(super) fn stream<G: Netcode>(
 ) -> Result<Option<StreamReport>, ReplayError> {
     let Some(machine) = machine(feed, source, setup, (options, encoded))? else { return Ok(None) };
     let run = ClosedRun { feed, source, options, budget: ReplayBudget::streaming() };
-    let ran = run.watched(machine, setup, &mut FeedInput(Rc::clone(feed)), Some(to), progress)?;
+    let ran = run.watched(machine, setup, &mut Rc::clone(feed), Some(to), progress)?;
     let Some((report, mut tables)) = ran else { return Ok(None) };
     tables.take(0, to);
     Ok(Some(report))

@@ -13,12 +13,15 @@ pub(super) use resumed::FeedCheckpoint;
 use resumed::{NearbyChunks, ResumePoint};
 
 use super::survey::LogSurvey;
+use crate::game::Game;
 use crate::link::Fate;
 use crate::packet::HeardPacket;
+use crate::session::{InputSource, PlayerScreen};
 use hitreg_log::record::{
     ArrivalRecord, ArrivalTable, FrameRecord, HeardRecord, PacketRecord, SessionStretch, SnapshotRecord, TickRecord,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
+use hitreg_log::usercmd::Input;
 
 /// The distance to look ahead for input.
 const AHEAD: Micros = Micros::from_s(2);
@@ -237,6 +240,29 @@ impl<'a> Feed<'a> {
         self.read_until(sent + longest);
         let Some((_, sent, fate)) = self.way(player, direction).sent.front().copied() else { return Fate::LOST };
         fate.of_other(sent, at)
+    }
+}
+
+/// The recorded usercmds and heard packets are the input of a closed loop.
+impl<G: Game> InputSource<G> for SharedFeed<'_> {
+    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
+        self.borrow_mut().next_frame(player)
+    }
+
+    fn input(&mut self, _at: Micros, screen: &PlayerScreen<'_, G>) -> Input {
+        self.borrow_mut().take_frame(screen.player).map_or_else(Input::default, |frame| frame.command.input)
+    }
+
+    fn looks(&self) -> bool {
+        false
+    }
+
+    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+        self.borrow_mut().take_heard(player)
+    }
+
+    fn has_more(&self, player: PlayerId) -> bool {
+        self.borrow().has_more(player)
     }
 }
 

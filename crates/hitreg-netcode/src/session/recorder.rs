@@ -28,7 +28,7 @@ impl RecordSink for hitreg_log::record::Session {
 }
 
 /// An [`Observer`] that records.
-pub struct SessionRecorder<'a, S, G: Game> {
+pub struct SessionRecorder<'a, S: ?Sized, G: Game> {
     sink: &'a mut S,
     rows: StateRows,
     /// The states of the last tick that were the same for every client that received the entity.
@@ -41,7 +41,7 @@ pub struct SessionRecorder<'a, S, G: Game> {
     heard: BTreeSet<PlayerId>,
 }
 
-impl<'a, S: RecordSink, G: Game> SessionRecorder<'a, S, G> {
+impl<'a, S: RecordSink + ?Sized, G: Game> SessionRecorder<'a, S, G> {
     /// Creates a recorder that writes into `sink`.
     pub fn new(sink: &'a mut S) -> SessionRecorder<'a, S, G> {
         let (shared, spare) = (BTreeMap::new(), Vec::new());
@@ -83,7 +83,7 @@ impl<'a, S: RecordSink, G: Game> SessionRecorder<'a, S, G> {
     }
 }
 
-impl<G: Game, S: RecordSink> Observer<G> for SessionRecorder<'_, S, G> {
+impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> {
     /// A log does not contain what clients draw.
     fn looks(&mut self, _at: Micros) -> bool {
         false

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::{MapFile, RulesError, RulesFactory};
 use hitreg_live::{GrantLimits, JoinOptions, JoinResult, LiveError, LiveReport, LiveSink};
-use hitreg_log::record::{Record, Session, SessionHeader};
+use hitreg_log::record::{Session, SessionHeader};
 use hitreg_log::units::Seed;
 use hitreg_netcode::game::{Bots, Game};
 use hitreg_netcode::pipeline::Netcode;
@@ -174,8 +174,7 @@ impl<G: Bots + Netcode> ReadySession for ReadyGame<G> {
     }
 
     fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError> {
-        let mut sink = SinkRef(sink);
-        record_synthetic_while::<G>(&self.scenario, &self.rules, &mut SessionRecorder::new(&mut sink), goes_on)
+        record_synthetic_while::<G>(&self.scenario, &self.rules, &mut SessionRecorder::new(sink), goes_on)
     }
 
     fn live_header(&self) -> Result<SessionHeader, LiveError> {
@@ -194,14 +193,5 @@ impl<G: Bots + Netcode> ReadySession for ReadyGame<G> {
         sink: &mut dyn LiveSink,
     ) -> Result<LiveReport, LiveError> {
         hitreg_live::serve::<G>(&self.scenario, &self.rules, at, limits, stop, sink)
-    }
-}
-
-/// Adapts a `dyn RecordSink` for functions that need a sized type.
-struct SinkRef<'a>(&'a mut dyn RecordSink);
-
-impl RecordSink for SinkRef<'_> {
-    fn record(&mut self, record: Record) {
-        self.0.record(record);
     }
 }

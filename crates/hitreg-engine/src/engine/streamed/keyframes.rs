@@ -3,17 +3,17 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{BufReader, Read, Seek};
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{StreamError, StretchSource, SurveyedLog, until_whole};
+use super::{StreamError, SurveyedLog, until_whole};
 use crate::engine::{Engine, EngineError, Playable};
 use hitreg_log::log::{KeyframeQuery, LogReader, SeekResult, find_keyframe};
 use hitreg_log::record::{Keyframe, SessionStretch};
-use hitreg_log::store;
+use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
@@ -83,11 +83,11 @@ impl Engine<'_> {
     /// Fails if the file cannot be read or is not a log.
     pub fn time_of(&self, path: &Path, tick: Tick) -> Result<Option<Micros>, EngineError> {
         let fail = |source| EngineError::content(path, source);
-        let mut reader: Box<dyn StretchSource> = match find(path, KeyframeQuery::Before(tick))? {
-            Some(found) => Box::new(found.reader),
-            None => Box::new(LogReader::new(store::open(path)?).map_err(fail)?),
+        let mut reader = match find(path, KeyframeQuery::Before(tick))? {
+            Some(found) => found.reader,
+            None => LogReader::new(store::open(path)?).map_err(fail)?,
         };
-        while let Some(chunk) = reader.next().map_err(fail)? {
+        while let Some(chunk) = reader.next_chunk().map_err(fail)? {
             if let Some(found) = chunk.ticks.iter().find(|record| record.tick == tick) {
                 return Ok(Some(found.at));
             }
@@ -121,8 +121,11 @@ impl Engine<'_> {
 }
 
 /// Finds a keyframe in a log. Returns `None` if there is none.
-pub(super) fn find(path: &Path, sought: KeyframeQuery) -> Result<Option<SeekResult<impl Read + Seek>>, EngineError> {
-    find_keyframe(BufReader::new(store::open_file(path)?), sought).map_err(|source| EngineError::content(path, source))
+pub(super) fn find(
+    path: &Path,
+    sought: KeyframeQuery,
+) -> Result<Option<SeekResult<BufReader<InputFile>>>, EngineError> {
+    find_keyframe(store::open(path)?, sought).map_err(|source| EngineError::content(path, source))
 }
 
 impl SurveyedLog {
