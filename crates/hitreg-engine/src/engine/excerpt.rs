@@ -71,6 +71,8 @@ const AROUND: Micros = Micros::from_s(4);
 
 /// The memory of one player while a log is replayed, and its shots are judged again at the same time.
 const REPLAYED_PLAYER: usize = 2 << 20;
+/// The same for all players. In a session of more players, few are there at once.
+const REPLAYED_PLAYERS: usize = 256 << 20;
 
 impl Engine<'_> {
     /// Makes an excerpt of a log with at most `most_views` views of players, which take most of the memory. An excerpt
@@ -94,7 +96,7 @@ impl Engine<'_> {
         let options = ReplayOptions { part: Some(part), network: true, ..ReplayOptions::default() };
         if part == Part::WHOLE {
             let held = log.session_bytes().saturating_add(log.survey.trace_bytes(TableSet::ALL));
-            let running = log.header.players.len().saturating_mul(REPLAYED_PLAYER);
+            let running = log.header.players.len().saturating_mul(REPLAYED_PLAYER).min(REPLAYED_PLAYERS);
             let needed = held.saturating_add(running).saturating_add(page_memory(log.survey.trace_rows()));
             let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
             MemoryLimit::current().check(needed).map_err(needs)?;
