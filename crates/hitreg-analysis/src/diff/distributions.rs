@@ -145,7 +145,7 @@ pub(crate) struct DrawnDistance {
 
 impl DrawnDistance {
     pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &ScanResult, relocations: &[Relocations; 2]) {
-        let [a, b] = [pairing.a, pairing.b].map(|table| views::Columns::read(table));
+        let [a, b] = [pairing.a, pairing.b].map(views::Columns::read);
         if a.origin.iter().chain(&b.origin).any(|part| part.is_empty()) {
             return;
         }

@@ -172,7 +172,7 @@ impl Divergence {
                 && self.field.as_deref() == Some(echo.column)
                 && echo.table.is_none_or(|table| self.table == table)
                 && self.others.iter().all(|other| echo.followers.contains(&other.field.as_str()))
-                && echo.settings.iter().any(|of| is_changed(&of))
+                && echo.settings.iter().any(&is_changed)
         })
     }
 

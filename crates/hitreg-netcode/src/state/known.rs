@@ -11,13 +11,16 @@ use hitreg_log::usercmd::Usercmd;
 /// The most states of an entity among which a state is looked for, back from a tick.
 const STATES_BACK: usize = 256;
 
+/// The cells of an entity, by tick.
+type StatesByTick = BTreeMap<Tick, Vec<Arc<[u32]>>>;
+
 /// Frames, snapshots and usercmds that need not be saved, because the reader has them.
 #[derive(Clone, Debug)]
 pub struct KnownFrames<B> {
     /// The frames by tick. Those of one tick differ from each other.
     frames: BTreeMap<Tick, Vec<Arc<Frame<B>>>>,
     /// The cells of each entity by tick. Those of one tick differ from each other.
-    states: BTreeMap<EntityId, BTreeMap<Tick, Vec<Arc<[u32]>>>>,
+    states: BTreeMap<EntityId, StatesByTick>,
     snapshots: BTreeMap<(PlayerId, SnapshotSeq), KnownSnapshot<B>>,
     commands: BTreeMap<(PlayerId, CommandSeq), Usercmd>,
 }

@@ -86,7 +86,8 @@ impl<B: Body> StateRing<B> {
         // One state may be older than the window.
         let most = WINDOW as usize + 1;
         let count = from.count_up_to(most, size_of::<(SnapshotSeq, Option<B>)>(), "how many states are held")?;
-        let (mut states, mut previous): (VecDeque<(SnapshotSeq, Option<B>)>, Option<Arc<[u32]>>) = Default::default();
+        let mut states = VecDeque::new();
+        let mut previous: Option<Arc<[u32]>> = None;
         for _ in 0..count {
             let seq: SnapshotSeq = StateValue::<B>::get(from)?;
             if seq > newest || states.back().is_some_and(|(before, _)| seq <= *before) {

@@ -280,7 +280,6 @@ impl<B: Body> TransitContext<'_, B> {
     }
 
     /// Returns the state that an update is coded against, with its distance; `None` inside for a first state.
-    #[expect(clippy::type_complexity, reason = "the inner one is the base as the encoder takes it")]
     fn base(
         &self,
         known: &KnownFrames<B>,
