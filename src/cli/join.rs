@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::CommandOutcome;
 use super::figures::count;
+use super::finished_log::FinishedLog;
 use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
-use super::kept::FinishedLog;
 use super::live::REORDER_MS;
 use super::offered;
 use super::output::Output;

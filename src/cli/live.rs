@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use super::CommandOutcome;
 use super::figures::{count, share};
+use super::finished_log::{FinishedLog, HostedReport, avatars};
 use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
-use super::kept::{FinishedLog, HostedReport, avatars};
 use super::output::Output;
 use super::page::Page;
 use super::record::SynthArgs;

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::CommandOutcome;
 use super::figures::{bytes, count};
+use super::finished_log::{FinishedLog, HostedReport, avatars};
 use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
-use super::kept::{FinishedLog, HostedReport, avatars};
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;

@@ -29,13 +29,13 @@ mod error;
 mod excerpt;
 mod games;
 mod log_file;
-mod looked;
 mod merge;
-mod rejudged;
+mod rejudge;
 mod shrink;
 mod sides;
 mod streamed;
 mod verify;
+mod view;
 
 pub use effects::look_for_effects;
 pub use error::EngineError;
@@ -46,13 +46,13 @@ pub use games::{
     UnknownGame, recording, replaying,
 };
 pub use log_file::LogFile;
-pub use looked::ViewedFile;
 pub use merge::{MergeFailure, MergedLog};
-pub use rejudged::{RejudgeError, SideRejudgement, rejudged};
+pub use rejudge::{RejudgeError, SideRejudgement, rejudged};
 pub use shrink::{Rerecorder, ShrinkProperty, shrink};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
 pub use streamed::{ScoringError, StreamError, SurveyedLog, until_whole};
 pub use verify::{Golden, GoldenUpdate, LogReport, Proposal, ReplayRunner, VerifyOptions, proposals_below};
+pub use view::ViewedFile;
 
 use std::path::Path;
 

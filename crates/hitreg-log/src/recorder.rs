@@ -43,7 +43,7 @@ mod output;
 mod rotating;
 mod shared;
 mod stream;
-mod traced;
+mod trace_output;
 
 use std::io::Write;
 use std::path::Path;
@@ -66,7 +66,7 @@ use flight::FlightBuffer;
 use output::RecordOutput;
 use rotating::RotatingFiles;
 use shared::RecorderShared;
-use traced::PendingTrace;
+use trace_output::PendingTrace;
 
 /// Options of a recorder. The default is for a session that runs in real time.
 #[derive(Clone, Copy, Debug)]

@@ -15,6 +15,7 @@
 //!   than one datagram go as [`fragments`].
 //! - [`encode_commands`] and [`decode_commands`] carry usercmds, each one in several packets.
 
+mod bit_counts;
 mod bits;
 mod bound;
 mod change;
@@ -36,13 +37,13 @@ mod receiver;
 mod request;
 mod ring;
 mod sender;
-mod told;
 mod track;
 mod transit;
 mod usercmd;
 mod waiting;
 mod wrapping;
 
+pub use bit_counts::SnapshotBitCounts;
 pub(crate) use bound::{DeltaBase, ExtraBits, KNOWN_FOR, snapshot_bytes_max, told_bytes_max};
 pub use commands::{
     COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, PerceivedAvatar, decode_commands, encode_commands,
@@ -68,7 +69,6 @@ pub use request::{
     ClientRequest, LeaveReason, RequestKind, decode_disconnect, decode_request, encode_disconnect, encode_request,
 };
 pub use sender::{EncodeError, EncodedSnapshot, Sender};
-pub use told::SnapshotBitCounts;
 pub use track::ReceivedSet;
 pub(crate) use waiting::decode_waiting;
 pub use waiting::{ReadyCount, encode_waiting};

@@ -2,9 +2,9 @@
 
 mod ahead;
 mod builds;
-mod found;
 mod git;
 mod judge;
+mod result;
 mod search;
 mod state;
 mod step;
@@ -12,9 +12,9 @@ mod ticks;
 mod workshop;
 
 pub use builds::BuildSearch;
-pub use found::{BisectResult, SearchVerdict, SkippedCandidate, TestedCandidate};
 pub use git::GitSearch;
 pub use judge::{BuildAnswer, BuildJudge};
+pub use result::{BisectResult, SearchVerdict, SkippedCandidate, TestedCandidate};
 pub use step::{body_argument, step};
 pub use ticks::{TickBisectionResult, bisect_ticks};
 

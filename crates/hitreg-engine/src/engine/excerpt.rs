@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::rejudged::rejudged_by;
+use super::rejudge::rejudged_by;
 use super::streamed::{StreamError, SurveyedLog, until_whole};
 use super::{Engine, EngineError, Playable};
 use hitreg_analysis::page::page_memory;

@@ -1,10 +1,10 @@
 //! The two sides of a comparison, and how each side's trace is made.
 
-mod alone;
-mod asked;
-mod held;
+mod build_options;
+mod same_session;
+mod self_comparison;
+mod side_trace;
 mod source;
-mod unrelated;
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,6 @@ use serde::Serialize;
 
 use super::{Engine, EngineError, SurveyedLog, check};
 use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
-use held::Goal;
-pub use held::SideTrace;
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::record::{LogContents, SessionHeader};
@@ -22,6 +20,8 @@ use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
 use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
+use side_trace::Goal;
+pub use side_trace::SideTrace;
 use source::{ComparisonInput, ComparisonSource};
 
 /// The inputs of a comparison.
@@ -141,7 +141,7 @@ impl ComparisonSpec {
         if self.is_single() {
             let a = ComparisonSource::of(engine, &self.first)?;
             way_a.check(engine, &a)?;
-            return alone::against_itself(engine, runner, &a);
+            return self_comparison::against_itself(engine, runner, &a);
         }
         let a = read(engine, &self.first)?;
         let b = self.second.as_deref().map(|path| read(engine, path)).transpose()?;
@@ -158,10 +158,10 @@ impl ComparisonSpec {
         }
         let names = || [ways.a.name(&a), ways.b.name(&b)];
         let sources = [&a, &b].map(ComparisonSource::recorded);
-        if let Some(difference) = unrelated::by_source(&sources) {
+        if let Some(difference) = same_session::by_source(&sources) {
             return Ok(Traces { names: names(), made: Err(MissingSide::unrelated(difference)), overlap_only: false });
         }
-        if unrelated::is_one_session(&sources) {
+        if same_session::is_one_session(&sources) {
             return ways.both(engine, runner, [&a, &b], goal);
         }
         for way in [&mut ways.a, &mut ways.b] {
@@ -169,7 +169,7 @@ impl ComparisonSpec {
         }
         let traces = ways.both(engine, runner, [&a, &b], goal)?;
         if let Ok([a, b]) = &traces.made
-            && let Some(difference) = unrelated::by_usercmds([a.source(), b.source()])?
+            && let Some(difference) = same_session::by_usercmds([a.source(), b.source()])?
         {
             return Ok(Traces { made: Err(MissingSide::unrelated(difference)), ..traces });
         }

@@ -3,8 +3,8 @@
 
 mod golden;
 mod legs;
-mod played;
-mod said;
+mod recorded_rows;
+mod replays;
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
-pub use played::ReplayRunner;
+pub use replays::ReplayRunner;
 
 use super::{Engine, EngineError, SurveyedLog};
 use crate::verify::{LogVerdict, LogVerification, VerdictReason, VerifyReference, judge_played};

@@ -1,9 +1,9 @@
 //! Traces in the container: each chunk holds rows of one table. Foreign builds write the plain layout. This library
 //! packs the columns and predicts each row from the previous row of the same entity.
 
-mod drawn;
 mod index;
 mod layout;
+mod packed_views;
 mod past;
 
 use std::collections::{BTreeMap, BTreeSet};

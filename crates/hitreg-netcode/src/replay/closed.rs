@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::budget::{BudgetObserver, ReplayBudget};
 use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::{self, reach};
-use super::streamed::{ReplaySource, StreamReport};
+use super::source::{ReplaySource, StreamReport};
 use super::{KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayOptions, ReplayOutput, TraceTables};
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};

@@ -1,16 +1,16 @@
 //! Reads a log chunk by chunk during its replay. It reads ahead as far as the fate of each sent packet requires.
 
+mod checkpoint;
 mod link;
-mod resumed;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+pub(super) use checkpoint::FeedCheckpoint;
 pub(super) use link::FeedLink;
-pub(super) use resumed::FeedCheckpoint;
 
-use resumed::{NearbyChunks, ResumePoint};
+use checkpoint::{NearbyChunks, ResumePoint};
 
 use super::survey::LogSurvey;
 use crate::game::Game;

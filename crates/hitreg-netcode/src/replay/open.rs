@@ -2,12 +2,12 @@
 //! arrival times. Each prediction is compared with the recorded snapshots.
 
 mod client;
-mod fed;
+mod client_feed;
 mod snapshot;
 
 use std::sync::Arc;
 
-pub(super) use fed::stream;
+pub(super) use client_feed::stream;
 pub(super) use snapshot::snapshot;
 
 use super::budget::{BudgetObserver, ReplayBudget};
@@ -15,7 +15,7 @@ use super::{Jump, ReplayError, ReplayOutput, TraceTables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
 use client::OpenLoopClient;
-use fed::ClientFeed;
+use client_feed::ClientFeed;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::trace::schema::TableSet;

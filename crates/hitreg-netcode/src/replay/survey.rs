@@ -1,7 +1,7 @@
 //! Collects in one pass what a streamed replay must know about a log in advance: its end, and how far apart related
 //! records are. Memory use does not depend on the log's length.
 
-mod near;
+mod reorder;
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ use hitreg_log::record::{
 };
 use hitreg_log::trace::schema::{TableSet, bodies, executed, frames, packets, views};
 use hitreg_log::units::{CommandSeq, Micros, Tick};
-pub(crate) use near::ReorderWindow;
-use near::{ConnectionNumbers, LONGEST_FLIGHT, ReorderBounds};
+pub(crate) use reorder::ReorderWindow;
+use reorder::{ConnectionNumbers, LONGEST_FLIGHT, ReorderBounds};
 
 /// The results of one pass over a log.
 #[derive(Clone, Debug)]

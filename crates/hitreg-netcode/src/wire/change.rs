@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::DecodeError;
+use super::bit_counts::SnapshotBitCounts;
 use super::bits::{BitReader, BitWriter};
 use super::layout::BodyLayout;
 use super::notice::{ID_CHUNK_BITS, kind};
 use super::number::{get_varint, put_varint};
 use super::priority::Urgency;
-use super::told::SnapshotBitCounts;
 use super::track::EntityTrack;
 use crate::game::{Body, Category};
 use hitreg_log::units::{EntityId, SnapshotSeq};

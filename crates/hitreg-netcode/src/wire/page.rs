@@ -1,10 +1,10 @@
 //! A server message under construction: its header, and submessages as long as they fit.
 
 use super::Wrapping16;
+use super::bit_counts::SnapshotBitCounts;
 use super::bits::BitWriter;
 use super::frame::FrameInfo;
 use super::header::{COUNT_AT_BYTE, ServerHeader};
-use super::told::SnapshotBitCounts;
 use crate::packet::Snapshot;
 use hitreg_log::units::{Micros, SnapshotSeq};
 

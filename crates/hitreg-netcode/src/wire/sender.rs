@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
+use super::bit_counts::{CategoryCounter, CategoryOf, SnapshotBitCounts};
 use super::change::EntityChange;
 use super::fragment::MESSAGE_BYTES_MAX;
 use super::header::SEAL_BYTES;
@@ -11,7 +12,6 @@ use super::layout::BodyLayout;
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
 use super::page::DatagramPage;
 use super::priority::Urgency;
-use super::told::{CategoryCounter, CategoryOf, SnapshotBitCounts};
 use super::track::EntityTrack;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::StepProgress;
 use super::ahead::ProbePool;
-use super::found::{BisectResult, SearchVerdict};
 use super::judge::{BuildAnswer, BuildJudge};
+use super::result::{BisectResult, SearchVerdict};
 use super::search::Bisector;
 use crate::build::{Build, StopSignal, UntestableBuild};
 use crate::engine::{EngineError, check};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::StepProgress;
 use super::ahead::ProbePool;
-use super::found::{BisectResult, SearchVerdict};
 use super::judge::{BuildAnswer, BuildJudge};
+use super::result::{BisectResult, SearchVerdict};
 use super::search::choose;
 use super::state::SearchState;
 use super::workshop::{CommitProbe, WorktreePool};

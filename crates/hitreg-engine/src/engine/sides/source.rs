@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::unrelated::SessionIdentity;
+use super::same_session::SessionIdentity;
 use crate::engine::streamed::SurveyedLog;
 use crate::engine::{Engine, EngineError};
 use hitreg_log::log::FileKind;

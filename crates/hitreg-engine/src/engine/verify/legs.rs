@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::played::{Contradiction, LogDifference, ReplayRunner};
-use super::said::{self, RecordedRows};
+use super::recorded_rows::{self, RecordedRows};
+use super::replays::{Contradiction, LogDifference, ReplayRunner};
 use crate::engine::streamed::Leg;
 use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog};
 use crate::verify::{LegFigures, LogVerdict, LogVerification, VerdictReason, VerifyReference, judge_legs};
@@ -100,7 +100,7 @@ fn all(game: &dyn Playable, log: &SurveyedLog, legs: &[Leg]) -> Vec<(usize, LegA
 fn play(game: &dyn Playable, log: &SurveyedLog, leg: &Leg) -> LegAttempt {
     let mut gist: Option<ReplaySummary> = None;
     let said = RecordedRows::new(&log.header, &log.survey.hidden);
-    let (ran, contradicts) = said::meanwhile(said, |said| {
+    let (ran, contradicts) = recorded_rows::meanwhile(said, |said| {
         let mut seen = |chunk: &SessionStretch| said.chunk(chunk);
         let mut rows = |header: &TraceHeader, rows: Table| {
             gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), false)).add(&rows);

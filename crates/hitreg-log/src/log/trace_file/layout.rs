@@ -15,7 +15,7 @@ use crate::log::limits::{MAX_CHUNK_MEMORY, MAX_COLUMNS};
 use crate::trace::schema::views;
 use crate::trace::{Column, ColumnData, Table};
 
-use super::drawn::{self, DrawnMap};
+use super::packed_views::{self, DrawnMap};
 use super::past::RecentStates;
 
 /// Columns of type u32 with these names identify the series of a row. Packed columns are predicted within each series.
@@ -136,8 +136,8 @@ pub(super) fn encode(
     past: &RecentStates,
     (index, before): (u32, Chain),
 ) -> Result<Vec<u8>, WriteError> {
-    let drawn = drawn::encode(table, rows.clone(), past);
-    let transform = if drawn.is_some() { drawn::TRANSFORM } else { "packed" };
+    let drawn = packed_views::encode(table, rows.clone(), past);
+    let transform = if drawn.is_some() { packed_views::TRANSFORM } else { "packed" };
     let keys: Vec<(&str, &[u32])> = match drawn.is_some() {
         true => Vec::new(),
         false => table.columns.iter().filter_map(|column| key(column, &rows)).collect(),
@@ -275,11 +275,11 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
     }
     let (alone, grouped) =
         (RowGrouping::new(rows, std::iter::empty()), RowGrouping::new(rows, keys.iter().map(|key| &key[..])));
-    let ways = drawn::ways(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
-    let mut drawn = map.drawn.as_ref().map(|drawn| drawn::decode(drawn, rows, ways)).transpose()?;
+    let ways = packed_views::ways(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
+    let mut drawn = map.drawn.as_ref().map(|drawn| packed_views::decode(drawn, rows, ways)).transpose()?;
     let wanted = map.columns.iter().filter(|column| only.is_empty() || only.contains(&&*column.name));
     let columns = wanted.map(|column| {
-        if column.transform == drawn::TRANSFORM {
+        if column.transform == packed_views::TRANSFORM {
             let told = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
             let data = told.filter(|data| data.len() == rows);
             let data = data.ok_or_else(|| format!("column {:?} is not told by what was drawn", column.name))?;

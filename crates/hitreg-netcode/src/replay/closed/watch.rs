@@ -1,7 +1,7 @@
 //! Watches a closed loop: fills the tables, and compares each tick's hash with the recorded one.
 
 use super::super::feed::SharedFeed;
-use super::super::streamed::StreamReport;
+use super::super::source::StreamReport;
 use super::super::tables::TOGETHER;
 use super::super::{HashDifference, Part, TraceTables, TrafficBytes};
 use super::ReplayMachine;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
-use super::said::{self, RecordedRows};
+use super::recorded_rows::{self, RecordedRows};
 use super::thread_pool;
 use crate::build::{Build, BuildRunner, UntestableBuild};
 use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog, check, until_whole};
@@ -227,7 +227,7 @@ fn beside_records(
 ) -> StreamedReplay {
     let mut gist: Option<ReplaySummary> = None;
     let said = RecordedRows::new(&log.header, &log.survey.hidden);
-    let (ran, contradicts) = said::meanwhile(said, |said| {
+    let (ran, contradicts) = recorded_rows::meanwhile(said, |said| {
         let mut seen = |chunk: &SessionStretch| said.chunk(chunk);
         let mut rows = |header: &TraceHeader, rows: Table| {
             gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(&rows);

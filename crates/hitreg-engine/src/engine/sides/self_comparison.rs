@@ -1,6 +1,6 @@
 //! Compares the contents of a log with this build's replay of it.
 
-use super::held::check_memory;
+use super::side_trace::check_memory;
 use super::{ComparisonSource, ReplaySpec, SideTrace, Traces};
 use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use super::played::{Contradiction, contradicts};
+use super::replays::{Contradiction, contradicts};
 use crate::engine::EngineError;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
 use hitreg_log::recorded::said_but;
