@@ -5,6 +5,7 @@ use super::divergence::{place, values};
 use super::figures::{clipped, count, counted, seconds};
 use super::hits::{change, hits};
 use super::page::Page;
+use super::text_diff::settings;
 use crate::diff::{DiffScope, ShotChange, Status, TableDiff, TraceDiff, TraceVerdict, settings_that_differ};
 
 /// A sentence and about 25 lines at most; for equal traces the sentence alone. For hits ([`DiffScope::Hits`]): every changed
@@ -34,7 +35,7 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
         page.note(0, &format!("first difference: {}", place(&first.table, &first.place)));
         values(&mut page, first);
     }
-    changed_settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
+    settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
     tables(&mut page, diff);
     shots(&mut page, diff);
     page
