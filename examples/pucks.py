@@ -69,7 +69,7 @@ def unpack(data, series, references=None):
     code, pos = data[0], 1
     order, packing, form = code & 3, code >> 2 & 3, code >> 4
     shift = 0
-    if form == 2:
+    if form in (2, 4):
         shift, pos = struct.unpack_from("b", data, pos)[0], pos + 1
     unit, firsts, first = varint(), [], 0
     for rows_of_one in series if order else []:

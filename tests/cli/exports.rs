@@ -137,7 +137,7 @@ fn a_trace_has_the_tables_that_are_asked_for() {
 }
 
 /// A Python with duckdb.
-fn duckdb() -> Option<String> {
+pub(crate) fn duckdb() -> Option<String> {
     let python = std::env::var("HITREG_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has_duckdb = Command::new(&python).args(["-c", "import duckdb"]).output();
     let found = has_duckdb.is_ok_and(|output| output.status.success()).then_some(python);
@@ -148,7 +148,7 @@ fn duckdb() -> Option<String> {
 }
 
 /// What DuckDB answers to some queries.
-fn asked(python: &str, folder: &Folder, sql: &str) -> Value {
+pub(crate) fn asked(python: &str, folder: &Folder, sql: &str) -> Value {
     let script = "import duckdb, json, sys\n\
         asked = [duckdb.sql(q) for q in sys.argv[1].split(';') if q.strip()]\n\
         print(json.dumps([a and a.fetchall() for a in asked], default=str))";

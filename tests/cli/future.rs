@@ -9,7 +9,8 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Scope};
 use hitreg::log::{WriterOptions, read_session, write_session};
 use hitreg::record::{
-    PlayerRecords, RecordedSide, Session, SessionId, StateKey, States, UnknownColumn, UnknownKind, UnknownRecords,
+    NumberForm, PlayerRecords, RecordedSide, Session, SessionId, StateKey, States, UnknownColumn, UnknownKind,
+    UnknownRecords,
 };
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
@@ -49,6 +50,7 @@ fn of_the_future(mut session: Session) -> Session {
     let kind = |name: &str, columns: &[&str]| UnknownKind {
         name: name.to_owned(),
         columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+        fields: Vec::new(),
     };
     header.unknown = vec![kind("frames", &["lean"]), kind("chat", &["at_us", "words"])];
     let mut states = States::default();
@@ -70,9 +72,9 @@ fn of_the_future(mut session: Session) -> Session {
             values.push(i64::from((frame.command.seq.0 as f32 / 3.0).to_bits()));
         }
     }
-    lean.columns = vec![UnknownColumn { is_float: true, values }];
-    let at = UnknownColumn { is_float: false, values: vec![100_000, 200_000, 2_500_000] };
-    let words = UnknownColumn { is_float: false, values: vec![7, -3, i64::MAX] };
+    lean.columns = vec![UnknownColumn { form: NumberForm::F32, values }];
+    let at = UnknownColumn { form: NumberForm::Integer, values: vec![100_000, 200_000, 2_500_000] };
+    let words = UnknownColumn { form: NumberForm::Integer, values: vec![7, -3, i64::MAX] };
     let chat =
         UnknownRecords { kind: "chat".to_owned(), series: vec![0, 1, 0], keys: vec![0; 3], columns: vec![at, words] };
     session.unknown = vec![lean, chat];

@@ -17,6 +17,7 @@ mod holes;
 mod interrupt;
 mod join;
 mod keyframes;
+mod kinds;
 mod memory;
 mod merged;
 mod netcode;

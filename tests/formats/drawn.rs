@@ -159,7 +159,7 @@ proptest! {
                 ColumnData::F32(cells) => cells[row] = f32::from_bits(value),
                 ColumnData::I64(cells) => cells[row] = i64::from(value),
                 ColumnData::Name { codes, .. } => codes[row] = value % 4,
-                ColumnData::U64(_) => {}
+                ColumnData::U64(_) | ColumnData::F64(_) | ColumnData::Bool(_) => {}
             }
         }
         for column in &mut views.columns {
@@ -168,6 +168,8 @@ proptest! {
                 ColumnData::F32(cells) => cells.truncate(rows),
                 ColumnData::I64(cells) => cells.truncate(rows),
                 ColumnData::U64(cells) => cells.truncate(rows),
+                ColumnData::F64(cells) => cells.truncate(rows),
+                ColumnData::Bool(cells) => cells.truncate(rows),
             }
         }
         let file = write_trace(Vec::new(), &trace).unwrap();

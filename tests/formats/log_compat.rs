@@ -92,6 +92,15 @@ fn reads_newer_minor_versions_and_refuses_newer_major_ones() {
 }
 
 #[test]
+fn refuses_a_text_that_its_chunk_lacks() {
+    let log = write_session(Vec::new(), &recorded(), WriterOptions::live()).unwrap();
+    let mut chunks = apart(&log);
+    chunks[1..].iter_mut().for_each(|chunk| set(chunk, "texts", Value::Array(vec!["oil".into()])));
+    let said = read_session(&together(&chunks)[..]).unwrap_err().to_string();
+    assert!(said.contains("column text: 2 is not the place of any text"), "{said}");
+}
+
+#[test]
 fn only_logs_and_traces_have_a_version() {
     assert_eq!((version_of(b""), version_of(b"some text")), (None, None));
 }
@@ -129,9 +138,11 @@ fn replayed() -> Trace {
     ];
     let names: Vec<String> = (0..300).map(|n| format!("entity {n}")).collect();
     let whom = ColumnData::Name { names, codes: (0..30).map(|row| row * 10 + 9).collect() };
+    let exact = Column::new("exact", ColumnData::F64((0..30u8).map(|i| f64::from(i) / 7.0).collect())).in_unit("units");
+    let lit = Column::new("lit", ColumnData::Bool((0..30).map(|i| i % 4 == 1).collect()));
     let arrived = Column::new("arrived", ColumnData::U32(vec![1; 30]));
     let packets = Table::new("packets", columns.iter().cloned().chain([arrived]).collect());
-    let spells = Table::new("spells", columns.into_iter().chain([Column::new("whom", whom)]).collect());
+    let spells = Table::new("spells", columns.into_iter().chain([Column::new("whom", whom), exact, lit]).collect());
     let mut trace = crate::drawn::trace();
     trace.header = TraceHeader {
         game: "disc".into(),
@@ -178,16 +189,19 @@ fn with_what_was_heard(session: &Session) -> Session {
 fn of_all_kinds(session: &Session) -> Session {
     let mut all = session.clone();
     let lamp = FieldSchema::new("glow", CellKind::I32, Scope::Status).meaning(Meaning::Time).in_unit("s");
-    all.header.classes.push(Class::new("lamp", vec![lamp]));
+    let wide = CellKind::ALL[3..].iter().map(|kind| FieldSchema::new(kind.name(), *kind, Scope::Status));
+    all.header.classes.push(Class::new("lamp", std::iter::once(lamp).chain(wide).collect()));
+    let names = ["oil", "gas"].map(|name| all.texts.add(name).unwrap().0 as i64);
     for tick in session.ticks.iter().step_by(3) {
         let (shot, damage) = (tick.tick.0 as i32, tick.tick.0 as i32 % 7);
-        let lamp = StateRecord {
-            tick: tick.tick,
-            viewer: Some(PlayerId(1)),
-            entity: EntityId(9),
-            class: ClassId(1),
-            cells: vec![shot as u32],
-        };
+        let place = (f64::from(shot) / 3.0).to_bits() as i64;
+        let values =
+            [shot.into(), place, -i64::from(shot) << 33, i64::MIN + i64::from(shot), 1, names[shot as usize % 2]];
+        let mut cells = Vec::new();
+        let fields = &all.header.classes[1].fields;
+        assert!(fields.iter().zip(values).all(|(field, value)| field.kind.put(value, &mut cells)));
+        let lamp =
+            StateRecord { tick: tick.tick, viewer: Some(PlayerId(1)), entity: EntityId(9), class: ClassId(1), cells };
         let judged = ShotRecord {
             command: CommandSeq(tick.tick.0),
             at: tick.at,

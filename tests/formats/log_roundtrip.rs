@@ -42,6 +42,7 @@ fn header() -> impl Strategy<Value = SessionHeader> {
             classes: vec![
                 Class::new("puck", [CellKind::F32, CellKind::F32, CellKind::I32, CellKind::U32].map(field).to_vec()),
                 Class::new("goal", vec![field(CellKind::I32)]),
+                Class::new("ball", [CellKind::F64, CellKind::I64, CellKind::U64, CellKind::Bool].map(field).to_vec()),
             ],
             usercmd: usercmd_fields(),
             unknown: Vec::new(),
@@ -138,6 +139,7 @@ fn record() -> impl Strategy<Value = Record> {
     let rows = prop_oneof![
         3 => cells.prop_map(|cells| (ClassId(0), cells)),
         1 => any::<u32>().prop_map(|cell| (ClassId(1), vec![cell])),
+        1 => proptest::collection::vec(any::<u32>(), 7).prop_map(|cells| (ClassId(2), cells)),
     ];
     let viewer = proptest::option::weighted(0.2, player());
     let state = (number(), viewer, 0u16..6, rows).prop_map(|(tick, viewer, entity, (class, cells))| StateRecord {
@@ -289,6 +291,8 @@ fn column(rows: usize) -> impl Strategy<Value = Column> {
         proptest::collection::vec(any::<u64>(), rows).prop_map(ColumnData::U64),
         proptest::collection::vec(micros().prop_map(|at| at.0), rows).prop_map(ColumnData::I64),
         proptest::collection::vec(float(), rows).prop_map(ColumnData::F32),
+        proptest::collection::vec(any::<f64>(), rows).prop_map(ColumnData::F64),
+        proptest::collection::vec(any::<bool>(), rows).prop_map(ColumnData::Bool),
         (names, proptest::collection::vec(any::<u32>(), rows)).prop_map(|(names, codes)| {
             let codes = codes.into_iter().map(|code| code % names.len() as u32).collect();
             ColumnData::Name { names, codes }

@@ -9,8 +9,8 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{StretchWriter, WriteError, WriterOptions, write_session};
 use hitreg::merge::{MergeError, MergePlan, MergedSession, PlanFailure, SideLogs, merge};
 use hitreg::record::{
-    ClockOwner, ExecutionRecord, FrameRecord, Origin, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId,
-    SessionStretch, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    ClockOwner, ExecutionRecord, FrameRecord, NumberForm, Origin, PlayerRecords, RecordedSide, Session, SessionHeader,
+    SessionId, SessionStretch, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -83,6 +83,7 @@ fn kinds() -> Vec<UnknownKind> {
     let kind = |name: &str, columns: &[&str]| UnknownKind {
         name: name.to_owned(),
         columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+        fields: Vec::new(),
     };
     vec![kind("chat", &["at_us", "line"]), kind("weather", &["wind", "at_us"])]
 }
@@ -118,10 +119,13 @@ fn unknown(end: Micros, rng: &mut Rng) -> Vec<UnknownRecords> {
             (0..rng.below(60)).map(|_| rng.below(end.0 as u64 + 200_000) as i64 / 1_000 * 1_000).collect();
         times.sort_unstable();
         let column = |name: &String| match name.as_str() {
-            "at_us" => UnknownColumn { is_float: false, values: times.clone() },
+            "at_us" => UnknownColumn { form: NumberForm::Integer, values: times.clone() },
             name => {
                 let value = |row: usize| i64::from((row as f32 * 0.5).to_bits());
-                UnknownColumn { is_float: name == "wind", values: (0..times.len()).map(value).collect() }
+                UnknownColumn {
+                    form: if name == "wind" { NumberForm::F32 } else { NumberForm::Integer },
+                    values: (0..times.len()).map(value).collect(),
+                }
             }
         };
         all.push(UnknownRecords {
@@ -562,7 +566,7 @@ fn what_stands_too_far_apart_is_for_the_way_in_memory() {
             kind: "reached".to_owned(),
             series: vec![0],
             keys: vec![1],
-            columns: vec![UnknownColumn { is_float: false, values: vec![4] }],
+            columns: vec![UnknownColumn { form: NumberForm::Integer, values: vec![4] }],
         };
         chunks[server][20].unknown.push(untimed);
     });

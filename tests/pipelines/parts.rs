@@ -26,6 +26,8 @@ fn rows(table: &Table) -> Vec<String> {
         ColumnData::U64(values) => values[row].to_string(),
         ColumnData::I64(values) => values[row].to_string(),
         ColumnData::F32(values) => values[row].to_bits().to_string(),
+        ColumnData::F64(values) => values[row].to_bits().to_string(),
+        ColumnData::Bool(values) => values[row].to_string(),
         ColumnData::Name { names, codes } => names[codes[row] as usize].clone(),
     };
     let row = |row| {

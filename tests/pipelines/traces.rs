@@ -145,6 +145,8 @@ pub(crate) fn set(trace: &mut Trace, table: &str, column: &str, row: usize, valu
         ColumnData::U64(v) => v[row] = value as u64,
         ColumnData::I64(v) => v[row] = value as i64,
         ColumnData::F32(v) => v[row] = value as f32,
+        ColumnData::F64(v) => v[row] = value,
+        ColumnData::Bool(v) => v[row] = value != 0.0,
         ColumnData::Name { codes, .. } => codes[row] = value as u32,
     }
 }
@@ -160,6 +162,8 @@ pub(crate) fn reorder(table: &mut Table, order: &[usize]) {
             ColumnData::U64(v) => of(v, order),
             ColumnData::I64(v) => of(v, order),
             ColumnData::F32(v) => of(v, order),
+            ColumnData::F64(v) => of(v, order),
+            ColumnData::Bool(v) => of(v, order),
             ColumnData::Name { codes, .. } => of(codes, order),
         }
     }

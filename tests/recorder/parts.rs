@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use hitreg::record::{
-    Execution, ExecutionRecord, FrameRecord, GapCause, OwnValue, Presence, PresenceRecord, Record, Session,
+    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, FrameRecord, GapCause, OwnValue, Presence,
+    PresenceRecord, Record, Scope, Session, TextCode,
 };
 use hitreg::recorder::{FinishError, Recorder, RecorderOptions, Rotation, USERCMD_BYTES, usercmd_bytes};
 use hitreg::store::read_log;
-use hitreg::units::{CommandSeq, Micros, PlayerId, Tick};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 use super::{about, at, tick, usercmd};
 
@@ -192,8 +193,54 @@ fn a_recorder_writes_a_trace_as_it_writes_a_log() {
     assert_eq!(digests(&trace.tables), digests(&told), "a log and a trace of the same pushes say the same");
     let table = |name| trace.table(name).unwrap();
     assert_eq!(table("frames").f32s("lean")[8], 9.0 / 8.0);
-    assert_eq!(table("casts").i64s("spell")[299], 300);
+    assert_eq!(table("casts").u32s("spell")[299], 300);
     assert_eq!((table("shots").u32s("tick")[9], table("shots").names("reason").get(9)), (10, "missed"));
     let frames: Vec<FrameRecord> = session.players[0].frames.clone();
     assert_eq!(frames.len(), table("frames").rows());
+}
+
+/// A stream names each text once, long before most records that have it.
+#[test]
+fn every_part_has_the_texts_of_its_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = || {
+        let weapon = FieldSchema::new("weapon", CellKind::Text, Scope::Status);
+        about(1).class(Class::new("gun", vec![weapon])).kind("chat", vec![("words".into(), CellKind::Text)])
+    };
+    let play = |recorder: &Recorder| {
+        let mut stream = recorder.stream();
+        let [rifle, hello] = ["rifle", "hello"].map(|text| stream.text(text).unwrap());
+        for number in 1..=1000 {
+            tick(&mut stream, 1, number).unwrap();
+            stream.body_values(Tick(number), EntityId(7), ClassId(1), &[rifle.into()]).unwrap();
+            stream.row(0, 0, at(number), &[hello.into()]).unwrap();
+        }
+    };
+    let check = |session: &Session, begins_after: Option<u32>| {
+        let guns = session.states.iter().filter(|(key, _)| key.class == ClassId(1));
+        let guns: Vec<(Tick, &str)> = guns
+            .map(|(key, cells)| (key.tick, session.texts.get(TextCode(CellKind::Text.number(cells) as u64))))
+            .collect();
+        assert!(guns.len() >= session.ticks.len() && guns.iter().all(|(_, text)| *text == "rifle"), "{guns:?}");
+        assert_eq!(guns[0].0 == Tick(0), begins_after.is_some());
+        let chat = &session.unknown.iter().find(|records| records.kind == "chat").unwrap().columns[1];
+        assert!(chat.values.len() >= session.ticks.len());
+        assert!(chat.values.iter().all(|code| session.texts.get(TextCode(*code as u64)) == "hello"));
+        assert_eq!(session.texts.len(), 2);
+    };
+    let mut options = RecorderOptions::patient();
+    options.rotation = Some(Rotation { after: Micros::from_s(3), bytes: u64::MAX });
+    let recorder = Recorder::create(&folder.path().join("a.hitlog"), own(), options).unwrap();
+    play(&recorder);
+    recorder.finish().unwrap();
+    let written = files(folder.path());
+    assert_eq!(written.len(), 4);
+    for (file, begins_after) in written.iter().zip([None, Some(300), Some(600), Some(900)]) {
+        check(&read_log(file).unwrap(), begins_after);
+    }
+    let recorder = Recorder::keep_last(Micros::from_s(4), own(), RecorderOptions::patient()).unwrap();
+    play(&recorder);
+    let saved = folder.path().join("saved.hitlog");
+    recorder.save(&saved).unwrap();
+    check(&read_log(&saved).unwrap(), Some(600));
 }

@@ -234,6 +234,8 @@ fn value(table: &Table, name: &str, row: usize) -> String {
         Some(ColumnData::U64(v)) => format!("{:016x}", v[row]),
         Some(ColumnData::I64(v)) => v[row].to_string(),
         Some(ColumnData::F32(v)) => v[row].to_string(),
+        Some(ColumnData::F64(v)) => v[row].to_string(),
+        Some(ColumnData::Bool(v)) => v[row].to_string(),
         Some(ColumnData::Name { names, codes }) => names.get(codes[row] as usize).cloned().unwrap_or_default(),
         None => "-".to_owned(),
     }

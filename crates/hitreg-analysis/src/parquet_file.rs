@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, IntType, LogicalType, Repetition, Type as Stored, ZstdLevel};
-use ::parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
+use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
@@ -103,6 +103,15 @@ impl<W: Write + Send> ParquetWriter<W> {
                     let known: Vec<f32> = values.iter().copied().filter(|value| !value.is_nan()).collect();
                     writer.typed::<FloatType>().write_batch(&known, Some(&is_there), None)?;
                 }
+                ColumnData::F64(values) => {
+                    let values = &values[rows.clone()];
+                    let is_there: Vec<i16> = values.iter().map(|value| i16::from(!value.is_nan())).collect();
+                    let known: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+                    writer.typed::<DoubleType>().write_batch(&known, Some(&is_there), None)?;
+                }
+                ColumnData::Bool(values) => {
+                    writer.typed::<BoolType>().write_batch(&values[rows.clone()], None, None)?;
+                }
                 ColumnData::Name { names, codes } => {
                     let name = |code: &u32| names.get(*code as usize).map_or("", String::as_str);
                     let values: Vec<ByteArray> =
@@ -123,10 +132,14 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
         ColumnData::U64(_) => (Stored::INT64, Some(whole(64))),
         ColumnData::I64(_) => (Stored::INT64, None),
         ColumnData::F32(_) => (Stored::FLOAT, None),
+        ColumnData::F64(_) => (Stored::DOUBLE, None),
+        ColumnData::Bool(_) => (Stored::BOOLEAN, None),
         ColumnData::Name { .. } => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
     };
-    let repetition =
-        if matches!(column.data, ColumnData::F32(_)) { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    let repetition = match column.data {
+        ColumnData::F32(_) | ColumnData::F64(_) => Repetition::OPTIONAL,
+        _ => Repetition::REQUIRED,
+    };
     let field = Type::primitive_type_builder(&column.name, stored).with_repetition(repetition);
     Ok(Arc::new(field.with_logical_type(meaning).build()?))
 }

@@ -42,6 +42,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -138,8 +139,7 @@ static inline hitreg_code hitreg_description_usercmds_as_received(hitreg_descrip
 
 /* ---- Fields: the state of entities, and usercmd fields and tables of your own ---- */
 
-// The type of a field or a column. Entities, usercmds and tables of your own take the first three; columns of traces
-// all but `HITREG_I32`.
+// The type of a field or a column. Columns of traces take all but `HITREG_I32`.
 typedef enum hitreg_type {
   // 32-bit float.
   HITREG_F32 = 0,
@@ -149,8 +149,14 @@ typedef enum hitreg_type {
   HITREG_U32 = 2,
   // Signed 64-bit integer.
   HITREG_I64 = 3,
-  // Unsigned 64-bit integer; also hashes.
+  // Unsigned 64-bit integer; also ids and hashes.
   HITREG_U64 = 4,
+  // 64-bit float.
+  HITREG_F64 = 5,
+  // 0 or 1.
+  HITREG_BOOL = 6,
+  // A text that repeats, such as the name of a weapon. Columns of traces: `hitreg_trace_names`.
+  HITREG_TEXT = 7,
 } hitreg_type;
 
 // Who determines the value of a field, and so what a client does with it on an ack.
@@ -375,6 +381,10 @@ typedef enum hitreg_value_kind {
   HITREG_VALUE_REAL = 2,
   // A list: `count` items of `item_bytes` bytes at `data.items`.
   HITREG_VALUE_LIST = 3,
+  // A 64-bit float: `data.real64`.
+  HITREG_VALUE_REAL64 = 4,
+  // A text: `data.text`.
+  HITREG_VALUE_TEXT = 5,
 } hitreg_value_kind;
 
 // The content of a value.
@@ -383,11 +393,16 @@ typedef union hitreg_value_data {
   int64_t number;
   // A float.
   float real;
+  // A 64-bit float.
+  double real64;
+  // A text, ended by a zero byte. Texts of a log stay valid until the log is freed.
+  const char *text;
   // The first item of a list; null if it is empty.
   const void *items;
 } hitreg_value_data;
 
-// One value of a row. Make it with `hitreg_number`, `hitreg_real`, `hitreg_list` or `hitreg_none`.
+// One value of a row. Make it with `hitreg_number`, `hitreg_real`, `hitreg_real64`, `hitreg_text`,
+// `hitreg_list` or `hitreg_none`.
 typedef struct hitreg_value {
   // A `hitreg_value_kind`.
   uint16_t kind;
@@ -422,6 +437,22 @@ static inline hitreg_value hitreg_real(float real) {
   hitreg_value value = hitreg_none();
   value.kind = HITREG_VALUE_REAL;
   value.data.real = real;
+  return value;
+}
+
+// Returns a 64-bit float.
+static inline hitreg_value hitreg_real64(double real64) {
+  hitreg_value value = hitreg_none();
+  value.kind = HITREG_VALUE_REAL64;
+  value.data.real64 = real64;
+  return value;
+}
+
+// Returns a text.
+static inline hitreg_value hitreg_text(const char *text) {
+  hitreg_value value = hitreg_none();
+  value.kind = HITREG_VALUE_TEXT;
+  value.data.text = text;
   return value;
 }
 
@@ -464,6 +495,34 @@ static inline hitreg_code hitreg_push_tick(hitreg_stream *stream, uint32_t tick,
   return hitreg_push_row(stream, HITREG_TABLE_TICKS, 0, at_us, row, 2);
 }
 
+// Writes a field of type HITREG_I64 or HITREG_U64 as two cells of a state.
+static inline void hitreg_put_64(uint32_t *cells, uint64_t bits) {
+  cells[0] = (uint32_t)bits;
+  cells[1] = (uint32_t)(bits >> 32);
+}
+
+// Writes a field of type HITREG_F64 as two cells of a state.
+static inline void hitreg_put_f64(uint32_t *cells, double real64) {
+  uint64_t bits;
+  memcpy(&bits, &real64, sizeof bits);
+  hitreg_put_64(cells, bits);
+}
+
+// Writes a field of type `HITREG_TEXT` as two cells of a state. The recorder remembers each different text until it
+// ends, at most 4 MiB of them.
+hitreg_code hitreg_put_text(hitreg_stream *stream, const char *text, uint32_t *cells);
+
+// Reads a field of type HITREG_I64 or HITREG_U64 from two cells of a state.
+static inline uint64_t hitreg_get_64(const uint32_t *cells) { return (uint64_t)cells[1] << 32 | cells[0]; }
+
+// Reads a field of type HITREG_F64 from two cells of a state.
+static inline double hitreg_get_f64(const uint32_t *cells) {
+  uint64_t bits = hitreg_get_64(cells);
+  double real64;
+  memcpy(&real64, &bits, sizeof real64);
+  return real64;
+}
+
 // The state of an entity after a tick.
 typedef struct hitreg_state {
   // The tick. In a log that begins inside a session, states of tick 0 say where entities were.
@@ -474,7 +533,8 @@ typedef struct hitreg_state {
   uint32_t entity;
   // The class of the entity: 0 for the first `hitreg_description_class`.
   uint32_t class_number;
-  // One cell for each field of the class, floats as their bits (`memcpy`).
+  // One cell for each field of the class, floats as their bits (`memcpy`). Fields of 64 bits have two
+  // cells: `hitreg_put_64`, `hitreg_put_f64`, `hitreg_put_text`.
   const uint32_t *cells;
   uint32_t cell_count;
 } hitreg_state;
@@ -793,6 +853,10 @@ hitreg_code hitreg_log_open(const char *path, hitreg_log **log);
 // Frees a log and all text and arrays that were returned from it; does nothing for null.
 void hitreg_log_free(hitreg_log *log);
 
+// Returns the text of a field of type `HITREG_TEXT`, given its two cells of a state. It stays valid until the log is
+// freed. Returns null for a null log or null cells, and an empty text for cells that hold none.
+const char *hitreg_log_text(const hitreg_log *log, const uint32_t *cells);
+
 // Returns the game's name; null for a null log.
 const char *hitreg_log_game(const hitreg_log *log);
 
@@ -1110,7 +1174,7 @@ hitreg_code hitreg_trace_table(hitreg_trace *trace, const char *name);
 hitreg_code hitreg_trace_key(hitreg_trace *trace, const char *column);
 
 // Adds a column to the latest table: `rows` values of a `hitreg_type`, one for each row. The type is `HITREG_U32`,
-// `HITREG_U64`, `HITREG_I64` or `HITREG_F32`. `unit` may be null.
+// `HITREG_U64`, `HITREG_I64`, `HITREG_F32`, `HITREG_F64` or `HITREG_BOOL`; flags are bytes, 0 or 1. `unit` may be null.
 hitreg_code hitreg_trace_column(hitreg_trace *trace,
                                 const char *name,
                                 const char *unit,

@@ -16,8 +16,7 @@ pub struct hitreg_description {
     description: Option<Description>,
 }
 
-/// The type of a field or a column. Entities, usercmds and tables of your own take the first three; columns of traces
-/// all but `HITREG_I32`.
+/// The type of a field or a column. Columns of traces take all but `HITREG_I32`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub enum hitreg_type {
@@ -29,8 +28,14 @@ pub enum hitreg_type {
     HITREG_U32 = 2,
     /// Signed 64-bit integer.
     HITREG_I64 = 3,
-    /// Unsigned 64-bit integer; also hashes.
+    /// Unsigned 64-bit integer; also ids and hashes.
     HITREG_U64 = 4,
+    /// 64-bit float.
+    HITREG_F64 = 5,
+    /// 0 or 1.
+    HITREG_BOOL = 6,
+    /// A text that repeats, such as the name of a weapon. Columns of traces: `hitreg_trace_names`.
+    HITREG_TEXT = 7,
 }
 
 /// Who determines the value of a field, and so what a client does with it on an ack.
@@ -86,7 +91,16 @@ fn used() -> Failure {
 }
 
 fn cell_kind(number: u32) -> Result<CellKind, Failure> {
-    const KINDS: [CellKind; 3] = [CellKind::F32, CellKind::I32, CellKind::U32];
+    const KINDS: [CellKind; 8] = [
+        CellKind::F32,
+        CellKind::I32,
+        CellKind::U32,
+        CellKind::I64,
+        CellKind::U64,
+        CellKind::F64,
+        CellKind::Bool,
+        CellKind::Text,
+    ];
     let none = || fail(HITREG_ERROR_VALUE, format!("there is no type {number} of a field"));
     KINDS.get(number as usize).copied().ok_or_else(none)
 }

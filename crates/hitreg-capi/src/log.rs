@@ -11,7 +11,8 @@ use super::hitreg_table::{self, *};
 use super::rows::{self, HOW, PRESENCE, REASONS, TableNumber, no_series, number_of};
 use super::{hitreg_effect, hitreg_value};
 use ::hitreg_log::record::{
-    ArrivalRecord, Effect, FrameRecord, PlayerRecords, Session, ShotRecord, UnknownKind, UnknownRecords,
+    ArrivalRecord, CellKind, Effect, FrameRecord, NumberForm, PlayerRecords, Session, ShotRecord, TextCode,
+    UnknownColumn, UnknownKind, UnknownRecords,
 };
 use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
 use ::hitreg_log::store;
@@ -32,6 +33,8 @@ pub struct hitreg_log {
     /// Effects of each player's snapshots.
     effects: Vec<Vec<Vec<hitreg_effect>>>,
     custom: Vec<CustomTable>,
+    /// The texts of fields and columns, by their codes.
+    texts: BTreeMap<TextCode, CString>,
 }
 
 /// A table that hitreg does not define.
@@ -76,10 +79,13 @@ impl hitreg_log {
             carried.sort_by_key(|(command, _)| *command);
             carried
         };
+        let texts: BTreeMap<TextCode, CString> =
+            session.texts.iter().map(|(code, known)| (code, text(known))).collect();
         let of_usercmds = session.unknown.iter().find(|records| records.kind == USERCMDS);
         let fields = |own: &UnknownRecords| {
             let keys = own.series.iter().copied().zip(own.keys.iter().copied());
-            keys.enumerate().map(|(row, key)| (key, values_of(own, row, None))).collect()
+            let is_text = text_columns(own, &session);
+            keys.enumerate().map(|(row, key)| (key, values_of(own, row, (&is_text, &texts), None))).collect()
         };
         let effects = |player: &PlayerRecords| {
             let of_snapshots = player.snapshots.iter().map(|sent| sent.effects.iter().map(effect).collect());
@@ -89,13 +95,20 @@ impl hitreg_log {
         Ok(hitreg_log {
             fields: of_usercmds.map_or(BTreeMap::new(), fields),
             effects: session.players.iter().map(effects).collect(),
-            custom: session.header.unknown.iter().filter(is_custom).map(|kind| custom(kind, &session)).collect(),
+            custom: session
+                .header
+                .unknown
+                .iter()
+                .filter(is_custom)
+                .map(|kind| custom(kind, &session, &texts))
+                .collect(),
             digest: Digest::of_bytes(&bytes),
             game: text(&session.header.game),
             map: text(&session.header.map),
             settings: session.header.settings.iter().map(|(key, value)| (key.clone(), text(value))).collect(),
             bytes: (0..session.players.len() as u16).map(carried).collect(),
             session,
+            texts,
         })
     }
 
@@ -248,23 +261,42 @@ fn effect(effect: &Effect) -> hitreg_effect {
     hitreg_effect { kind, entity, predictable, x, y, z }
 }
 
-/// Returns the values of a row, except those of one column.
-fn values_of(records: &UnknownRecords, row: usize, without: Option<usize>) -> Vec<hitreg_value> {
-    let columns = records.columns.iter().enumerate().filter(|(place, _)| Some(*place) != without);
-    let value = |number: i64, is_float: bool| match is_float {
-        true => hitreg_value::real(f32::from_bits(number as u32)),
-        false => hitreg_value::number(number),
-    };
-    columns.map(|(_, column)| value(column.values[row], column.is_float)).collect()
+/// Returns for each column whether it holds texts.
+fn text_columns(records: &UnknownRecords, session: &Session) -> Vec<bool> {
+    let Some(kind) = session.header.unknown.iter().find(|kind| kind.name == records.kind) else { return Vec::new() };
+    let fields = kind.columns.iter().map(|name| session.header.field_of(kind, name));
+    fields.map(|field| field.is_some_and(|field| field.kind == CellKind::Text)).collect()
 }
 
-fn custom(kind: &UnknownKind, session: &Session) -> CustomTable {
+/// Returns the values of a row, except those of one column. The texts must outlive them.
+fn values_of(
+    records: &UnknownRecords,
+    row: usize,
+    (is_text, texts): (&[bool], &BTreeMap<TextCode, CString>),
+    without: Option<usize>,
+) -> Vec<hitreg_value> {
+    let columns = records.columns.iter().enumerate().filter(|(place, _)| Some(*place) != without);
+    let known = |number: i64| texts.get(&TextCode(number as u64)).map_or(c"", |text| text);
+    let value = |number: i64, form: NumberForm| match form {
+        NumberForm::Integer => hitreg_value::number(number),
+        NumberForm::F32 => hitreg_value::real(f32::from_bits(number as u32)),
+        NumberForm::F64 => hitreg_value::real64(f64::from_bits(number as u64)),
+    };
+    let value = |(place, column): (usize, &UnknownColumn)| match is_text.get(place) {
+        Some(true) => hitreg_value::text(known(column.values[row])),
+        _ => value(column.values[row], column.form),
+    };
+    columns.map(value).collect()
+}
+
+fn custom(kind: &UnknownKind, session: &Session, texts: &BTreeMap<TextCode, CString>) -> CustomTable {
     let mut table = CustomTable { name: kind.name.clone(), series: BTreeMap::new() };
     let at = kind.columns.iter().position(|name| name == "at_us");
     for records in session.unknown.iter().filter(|records| records.kind == kind.name) {
+        let is_text = text_columns(records, session);
         for (place, series) in records.series.iter().enumerate() {
             let at_us = at.and_then(|at| records.columns.get(at)).map_or(0, |column| column.values[place]);
-            let row = UnknownRow { at_us, values: values_of(records, place, at) };
+            let row = UnknownRow { at_us, values: values_of(records, place, (&is_text, texts), at) };
             table.series.entry(*series).or_default().push(row);
         }
     }
@@ -279,6 +311,22 @@ fn custom(kind: &UnknownKind, session: &Session) -> CustomTable {
 pub unsafe extern "C" fn hitreg_log_free(log: *mut hitreg_log) {
     // SAFETY: the caller upholds this function's contract.
     unsafe { free(log) }
+}
+
+/// Returns the text of a field of type `HITREG_TEXT`, given its two cells of a state. It stays valid until the log is
+/// freed. Returns null for a null log or null cells, and an empty text for cells that hold none.
+///
+/// # Safety
+/// `log` is null or a log, `cells` null or two cells.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_log_text(log: *const hitreg_log, cells: *const u32) -> *const c_char {
+    // SAFETY: the caller upholds this function's contract.
+    let (log, low, high) = unsafe {
+        let (Some(log), false) = (log.as_ref(), cells.is_null()) else { return std::ptr::null() };
+        (log, cells.read_unaligned(), cells.add(1).read_unaligned())
+    };
+    let code = TextCode(u64::from(low) | u64::from(high) << 32);
+    log.texts.get(&code).map_or(c"".as_ptr(), |text| text.as_ptr())
 }
 
 /// Returns the game's name; null for a null log.

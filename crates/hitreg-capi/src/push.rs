@@ -1,9 +1,11 @@
 //! `hitreg_push_row`: pushes a row of any table into a stream.
 
+use std::ffi::c_char;
+
 use glam::Vec3;
 
 use super::guard::hitreg_code;
-use super::guard::{Failure, array, fits, guard};
+use super::guard::{self, Failure, answer, array, fits, guard};
 use super::hitreg_table::{self, *};
 use super::recorder::own;
 use super::rows::{HOW, PRESENCE, REASONS, TableNumber, no_series, own_values, player, values_of};
@@ -23,7 +25,8 @@ use ::hitreg_log::usercmd::{Input, Usercmd};
 /// take the time of the previous push. A row that is refused does no harm.
 ///
 /// # Safety
-/// `stream` is null or a stream, `values` null or `count` values. A list has null or `count` items.
+/// `stream` is null or a stream, `values` null or `count` values. A list has null or `count` items, a text is null or a
+/// C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_push_row(
     stream: *mut hitreg_stream,
@@ -40,15 +43,37 @@ pub unsafe extern "C" fn hitreg_push_row(
             TableNumber::Known(table, name, columns) => {
                 push(stream, (table, name, columns), series, Micros(at_us), values)
             }
-            TableNumber::Custom(kind) => Ok(stream.row(kind, series, Micros(at_us), &own_values(values)?)?),
+            TableNumber::Custom(kind) => {
+                let values = own_values(stream, values)?;
+                Ok(stream.row(kind, series, Micros(at_us), &values)?)
+            }
         }
+    })
+}
+
+/// Writes a field of type `HITREG_TEXT` as two cells of a state. The recorder remembers each different text until it
+/// ends, at most 4 MiB of them.
+///
+/// # Safety
+/// `stream` is null or a stream, `text` null or a C string, `cells` null or writable for two cells.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_put_text(
+    stream: *mut hitreg_stream,
+    text: *const c_char,
+    cells: *mut u32,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let code = own(stream)?.text(guard::text(text, "text")?)?.0;
+        answer(cells, code as u32)?;
+        answer(cells.wrapping_add(1), (code >> 32) as u32)
     })
 }
 
 /// Pushes a row of a table that hitreg defines. The columns are those of `rows::TABLES`.
 ///
 /// # Safety
-/// A list in the row has null or `count` items.
+/// A list in the row has null or `count` items, a text is null or a C string.
 #[inline]
 unsafe fn push(
     stream: &mut Stream,
@@ -172,7 +197,9 @@ unsafe fn push_usercmd(
     if fields.is_empty() {
         return Ok(stream.usercmd(player, at, command)?);
     }
-    Ok(stream.usercmd_with(player, at, command, &own_values(fields)?)?)
+    // SAFETY: the caller upholds this function's contract.
+    let fields = unsafe { own_values(stream, fields) }?;
+    Ok(stream.usercmd_with(player, at, command, &fields)?)
 }
 
 fn shot(at: Micros, row: &[hitreg_value; 7]) -> Result<ShotRecord, Failure> {

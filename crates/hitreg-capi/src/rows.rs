@@ -1,20 +1,26 @@
 //! Rows: the tables that hitreg defines with their columns, the values that a caller pushes, and the values that a
 //! caller reads.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 use super::guard::hitreg_code::{HITREG_ERROR_MISFIT, HITREG_ERROR_NULL, HITREG_ERROR_SIZE, HITREG_ERROR_VALUE};
-use super::guard::{Failure, array, fail, fits};
+use super::guard::{Failure, array, fail, fits, text};
 use super::hitreg_table::{self, *};
-use super::hitreg_value_kind::{HITREG_VALUE_LIST, HITREG_VALUE_NONE, HITREG_VALUE_NUMBER, HITREG_VALUE_REAL};
+use super::hitreg_value_kind::{
+    HITREG_VALUE_LIST, HITREG_VALUE_NONE, HITREG_VALUE_NUMBER, HITREG_VALUE_REAL, HITREG_VALUE_REAL64,
+    HITREG_VALUE_TEXT,
+};
 use super::{hitreg_effect, hitreg_value, hitreg_value_data};
 use ::hitreg_log::record::{Execution, OwnValue, Presence, Reason};
+use ::hitreg_log::recorder::Stream;
 use ::hitreg_log::units::{EntityId, PlayerId};
 
 const NONE: u16 = HITREG_VALUE_NONE as u16;
 const NUMBER: u16 = HITREG_VALUE_NUMBER as u16;
 const REAL: u16 = HITREG_VALUE_REAL as u16;
 const LIST: u16 = HITREG_VALUE_LIST as u16;
+const REAL64: u16 = HITREG_VALUE_REAL64 as u16;
+const TEXT: u16 = HITREG_VALUE_TEXT as u16;
 
 /// Values of `hitreg_how`, in their order.
 pub(super) const HOW: [Execution; 5] =
@@ -193,13 +199,20 @@ fn wrong_items(column: &str, found: u16, wanted: usize) -> Failure {
 }
 
 /// Converts the values of a table of the caller's own, or of usercmd fields.
-pub(super) fn own_values(values: &[hitreg_value]) -> Result<Vec<OwnValue>, Failure> {
+///
+/// # Safety
+/// A text is null or a C string.
+pub(super) unsafe fn own_values(stream: &mut Stream, values: &[hitreg_value]) -> Result<Vec<OwnValue>, Failure> {
     let value = |value: &hitreg_value| match value.kind {
         // SAFETY: the kind says which of the contents it is, and any bits are valid.
         NUMBER => Ok(OwnValue::Number(unsafe { value.data.number })),
         // SAFETY: as above.
         REAL => Ok(OwnValue::Float(unsafe { value.data.real })),
-        _ => Err(fail(HITREG_ERROR_MISFIT, "a value of your own is a number or a float")),
+        // SAFETY: as above.
+        REAL64 => Ok(OwnValue::Double(unsafe { value.data.real64 })),
+        // SAFETY: as above, and the caller guarantees the text.
+        TEXT => Ok(OwnValue::Text(stream.text(unsafe { text(value.data.text, "a text") }?)?)),
+        _ => Err(fail(HITREG_ERROR_MISFIT, "a value of your own is a number, a float or a text")),
     };
     values.iter().map(value).collect()
 }
@@ -216,6 +229,15 @@ impl hitreg_value {
 
     pub(super) fn real(real: f32) -> hitreg_value {
         hitreg_value { kind: REAL, data: hitreg_value_data { real }, ..hitreg_value::none() }
+    }
+
+    pub(super) fn real64(real64: f64) -> hitreg_value {
+        hitreg_value { kind: REAL64, data: hitreg_value_data { real64 }, ..hitreg_value::none() }
+    }
+
+    /// The text must outlive the value.
+    pub(super) fn text(text: &CStr) -> hitreg_value {
+        hitreg_value { kind: TEXT, data: hitreg_value_data { text: text.as_ptr() }, ..hitreg_value::none() }
     }
 
     pub(super) fn list<T>(items: &[T]) -> hitreg_value {

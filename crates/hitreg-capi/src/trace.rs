@@ -9,7 +9,9 @@ use super::{hitreg_log, hitreg_type};
 use ::hitreg_log::store::{self, FileType, Targets};
 use ::hitreg_log::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 
+const BOOL: u32 = hitreg_type::HITREG_BOOL as u32;
 const F32: u32 = hitreg_type::HITREG_F32 as u32;
+const F64: u32 = hitreg_type::HITREG_F64 as u32;
 const I64: u32 = hitreg_type::HITREG_I64 as u32;
 const U32: u32 = hitreg_type::HITREG_U32 as u32;
 const U64: u32 = hitreg_type::HITREG_U64 as u32;
@@ -132,7 +134,7 @@ unsafe fn add(
 }
 
 /// Adds a column to the latest table: `rows` values of a `hitreg_type`, one for each row. The type is `HITREG_U32`,
-/// `HITREG_U64`, `HITREG_I64` or `HITREG_F32`. `unit` may be null.
+/// `HITREG_U64`, `HITREG_I64`, `HITREG_F32`, `HITREG_F64` or `HITREG_BOOL`; flags are bytes, 0 or 1. `unit` may be null.
 ///
 /// # Safety
 /// `trace` is null or a trace, `name` and `unit` null or a C string, `values` null or `rows` values of the type.
@@ -152,6 +154,10 @@ pub unsafe extern "C" fn hitreg_trace_column(
             U64 => ColumnData::U64(array(values.cast(), rows, "values")?.to_vec()),
             I64 => ColumnData::I64(array(values.cast(), rows, "values")?.to_vec()),
             F32 => ColumnData::F32(array(values.cast(), rows, "values")?.to_vec()),
+            F64 => ColumnData::F64(array(values.cast(), rows, "values")?.to_vec()),
+            BOOL => {
+                ColumnData::Bool(array::<u8>(values.cast(), rows, "values")?.iter().map(|flag| *flag != 0).collect())
+            }
             other => return Err(fail(HITREG_ERROR_VALUE, format!("no column of a trace has type {other}"))),
         };
         add(trace, name, unit, data)

@@ -177,6 +177,10 @@ pub enum hitreg_value_kind {
     HITREG_VALUE_REAL = 2,
     /// A list: `count` items of `item_bytes` bytes at `data.items`.
     HITREG_VALUE_LIST = 3,
+    /// A 64-bit float: `data.real64`.
+    HITREG_VALUE_REAL64 = 4,
+    /// A text: `data.text`.
+    HITREG_VALUE_TEXT = 5,
 }
 
 /// The content of a value.
@@ -187,11 +191,16 @@ pub union hitreg_value_data {
     pub number: i64,
     /// A float.
     pub real: f32,
+    /// A 64-bit float.
+    pub real64: f64,
+    /// A text, ended by a zero byte. Texts of a log stay valid until the log is freed.
+    pub text: *const c_char,
     /// The first item of a list; null if it is empty.
     pub items: *const c_void,
 }
 
-/// One value of a row. Make it with `hitreg_number`, `hitreg_real`, `hitreg_list` or `hitreg_none`.
+/// One value of a row. Make it with `hitreg_number`, `hitreg_real`, `hitreg_real64`, `hitreg_text`,
+/// `hitreg_list` or `hitreg_none`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct hitreg_value {

@@ -44,6 +44,7 @@ mod trace_file;
 mod version;
 mod writer;
 
+pub(crate) use chunk::TEXTS;
 pub use error::{LogError, Truncation, WriteError};
 pub use header::{FileKind, kind_of, version_of};
 pub use keyframes::{KeyframeQuery, RewriteError, SeekResult, find_keyframe, keyframes_of, write_keyframes};

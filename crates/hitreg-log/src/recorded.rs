@@ -5,8 +5,9 @@ mod own;
 mod shots;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use crate::record::{CellKind, Class, FieldSchema, LogContents, Scope, Session, StateKey, sent_differently};
+use crate::record::{Class, FieldSchema, LogContents, Scope, Session, StateKey, cells_of, sent_differently};
 use crate::trace::schema::{ColumnRole, bodies, executed, frames, ticks};
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
@@ -92,24 +93,15 @@ fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
     let is_known = |field: &&FieldSchema| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
     let known = fields.iter().filter(is_known);
     let column = |field: &FieldSchema| {
-        let place = |class: &Class| class.fields.iter().position(|of_class| of_class.is_same_cell(field));
-        let places: Vec<Option<usize>> = classes.iter().map(place).collect();
+        let place =
+            |class: &Class| cells_of(&class.fields).find(|(of_class, _)| of_class.is_same_cell(field)).map(|of| of.1);
+        let places: Vec<Option<Range<usize>>> = classes.iter().map(place).collect();
         // Fields that a class lacks are 0, as in a body.
-        let cell = |(key, cells): &(StateKey, &[u32])| {
-            places
-                .get(usize::from(key.class.0))
-                .copied()
-                .flatten()
-                .and_then(|place| cells.get(place))
-                .copied()
-                .unwrap_or(0)
+        let number = |(key, cells): &(StateKey, &[u32])| {
+            let place = places.get(usize::from(key.class.0)).cloned().flatten();
+            field.kind.number(place.and_then(|place| cells.get(place)).unwrap_or_default())
         };
-        let cells = rows.iter().map(cell);
-        let data = match field.kind {
-            CellKind::F32 => ColumnData::F32(cells.map(f32::from_bits).collect()),
-            CellKind::I32 => ColumnData::I64(cells.map(|cell| i64::from(cell as i32)).collect()),
-            CellKind::U32 => ColumnData::U32(cells.collect()),
-        };
+        let data = ColumnData::of_numbers(field.kind, rows.iter().map(number), &session.texts);
         Column::new(field.name.as_str(), data).in_unit(field.unit())
     };
     keys.finish(known.map(column).collect())

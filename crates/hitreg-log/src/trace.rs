@@ -192,6 +192,13 @@ impl Column {
     pub fn is_angle(&self) -> bool {
         if self.unit.is_empty() { named_as_angle(&self.name) } else { self.unit == "degrees" }
     }
+
+    /// Returns whether the values are hashes: they have type `u64`, and `hash` as their unit or as a word of their name.
+    /// Hashes are shown in hexadecimal, and no difference between two of them has a size.
+    pub fn is_hash(&self) -> bool {
+        let is_named = || self.name.split(['.', '_']).any(|word| word == "hash");
+        matches!(self.data, ColumnData::U64(_)) && (self.unit == "hash" || self.unit.is_empty() && is_named())
+    }
 }
 
 /// Returns whether the name of a column or field without a unit denotes an angle: `pitch`, `yaw`, `roll`, `angles.x`,
@@ -284,6 +291,8 @@ impl Table {
             ColumnData::U64(_) => ColumnData::U64(Vec::new()),
             ColumnData::I64(_) => ColumnData::I64(Vec::new()),
             ColumnData::F32(_) => ColumnData::F32(Vec::new()),
+            ColumnData::F64(_) => ColumnData::F64(Vec::new()),
+            ColumnData::Bool(_) => ColumnData::Bool(Vec::new()),
             ColumnData::Name { names, .. } => ColumnData::Name { names: names.clone(), codes: Vec::new() },
         };
         let columns = self.columns.iter().map(|column| Column {
@@ -354,6 +363,14 @@ impl Table {
     pub fn f32s(&self, name: &str) -> &[f32] {
         match self.column(name).map(|c| &c.data) {
             Some(ColumnData::F32(values)) => values,
+            _ => &[],
+        }
+    }
+
+    /// Returns the values of an `f64` column; empty if there is none of this name and type.
+    pub fn f64s(&self, name: &str) -> &[f64] {
+        match self.column(name).map(|c| &c.data) {
+            Some(ColumnData::F64(values)) => values,
             _ => &[],
         }
     }

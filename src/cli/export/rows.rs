@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::trace::{ColumnData, Table};
+use crate::trace::{Column, ColumnData, Table};
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,11 +112,12 @@ fn write_jsonl(table: &Table, keys: &[String], out: &mut impl Write) -> io::Resu
             write!(out, "{}{key}:", if index == 0 { '{' } else { ',' })?;
             match &column.data {
                 ColumnData::F32(values) if !values[row].is_finite() => out.write_all(b"null")?,
-                // Hashes are text, because many JSON readers keep only 53 bits of a number.
+                ColumnData::F64(values) if !values[row].is_finite() => out.write_all(b"null")?,
+                // Hashes and ids are text, because many JSON readers keep only 53 bits of a number.
                 ColumnData::U64(_) | ColumnData::Name { .. } => {
-                    out.write_all(json_text(value(&column.data, row, &mut text)).as_bytes())?;
+                    out.write_all(json_text(value(column, row, &mut text)).as_bytes())?;
                 }
-                data => out.write_all(value(data, row, &mut text).as_bytes())?,
+                _ => out.write_all(value(column, row, &mut text).as_bytes())?,
             }
         }
         out.write_all(b"}\n")?;
@@ -128,7 +129,7 @@ fn write_csv<W: Write>(table: &Table, out: &mut csv::Writer<W>) -> io::Result<()
     let mut text = String::new();
     for row in 0..table.rows() {
         for column in &table.columns {
-            out.write_field(value(&column.data, row, &mut text)).map_err(of_csv)?;
+            out.write_field(value(column, row, &mut text)).map_err(of_csv)?;
         }
         out.write_record(None::<&[u8]>).map_err(of_csv)?;
     }
@@ -144,14 +145,17 @@ fn of_csv(error: csv::Error) -> io::Error {
 }
 
 /// Formats a value, using `text` as the buffer if needed. A missing measurement is empty.
-fn value<'t>(data: &'t ColumnData, row: usize, text: &'t mut String) -> &'t str {
+fn value<'t>(column: &'t Column, row: usize, text: &'t mut String) -> &'t str {
     text.clear();
-    let _ = match data {
+    let _ = match &column.data {
         ColumnData::U32(values) => write!(text, "{}", values[row]),
         ColumnData::I64(values) => write!(text, "{}", values[row]),
-        ColumnData::U64(values) => write!(text, "{:016x}", values[row]),
+        ColumnData::U64(values) if column.is_hash() => write!(text, "{:016x}", values[row]),
+        ColumnData::U64(values) => write!(text, "{}", values[row]),
+        ColumnData::Bool(values) => write!(text, "{}", values[row]),
+        ColumnData::F64(values) if values[row].is_finite() => write!(text, "{}", values[row]),
         ColumnData::F32(values) if values[row].is_finite() => write!(text, "{}", values[row]),
-        ColumnData::F32(_) => Ok(()),
+        ColumnData::F32(_) | ColumnData::F64(_) => Ok(()),
         ColumnData::Name { names, codes } => return names.get(codes[row] as usize).map_or("", String::as_str),
     };
     text
@@ -164,7 +168,6 @@ fn json_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Column;
 
     fn table() -> Table {
         let column = |name: &str, data| Column::new(name, data);

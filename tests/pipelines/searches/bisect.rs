@@ -197,7 +197,7 @@ fn run_again(
     let value = |(field, cell): (&hitreg::game::FieldSchema, &u32)| match field.kind {
         CellKind::F32 => CellValue::Float(f32::from_bits(*cell)),
         CellKind::I32 => CellValue::Integer(i64::from(*cell as i32)),
-        CellKind::U32 => CellValue::Integer(i64::from(*cell)),
+        _ => CellValue::Integer(i64::from(*cell)),
     };
     let named = Disc::fields();
     Ok(named.iter().zip(&cells).map(|pair| NamedValue { name: pair.0.name.clone(), value: value(pair) }).collect())
@@ -207,7 +207,7 @@ fn word(value: &CellValue) -> Result<u32, String> {
     match value {
         CellValue::Float(v) => Ok(v.to_bits()),
         CellValue::Integer(v) => u32::try_from(*v).map_err(|e| e.to_string()),
-        CellValue::Hash(_) | CellValue::Name(_) => Err("not a cell".to_owned()),
+        _ => Err("not a cell".to_owned()),
     }
 }
 

@@ -71,6 +71,8 @@ fn flip(data: &mut ColumnData, rows: usize, rng: &mut Rng) -> usize {
             ColumnData::U32(v) => v[row] ^= 1 << bit,
             ColumnData::I64(v) => v[row] ^= 1 << bit,
             ColumnData::U64(v) => v[row] ^= 1 << bit,
+            ColumnData::F64(v) => v[row] = f64::from_bits(v[row].to_bits() ^ (1 << bit)),
+            ColumnData::Bool(v) => v[row] ^= true,
             ColumnData::F32(v) if v[row].is_nan() => continue,
             ColumnData::F32(v) => v[row] = f32::from_bits(v[row].to_bits() ^ (1 << bit)),
             ColumnData::Name { codes, .. } => codes[row] ^= 1,

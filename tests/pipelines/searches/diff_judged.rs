@@ -21,6 +21,8 @@ fn rows_of(trace: &mut Trace, table: &str, rows: usize) {
             ColumnData::U64(v) => v.truncate(rows),
             ColumnData::I64(v) => v.truncate(rows),
             ColumnData::F32(v) => v.truncate(rows),
+            ColumnData::F64(v) => v.truncate(rows),
+            ColumnData::Bool(v) => v.truncate(rows),
             ColumnData::Name { codes, .. } => codes.truncate(rows),
         }
     }

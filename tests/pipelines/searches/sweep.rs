@@ -182,7 +182,8 @@ fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
         ColumnData::U32(values) => values.iter().map(|v| f64::from(*v)).collect(),
         ColumnData::I64(values) => values.iter().map(|v| *v as f64).collect(),
         ColumnData::F32(values) => values.iter().map(|v| f64::from(*v)).collect(),
-        ColumnData::U64(_) => panic!("{column} holds hashes"),
+        ColumnData::F64(values) => values.clone(),
+        ColumnData::Bool(_) | ColumnData::U64(_) => panic!("{column} holds flags or hashes"),
         ColumnData::Name { names, codes } => {
             let number = |name: &str| name.trim_start_matches('p').parse().unwrap_or(f64::NAN);
             codes.iter().map(|code| number(&names[*code as usize])).collect()

@@ -29,8 +29,14 @@ pub enum CellValue {
     Integer(i64),
     /// A hash.
     Hash(u64),
+    /// A number that may exceed [`CellValue::Integer`].
+    Unsigned(u64),
     /// A measured quantity.
     Float(f32),
+    /// A measured quantity in double precision.
+    Double(f64),
+    /// A flag.
+    Flag(bool),
     /// One of a column's names.
     Name(String),
 }
@@ -40,9 +46,12 @@ impl CellValue {
     pub(crate) fn at(column: &Column, row: usize) -> Option<CellValue> {
         Some(match &column.data {
             ColumnData::U32(v) => CellValue::Integer(i64::from(*v.get(row)?)),
-            ColumnData::U64(v) => CellValue::Hash(*v.get(row)?),
+            ColumnData::U64(v) if column.is_hash() => CellValue::Hash(*v.get(row)?),
+            ColumnData::U64(v) => CellValue::Unsigned(*v.get(row)?),
             ColumnData::I64(v) => CellValue::Integer(*v.get(row)?),
             ColumnData::F32(v) => CellValue::Float(*v.get(row)?),
+            ColumnData::F64(v) => CellValue::Double(*v.get(row)?),
+            ColumnData::Bool(v) => CellValue::Flag(*v.get(row)?),
             ColumnData::Name { names, codes } => CellValue::Name(names.get(*codes.get(row)? as usize)?.clone()),
         })
     }
@@ -53,6 +62,7 @@ impl CellValue {
     pub fn same(&self, other: &CellValue) -> bool {
         match (self, other) {
             (CellValue::Float(a), CellValue::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            (CellValue::Double(a), CellValue::Double(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
             _ => self == other,
         }
     }
@@ -63,7 +73,10 @@ impl std::fmt::Display for CellValue {
         match self {
             CellValue::Integer(v) => write!(f, "{v}"),
             CellValue::Hash(v) => write!(f, "{v:016x}"),
+            CellValue::Unsigned(v) => write!(f, "{v}"),
             CellValue::Float(v) => write!(f, "{v}"),
+            CellValue::Double(v) => write!(f, "{v}"),
+            CellValue::Flag(v) => write!(f, "{v}"),
             CellValue::Name(v) => write!(f, "{v}"),
         }
     }
@@ -74,8 +87,13 @@ impl Serialize for CellValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             CellValue::Integer(v) => serializer.serialize_i64(*v),
+            CellValue::Unsigned(v) => serializer.serialize_u64(*v),
+            CellValue::Flag(v) => serializer.serialize_bool(*v),
             CellValue::Float(v) if v.is_finite() => serializer.serialize_f32(*v),
-            CellValue::Hash(_) | CellValue::Float(_) | CellValue::Name(_) => serializer.collect_str(self),
+            CellValue::Double(v) if v.is_finite() => serializer.serialize_f64(*v),
+            CellValue::Hash(_) | CellValue::Float(_) | CellValue::Double(_) | CellValue::Name(_) => {
+                serializer.collect_str(self)
+            }
         }
     }
 }
@@ -87,6 +105,8 @@ pub(crate) struct NumberComparison {
     pub(crate) within: Option<f64>,
     /// Whether the numbers are degrees, which wrap around: from 355 to 0 is 5.
     pub(crate) is_angle: bool,
+    /// Whether `u64` values are numbers, and not hashes.
+    pub(crate) has_size: bool,
 }
 
 /// The result of comparing two cells.
@@ -103,6 +123,8 @@ pub(crate) enum CellPair<'a> {
     U64(&'a [u64], &'a [u64]),
     I64(&'a [i64], &'a [i64]),
     F32(&'a [f32], &'a [f32]),
+    F64(&'a [f64], &'a [f64]),
+    Bool(&'a [bool], &'a [bool]),
     Names { a: &'a [u32], b: &'a [u32], names: [&'a [String]; 2] },
 }
 
@@ -114,6 +136,8 @@ impl<'a> CellPair<'a> {
             (ColumnData::U64(a), ColumnData::U64(b)) => CellPair::U64(a, b),
             (ColumnData::I64(a), ColumnData::I64(b)) => CellPair::I64(a, b),
             (ColumnData::F32(a), ColumnData::F32(b)) => CellPair::F32(a, b),
+            (ColumnData::F64(a), ColumnData::F64(b)) => CellPair::F64(a, b),
+            (ColumnData::Bool(a), ColumnData::Bool(b)) => CellPair::Bool(a, b),
             (ColumnData::Name { names: names_a, codes: a }, ColumnData::Name { names: names_b, codes: b }) => {
                 CellPair::Names { a, b, names: [names_a, names_b] }
             }
@@ -132,6 +156,12 @@ impl<'a> CellPair<'a> {
                     a[rows.clone()].iter().zip(&b[rows]).fold(0, |d, (a, b)| d | (a.to_bits() ^ b.to_bits()));
                 differing == 0
             }
+            CellPair::F64(a, b) => {
+                let differing =
+                    a[rows.clone()].iter().zip(&b[rows]).fold(0, |d, (a, b)| d | (a.to_bits() ^ b.to_bits()));
+                differing == 0
+            }
+            CellPair::Bool(a, b) => a[rows.clone()] == b[rows],
             CellPair::Names { a, b, names: [names_a, names_b] } => names_a == names_b && a[rows.clone()] == b[rows],
         }
     }
@@ -142,6 +172,10 @@ impl<'a> CellPair<'a> {
             CellPair::U32(a, b) => integers(i64::from(a[i]), i64::from(b[j]), measure.within),
             CellPair::I64(a, b) => integers(a[i], b[j], measure.within),
             CellPair::F32(a, b) => floats(a[i], b[j], measure),
+            CellPair::F64(a, b) => doubles(a[i], b[j], measure),
+            CellPair::Bool(a, b) if a[i] == b[j] => CellComparison::Same,
+            CellPair::Bool(..) => CellComparison::Differs { class: DifferenceClass::Difference, error: None },
+            CellPair::U64(a, b) if measure.has_size => apart(a[i].abs_diff(b[j]), measure.within),
             CellPair::U64(a, b) if a[i] == b[j] => CellComparison::Same,
             CellPair::U64(..) => CellComparison::Differs { class: DifferenceClass::Hash, error: None },
             CellPair::Names { a, b, names: [names_a, names_b] } => {
@@ -156,10 +190,14 @@ impl<'a> CellPair<'a> {
 }
 
 fn integers(a: i64, b: i64, tolerance: Option<f64>) -> CellComparison {
-    if a == b {
+    apart(a.abs_diff(b), tolerance)
+}
+
+fn apart(by: u64, tolerance: Option<f64>) -> CellComparison {
+    if by == 0 {
         return CellComparison::Same;
     }
-    let error = a.abs_diff(b) as f64;
+    let error = by as f64;
     match tolerance {
         Some(within) if error <= within => CellComparison::Within,
         _ => CellComparison::Differs { class: DifferenceClass::Difference, error: Some(error) },
@@ -171,13 +209,23 @@ fn floats(a: f32, b: f32, measure: NumberComparison) -> CellComparison {
     if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
         return CellComparison::Same;
     }
-    let apart = (f64::from(a) - f64::from(b)).abs();
+    measured((f64::from(a) - f64::from(b)).abs(), ulps_apart(a, b), measure)
+}
+
+fn doubles(a: f64, b: f64, measure: NumberComparison) -> CellComparison {
+    if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
+        return CellComparison::Same;
+    }
+    measured((a - b).abs(), double_ulps_apart(a, b), measure)
+}
+
+fn measured(apart: f64, ulps: u64, measure: NumberComparison) -> CellComparison {
     let error = if measure.is_angle { shortest_way(apart) } else { apart };
     match measure.within {
         Some(within) if error <= within => return CellComparison::Within,
         _ => {}
     }
-    let drifted = error <= DRIFT_ABSOLUTE || (error.is_finite() && ulps_apart(a, b) <= DRIFT_ULPS);
+    let drifted = error <= DRIFT_ABSOLUTE || (error.is_finite() && ulps <= DRIFT_ULPS);
     let class = if drifted { DifferenceClass::Drift } else { DifferenceClass::Difference };
     CellComparison::Differs { class, error: Some(error).filter(|e| e.is_finite()) }
 }
@@ -191,6 +239,17 @@ fn shortest_way(degrees: f64) -> f64 {
 /// How many representable values lie between two floats; 0 and -0 are one apart.
 pub(crate) fn ulps_apart(a: f32, b: f32) -> u64 {
     ordered(a).abs_diff(ordered(b))
+}
+
+/// As [`ulps_apart`].
+pub(crate) fn double_ulps_apart(a: f64, b: f64) -> u64 {
+    ordered_double(a).abs_diff(ordered_double(b))
+}
+
+/// The double's rank among all doubles in ascending order, as `f64::total_cmp` orders them.
+pub(crate) fn ordered_double(value: f64) -> i64 {
+    let bits = value.to_bits() as i64;
+    if bits < 0 { -1 - (bits & i64::MAX) } else { bits }
 }
 
 /// The float's rank among all floats in ascending order, as `f32::total_cmp` orders them.
@@ -223,8 +282,36 @@ mod tests {
     }
 
     #[test]
+    fn doubles_differ_by_their_bits() {
+        let class = |a: f64, b: f64| match doubles(a, b, NumberComparison::default()) {
+            CellComparison::Differs { class, .. } => Some(class),
+            CellComparison::Same | CellComparison::Within => None,
+        };
+        let next = |value: f64, by: u64| f64::from_bits(value.to_bits() + by);
+        assert_eq!(class(1e15, next(1e15, 64)), Some(DifferenceClass::Drift));
+        assert_eq!(class(1e15, next(1e15, 65)), Some(DifferenceClass::Difference));
+        assert_eq!((class(0.0, -0.0), double_ulps_apart(0.0, -0.0)), (Some(DifferenceClass::Drift), 1));
+        assert_eq!(class(1.0, f64::NAN), Some(DifferenceClass::Difference));
+        assert_eq!(class(f64::NAN, -f64::NAN), None);
+        assert_eq!(CellValue::Double(0.1 + 0.2).to_string(), "0.30000000000000004");
+    }
+
+    #[test]
+    fn ids_have_a_distance_and_hashes_have_none() {
+        let (a, b) = ([u64::MAX], [u64::MAX - 3]);
+        let compare = |has_size| {
+            CellPair::U64(&a, &b).compare(0, 0, NumberComparison { has_size, ..NumberComparison::default() })
+        };
+        assert_eq!(compare(true), CellComparison::Differs { class: DifferenceClass::Difference, error: Some(3.0) });
+        assert_eq!(compare(false), CellComparison::Differs { class: DifferenceClass::Hash, error: None });
+        let value = |name: &str| CellValue::at(&Column::new(name, ColumnData::U64(a.to_vec())), 0).unwrap().to_string();
+        assert_eq!([value("id"), value("state_hash")], ["18446744073709551615", "ffffffffffffffff"]);
+    }
+
+    #[test]
     fn angles_go_the_shortest_way_round() {
-        let turn = |a, b, within| floats(a, b, NumberComparison { within, is_angle: true });
+        let turn =
+            |a, b, within| floats(a, b, NumberComparison { within, is_angle: true, ..NumberComparison::default() });
         let differs = |error| CellComparison::Differs { class: DifferenceClass::Difference, error: Some(error) };
         assert_eq!(turn(355.0, 0.0, None), differs(5.0));
         assert_eq!(

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::cell::{CellComparison, CellPair, CellValue, DifferenceClass, NumberComparison, ulps_apart};
+use super::cell::{
+    CellComparison, CellPair, CellValue, DifferenceClass, NumberComparison, double_ulps_apart, ulps_apart,
+};
 use super::clock::TickTimes;
 use super::exactness::TableExactness;
 use super::keys::TraceSide;
@@ -216,12 +218,15 @@ impl Divergence {
             self.class = Some(class);
             self.error = error;
         }
-        if let (Some(CellValue::Float(a)), Some(CellValue::Float(b))) = (&self.a, &self.b)
-            && a.is_finite()
-            && b.is_finite()
-        {
-            self.ulps = Some(ulps_apart(*a, *b));
-        }
+        self.ulps = match (&self.a, &self.b) {
+            (Some(CellValue::Float(a)), Some(CellValue::Float(b))) if a.is_finite() && b.is_finite() => {
+                Some(ulps_apart(*a, *b))
+            }
+            (Some(CellValue::Double(a)), Some(CellValue::Double(b))) if a.is_finite() && b.is_finite() => {
+                Some(double_ulps_apart(*a, *b))
+            }
+            _ => self.ulps,
+        };
     }
 }
 

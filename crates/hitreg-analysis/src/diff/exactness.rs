@@ -25,13 +25,17 @@ pub(crate) struct TableExactness<'a> {
 impl TableExactness<'_> {
     /// How the values of a column are compared.
     pub(crate) fn of_column(&self, column: &hitreg_log::trace::Column) -> NumberComparison {
-        NumberComparison { within: self.tolerances.of(&column.name), is_angle: column.is_angle() }
+        NumberComparison {
+            within: self.tolerances.of(&column.name),
+            is_angle: column.is_angle(),
+            has_size: !column.is_hash(),
+        }
     }
 
     /// How the values of a body's field are compared in a column that holds many fields.
     pub(crate) fn of_field(&self, field: &str) -> NumberComparison {
         let is_angle = self.fields.get(field).copied().unwrap_or_else(|| named_as_angle(field));
-        NumberComparison { within: self.tolerances.of(field), is_angle }
+        NumberComparison { within: self.tolerances.of(field), is_angle, has_size: true }
     }
 }
 

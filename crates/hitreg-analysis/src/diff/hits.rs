@@ -341,6 +341,6 @@ impl Outcome {
 fn integer(table: &Table, name: &str, row: usize) -> Option<i64> {
     match table.column(name).and_then(|column| CellValue::at(column, row)) {
         Some(CellValue::Integer(value)) => Some(value),
-        Some(CellValue::Hash(_) | CellValue::Float(_) | CellValue::Name(_)) | None => None,
+        _ => None,
     }
 }

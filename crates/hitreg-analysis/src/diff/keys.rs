@@ -1,6 +1,6 @@
 //! The key of a table's rows. Rows are joined by key, never by position.
 
-use super::cell::ordered;
+use super::cell::{ordered, ordered_double};
 use super::mark::KeyPart;
 use super::options::DiffOptions;
 use hitreg_log::trace::schema::{JoinRule, TableSchema};
@@ -130,13 +130,16 @@ fn numbers(a: &Column, b: &Column) -> Result<(KeyNumbers, Option<Vec<String>>), 
     }
 }
 
-/// Converts a column to comparable numbers. Integers of any width compare with each other, and floats with floats.
+/// Converts a column to comparable numbers. Integers of any width compare with each other, and floats with floats of
+/// their width.
 fn plain(data: &ColumnData) -> Option<(u8, Vec<i64>)> {
     Some(match data {
         ColumnData::U32(v) => (0, v.iter().map(|x| i64::from(*x)).collect()),
         ColumnData::I64(v) => (0, v.clone()),
         ColumnData::U64(v) => (0, v.iter().map(|x| *x as i64).collect()),
         ColumnData::F32(v) => (1, v.iter().map(|x| if x.is_nan() { i64::MAX } else { ordered(*x) }).collect()),
+        ColumnData::F64(v) => (2, v.iter().map(|x| if x.is_nan() { i64::MAX } else { ordered_double(*x) }).collect()),
+        ColumnData::Bool(v) => (0, v.iter().map(|x| i64::from(*x)).collect()),
         ColumnData::Name { .. } => return None,
     })
 }

@@ -108,7 +108,7 @@ impl CellValue {
     fn number(&self) -> Option<u32> {
         match self {
             CellValue::Integer(v) => u32::try_from(*v).ok(),
-            CellValue::Hash(_) | CellValue::Float(_) | CellValue::Name(_) => None,
+            _ => None,
         }
     }
 }

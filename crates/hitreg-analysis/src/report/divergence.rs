@@ -103,6 +103,17 @@ fn is_zero(value: &CellValue) -> bool {
     match value {
         CellValue::Integer(number) => *number == 0,
         CellValue::Float(number) => *number == 0.0,
+        CellValue::Double(number) => *number == 0.0,
+        CellValue::Unsigned(number) => *number == 0,
+        CellValue::Flag(flag) => !flag,
+        CellValue::Hash(_) | CellValue::Name(_) => false,
+    }
+}
+
+fn is_nan(value: &CellValue) -> bool {
+    match value {
+        CellValue::Float(number) => number.is_nan(),
+        CellValue::Double(number) => number.is_nan(),
         _ => false,
     }
 }
@@ -110,7 +121,7 @@ fn is_zero(value: &CellValue) -> bool {
 /// A row with the important fields first, limited to a few lines.
 fn last(page: &mut Page, title: &str, row: &RowDump, fields: &[&str]) {
     page.note(2, &format!("{title}: {}", place(&row.table, &row.place)));
-    let known = row.values.iter().filter(|v| !matches!(v.value, CellValue::Float(value) if value.is_nan()));
+    let known = row.values.iter().filter(|v| !is_nan(&v.value));
     let (first, rest): (Vec<&NamedValue>, Vec<&NamedValue>) = known.partition(|v| fields.contains(&v.name.as_str()));
     let rest: Vec<&NamedValue> = rest.into_iter().filter(|v| !is_zero(&v.value)).collect();
     let shown: Vec<String> = first.iter().chain(&rest).map(|v| named(v)).collect();

@@ -127,6 +127,8 @@ fn written(data: &ColumnData, row: usize) -> Option<String> {
         ColumnData::U64(values) => values.get(row)?.to_string(),
         ColumnData::I64(values) => values.get(row)?.to_string(),
         ColumnData::F32(values) => values.get(row)?.to_string(),
+        ColumnData::F64(values) => values.get(row)?.to_string(),
+        ColumnData::Bool(values) => values.get(row)?.to_string(),
         ColumnData::Name { names, codes } => names.get(*codes.get(row)? as usize)?.clone(),
     })
 }

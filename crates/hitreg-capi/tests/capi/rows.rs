@@ -27,6 +27,16 @@ fn real(real: f32) -> hitreg_value {
     hitreg_value { kind: HITREG_VALUE_REAL as u16, item_bytes: 0, count: 0, data: hitreg_value_data { real } }
 }
 
+fn real64(real64: f64) -> hitreg_value {
+    hitreg_value { kind: HITREG_VALUE_REAL64 as u16, data: hitreg_value_data { real64 }, ..number(0) }
+}
+
+fn words(text: &'static CStr) -> hitreg_value {
+    hitreg_value { kind: HITREG_VALUE_TEXT as u16, data: hitreg_value_data { text: text.as_ptr() }, ..number(0) }
+}
+
+const SPELLS: [&CStr; 2] = [c"fire bolt", c""];
+
 fn none() -> hitreg_value {
     hitreg_value { kind: HITREG_VALUE_NONE as u16, ..number(0) }
 }
@@ -100,7 +110,12 @@ fn rows(round: u32, of: &Lists) -> Vec<(hitreg_table, u32, i64, Vec<hitreg_value
             vec![n, n, number(at), number(round - 1), number(400), number(2), list(&of.entities), list(&of.effects)],
         ),
         (HITREG_TABLE_RECEIVED, 1, at + 9, vec![n]),
-        (HITREG_TABLE_CUSTOM, 5, at + 10, vec![number(1_i64 << 40), real(0.5)]),
+        (
+            HITREG_TABLE_CUSTOM,
+            5,
+            at + 10,
+            vec![number(1_i64 << 40), real(0.5), real64(f64::from(round) / 3.0), words(SPELLS[round as usize % 2])],
+        ),
     ]
 }
 
@@ -178,7 +193,9 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
     ] {
         stream.push(record).unwrap();
     }
-    stream.row(0, 5, at(10), &[OwnValue::Number(1 << 40), OwnValue::Float(0.5)]).unwrap();
+    let spell = stream.text(SPELLS[round as usize % 2].to_str().unwrap()).unwrap();
+    let values = [(1_i64 << 40).into(), 0.5_f32.into(), (f64::from(round) / 3.0).into(), spell.into()];
+    stream.row(0, 5, at(10), &values).unwrap();
 }
 
 fn text(text: &str) -> CString {
@@ -197,9 +214,8 @@ fn must(code: hitreg_code) {
 /// Starts a recorder with two players, a class of two fields, two usercmd fields and a table `casts`.
 fn begin(path: &Path) -> (*mut hitreg_recorder, *mut hitreg_stream) {
     let path = text(path.to_str().unwrap());
-    let names = ["mygame", "p0", "p1", "player", "origin.x", "ammo", "lean", "stance", "casts", "spell", "power"];
-    let names = names.map(text);
-    let [game, p0, p1, class, x, ammo, lean, stance, casts, spell, power] = names.each_ref().map(|name| name.as_ptr());
+    let names = ["mygame", "p0", "p1", "player", "origin.x", "ammo", "lean", "stance", "casts"].map(text);
+    let [game, p0, p1, class, x, ammo, lean, stance, casts] = names.each_ref().map(|name| name.as_ptr());
     let field = |name: *const c_char, value_type: hitreg_type, scope: hitreg_scope, meaning: hitreg_meaning| {
         hitreg_field { name, value_type: value_type as u32, scope: scope as u32, meaning: meaning as u32, unit: null() }
     };
@@ -214,8 +230,8 @@ fn begin(path: &Path) -> (*mut hitreg_recorder, *mut hitreg_stream) {
         field(lean, HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_PLAIN),
         field(stance, HITREG_I32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_NAME),
     ];
-    let columns = [(spell, HITREG_U32), (power, HITREG_F32)]
-        .map(|(name, value_type)| hitreg_column { name, value_type: value_type as u32 });
+    let columns = [(c"spell", HITREG_I64), (c"power", HITREG_F32), (c"weight", HITREG_F64), (c"name", HITREG_TEXT)]
+        .map(|(name, value_type)| hitreg_column { name: name.as_ptr(), value_type: value_type as u32 });
     let options = hitreg_options { size: size_of::<hitreg_options>() as u32, patient: 1, ..Default::default() };
     let (mut recorder, mut stream) = (null_mut(), null_mut());
     // SAFETY: texts, arrays, structs and handles are valid.
@@ -226,7 +242,7 @@ fn begin(path: &Path) -> (*mut hitreg_recorder, *mut hitreg_stream) {
         must(hitreg_description_class(description, class, of_class.as_ptr(), 2));
         must(hitreg_description_usercmd_fields(description, of_usercmds.as_ptr(), 2));
         must(hitreg_description_usercmd_bytes(description));
-        must(hitreg_description_table(description, casts, columns.as_ptr(), 2));
+        must(hitreg_description_table(description, casts, columns.as_ptr(), 4));
         must(hitreg_recorder_create(path.as_ptr(), description, &raw const options, &raw mut recorder));
         hitreg_description_free(description);
         must(hitreg_stream_new(recorder, &raw mut stream));
@@ -261,7 +277,9 @@ fn record_records(path: &Path) {
         field("origin.x", CellKind::F32, Scope::Movement, Meaning::Position),
         field("ammo", CellKind::U32, Scope::Weapons, Meaning::Counter),
     ];
-    let columns = vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)];
+    let columns =
+        [("spell", CellKind::I64), ("power", CellKind::F32), ("weight", CellKind::F64), ("name", CellKind::Text)];
+    let columns = columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec();
     let description = Description::new("mygame")
         .player("p0")
         .player("p1")
@@ -297,6 +315,8 @@ fn shown(value: &hitreg_value) -> String {
             0 => "none".to_owned(),
             1 => format!("{}", value.data.number),
             2 => format!("{:?}", value.data.real),
+            4 => format!("{:?}", value.data.real64),
+            5 => format!("{:?}", CStr::from_ptr(value.data.text)),
             _ if value.count == 0 => "[]".to_owned(),
             _ if usize::from(value.item_bytes) == size_of::<hitreg_value>() => {
                 let items = std::slice::from_raw_parts(value.data.items.cast::<hitreg_value>(), value.count as usize);
@@ -358,6 +378,55 @@ fn rows_are_read_as_they_were_pushed() {
     unsafe { hitreg_log_free(log) };
 }
 
+/// As the inline functions of the header write them.
+#[test]
+fn states_have_texts_and_doubles_in_two_cells() {
+    let folder = TempDir::new().unwrap();
+    let path = text(folder.path().join("wide.hitlog").to_str().unwrap());
+    let field = |name: &'static CStr, value_type: hitreg_type| hitreg_field {
+        name: name.as_ptr(),
+        value_type: value_type as u32,
+        scope: 0,
+        meaning: 0,
+        unit: null(),
+    };
+    let fields = [
+        field(c"origin.x", hitreg_type::HITREG_F64),
+        field(c"weapon", hitreg_type::HITREG_TEXT),
+        field(c"alive", hitreg_type::HITREG_BOOL),
+    ];
+    let options = hitreg_options { size: size_of::<hitreg_options>() as u32, patient: 1, ..Default::default() };
+    let (mut recorder, mut stream, mut log) = (null_mut(), null_mut(), null_mut());
+    let bits = 0.1_f64.to_bits();
+    let mut cells = [bits as u32, (bits >> 32) as u32, 0, 0, 1];
+    // SAFETY: texts, arrays, structs and handles are valid.
+    unsafe {
+        let description = hitreg_description_new(c"mygame".as_ptr());
+        must(hitreg_description_player(description, c"p0".as_ptr()));
+        must(hitreg_description_class(description, c"player".as_ptr(), fields.as_ptr(), 3));
+        must(hitreg_recorder_create(path.as_ptr(), description, &raw const options, &raw mut recorder));
+        hitreg_description_free(description);
+        must(hitreg_stream_new(recorder, &raw mut stream));
+        must(hitreg_put_text(stream, c"rifle".as_ptr(), cells[2..].as_mut_ptr()));
+        assert_eq!(hitreg_put_text(stream, null(), cells[2..].as_mut_ptr()), HITREG_ERROR_NULL);
+        assert_eq!(hitreg_put_text(stream, c"x".as_ptr(), null_mut()), HITREG_ERROR_NULL);
+        let ticks = [number(1), none()];
+        must(hitreg_push_row(stream, HITREG_TABLE_TICKS as u32, 0, 10, ticks.as_ptr(), 2));
+        let state = [number(1), number(-1), number(0), number(0), list(&cells)];
+        must(hitreg_push_row(stream, HITREG_TABLE_STATES as u32, 0, 10, state.as_ptr(), 5));
+        end(recorder, stream);
+        must(hitreg_log_open(path.as_ptr(), &raw mut log));
+        let mut found = [none(); 5];
+        must(hitreg_log_row(log, HITREG_TABLE_STATES as u32, 0, 0, null_mut(), found.as_mut_ptr(), 5));
+        assert_eq!(shown(&found[4]), shown(&state[4]));
+        let read = found[4].data.items.cast::<u32>();
+        assert_eq!(CStr::from_ptr(hitreg_log_text(log, read.add(2))), c"rifle");
+        assert_eq!(CStr::from_ptr(hitreg_log_text(log, read)), c"");
+        assert!(hitreg_log_text(log, null()).is_null() && hitreg_log_text(null(), read).is_null());
+        hitreg_log_free(log);
+    }
+}
+
 #[test]
 fn a_row_that_does_not_fit_its_table_is_refused() {
     let folder = TempDir::new().unwrap();
@@ -381,7 +450,7 @@ fn a_row_that_does_not_fit_its_table_is_refused() {
     // Usercmds have fields of their own in this description, which are no table of their own.
     says(push(257, 0, &[real(1.0), number(1)]), HITREG_ERROR_MISFIT, "no kind 1");
     says(push(256, 0, &[number(1), number(1)]), HITREG_ERROR_MISFIT, "`casts`");
-    says(push(256, 0, &[number(1), none()]), HITREG_ERROR_MISFIT, "a number or a float");
+    says(push(256, 0, &[number(1), none()]), HITREG_ERROR_MISFIT, "a number, a float or a text");
     says(push(9, 0, &[number(1)]), HITREG_ERROR_MISFIT, "`ticks` has 2 values (tick, hash), not 1");
     says(push(9, 1, &row(HITREG_TABLE_TICKS)), HITREG_ERROR_VALUE, "no series but 0");
     says(push(4, 70_000, &[number(1)]), HITREG_ERROR_VALUE, "player is 70000");

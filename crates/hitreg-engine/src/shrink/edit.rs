@@ -114,6 +114,7 @@ fn inputs_of(session: &Session) -> Session {
     let mut inputs = Session::new(session.header.clone());
     inputs.players = session.players.iter().map(player).collect();
     inputs.ticks.clone_from(&session.ticks);
+    inputs.texts.clone_from(&session.texts);
     inputs
 }
 

@@ -9,6 +9,7 @@ mod part;
 mod snapshots;
 mod states;
 mod table;
+mod texts;
 mod unknown;
 
 pub(crate) use bucket::Bucket;
@@ -24,6 +25,8 @@ use serde_bytes::ByteBuf;
 
 use map::ChunkTables;
 use table::{PackedTable, RecordLookup};
+pub(crate) use texts::TEXTS;
+use texts::{ChunkTexts, TextPlaces};
 
 use super::container::Chain;
 use super::error::WriteError;
@@ -64,22 +67,23 @@ macro_rules! code {
             (index, before): (u32, Chain),
         ) -> Result<Vec<u8>, WriteError> {
             let context = ChunkContext::new(part.state_keys());
+            let texts = ChunkTexts::new(&part.session.texts);
             let mut tables = ChunkTables::default();
             let mut kinds = 0..;
             $( {
                 let kind = kinds.next().unwrap_or_default();
                 let parts = part.of_players(kind, |records| &records.$field);
-                tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, &context, header));
+                tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, (&context, &texts), header));
             } )*
             let mut kinds = 0..;
             $( {
                 let kind = kinds.next().unwrap_or_default();
                 let parts: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[part.own[kind].clone()])];
-                tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
+                tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, (&context, &texts), header));
             } )*
-            states::encode(part, header, &mut tables);
-            unknown::encode(part, header, &mut tables);
-            map::encode(&tables, (index, before))
+            states::encode(part, header, &texts, &mut tables);
+            unknown::encode(part, header, &texts, &mut tables);
+            map::encode(&tables, &texts.list(), (index, before))
         }
 
         /// Decodes a chunk of a log with this header, within `memory` bytes.
@@ -92,24 +96,25 @@ macro_rules! code {
             let tables = map::decode(content, schema, header.classes.len())?;
             let mut budget = Budget::new(memory);
             let mut stretch = SessionStretch::of(header);
-            states::decode(&tables, header, &mut stretch, &mut budget)?;
+            let texts = TextPlaces::read(tables.texts(), &mut stretch, &mut budget)?;
+            states::decode(&tables, header, &texts, &mut stretch, &mut budget)?;
             let context = ChunkContext::new(stretch.states.keys());
             $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {
                 let name = stringify!($field);
                 let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
                 let records = decode_kind::<$type>(&mut columns, &context, &mut budget, &stretch)?;
-                unknown::decode_columns::<$type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
+                unknown::decode_columns::<$type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
                 columns.deal(records, &mut stretch.players, |player| &mut player.$field)?;
             } )*
             $( if let Some(table) = tables.of(stringify!($own_field)).filter(|_| kinds.has(stringify!($own_field))) {
                 let name = stringify!($own_field);
                 let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
                 let records = decode_kind::<$own_type>(&mut columns, &context, &mut budget, &stretch)?;
-                unknown::decode_columns::<$own_type>(&columns, &records, header, &mut stretch.unknown, &mut budget)?;
+                unknown::decode_columns::<$own_type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
                 stretch.$own_field = records;
             } )*
             if kinds == Kinds::All {
-                unknown::decode_kinds(&tables, schema, header, &mut stretch.unknown, &mut budget)?;
+                unknown::decode_kinds(&tables, schema, (header, &texts), &mut stretch.unknown, &mut budget)?;
             }
             Ok(stretch)
         }
@@ -138,7 +143,7 @@ fn encode_kind<T: RecordLayout, H>(
     name: &'static str,
     parts: RecordSeries<'_, T>,
     part: &SessionSlice<'_, H>,
-    context: &ChunkContext,
+    (context, texts): (&ChunkContext, &ChunkTexts<'_>),
     header: &SessionHeader,
 ) -> Option<PackedTable<ByteBuf>> {
     let mut rows = TableWriter::new(parts);
@@ -156,7 +161,7 @@ fn encode_kind<T: RecordLayout, H>(
         times
     });
     T::put_lists(&mut rows, context);
-    unknown::encode_columns(name, &mut rows, part, header);
+    unknown::encode_columns(name, &mut rows, part, (header, texts));
     Some(rows.finish())
 }
 

@@ -14,6 +14,7 @@ use float::FloatForm;
 use packing::Packing;
 use predict::{Predictor, Residuals};
 
+use crate::record::NumberForm;
 pub(crate) use crate::varint::Cursor;
 use crate::varint::put_varint;
 
@@ -59,6 +60,39 @@ pub(crate) fn encode_f32(bits: &[u32], series: &[usize]) -> Vec<u8> {
     }
 }
 
+/// Packs the bits of IEEE 754 doubles.
+pub(crate) fn encode_f64(bits: &[i64], series: &[usize]) -> Vec<u8> {
+    let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered64(b)).collect();
+    match float::fixed64(bits) {
+        Some((form, fixed)) => Candidate::best([(form, &fixed[..]), (FloatForm::Ordered64, &ordered[..])], series),
+        None => Candidate::best([(FloatForm::Ordered64, &ordered[..])], series),
+    }
+}
+
+/// Packs the bits of IEEE 754 doubles by the cost of a sample.
+pub(crate) fn encode_f64_quickly(bits: &[i64], series: &[usize]) -> Vec<u8> {
+    let form = FloatForm::Ordered64;
+    if let Some(unchanging) = Candidate::unchanging(form, bits, series, |bits| float::ordered64(*bits)) {
+        return unchanging;
+    }
+    let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered64(b)).collect();
+    match float::fixed64(bits) {
+        Some((fixed_form, fixed)) => {
+            Candidate::best_of_sample([(fixed_form, &fixed[..]), (form, &ordered[..])], series)
+        }
+        None => Candidate::best_of_sample([(form, &ordered[..])], series),
+    }
+}
+
+/// Packs the values of a column as numbers of this form.
+pub(crate) fn encode_as(form: NumberForm, values: &[i64], series: &[usize]) -> Vec<u8> {
+    match form {
+        NumberForm::Integer => encode(values, series),
+        NumberForm::F32 => encode_f32(&values.iter().map(|bits| *bits as u32).collect::<Vec<_>>(), series),
+        NumberForm::F64 => encode_f64(values, series),
+    }
+}
+
 /// Unpacks a column of integers; `references` are those given to [`encode_relative`].
 pub(crate) fn decode(packed: &[u8], series: &[usize], references: Option<&[i64]>) -> Result<Vec<i64>, String> {
     let (form, mut values) = unpack(packed, series)?;
@@ -70,11 +104,17 @@ pub(crate) fn decode(packed: &[u8], series: &[usize], references: Option<&[i64]>
             }
         }
         (FloatForm::Relative, None) => return Err("it is relative, but has nothing to relate to".into()),
-        (FloatForm::Fixed { .. } | FloatForm::Ordered, _) => {
+        (FloatForm::Fixed { .. } | FloatForm::Ordered | FloatForm::Fixed64 { .. } | FloatForm::Ordered64, _) => {
             return Err("it holds floats where whole numbers belong".into());
         }
     }
     Ok(values)
+}
+
+/// Unpacks the bits of IEEE 754 doubles.
+pub(crate) fn decode_f64(packed: &[u8], series: &[usize]) -> Result<Vec<i64>, String> {
+    let (form, values) = unpack(packed, series)?;
+    form.f64_bits(values)
 }
 
 /// Unpacks the bits of IEEE 754 singles.
@@ -98,13 +138,16 @@ pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, 
     Ok(cells)
 }
 
-/// Unpacks a column of unknown type. Returns whether it holds the bits of IEEE 754 singles, and its numbers.
-pub(crate) fn decode_any(packed: &[u8], series: &[usize]) -> Result<(bool, Vec<i64>), String> {
+/// Unpacks a column of unknown type. Returns the form of its numbers, and the numbers; floats as their bits.
+pub(crate) fn decode_any(packed: &[u8], series: &[usize]) -> Result<(NumberForm, Vec<i64>), String> {
     let (form, values) = unpack(packed, series)?;
     match form {
-        FloatForm::Integer => Ok((false, values)),
+        FloatForm::Integer => Ok((NumberForm::Integer, values)),
         FloatForm::Relative => Err("it is relative, and nothing says to what".into()),
-        form => Ok((true, form.f32_bits(&values)?.into_iter().map(i64::from).collect())),
+        FloatForm::Fixed { .. } | FloatForm::Ordered => {
+            Ok((NumberForm::F32, form.f32_bits(&values)?.into_iter().map(i64::from).collect()))
+        }
+        FloatForm::Fixed64 { .. } | FloatForm::Ordered64 => Ok((NumberForm::F64, form.f64_bits(values)?)),
     }
 }
 
@@ -269,6 +312,27 @@ mod tests {
             prop_assert_eq!(&decode_cells(&packed, &series).unwrap(), &bits);
         }
 
+        #[test]
+        fn doubles_come_back_bit_for_bit(
+            bits in prop_oneof![
+                proptest::collection::vec(any::<i64>(), 0..60),
+                proptest::collection::vec(any::<f64>().prop_map(|value| value.to_bits() as i64), 0..60),
+                proptest::collection::vec((-4e15f64..4e15).prop_map(|n| (n.trunc() / 1024.0).to_bits() as i64), 0..60),
+                proptest::collection::vec((-1e4f64..1e4).prop_map(|n| n.to_bits() as i64), 0..60),
+            ],
+            times in 1usize..100,
+            at in any::<usize>(),
+        ) {
+            let bits = bits.repeat(times);
+            let series = cut(bits.len(), at);
+            for packed in [encode_f64(&bits, &series), encode_f64_quickly(&bits, &series)] {
+                prop_assert_eq!(&decode_f64(&packed, &series).unwrap(), &bits);
+                let (form, any) = decode_any(&packed, &series).unwrap();
+                prop_assert_eq!(&any, &bits);
+                prop_assert!(packed.is_empty() || form == NumberForm::F64);
+            }
+        }
+
         /// Holds for any sample, however the other values differ from it.
         #[test]
         fn quickly_packed_numbers_come_back(
@@ -288,6 +352,7 @@ mod tests {
         fn any_bytes_give_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..80), rows in 0usize..100) {
             let _ = decode(&bytes, &[rows], Some(&vec![7; rows]));
             let _ = decode_cells(&bytes, &[rows]);
+            let _ = decode_any(&bytes, &[rows]);
         }
     }
 

@@ -13,7 +13,7 @@ use super::frames::{FileFrames, unpack};
 use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
 use super::version::{FORMAT, FormatVersion, check_readable_by};
-use crate::record::{Class, FieldSchema, Origin, PlayerInfo, RecordedSide, SessionHeader};
+use crate::record::{Class, FieldSchema, Origin, PlayerInfo, RecordedSide, SessionHeader, UnknownKind};
 use crate::units::Seed;
 
 /// The kind of a file.
@@ -183,6 +183,10 @@ fn corrupt(what: String) -> LogError {
     LogError::Corrupt { offset: 0, part: "the header".into(), what }
 }
 
+fn declared(kind: &UnknownKind) -> (Cow<'_, str>, Cow<'_, [FieldSchema]>) {
+    ((&kind.name).into(), (&kind.fields).into())
+}
+
 /// A log's header in its file representation.
 #[derive(Serialize, Deserialize)]
 struct StoredHeader<'a> {
@@ -199,6 +203,9 @@ struct StoredHeader<'a> {
     classes: Cow<'a, [Class]>,
     usercmd: Cow<'a, [FieldSchema]>,
     kinds: Cow<'a, [(String, Vec<String>)]>,
+    /// The declared columns of custom kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    columns: Vec<(Cow<'a, str>, Cow<'a, [FieldSchema]>)>,
 }
 
 impl StoredHeader<'_> {
@@ -216,11 +223,18 @@ impl StoredHeader<'_> {
             classes: (&header.classes).into(),
             usercmd: (&header.usercmd).into(),
             kinds: Cow::Owned(Schema::new(&header.unknown).kinds().to_vec()),
+            columns: header.unknown.iter().filter(|kind| !kind.fields.is_empty()).map(declared).collect(),
         }
     }
 
     fn into_header(self, format: FormatVersion) -> (SessionHeader, Schema) {
         let schema = Schema::of(format, self.kinds.into_owned());
+        let mut unknown = schema.unknown();
+        for kind in &mut unknown {
+            let declared = self.columns.iter().find(|(name, _)| *name == kind.name);
+            let fields = declared.map_or(&[][..], |(_, fields)| fields).iter();
+            kind.fields = fields.filter(|field| kind.columns.contains(&field.name)).cloned().collect();
+        }
         let header = SessionHeader {
             game: self.game.into_owned(),
             rules: self.rules.into_owned().into_vec().into(),
@@ -233,7 +247,7 @@ impl StoredHeader<'_> {
             side: self.side,
             classes: self.classes.into_owned(),
             usercmd: self.usercmd.into_owned(),
-            unknown: schema.unknown(),
+            unknown,
         };
         (header, schema)
     }

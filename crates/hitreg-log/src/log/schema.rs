@@ -39,7 +39,7 @@ impl Schema {
         let text =
             |(kind, columns): (&str, Vec<&str>)| (kind.to_owned(), columns.into_iter().map(str::to_owned).collect());
         let mut kinds: Vec<(String, Vec<String>)> = own_kinds().into_iter().map(text).collect();
-        for UnknownKind { name, columns } in unknown {
+        for UnknownKind { name, columns, .. } in unknown {
             match kinds.iter_mut().find(|(kind, _)| kind == name) {
                 Some((_, known)) => known.extend(columns.iter().cloned()),
                 None => kinds.push((name.clone(), columns.clone())),
@@ -82,7 +82,7 @@ impl Schema {
             let known = own.iter().find(|(kind, _)| kind == name).map_or(&[][..], |(_, columns)| &columns[..]);
             let columns: Vec<String> = columns.iter().filter(|c| !known.contains(&c.as_str())).cloned().collect();
             let is_known = !known.is_empty() && columns.is_empty();
-            (!is_known).then(|| UnknownKind { name: name.clone(), columns })
+            (!is_known).then(|| UnknownKind { name: name.clone(), columns, fields: Vec::new() })
         };
         self.kinds.iter().filter_map(unknown).collect()
     }

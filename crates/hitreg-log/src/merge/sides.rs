@@ -83,7 +83,7 @@ impl SideIndex {
                 let records = stretch.players.get_mut(player).map(std::mem::take).unwrap_or_default();
                 taken[player].take(ClockOwner::Client, records);
                 let known = stretch.unknown.into_iter().filter(super::is_of_clients).collect();
-                SessionStretch { players: taken, unknown: known, ..SessionStretch::default() }
+                SessionStretch { players: taken, unknown: known, texts: stretch.texts, ..SessionStretch::default() }
             }
             None => {
                 for ((taken, log), records) in taken.iter_mut().zip(&self.clients).zip(stretch.players) {

@@ -140,11 +140,11 @@ impl<'a> MergeSurvey<'a> {
     }
 
     fn note_unknown(&mut self, records: &UnknownRecords) {
-        let empty = |column: &UnknownColumn| UnknownColumn { is_float: column.is_float, values: Vec::new() };
+        let empty = |column: &UnknownColumn| UnknownColumn { form: column.form, values: Vec::new() };
         match self.unknown.iter_mut().find(|known| known.kind == records.kind) {
             Some(known) => {
                 let both = known.columns.iter_mut().zip(&records.columns);
-                both.for_each(|(known, column)| known.is_float |= column.is_float);
+                both.for_each(|(known, column)| known.see(column.form));
             }
             None => self.unknown.push(UnknownRecords {
                 kind: records.kind.clone(),

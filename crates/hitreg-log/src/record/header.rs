@@ -36,6 +36,12 @@ pub struct SessionHeader {
 }
 
 impl SessionHeader {
+    /// Returns the declaration of a column of a custom kind, or of a usercmd field; `None` if it has none.
+    pub fn field_of<'h>(&'h self, kind: &'h UnknownKind, column: &str) -> Option<&'h FieldSchema> {
+        let declared = if kind.name == "frames" { &self.usercmd } else { &kind.fields };
+        declared.iter().find(|field| field.name == column)
+    }
+
     /// Returns the fields of a body: those of all classes, each once, in the order of their first occurrence.
     pub fn body_fields(&self) -> Vec<FieldSchema> {
         let mut all: Vec<FieldSchema> = Vec::new();

@@ -3,16 +3,103 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The type of a cell.
+use super::NumberForm;
+
+/// The type of a field or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellKind {
-    /// The bits of an IEEE 754 single.
+    /// An IEEE 754 single.
     F32,
-    /// A signed integer in two's complement.
+    /// A signed 32-bit integer in two's complement.
     I32,
-    /// An unsigned integer; also flags and counters.
+    /// An unsigned 32-bit integer; also flags and counters.
     U32,
+    /// An IEEE 754 double.
+    F64,
+    /// A signed 64-bit integer in two's complement.
+    I64,
+    /// An unsigned 64-bit integer; also ids and hashes.
+    U64,
+    /// 0 or 1.
+    Bool,
+    /// A text, as its [code](super::TextCode).
+    Text,
+}
+
+impl CellKind {
+    /// All types.
+    pub const ALL: [CellKind; 8] = [
+        CellKind::F32,
+        CellKind::I32,
+        CellKind::U32,
+        CellKind::F64,
+        CellKind::I64,
+        CellKind::U64,
+        CellKind::Bool,
+        CellKind::Text,
+    ];
+
+    /// Returns the name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CellKind::F32 => "f32",
+            CellKind::I32 => "i32",
+            CellKind::U32 => "u32",
+            CellKind::F64 => "f64",
+            CellKind::I64 => "i64",
+            CellKind::U64 => "u64",
+            CellKind::Bool => "bool",
+            CellKind::Text => "text",
+        }
+    }
+
+    /// Returns the number of 32-bit cells of a value. A 64-bit value has two: the low word, then the high word.
+    pub const fn cells(self) -> usize {
+        match self {
+            CellKind::F32 | CellKind::I32 | CellKind::U32 | CellKind::Bool => 1,
+            CellKind::F64 | CellKind::I64 | CellKind::U64 | CellKind::Text => 2,
+        }
+    }
+
+    /// Returns the form of the values as numbers.
+    pub const fn form(self) -> NumberForm {
+        match self {
+            CellKind::F32 => NumberForm::F32,
+            CellKind::F64 => NumberForm::F64,
+            CellKind::I32 | CellKind::U32 | CellKind::I64 | CellKind::U64 | CellKind::Bool | CellKind::Text => {
+                NumberForm::Integer
+            }
+        }
+    }
+
+    /// Returns a value as a number: integers as such, `u64` and floats as their bits, texts as their
+    /// codes. Missing cells are 0.
+    pub fn number(self, cells: &[u32]) -> i64 {
+        let cell = |place: usize| cells.get(place).copied().unwrap_or(0);
+        match self {
+            CellKind::F32 | CellKind::U32 | CellKind::Bool => i64::from(cell(0)),
+            CellKind::I32 => i64::from(cell(0) as i32),
+            CellKind::F64 | CellKind::I64 | CellKind::U64 | CellKind::Text => {
+                (u64::from(cell(0)) | u64::from(cell(1)) << 32) as i64
+            }
+        }
+    }
+
+    /// Writes a [number](CellKind::number) as cells. Returns `false` if the type does not have it.
+    pub fn put(self, number: i64, cells: &mut Vec<u32>) -> bool {
+        let word = match self {
+            CellKind::F32 | CellKind::U32 => u32::try_from(number).ok(),
+            CellKind::I32 => i32::try_from(number).ok().map(|number| number as u32),
+            CellKind::Bool => u32::try_from(number).ok().filter(|number| *number <= 1),
+            CellKind::F64 | CellKind::I64 | CellKind::U64 | CellKind::Text => {
+                cells.extend([number as u32, (number >> 32) as u32]);
+                return true;
+            }
+        };
+        cells.extend(word);
+        word.is_some()
+    }
 }
 
 /// Who determines a field's value, and therefore what a client does with it on an ack.
@@ -75,12 +162,12 @@ impl Meaning {
     }
 }
 
-/// One cell of an entity's state, or one field of a usercmd.
+/// One field of an entity's state or of a usercmd, or one column of a custom kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldSchema {
     /// Name, unique within its class: `origin.x`, `next_attack_ms`.
     pub name: String,
-    /// The type of the cell.
+    /// The type of the values.
     pub kind: CellKind,
     /// Who determines the value.
     pub scope: Scope,
@@ -133,11 +220,37 @@ pub struct ClassId(pub u16);
 pub struct Class {
     /// Name of the class: `player`, `entity`.
     pub name: String,
-    /// The fields of its states, in the order of the cells.
+    /// The fields of its states, in the order of the cells. A field has one cell or two, by its [kind](CellKind::cells).
     pub fields: Vec<FieldSchema>,
 }
 
+/// Returns each field with the place of its cells in a state.
+pub fn cells_of(fields: &[FieldSchema]) -> impl Iterator<Item = (&FieldSchema, std::ops::Range<usize>)> {
+    fields.iter().scan(0, |next, field| {
+        let begin = *next;
+        *next += field.kind.cells();
+        Some((field, begin..*next))
+    })
+}
+
+/// Returns for each float of a state whether it is NaN.
+pub fn floats_of<'c>(fields: &'c [FieldSchema], cells: &'c [u32]) -> impl Iterator<Item = bool> + 'c {
+    cells_of(fields).filter_map(move |(field, place)| {
+        let number = field.kind.number(cells.get(place)?);
+        match field.kind.form() {
+            NumberForm::Integer => None,
+            NumberForm::F32 => Some(f32::from_bits(number as u32).is_nan()),
+            NumberForm::F64 => Some(f64::from_bits(number as u64).is_nan()),
+        }
+    })
+}
+
 impl Class {
+    /// Returns the number of cells of a state.
+    pub fn cells(&self) -> usize {
+        self.fields.iter().map(|field| field.kind.cells()).sum()
+    }
+
     /// Returns a class with these fields.
     pub fn new(name: impl Into<String>, fields: Vec<FieldSchema>) -> Class {
         Class { name: name.into(), fields }
@@ -195,6 +308,35 @@ mod tests {
         let future: std::collections::BTreeMap<_, _> = future.into_iter().collect();
         let field: FieldSchema = crate::serial::from_msgpack(&rmp_serde::to_vec_named(&future).unwrap()).unwrap();
         assert_eq!(field, FieldSchema::new("spin", CellKind::F32, Scope::Status));
+    }
+
+    #[test]
+    fn cells_hold_every_value_of_a_type() {
+        use CellKind::{Bool, F32, F64, I32, I64, U32, U64};
+        let bits = |value: f64| value.to_bits() as i64;
+        let cases = [
+            (I32, vec![i64::from(i32::MIN), -1, 0, i64::from(i32::MAX)]),
+            (U32, vec![0, i64::from(u32::MAX)]),
+            (F32, vec![i64::from((-0.5f32).to_bits()), i64::from(u32::MAX)]),
+            (F64, vec![bits(-0.0), bits(0.1), bits(f64::NAN), -1]),
+            (I64, vec![i64::MIN, -1, i64::MAX]),
+            (U64, vec![u64::MAX as i64, 1 << 40]),
+            (Bool, vec![0, 1]),
+        ];
+        assert_eq!(
+            cases.each_ref().map(|(kind, _)| *kind).iter().filter(|kind| CellKind::ALL.contains(kind)).count(),
+            7
+        );
+        for (kind, numbers) in cases {
+            for number in numbers {
+                let mut cells = Vec::new();
+                assert!(kind.put(number, &mut cells), "{kind:?} {number}");
+                assert_eq!((kind.number(&cells), cells.len()), (number, kind.cells()), "{kind:?}");
+            }
+        }
+        for (kind, number) in [(I32, 1 << 31), (U32, -1), (F32, 1 << 32), (Bool, 2), (Bool, -1)] {
+            assert!(!kind.put(number, &mut Vec::new()), "{kind:?} {number}");
+        }
     }
 
     #[test]

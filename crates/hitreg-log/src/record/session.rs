@@ -1,8 +1,8 @@
 //! A session in memory, or a stretch of it.
 
 use super::{
-    ClockOwner, CustomRow, DamageRecord, EventTime, GapRecord, OwnValue, PlayerRecords, Record, RecordStream,
-    SessionHeader, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    Class, ClockOwner, CustomRow, DamageRecord, EventTime, GapRecord, PlayerRecords, Record, RecordStream,
+    SessionHeader, StateKey, States, Texts, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -24,6 +24,8 @@ pub struct Session<H = SessionHeader> {
     pub gaps: Vec<GapRecord>,
     /// Records of custom and unknown kinds; [`SessionHeader::unknown`] declares them.
     pub unknown: Vec<UnknownRecords>,
+    /// The texts of the records.
+    pub texts: Texts,
 }
 
 /// Consecutive records of a session, without a header.
@@ -33,8 +35,8 @@ impl Session {
     /// Returns a session without records.
     pub fn new(header: SessionHeader) -> Session {
         let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
-        let SessionStretch { states, ticks, damage, gaps, unknown, .. } = SessionStretch::default();
-        Session { header, players, states, ticks, damage, gaps, unknown }
+        let SessionStretch { states, ticks, damage, gaps, unknown, texts, .. } = SessionStretch::default();
+        Session { header, players, states, ticks, damage, gaps, unknown, texts }
     }
 
     /// Adds a record if it fits the header: its player and its class must exist, and a state needs one cell for each
@@ -144,6 +146,7 @@ impl<H> Session<H> {
             player.append(later);
         }
         self.states.append(&later.states);
+        self.texts.append(&later.texts);
         later.unknown.into_iter().for_each(|records| self.append_unknown(records));
     }
 
@@ -176,10 +179,10 @@ impl<H> Session<H> {
         let of = |stream: &dyn RecordStream| stream.bytes(0..stream.len());
         let players = self.players.iter().flat_map(PlayerRecords::streams).map(of).sum::<usize>();
         let unknown = self.unknown.iter().map(UnknownRecords::bytes).sum::<usize>();
-        players + self.streams().into_iter().map(of).sum::<usize>() + self.states.bytes() + unknown
+        players + self.streams().into_iter().map(of).sum::<usize>() + self.states.bytes() + unknown + self.texts.bytes()
     }
 
-    /// Removes all records and keeps the allocated memory.
+    /// Removes all records and keeps the allocated memory and the texts, which later records may have again.
     pub(crate) fn clear(&mut self) {
         for player in &mut self.players {
             player.streams_mut().into_iter().for_each(|stream| stream.clear());
@@ -214,8 +217,8 @@ impl SessionStretch {
         records.series.push(row.series);
         records.keys.push(row.key);
         for (column, value) in records.columns.iter_mut().zip(&row.values) {
-            column.is_float |= matches!(value, OwnValue::Float(_));
-            column.values.push(value.cell());
+            column.see(value.form());
+            column.values.push(value.number());
         }
     }
 
@@ -252,9 +255,9 @@ impl StateKey {
         if let Some(id) = self.viewer.filter(|id| usize::from(id.0) >= players) {
             return Err(MisplacedRecord::Player { id, players });
         }
-        match header.classes.get(usize::from(class)).map(|class| class.fields.len()) {
+        match header.classes.get(usize::from(class)).map(Class::cells) {
             None => Err(MisplacedRecord::Class { class, classes }),
-            Some(fields) if fields != found => Err(MisplacedRecord::Cells { found, class, fields }),
+            Some(cells) if cells != found => Err(MisplacedRecord::Cells { found, class, cells }),
             Some(_) => Ok(()),
         }
     }
@@ -299,14 +302,14 @@ pub enum MisplacedRecord {
         /// Number of classes in the session.
         classes: usize,
     },
-    /// The number of cells differs from the number of fields.
-    #[error("a state of {found} cells, but class {class} has {fields} fields")]
+    /// The number of cells differs from that of the fields.
+    #[error("a state of {found} cells, but the fields of class {class} have {cells}")]
     Cells {
         /// Number of cells of the state.
         found: usize,
         /// The class's number.
         class: u16,
-        /// Number of fields of the class.
-        fields: usize,
+        /// Number of cells of the class's fields.
+        cells: usize,
     },
 }

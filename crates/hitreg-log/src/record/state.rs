@@ -1,8 +1,9 @@
 //! Entity states: which state of an entity the server sent to which viewer after which tick.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use super::{Class, ClassId, FieldSchema};
+use super::{Class, ClassId, FieldSchema, cells_of};
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// The state of an entity after a tick.
@@ -16,7 +17,8 @@ pub struct StateRecord {
     pub entity: EntityId,
     /// The class, which defines the cells.
     pub class: ClassId,
-    /// The cells, one for each field of the class. Fields that only clients know are 0.
+    /// The cells of the fields of the class, in order ([`CellKind::cells`](super::CellKind::cells)). Fields that only
+    /// clients know are 0.
     pub cells: Vec<u32>,
 }
 
@@ -195,11 +197,11 @@ pub fn sent_differently<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&
     let mut apart = BTreeSet::new();
     for (key, cells) in states.iter().filter(|(key, _)| key.viewer.is_some()) {
         for (class, shared) in states.shared(key.tick, key.entity) {
-            let same = |field: &FieldSchema| fields(class).iter().position(|other| other.is_same_cell(field));
-            let differs = |(field, cell): &(&FieldSchema, &u32)| {
-                same(field).is_some_and(|place| shared.get(place) != Some(*cell))
+            let same = |field: &FieldSchema| cells_of(fields(class)).find(|(other, _)| other.is_same_cell(field));
+            let differs = |(field, place): &(&FieldSchema, Range<usize>)| {
+                same(field).is_some_and(|(_, there)| shared.get(there) != cells.get(place.clone()))
             };
-            let differing = fields(key.class).iter().zip(cells).filter(differs);
+            let differing = cells_of(fields(key.class)).filter(differs);
             apart.extend(differing.map(|(field, _)| field.name.as_str()));
         }
     }

@@ -1,6 +1,7 @@
 //! Records that this build does not know: custom kinds, and additions of a later format version. hitreg stores them as
 //! numbers. A rewritten log therefore still has them.
 
+use super::{CellKind, FieldSchema, TextCode};
 use crate::units::Micros;
 
 /// A record kind that this build does not know, or the unknown columns of a known kind.
@@ -10,6 +11,9 @@ pub struct UnknownKind {
     pub name: String,
     /// Names of its columns. For a known kind, only the unknown columns.
     pub columns: Vec<String>,
+    /// The declarations of its columns, of those that have one. Usercmd fields are declared in
+    /// [`SessionHeader::usercmd`](super::SessionHeader::usercmd).
+    pub fields: Vec<FieldSchema>,
 }
 
 impl UnknownKind {
@@ -41,30 +45,100 @@ pub struct UnknownRecords {
     pub columns: Vec<UnknownColumn>,
 }
 
-/// A column of numbers of unknown meaning.
+/// The type of a column's numbers, as far as their form shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NumberForm {
+    /// Integers.
+    #[default]
+    Integer,
+    /// The bits of IEEE 754 singles.
+    F32,
+    /// The bits of IEEE 754 doubles.
+    F64,
+}
+
+/// A column of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownColumn {
-    /// Whether the values are the bits of IEEE 754 singles.
-    pub is_float: bool,
+    /// The form of the values.
+    pub form: NumberForm,
     /// One value for each row.
     pub values: Vec<i64>,
 }
 
-/// One number in a row of a custom kind.
+impl UnknownColumn {
+    /// Notes the form of further values. A column of zeros does not show its form.
+    pub(crate) fn see(&mut self, form: NumberForm) {
+        if self.form == NumberForm::Integer {
+            self.form = form;
+        }
+    }
+}
+
+/// One value of a field or of a custom kind's column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OwnValue {
-    /// An integer; hashes as their bits.
+    /// An integer or a flag; `u64` as its bits.
     Number(i64),
-    /// A float.
+    /// A single.
     Float(f32),
+    /// A double.
+    Double(f64),
+    /// A text of the session.
+    Text(TextCode),
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => { $(
+        impl From<$type> for OwnValue {
+            fn from(number: $type) -> OwnValue {
+                OwnValue::Number(number as i64)
+            }
+        }
+    )* };
+}
+numbers!(i32, u32, i64, u64, bool);
+
+impl From<f32> for OwnValue {
+    fn from(float: f32) -> OwnValue {
+        OwnValue::Float(float)
+    }
+}
+
+impl From<TextCode> for OwnValue {
+    fn from(text: TextCode) -> OwnValue {
+        OwnValue::Text(text)
+    }
+}
+
+impl From<f64> for OwnValue {
+    fn from(double: f64) -> OwnValue {
+        OwnValue::Double(double)
+    }
 }
 
 impl OwnValue {
-    pub(crate) fn cell(self) -> i64 {
+    pub(crate) fn number(self) -> i64 {
         match self {
             OwnValue::Number(number) => number,
             OwnValue::Float(float) => i64::from(float.to_bits()),
+            OwnValue::Double(double) => double.to_bits() as i64,
+            OwnValue::Text(code) => code.0 as i64,
         }
+    }
+
+    pub(crate) fn form(self) -> NumberForm {
+        match self {
+            OwnValue::Number(_) | OwnValue::Text(_) => NumberForm::Integer,
+            OwnValue::Float(_) => NumberForm::F32,
+            OwnValue::Double(_) => NumberForm::F64,
+        }
+    }
+
+    /// Returns whether a field or column of this type has the value.
+    pub(crate) fn is_of(self, kind: CellKind) -> bool {
+        let is_text = matches!(self, OwnValue::Text(_)) == (kind == CellKind::Text);
+        is_text && self.form() == kind.form() && kind.put(self.number(), &mut Vec::with_capacity(2))
     }
 }
 
@@ -103,7 +177,7 @@ impl UnknownRecords {
         self.series.append(&mut later.series);
         self.keys.append(&mut later.keys);
         for (column, mut more) in self.columns.iter_mut().zip(later.columns) {
-            column.is_float |= more.is_float;
+            column.see(more.form);
             column.values.append(&mut more.values);
         }
     }

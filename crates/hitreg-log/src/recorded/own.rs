@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{Session, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::record::{CellKind, FieldSchema, NumberForm, Session, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::trace::schema::frames;
 use crate::trace::{Column, ColumnData, Table};
 
 /// Adds the session's custom tables and columns.
 pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
     for records in &session.unknown {
-        let Some(kind) = session.header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
+        let header = &session.header;
+        let Some(kind) = header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
         if kind.name != frames::NAME {
-            tables.push(table(kind, records));
+            tables.push(table(session, kind, records));
         } else if let Some(known) = tables.iter_mut().find(|table| table.name == frames::NAME) {
             known.columns.extend(of_usercmds(session, kind, records));
         }
@@ -19,11 +20,13 @@ pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
 }
 
 /// Returns the table of a custom kind. Its rows are keyed by series and time.
-fn table(kind: &UnknownKind, records: &UnknownRecords) -> Table {
+fn table(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Table {
     let series = Column::new("series", ColumnData::U32(records.series.clone()));
     let own = kind.columns.iter().zip(&records.columns).map(|(name, column)| {
-        let column = Column::new(name.as_str(), data(column, column.values.iter().copied()));
-        if column.name == "at_us" { column.in_unit("µs") } else { column }
+        let field = session.header.field_of(kind, name);
+        let data = data(session, field, column, column.values.iter().copied());
+        let unit = field.map_or("", |field| field.unit());
+        Column::new(name.as_str(), data).in_unit(if name == "at_us" { "µs" } else { unit })
     });
     Table::new(kind.name.as_str(), std::iter::once(series).chain(own).collect()).keyed_by(["series", "at_us"])
 }
@@ -43,14 +46,25 @@ fn of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) 
     let places: Vec<Option<usize>> = usercmds.map(|usercmd| rows.get(&usercmd).copied()).collect();
     let column = |(name, column): (&String, &UnknownColumn)| {
         let values = places.iter().map(|row| row.and_then(|row| column.values.get(row)).copied().unwrap_or(0));
-        Column::new(name.as_str(), data(column, values))
+        let field = session.header.field_of(kind, name);
+        Column::new(name.as_str(), data(session, field, column, values)).in_unit(field.map_or("", |field| field.unit()))
     };
     kind.columns.iter().zip(&records.columns).map(column).collect()
 }
 
-fn data(column: &UnknownColumn, values: impl Iterator<Item = i64>) -> ColumnData {
-    match column.is_float {
-        true => ColumnData::F32(values.map(|bits| f32::from_bits(bits as u32)).collect()),
-        false => ColumnData::I64(values.collect()),
-    }
+/// Converts numbers to values of the declared type, or of the type that their form shows.
+fn data(
+    session: &Session,
+    field: Option<&FieldSchema>,
+    column: &UnknownColumn,
+    values: impl Iterator<Item = i64>,
+) -> ColumnData {
+    let shown = match column.form {
+        NumberForm::Integer => CellKind::I64,
+        NumberForm::F32 => CellKind::F32,
+        NumberForm::F64 => CellKind::F64,
+    };
+    // A log may declare a type that its numbers do not have.
+    let declared = field.map(|field| field.kind).filter(|kind| kind.form() == column.form);
+    ColumnData::of_numbers(declared.unwrap_or(shown), values, &session.texts)
 }

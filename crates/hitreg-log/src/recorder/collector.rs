@@ -31,6 +31,8 @@ pub(super) struct Collector {
     held: Vec<(Micros, Item)>,
     newest: Micros,
     released: Micros,
+    /// How many texts the output knows.
+    texts: usize,
     /// Lost records for which a gap record was written.
     gaps_for: u64,
 }
@@ -38,8 +40,8 @@ pub(super) struct Collector {
 impl Collector {
     pub(super) fn new(shared: Arc<RecorderShared>, out: Box<dyn RecordOutput>, window: Micros) -> Collector {
         let (newest, released) = (Micros(i64::MIN), Micros(i64::MIN));
-        let (streams, held, gaps_for) = (Vec::new(), Vec::new(), 0);
-        Collector { shared, out, window, streams, held, newest, released, gaps_for }
+        let (streams, held, texts, gaps_for) = (Vec::new(), Vec::new(), 0, 0);
+        Collector { shared, out, window, streams, held, newest, released, texts, gaps_for }
     }
 
     /// Runs until the recording ends.
@@ -104,6 +106,12 @@ impl Collector {
                 self.newest = self.newest.max(at);
                 self.held.push((at, item));
             }
+        }
+        // A stream adds a text before the first record that has it.
+        let texts = self.shared.texts();
+        if texts.len() > self.texts {
+            self.texts = texts.len();
+            self.out.texts(&texts);
         }
         self.streams.retain(|stream| !stream.is_abandoned() || !stream.is_empty());
         // Each stream is mostly sorted already, and the sort exploits such runs.

@@ -1,9 +1,10 @@
 //! The description of a session, known before its first record, and the custom record kinds it declares.
 
 use super::{FinishError, PushError};
+use crate::log;
 use crate::record::{
-    CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, SessionHeader, SessionId,
-    UnknownKind, UnknownRecords, usercmd_fields,
+    CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, Scope, SessionHeader,
+    SessionId, UnknownKind, UnknownRecords, usercmd_fields,
 };
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
@@ -22,7 +23,7 @@ pub struct Description {
 pub struct CustomKind {
     /// Name of the kind, unique in the description.
     pub name: String,
-    /// Names and types of its columns except `at_us`: 32-bit floats or integers.
+    /// Names and types of its columns except `at_us`.
     pub columns: Vec<(String, CellKind)>,
     /// Index of the kind in the header.
     pub(super) place: usize,
@@ -109,7 +110,7 @@ impl Description {
     /// Declares that usercmds carry extra bytes.
     #[must_use]
     pub fn usercmd_bytes(mut self) -> Description {
-        let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I32)).into();
+        let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I64)).into();
         self.kinds.push(CustomKind { name: USERCMD_BYTES.into(), columns, place: 0 });
         self
     }
@@ -184,7 +185,13 @@ impl Description {
             if is_twice(columns.iter()) {
                 return fault(format!("kind `{}` has two columns of one name (each has `{AT}`)", kind.name));
             }
-            let unknown = UnknownKind { name: kind.name.clone(), columns };
+            let field = |(name, kind): &(String, CellKind)| FieldSchema::new(name, *kind, Scope::Status);
+            // The usercmd declares its own fields.
+            let fields = if kind.is_usercmd() { Vec::new() } else { kind.columns.iter().map(field).collect() };
+            if kind.name == log::TEXTS {
+                return fault(format!("`{}` is a name that every log has", kind.name));
+            }
+            let unknown = UnknownKind { name: kind.name.clone(), columns, fields };
             if unknown.is_known_kind() != kind.is_usercmd() {
                 return fault(format!("`{}` is a kind that every log has", kind.name));
             }
@@ -230,20 +237,31 @@ impl CustomKind {
 
     /// Checks the number and the types of a row's values against the columns.
     pub(super) fn check(&self, values: &[OwnValue]) -> Result<(), PushError> {
-        let fits = |(value, (_, kind)): (&OwnValue, &(String, CellKind))| {
-            matches!(value, OwnValue::Float(_)) == (*kind == CellKind::F32)
-        };
-        if values.len() == self.columns.len() && values.iter().zip(&self.columns).all(fits) {
-            return Ok(());
-        }
-        let word = |is_float: bool| if is_float { "a float" } else { "a number" };
-        let list = |words: Vec<&str>| if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
-        Err(PushError::Row {
-            kind: self.name.clone(),
-            found: list(values.iter().map(|value| word(matches!(value, OwnValue::Float(_)))).collect()),
-            columns: list(self.columns.iter().map(|(_, kind)| word(*kind == CellKind::F32)).collect()),
-        })
+        check_values(&self.name, values, self.columns.iter().map(|(_, kind)| *kind))
     }
+}
+
+/// Checks the number and the types of values against those of fields or columns.
+pub(super) fn check_values(
+    kind: &str,
+    values: &[OwnValue],
+    columns: impl ExactSizeIterator<Item = CellKind> + Clone,
+) -> Result<(), PushError> {
+    if values.len() == columns.len() && values.iter().zip(columns.clone()).all(|(value, kind)| value.is_of(kind)) {
+        return Ok(());
+    }
+    let word = |value: &OwnValue| match value {
+        OwnValue::Number(number) => number.to_string(),
+        OwnValue::Float(_) => "a float".to_owned(),
+        OwnValue::Double(_) => "a double".to_owned(),
+        OwnValue::Text(_) => "a text".to_owned(),
+    };
+    let list = |words: Vec<String>| if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
+    Err(PushError::Row {
+        kind: kind.to_owned(),
+        found: list(values.iter().map(word).collect()),
+        columns: list(columns.map(|kind| kind.name().to_owned()).collect()),
+    })
 }
 
 /// Returns the rows that hold the extra bytes of a usercmd.

@@ -1,7 +1,7 @@
 //! Errors of a recorder.
 
 use crate::log::{LogError, WriteError};
-use crate::record::MisplacedRecord;
+use crate::record::{MisplacedRecord, TextError};
 use crate::store::StoreError;
 use crate::units::Micros;
 
@@ -58,6 +58,9 @@ pub enum PushError {
         /// The limit, in bytes.
         most: usize,
     },
+    /// A text cannot be recorded.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// A usercmd has custom fields that the description does not declare.
     #[error("a usercmd has extra fields, but the description declares none: call `usercmd_field`")]
     NoFields,

@@ -8,7 +8,7 @@ use super::FinishError;
 use super::cut::{FlightCut, PartStart, add};
 use super::output::{RecordOutput, RecorderInput};
 use crate::log::{self, WriterOptions};
-use crate::record::{EventTime, GapCause, GapRecord, Session, SessionHeader, SessionStretch};
+use crate::record::{EventTime, GapCause, GapRecord, Session, SessionHeader, SessionStretch, Texts};
 use crate::store::{self, FileType, Targets};
 use crate::units::{Micros, Tick};
 
@@ -64,7 +64,8 @@ impl FlightBuffer {
     /// Packs the full part, starts the next, and drops parts older than the kept span.
     fn turn(&mut self) -> Result<(), FinishError> {
         let Some((_, last)) = self.span.take() else { return Ok(()) };
-        let full = std::mem::replace(&mut self.current, SessionStretch::of(&self.header));
+        let next = SessionStretch { texts: self.current.texts.clone(), ..SessionStretch::of(&self.header) };
+        let full = std::mem::replace(&mut self.current, next);
         let log = log::write_session(Vec::new(), &whole(self.header.clone(), full), WriterOptions::live())?;
         let beginning = std::mem::replace(&mut self.beginning, Arc::new(self.cut.beginning()));
         self.parts.push_back(FlightPart { beginning, log: Arc::new(log), last });
@@ -91,6 +92,10 @@ impl RecordOutput for FlightBuffer {
         }
         self.cut.saw(told);
         add(&mut self.current, told, &self.header)
+    }
+
+    fn texts(&mut self, texts: &Texts) {
+        self.current.texts.clone_from(texts);
     }
 
     fn kept(&self) -> Option<FlightRecording> {
@@ -150,6 +155,6 @@ fn whole(header: SessionHeader, stretch: SessionStretch) -> Session {
 }
 
 fn stretch(session: Session) -> SessionStretch {
-    let Session { players, states, ticks, damage, gaps, unknown, .. } = session;
-    SessionStretch { header: (), players, states, ticks, damage, gaps, unknown }
+    let Session { players, states, ticks, damage, gaps, unknown, texts, .. } = session;
+    SessionStretch { header: (), players, states, ticks, damage, gaps, unknown, texts }
 }

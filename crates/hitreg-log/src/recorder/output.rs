@@ -5,7 +5,7 @@ use std::io::Write;
 use super::FinishError;
 use super::flight::FlightRecording;
 use crate::log::BackgroundLogWriter;
-use crate::record::{CustomRow, EventTime, Record};
+use crate::record::{CustomRow, EventTime, Record, Texts};
 use crate::store::Recording;
 use crate::units::Micros;
 
@@ -29,6 +29,9 @@ impl RecorderInput {
 /// A destination that receives items in time order.
 pub(super) trait RecordOutput: Send {
     fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError>;
+
+    /// Receives the texts of the next items.
+    fn texts(&mut self, texts: &Texts);
 
     /// Writes everything received so far.
     fn flush(&mut self) -> Result<(), FinishError> {
@@ -56,6 +59,10 @@ impl RecordOutput for Recording {
         Ok(())
     }
 
+    fn texts(&mut self, texts: &Texts) {
+        self.set_texts(texts);
+    }
+
     fn flush(&mut self) -> Result<(), FinishError> {
         Ok(Recording::flush(self)?)
     }
@@ -76,6 +83,10 @@ impl<W: Write + Send + 'static> RecordOutput for BackgroundLogWriter<W> {
             RecorderInput::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
         }
         Ok(())
+    }
+
+    fn texts(&mut self, texts: &Texts) {
+        self.set_texts(texts);
     }
 
     fn flush(&mut self) -> Result<(), FinishError> {

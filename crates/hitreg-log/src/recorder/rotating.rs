@@ -6,7 +6,7 @@ use super::FinishError;
 use super::cut::{FlightCut, PartStart};
 use super::output::{RecordOutput, RecorderInput};
 use crate::log::{self, QueuePolicy, WriteError};
-use crate::record::{EventTime, SessionHeader};
+use crate::record::{EventTime, SessionHeader, Texts};
 use crate::store::{FileType, Recording, Targets};
 use crate::units::Micros;
 
@@ -35,6 +35,7 @@ pub(super) struct RotatingFiles {
     /// `None` only while the recorder replaces one file by the next.
     file: Option<Recording>,
     number: u32,
+    texts: Texts,
     /// Time of the first record in this file.
     begun: Option<Micros>,
     is_full: bool,
@@ -54,7 +55,19 @@ impl RotatingFiles {
         let number = Recording::last_number(&path)? + 1;
         let file = Some(begin(&path, number, &PartStart::default(), &header, how)?);
         let (begun, is_full, dropped) = (None, false, 0);
-        Ok(RotatingFiles { path, header, how, rotation, cut, file, number, begun, is_full, dropped })
+        Ok(RotatingFiles {
+            path,
+            header,
+            how,
+            rotation,
+            cut,
+            file,
+            number,
+            texts: Texts::default(),
+            begun,
+            is_full,
+            dropped,
+        })
     }
 
     /// Finishes the current file and starts the next one.
@@ -66,6 +79,7 @@ impl RotatingFiles {
         self.number += 1;
         let beginning = self.cut.beginning();
         let mut file = begin(&self.path, self.number, &beginning, &self.header, self.how)?;
+        RecordOutput::texts(&mut file, &self.texts);
         beginning.told.iter().try_for_each(|told| RecordOutput::told(&mut file, told))?;
         (self.file, self.begun, self.is_full) = (Some(file), None, false);
         Ok(())
@@ -98,6 +112,13 @@ impl RecordOutput for RotatingFiles {
         }
         self.cut.saw(told);
         self.file()?.told(told)
+    }
+
+    fn texts(&mut self, texts: &Texts) {
+        self.texts.clone_from(texts);
+        if let Some(file) = &mut self.file {
+            RecordOutput::texts(file, texts);
+        }
     }
 
     fn flush(&mut self) -> Result<(), FinishError> {

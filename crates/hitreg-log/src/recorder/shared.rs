@@ -10,7 +10,7 @@ use rtrb::Consumer;
 use super::flight::FlightRecording;
 use super::{CustomKind, PushError, RecordingSummary};
 use crate::log::QueuePolicy;
-use crate::record::{CustomRow, Record, SessionHeader};
+use crate::record::{CustomRow, Record, SessionHeader, TextCode, TextError, Texts};
 use crate::units::{CommandSeq, Micros, PlayerId};
 
 /// One item in a stream's ring.
@@ -66,6 +66,8 @@ pub(super) struct RecorderShared {
     added: Mutex<Vec<Consumer<RingEntry>>>,
     /// Pending save requests; `None` after the thread has ended.
     asked: Mutex<Option<Vec<Sender<FlightRecording>>>>,
+    /// The texts that streams have codes of. A stream takes this lock once for each text.
+    texts: Mutex<Texts>,
     thread: OnceLock<Thread>,
 }
 
@@ -89,6 +91,7 @@ impl RecorderShared {
             late: AtomicU64::new(0),
             added: Mutex::default(),
             asked: Mutex::new(Some(Vec::new())),
+            texts: Mutex::default(),
             thread: OnceLock::new(),
         }
     }
@@ -110,6 +113,14 @@ impl RecorderShared {
 
     pub(super) fn take_added(&self) -> Vec<Consumer<RingEntry>> {
         std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn add_text(&self, text: &str) -> Result<TextCode, TextError> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner).add(text)
+    }
+
+    pub(super) fn texts(&self) -> Texts {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Requests the kept data; `None` when the recording has ended.

@@ -1,14 +1,16 @@
 //! The handle through which one thread of an engine pushes records.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rtrb::{Producer, PushError as RingFull};
 
+use super::description::check_values;
 use super::shared::{Item, RecordTime, RecorderShared, RingEntry};
 use super::{CustomKind, PushError};
 use crate::log::{MAX_RECORD_BYTES, QueuePolicy};
-use crate::record::{ClassId, CustomRow, EventTime, FrameRecord, OwnValue, Record, StateRecord, TickRecord};
+use crate::record::{ClassId, CustomRow, EventTime, FrameRecord, OwnValue, Record, StateRecord, TextCode, TickRecord};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
@@ -27,6 +29,8 @@ pub struct Stream {
     now: Option<Micros>,
     /// Number of lost records that no gap covers yet, and the time of the record before them.
     lost: (u64, Option<Micros>),
+    /// Codes of the texts that the recorder knows.
+    texts: BTreeSet<TextCode>,
     /// Number of pushes before the stream wakes the recorder's thread.
     until_waking: usize,
 }
@@ -34,7 +38,7 @@ pub struct Stream {
 impl Stream {
     pub(super) fn new(shared: Arc<RecorderShared>, ring: Producer<RingEntry>) -> Stream {
         let until_waking = ring.buffer().capacity() / 4;
-        Stream { shared, ring, now: None, lost: (0, None), until_waking }
+        Stream { shared, ring, now: None, lost: (0, None), texts: BTreeSet::new(), until_waking }
     }
 
     /// Pushes a client frame's usercmd. On a server that does not know client frame times, `at` is the arrival time.
@@ -67,6 +71,21 @@ impl Stream {
         self.send(Some(at), Item::Bytes(Box::new((player, command, bytes.to_vec()))))
     }
 
+    /// Returns the code of a text, for fields and columns of texts. The recorder remembers each different text until it
+    /// ends, at most [`MAX_TEXT_BYTES`](crate::record::MAX_TEXT_BYTES) of them.
+    ///
+    /// # Errors
+    /// When there are too many texts, or the recording has ended.
+    pub fn text(&mut self, text: &str) -> Result<TextCode, PushError> {
+        let code = TextCode::of(text);
+        if !self.texts.contains(&code) {
+            self.shared.check(None)?;
+            self.shared.add_text(text)?;
+            self.texts.insert(code);
+        }
+        Ok(code)
+    }
+
     /// Pushes the end of a server tick, with the state hash if the game has one.
     ///
     /// # Errors
@@ -75,7 +94,29 @@ impl Stream {
         self.push(Record::Tick(TickRecord { tick, at, hash }))
     }
 
-    /// Pushes an entity's state after a tick: one cell for each field of its class, floats as their bits.
+    /// Pushes an entity's state after a tick: one value for each field of its class.
+    ///
+    /// # Errors
+    /// As [`Stream::push`]; also when the values do not match the fields.
+    pub fn body_values(
+        &mut self,
+        tick: Tick,
+        entity: EntityId,
+        class: ClassId,
+        values: &[OwnValue],
+    ) -> Result<(), PushError> {
+        let mut cells = Vec::with_capacity(2 * values.len());
+        if let Some(of) = self.shared.header.classes.get(usize::from(class.0)) {
+            check_values(&of.name, values, of.fields.iter().map(|field| field.kind))?;
+            for (value, field) in values.iter().zip(&of.fields) {
+                field.kind.put(value.number(), &mut cells);
+            }
+        }
+        self.push(Record::State(StateRecord { tick, viewer: None, entity, class, cells }))
+    }
+
+    /// Pushes an entity's state after a tick as cells: floats as their bits, and 64-bit values as two cells, the low
+    /// one first.
     ///
     /// # Errors
     /// As [`Stream::push`].

@@ -3,7 +3,7 @@
 use super::FinishError;
 use super::cut::add;
 use super::output::{RecordOutput, RecorderInput};
-use crate::record::{Session, SessionHeader, SessionStretch};
+use crate::record::{Session, SessionHeader, SessionStretch, Texts};
 use crate::recorded;
 use crate::store::{self, Target};
 use crate::trace::{Digest, SessionSource, Trace, TraceHeader};
@@ -25,6 +25,10 @@ impl PendingTrace {
 impl RecordOutput for PendingTrace {
     fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         add(&mut self.records, told, &self.header)
+    }
+
+    fn texts(&mut self, texts: &Texts) {
+        self.records.texts.clone_from(texts);
     }
 
     fn finish(self: Box<Self>) -> Result<(), FinishError> {

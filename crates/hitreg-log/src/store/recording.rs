@@ -7,7 +7,7 @@ use super::StoreError;
 use super::destination::OutputDestination;
 use super::target::Target;
 use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
-use crate::record::{CustomRow, Record, SessionHeader};
+use crate::record::{CustomRow, Record, SessionHeader, Texts};
 use crate::units::Micros;
 
 /// A recording in progress. Until [`Recording::finish`], it is at [`Recording::unfinished_path`]. After a kill or a
@@ -101,6 +101,11 @@ impl Recording {
     /// Adds a row of a table or column that only the header defines, together with the record that it belongs to.
     pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow, of: Option<&Record>) -> Result<(), StoreError> {
         self.writer.push_row(at, row, of).map_err(|source| stopped(&self.unfinished, &self.path, source))
+    }
+
+    /// Sets the texts of the records.
+    pub(crate) fn set_texts(&mut self, texts: &Texts) {
+        self.writer.set_texts(texts);
     }
 
     /// Returns the number of chunks dropped because the disk was too slow.

@@ -1,18 +1,25 @@
 //! The values of a column.
 
+use std::collections::BTreeMap;
+
 use super::schema::NONE;
+use crate::record::{CellKind, TextCode, Texts};
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnData {
     /// Counts, numbers, flags.
     U32(Vec<u32>),
-    /// Hashes.
+    /// Ids and hashes ([`Column::is_hash`](super::Column::is_hash)).
     U64(Vec<u64>),
     /// Times in microseconds, and signed numbers.
     I64(Vec<i64>),
     /// Measurements; NaN for none.
     F32(Vec<f32>),
+    /// Measurements in double precision; NaN for none.
+    F64(Vec<f64>),
+    /// Flags.
+    Bool(Vec<bool>),
     /// Names, stored as indices into a list.
     Name {
         /// The distinct names.
@@ -23,6 +30,29 @@ pub enum ColumnData {
 }
 
 impl ColumnData {
+    /// Returns values of this type, given as [numbers](CellKind::number). `texts` are those of the session.
+    pub fn of_numbers(kind: CellKind, numbers: impl Iterator<Item = i64>, texts: &Texts) -> ColumnData {
+        match kind {
+            CellKind::F32 => ColumnData::F32(numbers.map(|bits| f32::from_bits(bits as u32)).collect()),
+            CellKind::F64 => ColumnData::F64(numbers.map(|bits| f64::from_bits(bits as u64)).collect()),
+            CellKind::I32 | CellKind::I64 => ColumnData::I64(numbers.collect()),
+            CellKind::U32 => ColumnData::U32(numbers.map(|number| number as u32).collect()),
+            CellKind::U64 => ColumnData::U64(numbers.map(|number| number as u64).collect()),
+            CellKind::Bool => ColumnData::Bool(numbers.map(|number| number != 0).collect()),
+            CellKind::Text => {
+                let (mut places, mut names) = (BTreeMap::new(), Vec::new());
+                let mut code = |number: i64| {
+                    *places.entry(number).or_insert_with(|| {
+                        names.push(texts.get(TextCode(number as u64)).to_owned());
+                        (names.len() - 1) as u32
+                    })
+                };
+                let codes = numbers.map(&mut code).collect();
+                ColumnData::Name { names, codes }
+            }
+        }
+    }
+
     /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
@@ -30,6 +60,8 @@ impl ColumnData {
             ColumnData::U64(v) => v.len(),
             ColumnData::I64(v) => v.len(),
             ColumnData::F32(v) => v.len(),
+            ColumnData::F64(v) => v.len(),
+            ColumnData::Bool(v) => v.len(),
             ColumnData::Name { codes, .. } => codes.len(),
         }
     }
@@ -47,6 +79,8 @@ impl ColumnData {
             (ColumnData::U64(to), ColumnData::U64(from)) => to.extend(from),
             (ColumnData::I64(to), ColumnData::I64(from)) => to.extend(from),
             (ColumnData::F32(to), ColumnData::F32(from)) => to.extend(from),
+            (ColumnData::F64(to), ColumnData::F64(from)) => to.extend(from),
+            (ColumnData::Bool(to), ColumnData::Bool(from)) => to.extend(from),
             (ColumnData::Name { names, codes }, ColumnData::Name { names: others, codes: from }) => {
                 let common = names.len().min(others.len());
                 if names[..common] != others[..common] {
@@ -66,7 +100,8 @@ impl ColumnData {
     pub(crate) fn width(&self) -> usize {
         match self {
             ColumnData::U32(_) | ColumnData::F32(_) | ColumnData::Name { .. } => 4,
-            ColumnData::U64(_) | ColumnData::I64(_) => 8,
+            ColumnData::U64(_) | ColumnData::I64(_) | ColumnData::F64(_) => 8,
+            ColumnData::Bool(_) => 1,
         }
     }
 
@@ -80,17 +115,21 @@ impl ColumnData {
             ColumnData::U64(v) => ColumnData::U64(of(v, rows)),
             ColumnData::I64(v) => ColumnData::I64(of(v, rows)),
             ColumnData::F32(v) => ColumnData::F32(of(v, rows)),
+            ColumnData::F64(v) => ColumnData::F64(of(v, rows)),
+            ColumnData::Bool(v) => ColumnData::Bool(of(v, rows)),
             ColumnData::Name { names, codes } => ColumnData::Name { names: names.clone(), codes: of(codes, rows) },
         }
     }
 
-    /// Returns the name of the type in files: `u32`, `u64`, `i64`, `f32`, `name`.
+    /// Returns the name of the type in files: `u32`, `u64`, `i64`, `f32`, `f64`, `bool`, `name`.
     pub fn type_name(&self) -> &'static str {
         match self {
             ColumnData::U32(_) => "u32",
             ColumnData::U64(_) => "u64",
             ColumnData::I64(_) => "i64",
             ColumnData::F32(_) => "f32",
+            ColumnData::F64(_) => "f64",
+            ColumnData::Bool(_) => "bool",
             ColumnData::Name { .. } => "name",
         }
     }

@@ -192,6 +192,8 @@ fn values(hasher: &mut Xxh3Default, data: &ColumnData) {
         ColumnData::U64(v) => hasher.update(&little_endian(v, u64::to_le)),
         ColumnData::I64(v) => hasher.update(&little_endian(v, i64::to_le)),
         ColumnData::F32(v) => hasher.update(&little_endian(cast_slice::<f32, u32>(v), u32::to_le)),
+        ColumnData::F64(v) => hasher.update(&little_endian(cast_slice::<f64, u64>(v), u64::to_le)),
+        ColumnData::Bool(v) => hasher.update(&v.iter().map(|flag| u8::from(*flag)).collect::<Vec<_>>()),
         ColumnData::Name { codes, .. } => hasher.update(&little_endian(codes, u32::to_le)),
     }
 }

@@ -1,6 +1,6 @@
 //! Conversion between bodies and the states of a log: which cells of a body each class holds.
 
-use super::{BadCells, Body, CellKind, Class, ClassId, FieldSchema, Game};
+use super::{BadCells, Body, Class, ClassId, FieldSchema, Game};
 
 /// Converts a build's bodies to states of a log's classes and back.
 #[derive(Clone, Debug)]
@@ -44,7 +44,8 @@ impl StateRows {
                 return Err(OtherFields { class, index, log: text(log), build: text(Some(build)) });
             }
             let cell = |field: &FieldSchema| body.iter().position(|cell| cell.is_same_cell(field));
-            Ok(Some(class.fields.iter().map(cell).collect()))
+            let cells = |field: &FieldSchema| std::iter::repeat_n(cell(field), field.kind.cells());
+            Ok(Some(class.fields.iter().flat_map(cells).collect()))
         };
         let classes = classes.iter().map(cells).collect::<Result<_, _>>()?;
         Ok(StateRows { classes, body_cells: G::Body::CELLS })
@@ -111,14 +112,7 @@ pub fn unknown_states<G: Game>(classes: &[Class]) -> Vec<String> {
 
 fn text(field: Option<&FieldSchema>) -> String {
     match field {
-        Some(FieldSchema { name, kind, scope, .. }) => {
-            let kind = match kind {
-                CellKind::F32 => "f32",
-                CellKind::I32 => "i32",
-                CellKind::U32 => "u32",
-            };
-            format!("`{name}` ({kind}, {scope:?})")
-        }
+        Some(FieldSchema { name, kind, scope, .. }) => format!("`{name}` ({}, {scope:?})", kind.name()),
         None => "missing".to_owned(),
     }
 }

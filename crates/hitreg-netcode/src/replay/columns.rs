@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::game::{CellKind, FieldSchema};
+use hitreg_log::record::Texts;
 use hitreg_log::trace::{Column, ColumnData};
 
 /// Rows of cells, to become columns.
@@ -50,8 +51,11 @@ impl CellRows {
             let column = |(field, cells): (&FieldSchema, Vec<u32>)| {
                 let data = match field.kind {
                     CellKind::F32 => ColumnData::F32(bytemuck::cast_vec(cells)),
-                    CellKind::I32 => ColumnData::I64(cells.into_iter().map(|cell| i64::from(cell as i32)).collect()),
                     CellKind::U32 => ColumnData::U32(cells),
+                    kind => {
+                        let numbers = cells.into_iter().map(|cell| kind.number(&[cell]));
+                        ColumnData::of_numbers(kind, numbers, &Texts::default())
+                    }
                 };
                 Column::new(format!("{prefix}{}", field.name), data).in_unit(field.unit())
             };
@@ -69,7 +73,6 @@ const AT_ONCE_FIELDS: usize = 16;
 pub(super) fn value(kind: CellKind, cell: u32) -> f32 {
     match kind {
         CellKind::F32 => f32::from_bits(cell),
-        CellKind::I32 => cell as i32 as f32,
-        CellKind::U32 => cell as f32,
+        kind => kind.number(&[cell]) as f32,
     }
 }

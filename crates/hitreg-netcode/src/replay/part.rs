@@ -112,6 +112,8 @@ fn leave(table: &mut Table, keep: &[bool]) {
             ColumnData::U64(values) => of(values, keep),
             ColumnData::I64(values) => of(values, keep),
             ColumnData::F32(values) => of(values, keep),
+            ColumnData::F64(values) => of(values, keep),
+            ColumnData::Bool(values) => of(values, keep),
         }
     }
 }

@@ -12,8 +12,8 @@ use super::{ReplayError, cover};
 use crate::info::NumberSet;
 use crate::settings::Settings;
 use hitreg_log::record::{
-    CellKind, GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States,
-    TickRecord, sent_differently,
+    GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States, TickRecord,
+    floats_of, sent_differently,
 };
 use hitreg_log::trace::schema::{TableSet, bodies, executed, frames, packets, views};
 use hitreg_log::units::{CommandSeq, Micros, Tick};
@@ -219,9 +219,8 @@ impl LogSurvey {
                 break;
             }
             let fields = header.classes.get(usize::from(key.class.0)).map_or(&[][..], |class| &class.fields);
-            let floats = fields.iter().zip(cells).filter(|(field, _)| field.kind == CellKind::F32);
-            for (_, cell) in floats {
-                self.floats = (self.floats.0 || !f32::from_bits(*cell).is_nan(), true);
+            for is_nan in floats_of(fields, cells) {
+                self.floats = (self.floats.0 || !is_nan, true);
             }
         }
         self.hidden.extend(sent_differently(&header.classes, states).into_iter().map(str::to_owned));

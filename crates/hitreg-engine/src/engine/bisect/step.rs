@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Bodies, Playable, StepError};
 use hitreg_analysis::diff::{CellValue, NamedValue};
-use hitreg_log::record::Session;
+use hitreg_log::record::{Session, TextCode, Texts, cells_of};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 use hitreg_netcode::game::{CellKind, FieldSchema};
 
@@ -61,34 +61,44 @@ pub(super) fn answer(bytes: &[u8]) -> Result<Vec<u32>, String> {
 
 /// Converts named values to the cells of a body, in the order of the log's fields.
 pub(super) fn cells(fields: &[FieldSchema], body: &[NamedValue]) -> Result<Vec<u32>, String> {
-    let cell = |field: &FieldSchema| {
+    let mut cells = Vec::with_capacity(fields.len());
+    for field in fields {
         let named = body.iter().find(|named| named.name == field.name);
-        match named.map(|named| &named.value) {
-            Some(CellValue::Float(v)) => Ok(v.to_bits()),
-            Some(CellValue::Integer(v)) => match field.kind {
-                CellKind::I32 => i32::try_from(*v).map(|v| v as u32).map_err(|error| error.to_string()),
-                CellKind::U32 | CellKind::F32 => u32::try_from(*v).map_err(|error| error.to_string()),
-            },
-            Some(CellValue::Hash(_) | CellValue::Name(_)) => Err(format!("`{}` is not a field of a body", field.name)),
-            None => Err(format!("the state before it lacks `{}`", field.name)),
+        let number = match named.map(|named| &named.value) {
+            Some(CellValue::Float(v)) => i64::from(v.to_bits()),
+            Some(CellValue::Double(v)) => v.to_bits() as i64,
+            Some(CellValue::Integer(v)) => *v,
+            Some(CellValue::Unsigned(v) | CellValue::Hash(v)) => *v as i64,
+            Some(CellValue::Flag(v)) => i64::from(*v),
+            Some(CellValue::Name(text)) => TextCode::of(text).0 as i64,
+            None => return Err(format!("the state before it lacks `{}`", field.name)),
+        };
+        if !field.kind.put(number, &mut cells) {
+            return Err(format!("`{}` has type {}, which has no {number}", field.name, field.kind.name()));
         }
-    };
-    fields.iter().map(cell).collect()
+    }
+    Ok(cells)
 }
 
 /// Converts the cells of a body to named values, in the order of the log's fields.
-pub(super) fn named(fields: &[FieldSchema], cells: &[u32]) -> Result<Vec<NamedValue>, String> {
-    if cells.len() != fields.len() {
-        return Err(format!("it gave {} cells for the log's {} fields", cells.len(), fields.len()));
+pub(super) fn named(fields: &[FieldSchema], cells: &[u32], texts: &Texts) -> Result<Vec<NamedValue>, String> {
+    let wanted: usize = fields.iter().map(|field| field.kind.cells()).sum();
+    if cells.len() != wanted {
+        return Err(format!("it gave {} cells, and the log's fields have {wanted}", cells.len()));
     }
-    let value = |field: &FieldSchema, cell: u32| match field.kind {
-        CellKind::F32 => CellValue::Float(f32::from_bits(cell)),
-        CellKind::I32 => CellValue::Integer(i64::from(cell as i32)),
-        CellKind::U32 => CellValue::Integer(i64::from(cell)),
+    let value = |kind: CellKind, number: i64| match kind {
+        CellKind::F32 => CellValue::Float(f32::from_bits(number as u32)),
+        CellKind::F64 => CellValue::Double(f64::from_bits(number as u64)),
+        CellKind::I32 | CellKind::U32 | CellKind::I64 => CellValue::Integer(number),
+        CellKind::U64 => CellValue::Unsigned(number as u64),
+        CellKind::Bool => CellValue::Flag(number != 0),
+        CellKind::Text => CellValue::Name(texts.get(TextCode(number as u64)).to_owned()),
     };
-    let named =
-        |(field, cell): (&FieldSchema, &u32)| NamedValue { name: field.name.clone(), value: value(field, *cell) };
-    Ok(fields.iter().zip(cells).map(named).collect())
+    let named = |(field, place): (&FieldSchema, std::ops::Range<usize>)| NamedValue {
+        name: field.name.clone(),
+        value: value(field.kind, field.kind.number(&cells[place])),
+    };
+    Ok(cells_of(fields).map(named).collect())
 }
 
 #[cfg(test)]
@@ -101,7 +111,7 @@ mod tests {
         let field = |name: &str, kind| FieldSchema::new(name, kind, Scope::Movement);
         let fields = [field("x", CellKind::F32), field("y", CellKind::I32), field("z", CellKind::U32)];
         let body = [(-0.0f32).to_bits(), -7i32 as u32, u32::MAX];
-        let values = named(&fields, &body).unwrap();
+        let values = named(&fields, &body, &Texts::default()).unwrap();
         assert_eq!(cells(&fields, &values), Ok(body.to_vec()));
         let entities = Bodies::from([(EntityId(3), body.to_vec()), (EntityId(7), vec![0])]);
         let asked = arguments(7, 12, &entities);
@@ -109,7 +119,7 @@ mod tests {
         let bodies = asked[2..].iter().map(|arg| body_argument(arg.strip_prefix("--body=").unwrap()).unwrap());
         assert_eq!(bodies.collect::<Bodies>(), entities);
         assert!(body_argument("3").is_err() && body_argument("3=x").is_err());
-        assert!(named(&fields, &body[1..]).is_err());
+        assert!(named(&fields, &body[1..], &Texts::default()).is_err());
         assert!(cells(&fields, &values[1..]).unwrap_err().contains("`x`"));
     }
 }

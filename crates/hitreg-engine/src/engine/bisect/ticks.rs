@@ -91,6 +91,6 @@ impl BuildRerun<'_> {
                 answer(&bytes)?
             }
         };
-        named(fields, &after)
+        named(fields, &after, &self.log.session.texts)
     }
 }

@@ -9,6 +9,7 @@ use serde_bytes::{ByteBuf, Bytes};
 
 use super::states;
 use super::table::PackedTable;
+use super::texts::TEXTS;
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
 use crate::log::schema::Schema;
@@ -45,14 +46,18 @@ impl ChunkTables {
     }
 }
 
-struct ChunkMap<'a>(u32, Chain, &'a ChunkTables);
+struct ChunkMap<'a>(u32, Chain, &'a ChunkTables, &'a [&'a str]);
 
 impl Serialize for ChunkMap<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ChunkMap(index, before, ChunkTables(tables)) = self;
-        let mut map = serializer.serialize_map(Some(2 + tables.len()))?;
+        let ChunkMap(index, before, ChunkTables(tables), texts) = self;
+        let has_texts = usize::from(!texts.is_empty());
+        let mut map = serializer.serialize_map(Some(2 + has_texts + tables.len()))?;
         map.serialize_entry("index", index)?;
         map.serialize_entry("before", &before.0)?;
+        if has_texts > 0 {
+            map.serialize_entry(TEXTS, texts)?;
+        }
         for (name, table) in tables {
             map.serialize_entry(name, table)?;
         }
@@ -60,16 +65,24 @@ impl Serialize for ChunkMap<'_> {
     }
 }
 
-pub(super) fn encode(tables: &ChunkTables, (index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
-    to_messagepack(&ChunkMap(index, before, tables))
+pub(super) fn encode(
+    tables: &ChunkTables,
+    texts: &[&str],
+    (index, before): (u32, Chain),
+) -> Result<Vec<u8>, WriteError> {
+    to_messagepack(&ChunkMap(index, before, tables, texts))
 }
 
-/// The tables of a decoded chunk.
-pub(super) struct DecodedTables<'a>(BTreeMap<&'a str, PackedTable<&'a Bytes>>);
+/// The tables of a decoded chunk, and its texts.
+pub(super) struct DecodedTables<'a>(BTreeMap<&'a str, PackedTable<&'a Bytes>>, Vec<&'a str>);
 
 impl<'a> DecodedTables<'a> {
     pub(super) fn of(&self, name: &str) -> Option<&PackedTable<&'a Bytes>> {
         self.0.get(name)
+    }
+
+    pub(super) fn texts(&self) -> &[&'a str] {
+        &self.1
     }
 
     /// Returns the number of rows of each table.
@@ -122,8 +135,12 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DecodedTables<'de>, A::Error> {
-        let mut tables = BTreeMap::new();
+        let (mut tables, mut texts) = (BTreeMap::new(), Vec::new());
         while let Some(name) = map.next_key::<&str>()? {
+            if name == TEXTS {
+                texts = map.next_value()?;
+                continue;
+            }
             let is_states = states::class_of_table(name).is_some_and(|class| class < self.classes);
             if !is_states && self.schema.columns(name).is_none() {
                 map.next_value::<IgnoredAny>()?;
@@ -131,6 +148,6 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 return Err(A::Error::custom(format_args!("table {name} appears twice")));
             }
         }
-        Ok(DecodedTables(tables))
+        Ok(DecodedTables(tables, texts))
     }
 }

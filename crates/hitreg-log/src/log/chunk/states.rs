@@ -6,10 +6,11 @@ use serde_bytes::{ByteBuf, Bytes};
 
 use super::map::{ChunkTables, DecodedTables};
 use super::table::PackedTable;
+use super::texts::{ChunkTexts, TextPlaces};
 use super::{ColumnReader, SessionSlice};
 use crate::log::column;
 use crate::log::limits::Budget;
-use crate::record::{CellKind, Class, ClassId, SessionHeader, SessionStretch, StateKey};
+use crate::record::{CellKind, Class, ClassId, SessionHeader, SessionStretch, StateKey, cells_of};
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// Returns the name of the table with a class's states.
@@ -32,7 +33,12 @@ fn series_id(key: &StateKey) -> u32 {
 }
 
 /// Encodes states by entity, so that each entity's cells are predicted from its own.
-pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &SessionHeader, tables: &mut ChunkTables) {
+pub(super) fn encode<H>(
+    part: &SessionSlice<'_, H>,
+    header: &SessionHeader,
+    texts: &ChunkTexts<'_>,
+    tables: &mut ChunkTables,
+) {
     let mut by_class: BTreeMap<ClassId, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
     for (row, key) in part.states.clone().zip(part.state_keys()) {
         by_class.entry(key.class).or_default().entry(series_id(key)).or_default().push(row);
@@ -40,7 +46,7 @@ pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &SessionHeader, tabl
     for (class, by_series) in by_class {
         let place = usize::from(class.0);
         if let Some(of) = header.classes.get(place) {
-            tables.add(table_name(place), Some(encode_class(part, of, &by_series)));
+            tables.add(table_name(place), Some(encode_class(part, of, texts, &by_series)));
         }
     }
 }
@@ -48,6 +54,7 @@ pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &SessionHeader, tabl
 fn encode_class<H>(
     part: &SessionSlice<'_, H>,
     class: &Class,
+    texts: &ChunkTexts<'_>,
     by_series: &BTreeMap<u32, Vec<usize>>,
 ) -> PackedTable<ByteBuf> {
     let states = &part.session.states;
@@ -56,14 +63,12 @@ fn encode_class<H>(
     let rows: Vec<&[u32]> = order.iter().map(|&row| states.cells_of(row)).collect();
     let ticks: Vec<i64> = order.iter().map(|&row| i64::from(states.keys()[row].tick.0)).collect();
     let mut columns = vec![column::encode(&ticks, &series)];
-    for (cell, field) in class.fields.iter().enumerate() {
-        let words = rows.iter().map(|row| row[cell]);
-        let whole = |values: Vec<i64>| column::encode(&values, &series);
-        columns.push(match field.kind {
-            CellKind::U32 => whole(words.map(i64::from).collect()),
-            CellKind::I32 => whole(words.map(|word| i64::from(word as i32)).collect()),
-            CellKind::F32 => column::encode_f32(&words.collect::<Vec<_>>(), &series),
-        });
+    for (field, place) in cells_of(&class.fields) {
+        let mut numbers: Vec<i64> = rows.iter().map(|row| field.kind.number(&row[place.clone()])).collect();
+        if field.kind == CellKind::Text {
+            texts.place(&mut numbers);
+        }
+        columns.push(column::encode_as(field.kind.form(), &numbers, &series));
     }
     let ids = by_series.keys().copied().collect();
     PackedTable::trimmed(ids, &series, columns.into_iter().map(ByteBuf::from).collect())
@@ -72,12 +77,13 @@ fn encode_class<H>(
 pub(super) fn decode(
     tables: &DecodedTables<'_>,
     header: &SessionHeader,
+    texts: &TextPlaces,
     stretch: &mut SessionStretch,
     budget: &mut Budget,
 ) -> Result<(), String> {
     for (place, class) in header.classes.iter().enumerate() {
         if let Some(table) = tables.of(&table_name(place)) {
-            decode_class(table, ClassId(place as u16), class, stretch, budget)?;
+            decode_class(table, ClassId(place as u16), class, texts, stretch, budget)?;
         }
     }
     stretch.states.put_in_order();
@@ -88,22 +94,42 @@ fn decode_class(
     table: &PackedTable<&Bytes>,
     class: ClassId,
     Class { fields, .. }: &Class,
+    texts: &TextPlaces,
     stretch: &mut SessionStretch,
     budget: &mut Budget,
 ) -> Result<(), String> {
     let columns = ColumnReader::new("states", &[], table);
     // Budget for the rows in columns, then one after the other, then in order.
-    budget.take(columns.rows, 8 * fields.len() + 64)?;
+    let width: usize = fields.iter().map(|field| field.kind.cells()).sum();
+    budget.take(columns.rows, 8 * width + 64)?;
     let ticks = column::decode(columns.at(0), &columns.series, None).map_err(|what| columns.bad("tick", what))?;
     let tick = |tick: i64| u32::try_from(tick).map_err(|_| columns.bad("tick", format_args!("{tick} is out of range")));
     let ticks: Vec<u32> = ticks.into_iter().map(tick).collect::<Result<_, _>>()?;
-    let cells = |(place, field): (usize, &crate::record::FieldSchema)| {
-        column::decode_cells(columns.at(1 + place), &columns.series).map_err(|what| columns.bad(&field.name, what))
-    };
-    let cells: Vec<Vec<u32>> = fields.iter().enumerate().map(cells).collect::<Result<_, _>>()?;
+    let mut cells: Vec<Vec<u32>> = Vec::with_capacity(width);
+    for (place, field) in fields.iter().enumerate() {
+        let packed = columns.at(1 + place);
+        let decode = || -> Result<Vec<i64>, String> {
+            match field.kind {
+                CellKind::F64 => column::decode_f64(packed, &columns.series),
+                _ => column::decode(packed, &columns.series, None),
+            }
+        };
+        match field.kind.cells() {
+            1 => cells
+                .push(column::decode_cells(packed, &columns.series).map_err(|what| columns.bad(&field.name, what))?),
+            _ => {
+                let mut numbers = decode().map_err(|what| columns.bad(&field.name, what))?;
+                if field.kind == CellKind::Text {
+                    texts.codes(&mut numbers).map_err(|what| columns.bad(&field.name, what))?;
+                }
+                cells.push(numbers.iter().map(|number| *number as u32).collect());
+                cells.push(numbers.iter().map(|number| (*number >> 32) as u32).collect());
+            }
+        }
+    }
     let players = stretch.players.len();
     let mut rows = ticks.into_iter().enumerate();
-    let mut words = vec![0; fields.len()];
+    let mut words = vec![0; width];
     for (id, count) in columns.row_counts() {
         let viewer = (id >> 16).checked_sub(1).map(|viewer| PlayerId(viewer as u16));
         if let Some(viewer) = viewer.filter(|viewer| usize::from(viewer.0) >= players) {

@@ -6,7 +6,7 @@ use serde_bytes::{ByteBuf, Bytes};
 use super::RecordSeries;
 use crate::log::column;
 use crate::log::kinds::{NumberPacking, RecordLayout};
-use crate::record::{EventTime, PlayerRecords};
+use crate::record::{EventTime, NumberForm, PlayerRecords};
 
 /// `[ids, rows, columns]`: the ids of the series (players or entities), their row counts, and the columns in the order
 /// of the header. Trailing columns of zeros may be left out.
@@ -63,6 +63,10 @@ impl<'a, T> TableWriter<'a, T> {
 
     pub(super) fn numbers(&mut self, values: &[i64]) {
         self.raw(column::encode(values, &self.series));
+    }
+
+    pub(super) fn numbers_as(&mut self, form: NumberForm, values: &[i64]) {
+        self.raw(column::encode_as(form, values, &self.series));
     }
 
     pub(super) fn floats(&mut self, bits: &[u32]) {

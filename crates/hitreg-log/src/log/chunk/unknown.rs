@@ -7,19 +7,20 @@ use serde_bytes::ByteBuf;
 
 use super::map::{ChunkTables, DecodedTables};
 use super::table::PackedTable;
+use super::texts::{ChunkTexts, TextPlaces};
 use super::{ColumnReader, SessionSlice, TableWriter};
 use crate::log::column;
 use crate::log::kinds::RecordLayout;
 use crate::log::limits::Budget;
 use crate::log::schema::Schema;
-use crate::record::{SessionHeader, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::record::{CellKind, NumberForm, SessionHeader, UnknownColumn, UnknownKind, UnknownRecords};
 
 /// Encodes the unknown columns of a known kind, for the records that still exist.
 pub(super) fn encode_columns<T: RecordLayout, H>(
     name: &str,
     rows: &mut TableWriter<'_, T>,
     part: &SessionSlice<'_, H>,
-    header: &SessionHeader,
+    (header, texts): (&SessionHeader, &ChunkTexts<'_>),
 ) {
     let Some(kind) = header.unknown.iter().find(|kind| kind.name == name) else { return };
     let records = part.session.unknown.iter().find(|records| records.kind == name);
@@ -30,26 +31,33 @@ pub(super) fn encode_columns<T: RecordLayout, H>(
     for column in 0..kind.columns.len() {
         let of = records.and_then(|records| records.columns.get(column));
         let value = |place: &Option<usize>| of.zip(*place).map_or(0, |(column, place)| column.values[place]);
-        let values: Vec<i64> = places.iter().map(value).collect();
+        let mut values: Vec<i64> = places.iter().map(value).collect();
+        if is_text(header, kind, column) {
+            texts.place(&mut values);
+        }
         match of {
-            Some(column) if column.is_float => {
-                rows.floats(&values.into_iter().map(|bits| bits as u32).collect::<Vec<_>>())
-            }
-            _ => rows.numbers(&values),
+            Some(column) => rows.numbers_as(column.form, &values),
+            None => rows.numbers(&values),
         }
     }
+}
+
+/// Returns whether a column holds texts.
+fn is_text(header: &SessionHeader, kind: &UnknownKind, column: usize) -> bool {
+    let name = kind.columns.get(column);
+    name.and_then(|name| header.field_of(kind, name)).is_some_and(|field| field.kind == CellKind::Text)
 }
 
 /// Decodes the unknown columns of a known kind.
 pub(super) fn decode_columns<T: RecordLayout>(
     columns: &ColumnReader<'_>,
     records: &[T],
-    header: &SessionHeader,
+    (header, texts): (&SessionHeader, &TextPlaces),
     unknown: &mut Vec<UnknownRecords>,
     budget: &mut Budget,
 ) -> Result<(), String> {
     let Some(kind) = header.unknown.iter().find(|kind| kind.name == columns.name) else { return Ok(()) };
-    let mut read = decode_all(columns, kind, budget)?;
+    let mut read = decode_all(columns, kind, (header, texts), budget)?;
     if let Some(first) = T::COLUMNS.first() {
         read.keys = records.iter().map(first.get).collect();
     }
@@ -58,24 +66,27 @@ pub(super) fn decode_columns<T: RecordLayout>(
 }
 
 /// Encodes the tables of unknown kinds.
-pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &SessionHeader, tables: &mut ChunkTables) {
+pub(super) fn encode<H>(
+    part: &SessionSlice<'_, H>,
+    header: &SessionHeader,
+    texts: &ChunkTexts<'_>,
+    tables: &mut ChunkTables,
+) {
     for (records, range) in part.session.unknown.iter().zip(&part.unknown) {
         let kind = header.unknown.iter().find(|kind| kind.name == records.kind);
-        if kind.is_none_or(UnknownKind::is_known_kind) || range.is_empty() {
-            continue;
-        }
+        let Some(kind) = kind.filter(|kind| !kind.is_known_kind() && !range.is_empty()) else { continue };
         let mut by_series: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         range.clone().for_each(|row| by_series.entry(records.series[row]).or_default().push(row));
         let order: Vec<usize> = by_series.values().flatten().copied().collect();
         let series: Vec<usize> = by_series.values().map(Vec::len).collect();
-        let encode = |column: &UnknownColumn| {
-            let values: Vec<i64> = order.iter().map(|&row| column.values[row]).collect();
-            ByteBuf::from(match column.is_float {
-                true => column::encode_f32(&values.into_iter().map(|bits| bits as u32).collect::<Vec<_>>(), &series),
-                false => column::encode(&values, &series),
-            })
+        let encode = |(place, column): (usize, &UnknownColumn)| {
+            let mut values: Vec<i64> = order.iter().map(|&row| column.values[row]).collect();
+            if is_text(header, kind, place) {
+                texts.place(&mut values);
+            }
+            ByteBuf::from(column::encode_as(column.form, &values, &series))
         };
-        let columns = records.columns.iter().map(encode).collect();
+        let columns = records.columns.iter().enumerate().map(encode).collect();
         tables.add(&*records.kind, Some(PackedTable::trimmed(by_series.keys().copied().collect(), &series, columns)));
     }
 }
@@ -84,24 +95,36 @@ pub(super) fn encode<H>(part: &SessionSlice<'_, H>, header: &SessionHeader, tabl
 pub(super) fn decode_kinds(
     tables: &DecodedTables<'_>,
     schema: &Schema,
-    header: &SessionHeader,
+    (header, texts): (&SessionHeader, &TextPlaces),
     unknown: &mut Vec<UnknownRecords>,
     budget: &mut Budget,
 ) -> Result<(), String> {
     for kind in header.unknown.iter().filter(|kind| !kind.is_known_kind()) {
         if let Some(table) = tables.of(&kind.name) {
             let columns = ColumnReader::new(&kind.name, schema.columns(&kind.name).unwrap_or_default(), table);
-            unknown.push(decode_all(&columns, kind, budget)?);
+            unknown.push(decode_all(&columns, kind, (header, texts), budget)?);
         }
     }
     Ok(())
 }
 
-fn decode_all(columns: &ColumnReader<'_>, kind: &UnknownKind, budget: &mut Budget) -> Result<UnknownRecords, String> {
+fn decode_all(
+    columns: &ColumnReader<'_>,
+    kind: &UnknownKind,
+    (header, texts): (&SessionHeader, &TextPlaces),
+    budget: &mut Budget,
+) -> Result<UnknownRecords, String> {
     budget.take(columns.rows, size_of::<i64>() * (4 + kind.columns.len()))?;
-    let decode = |name: &String| match column::decode_any(columns.raw(name), &columns.series) {
-        Ok((is_float, values)) => Ok(UnknownColumn { is_float, values }),
-        Err(what) => Err(columns.bad(name, what)),
+    let decode = |name: &String| -> Result<UnknownColumn, String> {
+        let (form, mut values) =
+            column::decode_any(columns.raw(name), &columns.series).map_err(|what| columns.bad(name, what))?;
+        let field = header.field_of(kind, name);
+        if field.is_some_and(|field| field.kind == CellKind::Text) {
+            texts.codes(&mut values).map_err(|what| columns.bad(name, what))?;
+        }
+        // A column of zeros does not show its form.
+        let form = field.filter(|_| form == NumberForm::Integer).map_or(form, |f| f.kind.form());
+        Ok(UnknownColumn { form, values })
     };
     Ok(UnknownRecords {
         kind: kind.name.clone(),

@@ -1,4 +1,4 @@
-//! Maps IEEE 754 singles to integers, so that close values have close integers.
+//! Maps IEEE 754 singles and doubles to integers, so that close values have close integers.
 
 use crate::varint::Cursor;
 
@@ -16,6 +16,13 @@ pub(crate) enum FloatForm {
     },
     /// Any singles, numbered in the order of their values.
     Ordered,
+    /// Doubles in steps of 2^-shift.
+    Fixed64 {
+        /// The number of binary places.
+        shift: i8,
+    },
+    /// Any doubles, numbered in the order of their values.
+    Ordered64,
 }
 
 impl FloatForm {
@@ -28,16 +35,18 @@ impl FloatForm {
             FloatForm::Relative => 1,
             FloatForm::Fixed { .. } => 2,
             FloatForm::Ordered => 3,
+            FloatForm::Fixed64 { .. } => 4,
+            FloatForm::Ordered64 => 5,
         }
     }
 
     /// Returns the cost of the form's parameter, in 256ths of a bit.
     pub(crate) fn cost(self) -> u64 {
-        if matches!(self, FloatForm::Fixed { .. }) { 256 * 8 } else { 0 }
+        if matches!(self, FloatForm::Fixed { .. } | FloatForm::Fixed64 { .. }) { 256 * 8 } else { 0 }
     }
 
     pub(crate) fn write_parameter(self, out: &mut Vec<u8>) {
-        if let FloatForm::Fixed { shift } = self {
+        if let FloatForm::Fixed { shift } | FloatForm::Fixed64 { shift } = self {
             out.push(shift as u8);
         }
     }
@@ -48,6 +57,8 @@ impl FloatForm {
             1 => Ok(FloatForm::Relative),
             2 => Ok(FloatForm::Fixed { shift: from.byte()? as i8 }),
             3 => Ok(FloatForm::Ordered),
+            4 => Ok(FloatForm::Fixed64 { shift: from.byte()? as i8 }),
+            5 => Ok(FloatForm::Ordered64),
             _ => Err(format!("its form is {code}")),
         }
     }
@@ -68,9 +79,56 @@ impl FloatForm {
             }
             FloatForm::Integer if values.iter().all(|value| *value == 0) => {}
             FloatForm::Integer | FloatForm::Relative => return Err("it holds whole numbers where floats belong".into()),
+            FloatForm::Fixed64 { .. } | FloatForm::Ordered64 => {
+                return Err("it holds doubles where singles belong".into());
+            }
         }
         Ok(all)
     }
+
+    /// Converts the numbers to the bits of doubles.
+    pub(crate) fn f64_bits(self, mut values: Vec<i64>) -> Result<Vec<i64>, String> {
+        match self {
+            FloatForm::Fixed64 { shift } => {
+                let scale = power_of_two(-i32::from(shift));
+                values.iter_mut().for_each(|value| *value = (*value as f64 * scale).to_bits() as i64);
+            }
+            FloatForm::Ordered64 => {
+                values.iter_mut().for_each(|value| *value = if *value < 0 { i64::MIN | -(*value + 1) } else { *value });
+            }
+            FloatForm::Integer if values.iter().all(|value| *value == 0) => {}
+            FloatForm::Integer | FloatForm::Relative => return Err("it holds whole numbers where floats belong".into()),
+            FloatForm::Fixed { .. } | FloatForm::Ordered => return Err("it holds singles where doubles belong".into()),
+        }
+        Ok(values)
+    }
+}
+
+/// Expresses doubles as [`fixed`] does singles, in multiples up to 2^62.
+pub(crate) fn fixed64(bits: &[i64]) -> Option<(FloatForm, Vec<i64>)> {
+    const WIDEST: i32 = 61;
+    let (mut lowest, mut highest) = (i32::MAX, i32::MIN);
+    for &bits in bits.iter().filter(|&&bits| bits != 0) {
+        let exponent = ((bits >> 52) & 0x7FF) as i32;
+        if exponent == 0 || exponent == 0x7FF {
+            return None;
+        }
+        let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
+        lowest = lowest.min(exponent - 1075 + mantissa.trailing_zeros() as i32);
+        highest = highest.max(exponent - 1023);
+        if highest - lowest > WIDEST {
+            return None;
+        }
+    }
+    let shift = if lowest == i32::MAX { 0 } else { i8::try_from(-lowest).ok()? };
+    let scale = power_of_two(i32::from(shift));
+    let values = bits.iter().map(|&bits| (f64::from_bits(bits as u64) * scale) as i64).collect();
+    Some((FloatForm::Fixed64 { shift }, values))
+}
+
+/// Returns the position of a double's bits in the order of values, as [`ordered`] for singles.
+pub(crate) fn ordered64(bits: i64) -> i64 {
+    if bits >= 0 { bits } else { -(bits & i64::MAX) - 1 }
 }
 
 /// Expresses singles as multiples of the coarsest power of two that divides them all. Returns `None` if a bit would be

@@ -219,6 +219,11 @@ impl RowGrouping {
             ColumnData::U64(v) => whole(&|row| v[row] as i64),
             ColumnData::I64(v) => whole(&|row| v[row]),
             ColumnData::Name { codes, .. } => whole(&|row| codes[row].into()),
+            ColumnData::Bool(v) => whole(&|row| v[row].into()),
+            ColumnData::F64(v) => {
+                let bits: Vec<i64> = self.order.iter().map(|&row| v[start + row].to_bits() as i64).collect();
+                column::encode_f64_quickly(&bits, &self.series)
+            }
             ColumnData::F32(v) => {
                 let bits: Vec<u32> = self.order.iter().map(|&row| v[start + row].to_bits()).collect();
                 column::encode_f32_quickly(&bits, &self.series)
@@ -245,6 +250,8 @@ pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
             "u64" => ColumnData::U64(Vec::new()),
             "i64" => ColumnData::I64(Vec::new()),
             "f32" => ColumnData::F32(Vec::new()),
+            "f64" => ColumnData::F64(Vec::new()),
+            "bool" => ColumnData::Bool(Vec::new()),
             "name" => ColumnData::Name { names, codes: Vec::new() },
             _ if !names.is_empty() => ColumnData::Name { names, codes: Vec::new() },
             _ => ColumnData::U32(Vec::new()),
@@ -326,7 +333,15 @@ fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result
             ColumnData::Name { names: column.names.clone(), codes }
         }
         "f32" => ColumnData::F32(f32s(column, grouping)?),
-        other => return Err(format!("its type is {other:?}, which is none of u32, u64, i64, f32, name")),
+        "f64" => ColumnData::F64(f64s(column, grouping)?),
+        "bool" => {
+            let flags = values(column, grouping, |[flag]: [u8; 1]| flag, |v| v.try_into().ok())?;
+            match flags.iter().position(|flag| *flag > 1) {
+                None => ColumnData::Bool(flags.into_iter().map(|flag| flag == 1).collect()),
+                Some(row) => return Err(format!("the value of row {row} is neither 0 nor 1")),
+            }
+        }
+        other => return Err(format!("its type is {other:?}, which is none of u32, u64, i64, f32, f64, bool, name")),
     };
     check_codes(&data)?;
     Ok(data)
@@ -340,6 +355,15 @@ fn f32s(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<Vec<f3
     match &*column.transform {
         "packed" => grouping.scatter(column::decode_f32(column.data, &grouping.series)?, |v| Some(f32::from_bits(v))),
         _ => values(column, grouping, f32::from_le_bytes, |_| None),
+    }
+}
+
+fn f64s(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<Vec<f64>, String> {
+    match &*column.transform {
+        "packed" => {
+            grouping.scatter(column::decode_f64(column.data, &grouping.series)?, |v| Some(f64::from_bits(v as u64)))
+        }
+        _ => values(column, grouping, f64::from_le_bytes, |_| None),
     }
 }
 

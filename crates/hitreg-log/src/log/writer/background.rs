@@ -10,7 +10,7 @@ use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header;
 use crate::log::timeline::ChunkFill;
-use crate::record::{CustomRow, EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch};
+use crate::record::{CustomRow, EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch, Texts};
 use crate::units::Micros;
 
 /// The most full chunks that may wait for a slow disk.
@@ -138,6 +138,11 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         self.bucket.push_row(row, &self.header);
         self.dropped.saw(EventTime::At(at));
         Ok(())
+    }
+
+    /// Sets the texts of the records.
+    pub(crate) fn set_texts(&mut self, texts: &Texts) {
+        self.bucket.set_texts(texts);
     }
 
     /// Returns the number of chunks dropped because the disk was too slow.
