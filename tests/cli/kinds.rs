@@ -72,7 +72,7 @@ fn body(tick: u32, is_wrong: bool) -> [GameValue; 7] {
     let x = if is_wrong && tick >= WRONG { x.next_up() } else { x };
     let (id, score) = (0xdead_beef_0000_0001 + u64::from(tick % 3), i64::from(tick) - (1 << 40));
     let (yaw, ammo) = (tick as f32 * 1.5, 5 - tick as i32);
-    [x.into(), id.into(), score.into(), (tick % 7 != 0).into(), yaw.into(), ammo.into(), word(tick)]
+    [x.into(), id.into(), score.into(), (!tick.is_multiple_of(7)).into(), yaw.into(), ammo.into(), word(tick)]
 }
 
 fn own_input(tick: u32) -> [GameValue; 3] {
@@ -81,7 +81,7 @@ fn own_input(tick: u32) -> [GameValue; 3] {
 
 fn cast(tick: u32) -> [GameValue; 5] {
     let (power, cost) = (-1.0 / f64::from(tick), -i64::from(tick) << 33);
-    [u64::MAX.into(), power.into(), cost.into(), (tick % 2 == 0).into(), word(tick + 2)]
+    [u64::MAX.into(), power.into(), cost.into(), tick.is_multiple_of(2).into(), word(tick + 2)]
 }
 
 fn play(stream: &mut Stream, is_wrong: bool) {

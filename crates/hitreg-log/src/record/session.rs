@@ -57,8 +57,8 @@ impl Session {
 
     /// Returns the session as one stretch.
     pub fn without_header(self) -> SessionStretch {
-        let Session { header: _, players, states, ticks, damage, gaps, unknown } = self;
-        SessionStretch { header: (), players, states, ticks, damage, gaps, unknown }
+        let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = self;
+        SessionStretch { header: (), players, states, ticks, damage, gaps, unknown, texts }
     }
 
     /// Returns the time between the first and the last client frame, snapshot arrival or tick.

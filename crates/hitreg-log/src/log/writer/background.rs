@@ -28,7 +28,7 @@ pub enum QueuePolicy {
 
 /// A job for the thread.
 enum WriterJob {
-    Write(SessionStretch),
+    Write(Box<SessionStretch>),
     End,
 }
 
@@ -183,7 +183,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
             self.bucket.push(&Record::Gap(gap), &self.header)?;
         }
         let used = self.used.try_recv().unwrap_or_else(|_| SessionStretch::of(&self.header));
-        let full = WriterJob::Write(self.bucket.exchange(used));
+        let full = WriterJob::Write(Box::new(self.bucket.exchange(used)));
         match when_full {
             QueuePolicy::Wait => self.send(full)?,
             QueuePolicy::Drop => match self.jobs.try_send(full) {
@@ -215,7 +215,7 @@ fn write_all<W: Write>(
             Ok(WriterJob::Write(stretch)) => {
                 write_part(&mut sink, &SessionSlice::whole(&stretch), header)?;
                 // After the end, no receiver takes the chunk back, and it is dropped.
-                let _ = give_back.send(stretch);
+                let _ = give_back.send(*stretch);
             }
             Ok(WriterJob::End) => return write_end(sink),
             Err(_) => return Err(WriteError::Abandoned),
