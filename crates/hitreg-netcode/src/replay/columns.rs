@@ -42,7 +42,8 @@ impl CellRows {
         self.taken = rows.len();
         let width = self.fields.len();
         let columns = |(group, fields): (usize, &[FieldSchema])| {
-            let mut all = vec![Vec::with_capacity(rows.len() / width); fields.len()];
+            // `vec![…; n]` would clone the first one, without its capacity.
+            let mut all: Vec<Vec<u32>> = fields.iter().map(|_| Vec::with_capacity(rows.len() / width)).collect();
             for block in rows.chunks(width * AT_ONCE_ROWS) {
                 for (index, cells) in (group * AT_ONCE_FIELDS..).zip(&mut all) {
                     cells.extend(block.chunks_exact(width).map(|row| row[index]));
