@@ -52,7 +52,7 @@ class Build:
         ok, messages = cargo(work / "tool", HERE, "build")
         if not ok:
             sys.exit("error: tests/mutants does not build")
-        self.tool = executables(messages)["mutants"]
+        self.tool = executables(messages)["bin mutants"]
         self.mutants = self.rewrite()
         # Verdicts hold for these sources only.
         self.digest = hashlib.sha256(json.dumps([sources, self.mutants]).encode()).hexdigest()[:16]
@@ -60,13 +60,13 @@ class Build:
         if known.exists():
             self.dropped = set(json.loads(known.read_text()))
             self.mutants = self.rewrite()
-        self.programs: dict[str, str] = {}
-        if "unit" in judges:
-            self.build("-p", "hitreg-netcode", "--lib")
-        tests = [judge for judge in judges if judge in ("pipelines", "formats")]
-        if tests or "claims" in judges:
-            # Cargo builds the command line for any integration test. `skipped` is the smallest.
-            self.build("-p", "hitreg", *(word for test in tests or ["skipped"] for word in ("--test", test)))
+        # All in one command, because cargo chooses features by command. Cargo builds the command line for any
+        # integration test. `skipped` is the smallest.
+        words = ["-p", "hitreg-netcode"] + (["--lib"] if "unit" in judges else [])
+        if judges != ["unit"]:
+            tests = [judge for judge in judges if judge in ("pipelines", "formats")] or ["skipped"]
+            words += ["-p", "hitreg", *(word for test in tests for word in ("--test", test))]
+        self.programs = self.build(*words)
         known.write_text(json.dumps(sorted(self.dropped)))
 
     def rewrite(self) -> list[dict]:
@@ -79,13 +79,12 @@ class Build:
         mutants = [dict(zip(names, line.split("\t"))) for line in lines]
         return [{k: int(v) if k not in ("file", "change") else v for k, v in mutant.items()} for mutant in mutants]
 
-    def build(self, *words: str) -> None:
-        """Builds tests. Drops mutants that do not compile, and tries again."""
+    def build(self, *words: str) -> dict[str, str]:
+        """Builds tests; returns their paths. Drops mutants that do not compile, and tries again."""
         while True:
             ok, messages = cargo(self.work / "build", self.copy, "test", "--no-run", *words)
             if ok:
-                self.programs |= executables(messages)
-                return
+                return executables(messages)
             errors = [m["message"] for m in messages if m.get("message", {}).get("level") == "error"]
             spans = [span for error in errors for span in error["spans"] if span["is_primary"]]
             faulty = {number for span in spans for number in self.at(span)}
@@ -107,7 +106,8 @@ class Build:
 
 
 def executables(messages: list[dict]) -> dict[str, str]:
-    return {m["target"]["name"]: m["executable"] for m in messages if m.get("executable")}
+    """Paths of programs by kind and name, such as `bin hitreg`."""
+    return {f"{m['target']['kind'][0]} {m['target']['name']}": m["executable"] for m in messages if m.get("executable")}
 
 
 def copy_repository(copy: pathlib.Path, modules: list[str]) -> str:
@@ -137,8 +137,8 @@ def copy_repository(copy: pathlib.Path, modules: list[str]) -> str:
 
 def judge(build: Build, name: str, number: int, seconds: float) -> str | None:
     """Runs one judge against one mutant; returns why it fails, or `None` if it passes."""
-    programs = {"claims": "hitreg", "unit": "hitreg_netcode"}
-    words = [build.programs[programs.get(name, name)]] + (["claims"] if name == "claims" else [])
+    program = {"claims": "bin hitreg", "unit": "lib hitreg_netcode"}.get(name, f"test {name}")
+    words = [build.programs[program]] + (["claims"] if name == "claims" else [])
     where = build.copy / NETCODE if name == "unit" else build.copy
     env = dict(os.environ, HITREG_MUTANT=str(number), CARGO_MANIFEST_DIR=str(where))
     run = subprocess.Popen(

@@ -2,7 +2,7 @@
 //!
 //! `mutants REPOSITORY COPY MODULES DROPPED` rewrites the modules of `hitreg-netcode` (such as `server,client`) from
 //! REPOSITORY to COPY. Each site becomes `if crate::mutants::is(NUMBER) { mutant } else { original }`. DROPPED lists
-//! the numbers of sites that stay as they are. Standard output has one line for each site, separated by tabs:
+//! the numbers of sites without a mutant. Standard output has one line for each site, separated by tabs:
 //! number, file, line, first and last byte in the rewritten file, and the change.
 
 use std::collections::BTreeSet;
