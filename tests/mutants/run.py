@@ -47,19 +47,17 @@ class Build:
     def __init__(self, work: pathlib.Path, modules: str, judges: list[str]):
         self.work, self.modules = work, modules
         self.copy = work / "copy"
-        self.dropped: set[int] = set()
         sources = copy_repository(self.copy, modules.split(","))
         ok, messages = cargo(work / "tool", HERE, "build")
         if not ok:
             sys.exit("error: tests/mutants does not build")
         self.tool = executables(messages)["bin mutants"]
-        self.mutants = self.rewrite()
-        # Verdicts hold for these sources only.
-        self.digest = hashlib.sha256(json.dumps([sources, self.mutants]).encode()).hexdigest()[:16]
+        # Verdicts hold for these sources and mutants only.
+        rewriter = (HERE / "src/main.rs").read_text()
+        self.digest = hashlib.sha256(json.dumps([sources, modules, rewriter]).encode()).hexdigest()[:16]
         known = work / f"dropped-{self.digest}.json"
-        if known.exists():
-            self.dropped = set(json.loads(known.read_text()))
-            self.mutants = self.rewrite()
+        self.dropped: set[int] = set(json.loads(known.read_text())) if known.exists() else set()
+        self.mutants = self.rewrite()
         # All in one command, because cargo chooses features by command. Cargo builds the command line for any
         # integration test. `skipped` is the smallest.
         words = ["-p", "hitreg-netcode"] + (["--lib"] if "unit" in judges else [])
