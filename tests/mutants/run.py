@@ -154,14 +154,17 @@ def judge(build: Build, name: str, number: int, seconds: float) -> str | None:
     timer = threading.Timer(seconds, lambda: (late.set(), end()))
     timer.start()
     failed = None
-    for line in run.stdout:
-        if found := re.match(r"test (\S+).* FAILED$|FAILS +(\S+)", line.strip()):
-            failed = found[1] or found[2]
-            end()
-            break
+    try:
+        for line in run.stdout:
+            if found := re.match(r"test (\S+).* FAILED$|FAILS +(\S+)", line.strip()):
+                failed = found[1] or found[2]
+                break
+        else:
+            run.wait()
+    finally:
+        timer.cancel()
+        end()
     code = run.wait()
-    timer.cancel()
-    end()
     if failed:
         return failed
     if late.is_set():
