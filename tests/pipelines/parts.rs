@@ -242,7 +242,11 @@ fn encoded_scenarios() -> Vec<(&'static str, Scenario)> {
         ("queued", narrow.clone()),
         ("narrow", with(&narrow, &[("server.rate_bytes_per_s", "1200")])),
         ("too small", with(&half_life, &[("wire.message_max_bytes", "400")])),
-        ("fragments", Scenario { players: 24, seconds: 6.0, preset: "quakeworld".to_owned(), ..half_life.clone() }),
+        // The snapshots of many players are longer than a datagram.
+        (
+            "fragments",
+            with(&Scenario { players: 24, seconds: 7.0, ..half_life.clone() }, &[("server.rate_bytes_per_s", "20000")]),
+        ),
         ("rate", with(&half_life, &[("server.rate_bytes_per_s", "1500")])),
         ("adaptive", with(&nereids, &[("client.adaptive_redundancy", "true")])),
         ("nominal", with(&half_life, &[("wire.sizes", "nominal")])),
@@ -335,7 +339,8 @@ fn an_encoded_keyframe_with_any_other_byte_is_refused() {
             refused(content)
         });
         let (flipped, all) = (flipped.count(), some(150).count());
-        assert!(all - flipped < 8, "{what}: {flipped} of {all}");
+        // What it says of the log around it is held against nothing, as in `bad_keyframes_are_refused`.
+        assert!(flipped * 8 > all * 7, "{what}: {flipped} of {all}");
         assert!(some(20).all(|end| refused(good.content[..end].to_vec())), "{what}");
     }
 }

@@ -228,7 +228,8 @@ impl LogSurvey {
 
     /// Adds the initial states of a chunk.
     pub fn begin_with(&mut self, states: &States) {
-        states.of_tick(Tick(0)).for_each(|(key, cells)| self.beginning.push(key, cells));
+        let begins = |(key, _): &(StateKey, &[u32])| key.tick == Tick(0);
+        states.iter().filter(begins).for_each(|(key, cells)| self.beginning.push(key, cells));
     }
 
     /// Ends the survey after the last chunk.
