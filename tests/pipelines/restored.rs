@@ -101,8 +101,13 @@ fn a_window_that_no_client_has_is_refused() {
         Client::<Discs>::new(setup, PlayerId(0))
     };
     let bytes = saved(&new());
-    let before = bytes.strip_suffix(&*window(0, [], 0, 0)).expect("a new client's state ends with its window");
-    let is_taken = |window: Vec<u8>| restore(&mut new(), &[before, &window].concat()).is_ok();
+    // After the window comes its redundancy, of which there is nothing: it does not adapt.
+    let mut after = StateWriter::<Disc>::new(None);
+    (None::<u32>, VecDeque::<(u32, Micros)>::new(), None::<(u32, u16)>).put(&mut after);
+    let after = after.into_bytes();
+    let before = bytes.strip_suffix(&*after).and_then(|bytes| bytes.strip_suffix(&*window(0, [], 0, 0)));
+    let before = before.expect("a new client's window comes before its redundancy");
+    let is_taken = |window: Vec<u8>| restore(&mut new(), &[before, &window, &after].concat()).is_ok();
     assert!(is_taken(window(0, [], 0, 0)) && is_taken(window(0, [7, 8, 9], 0, 0)));
     assert!(!is_taken(window(0, [7, 9], 0, 0)), "one is left out");
     // No client remembers more than 512.

@@ -134,6 +134,9 @@ impl SurveyedLog {
     /// # Errors
     /// Fails if the beginning of the log cannot be read.
     pub fn from_its_beginning(self) -> Result<SurveyedLog, EngineError> {
+        if self.start.is_none() {
+            return Ok(self);
+        }
         let fail = |source| EngineError::content(&self.path, source);
         let mut survey = self.survey;
         let mut reader = LogReader::new(store::open(&self.path)?).map_err(fail)?;
