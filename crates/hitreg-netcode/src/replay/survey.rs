@@ -287,7 +287,7 @@ impl LogSurvey {
     }
 
     /// Returns the time from which a replay must record events for a part that begins at `at`. A shot in it may be at
-    /// what its shooter saw as long before as the longest flight, and its cover depends on [`cover::LONGEST`] before that.
+    /// what its shooter saw as long before as the longest flight, and its cover depends on 3 s before that.
     pub fn needed_from(&self, at: Micros) -> Micros {
         at - LOOKED_BACK.max(self.longest() + cover::LONGEST)
     }
