@@ -48,11 +48,11 @@ static hitreg_code add_class(hitreg_description *description, const char *name, 
 }
 
 static hitreg_description *describe(void) {
-    static const hitreg_column power = {"power", HITREG_F32}, wide = {"wide", HITREG_I64}, unnamed = {NULL, HITREG_F32};
+    static const hitreg_column power = {"power", HITREG_F32}, unknown = {"unknown", 8}, unnamed = {NULL, HITREG_F32};
     hitreg_description *made = hitreg_description_new("misused");
     EXPECT(hitreg_description_player(made, "p0"), HITREG_OK, "");
     EXPECT(add_class(made, "x", 99, 0, 0), HITREG_ERROR_VALUE, "no type 99");
-    EXPECT(add_class(made, "x", HITREG_U64, 0, 0), HITREG_ERROR_VALUE, "no type 4");
+    EXPECT(add_class(made, "x", 8, 0, 0), HITREG_ERROR_VALUE, "no type 8");
     EXPECT(add_class(made, "x", 0, 99, 0), HITREG_ERROR_VALUE, "no scope 99");
     EXPECT(add_class(made, "x", 0, 0, 99), HITREG_ERROR_VALUE, "no meaning 99");
     EXPECT(add_class(made, "\xff", 0, 0, 0), HITREG_ERROR_VALUE, "not UTF-8");
@@ -64,7 +64,7 @@ static hitreg_description *describe(void) {
     EXPECT(hitreg_description_map(made, "m", NULL, 9), HITREG_ERROR_NULL, "bytes is null");
     EXPECT(hitreg_description_side(made, 1, -2), HITREG_ERROR_VALUE, "no player -2");
     EXPECT(hitreg_description_table(made, "casts", NULL, 1), HITREG_ERROR_NULL, "columns is null");
-    EXPECT(hitreg_description_table(made, "casts", &wide, 1), HITREG_ERROR_VALUE, "no type 3");
+    EXPECT(hitreg_description_table(made, "casts", &unknown, 1), HITREG_ERROR_VALUE, "no type 8");
     EXPECT(hitreg_description_table(made, "casts", &unnamed, 1), HITREG_ERROR_NULL, "the column's name is null");
     EXPECT(hitreg_description_table(made, "casts", &power, 1), HITREG_OK, "");
     return made;
