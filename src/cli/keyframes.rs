@@ -164,6 +164,7 @@ fn too_short(length: Micros, every_s: u32) -> String {
         duration(length)
     )
 }
+
 /// Writes a copy of a log with these keyframes.
 fn write(log: &Path, keyframes: &[Keyframe], target: &Target) -> Result<(), CommandError> {
     let (mut wrong, from) = (None, store::open(log)?);

@@ -186,6 +186,7 @@ fn candidates_at_once(
     let left = MemoryLimit::of_bytes(limit.bytes().saturating_sub(held));
     Ok(left.tasks_at_once(each, rayon::current_num_threads()))
 }
+
 /// Compares both sides' traces of a log; `None` if one side has none.
 fn compare(
     engine: &Engine<'_>,

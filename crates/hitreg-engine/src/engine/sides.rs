@@ -246,6 +246,7 @@ impl ComparisonSpec {
     pub fn run_builds(&self) -> bool {
         self.across.is_some() || self.ways.run_builds()
     }
+
     /// How changed settings are applied: by replay or by rejudging. `None` if no side changes a setting.
     pub fn what_if(&self) -> Option<WhatIf> {
         let sides = [&self.ways.a, &self.ways.b];
@@ -276,6 +277,7 @@ impl ReplaySpecs {
     pub fn run_builds(&self) -> bool {
         self.a.build.is_some() || self.b.build.is_some()
     }
+
     /// Makes the traces of both sides from one log.
     ///
     /// # Errors

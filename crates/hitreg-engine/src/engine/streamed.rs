@@ -117,6 +117,7 @@ impl SurveyedLog {
     pub fn session_bytes(&self) -> usize {
         self.session_bytes
     }
+
     /// Whether the log and its trace need little enough memory to load the log as a whole.
     pub fn is_short(&self) -> bool {
         self.session_bytes.saturating_add(self.survey.trace_bytes(TableSet::ALL)) <= SHORT_LOG_BYTES

@@ -113,6 +113,15 @@ pub struct GapRecord {
     pub why: GapCause,
 }
 
+impl GapRecord {
+    /// Returns the first gap that ends after the first tick. A replay is unreliable from there on. Gaps before the first
+    /// tick are outside the session.
+    pub fn first_after(gaps: &[GapRecord], first_tick: Option<Micros>) -> Option<&GapRecord> {
+        let first = first_tick.unwrap_or(Micros(i64::MIN));
+        gaps.iter().filter(|gap| gap.to > first).min_by_key(|gap| gap.from)
+    }
+}
+
 /// The cause of missing records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GapCause {

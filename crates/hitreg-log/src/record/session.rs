@@ -80,11 +80,9 @@ impl Session {
         (first <= last).then_some((first, last))
     }
 
-    /// Returns the first gap that ends after the first tick. A replay is unreliable from there on. Gaps before the
-    /// first tick are outside the session.
+    /// Returns the first missing part of the session, see [`GapRecord::first_after`].
     pub fn first_hole(&self) -> Option<&GapRecord> {
-        let first = self.ticks.first().map_or(Micros(i64::MIN), |tick| tick.at);
-        self.gaps.iter().filter(|gap| gap.to > first).min_by_key(|gap| gap.from)
+        GapRecord::first_after(&self.gaps, self.ticks.first().map(|tick| tick.at))
     }
 
     /// Sorts the states by key. In a client's log it also sorts the snapshots by number, because the client records

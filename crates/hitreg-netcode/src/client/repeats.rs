@@ -46,6 +46,7 @@ impl RepeatCheck {
 
     pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
         (self.redundancy, self.sent, self.echoed) = StateValue::<B>::get(from)?;
+        self.redundancy.as_ref().map_or(Ok(()), Redundancy::check)?;
         let in_order = self.sent.iter().zip(self.sent.iter().skip(1)).all(|(a, b)| a.0 < b.0);
         let is_fixed = self.adaptive.is_none() && (self.redundancy.is_some() || !self.sent.is_empty());
         if !in_order || is_fixed || self.sent.len() > REMEMBERED {

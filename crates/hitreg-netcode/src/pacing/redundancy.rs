@@ -10,8 +10,7 @@
 
 use std::collections::VecDeque;
 
-use crate::game::Body;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::{StateError, value};
 use hitreg_log::units::Micros;
 
 const MOST: u8 = 4;
@@ -204,74 +203,40 @@ impl Redundancy {
         (1..=MOST).rev().find(|level| self.rate_at(*level) <= bandwidth).unwrap_or(1)
     }
 
+    /// Refuses a restored choice that no state machine makes.
+    pub(crate) fn check(&self) -> Result<(), StateError> {
+        let is_level = (1..=MOST).contains(&self.level);
+        match is_level && (STEP_UP_AFTER..=STEP_UP_AFTER_MOST).contains(&self.step_up_after) {
+            true => Ok(()),
+            false => Err(StateError::Value { what: "a level of redundancy", found: self.level.into() }),
+        }
+    }
+
     /// Returns whether loss or jitter exceeds `bar` times its harmless value.
     fn is_unsafe(&self, bar: f64) -> bool {
         self.loss > 0.01 * bar || self.jitter_us > self.interval.0 as f64 * 0.5 * bar
     }
 }
 
-impl<B: Body> StateValue<B> for Redundancy {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        let Redundancy {
-            interval,
-            level,
-            changed_at,
-            more_since,
-            step_up_after,
-            stepped_up_at,
-            bandwidth,
-            estimated_at,
-            queue_then,
-            command_bytes,
-            fastest,
-            recent,
-            jitter_us,
-            last_round_trip,
-            loss,
-            is_careful,
-            is_rough,
-        } = self;
-        (*interval, *level, *changed_at).put(to);
-        (*more_since, *step_up_after, *stepped_up_at).put(to);
-        (*bandwidth, *estimated_at, *queue_then).put(to);
-        command_bytes.put(to);
-        fastest.put(to);
-        recent.put(to);
-        (*jitter_us, *last_round_trip, *loss).put(to);
-        (*is_careful, *is_rough).put(to);
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let (interval, level, changed_at) = StateValue::<B>::get(from)?;
-        let (more_since, step_up_after, stepped_up_at) = StateValue::<B>::get(from)?;
-        let (bandwidth, estimated_at, queue_then) = StateValue::<B>::get(from)?;
-        let command_bytes = StateValue::<B>::get(from)?;
-        let (fastest, recent) = StateValue::<B>::get(from)?;
-        let (jitter_us, last_round_trip, loss) = StateValue::<B>::get(from)?;
-        let (is_careful, is_rough) = StateValue::<B>::get(from)?;
-        if !(1..=MOST).contains(&level) || !(STEP_UP_AFTER..=STEP_UP_AFTER_MOST).contains(&step_up_after) {
-            return Err(StateError::Value { what: "a level of redundancy", found: level.into() });
-        }
-        Ok(Redundancy {
-            interval,
-            level,
-            changed_at,
-            more_since,
-            step_up_after,
-            stepped_up_at,
-            bandwidth,
-            estimated_at,
-            queue_then,
-            command_bytes,
-            fastest,
-            recent,
-            jitter_us,
-            last_round_trip,
-            loss,
-            is_careful,
-            is_rough,
-        })
-    }
-}
+value!(Redundancy {
+    interval,
+    level,
+    changed_at,
+    more_since,
+    step_up_after,
+    stepped_up_at,
+    bandwidth,
+    estimated_at,
+    queue_then,
+    command_bytes,
+    fastest,
+    recent,
+    jitter_us,
+    last_round_trip,
+    loss,
+    is_careful,
+    is_rough,
+});
 
 /// Adds a round trip to the running minima of the last `span`. It removes each entry that is not below a later one, so
 /// the front is the overall minimum.

@@ -83,6 +83,7 @@ impl ReplayBudget {
             self.add(bytes);
         }
     }
+
     /// Whether the replay exceeded a limit and must stop.
     pub(super) fn is_exceeded(&self) -> bool {
         self.most.is_some_and(|most| self.bytes.get() > most.bytes())

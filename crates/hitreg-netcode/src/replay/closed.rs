@@ -41,20 +41,16 @@ pub(super) fn replay<G: Netcode>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
     let survey = LogSurvey::of_connections(session);
-    let source = ReplaySource::of(&session.header, &survey);
     let mut attempt = |encoded| {
-        let mut chunk = std::iter::once(input_of(session));
-        let feed = &Feed::new(&mut chunk, &survey);
-        let Some(machine) = machine(feed, &source, setup, (options, encoded))? else { return Ok(None) };
-        let run = ClosedRun { feed, source: &source, options, budget: holding::<G>(session, &survey, setup, options)? };
-        run.watched(machine, setup, &mut Rc::clone(feed), None, progress)
+        in_one_chunk(session, &survey, |feed, source| {
+            let Some(machine) = machine(feed, source, setup, (options, encoded))? else { return Ok(None) };
+            let run = ClosedRun { feed, source, options, budget: holding::<G>(session, &survey, setup, options)? };
+            run.watched(machine, setup, &mut Rc::clone(feed), None, progress)
+        })
     };
-    let (report, tables, is_encoded) = match attempt(false)? {
-        Some((report, tables)) => (report, tables, options.sizes),
-        None => {
-            let (report, tables) = attempt(true)?.ok_or(ReplayError::NotAsRead)?;
-            (report, tables, true)
-        }
+    let ((report, tables), is_encoded) = match attempt(false)? {
+        Some(ran) => (ran, options.sizes),
+        None => (attempt(true)?.ok_or(ReplayError::NotAsRead)?, true),
     };
     let output = ReplayOutput::of(tables.into_trace(), report);
     Ok(ReplayOutput { traffic: output.traffic.filter(|_| is_encoded), ..output })
@@ -63,15 +59,14 @@ pub(super) fn replay<G: Netcode>(
 /// Runs bots in place of the session's players, without comparing hashes.
 pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<ReplayOutput, ReplayError> {
     let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions::default());
-    let source = ReplaySource::of(&session.header, &survey);
-    let mut chunk = std::iter::once(input_of(session));
-    let feed = &Feed::new(&mut chunk, &survey);
-    let machine = encoded_machine(feed, &source, setup, &options)?;
     let players = session.players.len() as u16;
     let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
-    let budget = holding::<G>(session, &survey, setup, &options)?;
-    let run = ClosedRun { feed, source: &source, options: &options, budget };
-    let ran = run.watched(machine, setup, &mut bots, None, &mut |_| {})?;
+    let ran = in_one_chunk(session, &survey, |feed, source| {
+        let machine = encoded_machine(feed, source, setup, &options)?;
+        let budget = holding::<G>(session, &survey, setup, &options)?;
+        let run = ClosedRun { feed, source, options: &options, budget };
+        run.watched(machine, setup, &mut bots, None, &mut |_| {})
+    })?;
     let (report, tables) = ran.ok_or(ReplayError::NotAsRead)?;
     let replayed = ReplayOutput::of(tables.into_trace(), report);
     Ok(ReplayOutput { first_difference: None, hashes_compared: 0, ..replayed })
@@ -84,13 +79,22 @@ pub(super) fn observe<G: Netcode>(
     observer: &mut impl Observer<G>,
 ) -> Result<(), ReplayError> {
     let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions::default());
-    let source = ReplaySource::of(&session.header, &survey);
+    in_one_chunk(session, &survey, |feed, source| {
+        let mut machine = encoded_machine(feed, source, setup, &options)?;
+        let budget = holding::<G>(session, &survey, setup, &options)?;
+        let run = ClosedRun { feed, source, options: &options, budget };
+        run.run(&mut machine, setup, &mut Rc::clone(feed), observer)
+    })
+}
+
+/// Runs something on a feed of one chunk: a session in memory.
+fn in_one_chunk<T>(
+    session: &Session,
+    survey: &LogSurvey,
+    run: impl FnOnce(&SharedFeed<'_>, &ReplaySource<'_>) -> T,
+) -> T {
     let mut chunk = std::iter::once(input_of(session));
-    let feed = &Feed::new(&mut chunk, &survey);
-    let mut machine = encoded_machine(feed, &source, setup, &options)?;
-    let budget = holding::<G>(session, &survey, setup, &options)?;
-    let run = ClosedRun { feed, source: &source, options: &options, budget };
-    run.run(&mut machine, setup, &mut Rc::clone(feed), observer)
+    run(&Feed::new(&mut chunk, survey), &ReplaySource::of(&session.header, survey))
 }
 
 /// Replays a log from a feed. Rows go to `to` as tables fill up, and the rest at the end. Returns `None` if datagrams

@@ -66,6 +66,7 @@ impl<'a> ReplaySource<'a> {
             Some(_) => Ok(()),
         }
     }
+
     /// Whether the log has a server to run. Without one, only its clients run, in open loop.
     pub fn has_server(&self) -> bool {
         let found = check_server(self.header, self.survey.hears());

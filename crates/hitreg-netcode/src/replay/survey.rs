@@ -237,10 +237,9 @@ impl LogSurvey {
         self.beginning.put_in_order();
     }
 
-    /// Returns the first gap that ends after the first tick, as [`Session::first_hole`] does.
+    /// Returns the first missing part of the log, see [`GapRecord::first_after`].
     pub fn first_hole(&self) -> Option<&GapRecord> {
-        let first = self.ticks.first.unwrap_or(Micros(i64::MIN));
-        self.gaps.iter().filter(|gap| gap.to > first).min_by_key(|gap| gap.from)
+        GapRecord::first_after(&self.gaps, self.ticks.first)
     }
 
     /// Returns the time from the first record to the last.
@@ -328,6 +327,7 @@ impl LogSurvey {
     pub(super) fn frames(&self) -> u64 {
         self.players.iter().map(|player| player.frames.max(player.heard)).sum()
     }
+
     /// Returns the number of usercmds of all players.
     pub fn usercmds(&self) -> u64 {
         self.players.iter().map(|player| player.usercmds()[0]).sum()

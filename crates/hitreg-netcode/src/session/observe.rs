@@ -50,6 +50,7 @@ pub trait Observer<G: Game> {
     fn looks(&mut self, at: Micros) -> bool {
         true
     }
+
     /// A client drew the others and made a usercmd.
     fn frame(
         &mut self,
@@ -59,6 +60,7 @@ pub trait Observer<G: Game> {
         shown: &ScreenView<'_, G::Body>,
     ) {
     }
+
     /// A client sent a packet.
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {}
     /// A client's packet reached the server.
@@ -82,6 +84,7 @@ pub trait Observer<G: Game> {
         verdict: &ShotVerdict,
     ) {
     }
+
     /// The server finished a tick.
     fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {}
     /// The server sent a snapshot.

@@ -75,6 +75,7 @@ impl BuildJudge<'_> {
             false => wanted,
         }
     }
+
     /// The digest of the log that builds replay.
     pub(super) fn log_digest(&self) -> Digest {
         self.request.log_digest

@@ -141,6 +141,7 @@ impl ReplaySpec {
         let game = engine.games.of(session).ok();
         Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
     }
+
     /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file.
     pub(super) fn replayed(
         &self,

@@ -106,21 +106,7 @@ impl FloatForm {
 
 /// Expresses doubles as [`fixed`] does singles, in multiples up to 2^62.
 pub(crate) fn fixed64(bits: &[i64]) -> Option<(FloatForm, Vec<i64>)> {
-    const WIDEST: i32 = 61;
-    let (mut lowest, mut highest) = (i32::MAX, i32::MIN);
-    for &bits in bits.iter().filter(|&&bits| bits != 0) {
-        let exponent = ((bits >> 52) & 0x7FF) as i32;
-        if exponent == 0 || exponent == 0x7FF {
-            return None;
-        }
-        let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
-        lowest = lowest.min(exponent - 1075 + mantissa.trailing_zeros() as i32);
-        highest = highest.max(exponent - 1023);
-        if highest - lowest > WIDEST {
-            return None;
-        }
-    }
-    let shift = if lowest == i32::MAX { 0 } else { i8::try_from(-lowest).ok()? };
+    let shift = fixed_shift::<52, 11>(bits.iter().map(|&bits| bits as u64), 61)?;
     let scale = power_of_two(i32::from(shift));
     let values = bits.iter().map(|&bits| (f64::from_bits(bits as u64) * scale) as i64).collect();
     Some((FloatForm::Fixed64 { shift }, values))
@@ -134,24 +120,30 @@ pub(crate) fn ordered64(bits: i64) -> i64 {
 /// Expresses singles as multiples of the coarsest power of two that divides them all. Returns `None` if a bit would be
 /// lost (NaN, infinities, negative zero, denormals), or if the multiples would exceed 2^41.
 pub(crate) fn fixed(bits: &[u32]) -> Option<(FloatForm, Vec<i64>)> {
-    const WIDEST: i32 = 40;
-    let (mut lowest, mut highest) = (i32::MAX, i32::MIN);
-    for &bits in bits.iter().filter(|&&bits| bits != 0) {
-        let exponent = ((bits >> 23) & 0xFF) as i32;
-        if exponent == 0 || exponent == 0xFF {
-            return None;
-        }
-        let mantissa = bits & 0x7F_FFFF | 0x80_0000;
-        lowest = lowest.min(exponent - 150 + mantissa.trailing_zeros() as i32);
-        highest = highest.max(exponent - 127);
-        if highest - lowest > WIDEST {
-            return None;
-        }
-    }
-    let shift = if lowest == i32::MAX { 0 } else { i8::try_from(-lowest).ok()? };
+    let shift = fixed_shift::<23, 8>(bits.iter().map(|&bits| bits.into()), 40)?;
     let scale = power_of_two(i32::from(shift));
     let values = bits.iter().map(|&bits| (f64::from(f32::from_bits(bits)) * scale) as i64).collect();
     Some((FloatForm::Fixed { shift }, values))
+}
+
+/// Returns the power of two by which floats of this layout become whole numbers. The highest bit of all is at most
+/// `widest` places above the lowest.
+fn fixed_shift<const MANTISSA: u32, const EXPONENT: u32>(bits: impl Iterator<Item = u64>, widest: i32) -> Option<i8> {
+    let (special, bias) = ((1 << EXPONENT) - 1, (1 << (EXPONENT - 1)) - 1);
+    let (mut lowest, mut highest) = (i32::MAX, i32::MIN);
+    for bits in bits.filter(|bits| *bits != 0) {
+        let exponent = ((bits >> MANTISSA) & special) as i32;
+        if exponent == 0 || exponent == special as i32 {
+            return None;
+        }
+        let mantissa = bits & ((1 << MANTISSA) - 1) | 1 << MANTISSA;
+        lowest = lowest.min(exponent - bias - MANTISSA as i32 + mantissa.trailing_zeros() as i32);
+        highest = highest.max(exponent - bias);
+        if highest - lowest > widest {
+            return None;
+        }
+    }
+    if lowest == i32::MAX { Some(0) } else { i8::try_from(-lowest).ok() }
 }
 
 /// Returns 2^power for the powers of a single.

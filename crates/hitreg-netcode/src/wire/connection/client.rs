@@ -210,9 +210,9 @@ impl<B: Body> ClientConnection<B> {
         self.send_packet_as_is(packet, perceived)
     }
 
-    /// Like [`ClientConnection::send_packet`], but keeps the packet's own ack. Tests use it to imitate a client that
     /// Like [`ClientConnection::send_packet`], but keeps the packet's own ack. It imitates a client that sends false
     /// acks.
+    ///
     /// # Errors
     /// As [`ClientConnection::send_packet`].
     pub fn send_packet_as_is(
