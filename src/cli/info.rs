@@ -13,7 +13,7 @@ use super::output::Output;
 use super::page::{Alignment, Page, PageCell, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files};
-use crate::engine::{Engine, EngineError, Games, StreamError, until_whole};
+use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
 use crate::log::{FileKind, FormatVersion, Truncation};
 use crate::record::{LogContents, SessionHeader};
@@ -178,13 +178,13 @@ fn count_shots(
     if surveyed.survey.first_hole().is_some() {
         return Err("a part of the log is missing, so a replay does not match the session".to_owned());
     }
-    let (summary, first_difference) = until_whole(&AtomicBool::new(false), |encoded| {
+    let (summary, first_difference) = retry_with_encoding(&AtomicBool::new(false), |encoded| {
         let mut summing = SummaryBuilder::default();
         let options = (&options, encoded);
         let ran = surveyed.attempt(game, options, &mut |_| {}, &mut |_, rows| summing.add(&rows), &mut |_| {});
         Ok(ran?.map(|ran| (summing.summary(), ran.first_difference)))
     })
-    .map_err(|error: StreamError| error.to_string())?;
+    .map_err(|error: EngineError| error.what())?;
     match first_difference {
         Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
         None => Ok((summary.shots.fired, summary.shots.hit)),

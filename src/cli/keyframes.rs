@@ -12,7 +12,7 @@ use super::outputs::OutputPath;
 use super::progress::Progress;
 use super::trouble::CommandError;
 use super::{CommandOutcome, files};
-use crate::engine::{Engine, Games, StreamError, SurveyedLog};
+use crate::engine::{Engine, Games, SurveyedLog};
 use crate::log::{RewriteError, WriterOptions, write_keyframes};
 use crate::record::Keyframe;
 use crate::replay::{KeyframeSchedule, ReplayOptions};
@@ -95,7 +95,7 @@ impl KeyframeArgs {
         let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
         let engine = files::engine(games);
         let surveyed = engine.survey(log.path())?;
-        match made(&engine, &surveyed, log.path(), every)? {
+        match made(&engine, &surveyed, every)? {
             Ok(keyframes) => {
                 write(log.path(), &keyframes, &log.made_again())?;
                 Ok(keyframes.len())
@@ -111,7 +111,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let engine = files::engine(games);
     let cannot = |why: &str| CommandError::file(&args.log, why);
     let log = engine.survey(&args.log)?;
-    let keyframes = made(&engine, &log, &args.log, args.every)?.map_err(|why| cannot(&why))?;
+    let keyframes = made(&engine, &log, args.every)?.map_err(|why| cannot(&why))?;
     write(&args.log, &keyframes, &target)?;
     let (before, after) = (FileSize::of(&args.log).known(), FileSize::of(&args.output));
     let report = KeyframesReport {
@@ -132,12 +132,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 }
 
 /// The keyframes of a log, or why it has none.
-fn made(
-    engine: &Engine<'_>,
-    log: &SurveyedLog,
-    path: &Path,
-    every_s: u32,
-) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
+fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
     if !log.streams_closed(&ReplayOptions::default()) {
         let what = "this log cannot have keyframes, because its replay cannot be streamed (docs/long-logs.md)";
         return Ok(Err(what.to_owned()));
@@ -148,10 +143,7 @@ fn made(
     }
     let progress = Progress::of_session("writing keyframes", length);
     let due = KeyframeSchedule::Every(Micros::from_s(every_s.into()));
-    let keyframes = engine.keyframes(log, &due, &mut |at| progress.reached(at)).map_err(|error| match error {
-        StreamError::Read(error) => error.into(),
-        StreamError::Replay(error) => CommandError::file(path, error),
-    })?;
+    let keyframes = engine.keyframes(log, &due, &mut |at| progress.reached(at))?;
     Ok(match keyframes.is_empty() {
         true => Err(format!("this log cannot have keyframes: the game `{}` does not save its world", log.header.game)),
         false => Ok(keyframes),

@@ -11,7 +11,7 @@ use super::outputs::OutputPath;
 use super::page::{Alignment, Page, PageCell, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files};
-use crate::engine::{Games, MergeFailure, MergedLog};
+use crate::engine::{EngineError, Games, MergedLog};
 use crate::merge::{AlignedClient, MergeError};
 use crate::store::FileType;
 use crate::units::Micros;
@@ -85,8 +85,8 @@ struct EarlyEnd {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Log)?;
     let merged = files::engine(games).merge(&args.logs, &target).map_err(|error| match error {
-        MergeFailure::Engine(error) => error.into(),
-        MergeFailure::Merge(error) => trouble(args, error),
+        EngineError::Merge(error) => trouble(args, error),
+        error => error.into(),
     })?;
     let report = MergeReport::new(args, merged);
     output.show(&report, |page| report.print(page))?;

@@ -14,8 +14,7 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
 use crate::engine::{
-    ComparisonSpec, Engine, Excerpt, ExcerptError, Games, SideRejudgement, Traces, ViewedFile, look_for_effects,
-    rejudged,
+    ComparisonSpec, Engine, Excerpt, Games, SideRejudgement, Traces, ViewedFile, look_for_effects, rejudged,
 };
 use crate::game::Wall;
 use crate::log::FileKind;
@@ -176,7 +175,12 @@ fn of_part(
     }
     let engine = files::engine(games);
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
-    let Excerpt { trace, session, walls, rejudged } = excerpt(&engine, path, part)?;
+    let progress = Progress::of_session("replaying", Micros::ZERO);
+    let Excerpt { trace, session, walls, rejudged } = engine.excerpt(path, part, MOST_VIEWS, &mut |at, length| {
+        progress.set_length(length);
+        progress.reached(at);
+    })?;
+    drop(progress);
     let (name, notes): (_, Vec<String>) =
         (path.display().to_string(), files::hole(session.first_hole()).into_iter().collect());
     let shown = PageInput {
@@ -190,21 +194,6 @@ fn of_part(
     };
     let page = html(&PageSubject { sides: &[shown], walls: &walls, difference: None })?;
     show(args, target, &page, (vec![name], None), output)
-}
-
-fn excerpt(engine: &Engine<'_>, path: &Path, part: Part) -> Result<Excerpt, CommandError> {
-    let progress = Progress::of_session("replaying", Micros::ZERO);
-    let excerpt = engine.excerpt(path, part, MOST_VIEWS, &mut |at, length| {
-        progress.set_length(length);
-        progress.reached(at);
-    });
-    excerpt.map_err(|error| match error {
-        ExcerptError::Read(error) => error.into(),
-        error @ ExcerptError::TooLong { .. } => {
-            CommandError::file(path, format!("{error}, the limit of a page: select a part with --from and --to"))
-        }
-        error => CommandError::file(path, error),
-    })
 }
 
 fn show(

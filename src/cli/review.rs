@@ -10,7 +10,7 @@ use super::output::{Output, OutputFormat};
 use super::page::{BOLD, FAINT, Page, PageCell};
 use super::trouble::CommandError;
 use super::verify::MOST_LINES;
-use crate::engine::{Proposal, proposals_below};
+use crate::verify::{Proposal, proposals_below};
 
 /// Accept or reject the goldens that `verify --propose` wrote
 ///

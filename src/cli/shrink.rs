@@ -18,10 +18,10 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, files, interrupt};
 use crate::build::condition::Condition;
 use crate::build::{Build, BuildRunner};
-use crate::engine::{Engine, EngineError, Games, Rerecorder, ShrinkProperty, shrink};
+use crate::engine::{Engine, EngineError, Games};
 use crate::log::WriterOptions as LogOptions;
 use crate::replay::ReplayError;
-use crate::shrink::{RemovedCount, ShrinkError, ShrinkStep};
+use crate::shrink::{RemovedCount, Rerecorder, ShrinkError, ShrinkProperty, ShrinkStep, shrink_log};
 use crate::store::{self, FileType};
 
 /// Reduce a log to a minimal one that still shows a problem
@@ -118,7 +118,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let mut progress = |step: &ShrinkStep| {
         bar.set_message(format!("shrinking: {} to go, {} tried", step.kind.name(), step.probes));
     };
-    let shrunk = shrink(&quiet, recorder, (&args.log, &log.session), &property, &mut progress);
+    let shrunk = shrink_log(&quiet, recorder, (&args.log, &log.session), &property, &mut progress);
     bar.finish_and_clear();
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,

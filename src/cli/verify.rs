@@ -16,9 +16,9 @@ use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files, interrupt};
 use crate::build::{Build, BuildRunner, StopSignal, TIME_LIMIT};
-use crate::engine::{EngineError, Games, GoldenUpdate, LogReport, ReplayRunner, VerifyOptions};
+use crate::engine::{EngineError, Games};
 use crate::store::FileType;
-use crate::verify::LogVerdict;
+use crate::verify::{GoldenUpdate, LogReport, LogVerdict, ReplayRunner, VerifyOptions};
 use partition::Partition;
 pub(super) use show::MOST_LINES;
 

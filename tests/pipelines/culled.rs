@@ -116,7 +116,7 @@ fn a_state_that_is_missing_is_not_passed_over() {
 fn it_verifies_and_differs_where_it_should() {
     let session = session();
     let replays = verify::THREADS.map(|_| again(&session, Mode::Closed));
-    let judged = verify::judge(&session, Ok(&replays), verify::VerifyReference::default());
+    let judged = crate::traces::judged(&session, &replays, verify::VerifyReference::default());
     assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > 0 && judged.exercised.hits > 0);
     let mut other = session.clone();

@@ -42,7 +42,7 @@ fn an_engines_world_is_recorded_and_verified() {
     let replays = verify::THREADS.map(|_| again(&session_again, Some(8)));
     assert_eq!(replays[0].rollback_error, None);
     assert!(replays[0].rollbacks > 20, "{}", replays[0].rollbacks);
-    let judged = verify::judge(&session, Ok(&replays), verify::VerifyReference::default());
+    let judged = crate::traces::judged(&session, &replays, verify::VerifyReference::default());
     assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > 20 && judged.exercised.hits > 5 && judged.exercised.corrections > 5);
     // Clients foresee their own ships, but for rocks and shots that they did not know of.

@@ -10,7 +10,7 @@ use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::store;
-use hitreg::verify::{LogVerdict, THREADS, VerifyReference, judge};
+use hitreg::verify::{LogVerdict, THREADS, VerifyReference};
 
 fn sessions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
@@ -27,9 +27,9 @@ fn every_session_replays_as_recorded_and_as_accepted() {
         let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden");
         let options = ReplayOptions { rollback_every: Some(8), ..ReplayOptions::default() };
         let once = |_| replay::<Arena>(&session, &options, &mut |_| {});
-        let replays: Result<Vec<_>, _> = THREADS.into_iter().map(once).collect();
+        let replays: Vec<_> = THREADS.into_iter().map(once).collect::<Result<_, _>>().expect("a replay");
         let against = VerifyReference { golden: Some(&golden), rollback: true };
-        let verified = judge(&session, replays.as_deref().map_err(ToString::to_string), against);
+        let verified = crate::traces::judged(&session, &replays, against);
         assert_eq!(verified.verdict, LogVerdict::Same, "{}: {:?}", path.display(), verified.detail);
         assert!(verified.exercised.shots > 0 && verified.exercised.hits > 0 && verified.rollbacks > 0);
     }
@@ -60,7 +60,7 @@ fn a_golden_that_does_not_agree_is_shown() {
     let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden").replace("hit p", "hit q");
     let once = |_| replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a replay");
     let against = VerifyReference { golden: Some(&golden), rollback: false };
-    let verified = judge(&session, Ok(&THREADS.map(once)), against);
+    let verified = crate::traces::judged(&session, &THREADS.map(once), against);
     assert_eq!(verified.verdict, LogVerdict::Differs);
     assert!(verified.difference.is_some_and(|found| {
         let lines = found.to_string();

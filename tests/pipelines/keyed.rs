@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hitreg::engine::{Engine, ExcerptError, Games, GoldenUpdate, LogReport, ReplayRunner, SurveyedLog, VerifyOptions};
+use hitreg::engine::{Engine, EngineError, Games, SurveyedLog};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
 use hitreg::record::{Keyframe, Session, StateKey};
 use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, rerecord};
 use hitreg::trace::Trace;
 use hitreg::units::{EntityId, Micros, Tick};
-use hitreg::verify::LogVerdict;
+use hitreg::verify::{GoldenUpdate, LogReport, LogVerdict, ReplayRunner, VerifyOptions};
 use tempfile::TempDir;
 
 use crate::disc::{Disc, DiscRules, Discs, STEPS};
@@ -94,7 +94,7 @@ fn an_excerpt_holds_no_more_views_than_it_may() {
     // As text: what is no number is not equal to itself.
     let just_as_many = excerpt(views, Part::WHOLE).expect("just as many").trace;
     assert!(format!("{just_as_many:?}") == format!("{all:?}"));
-    let Err(ExcerptError::TooLong { most, by }) = excerpt(views / 2, Part::WHOLE) else { panic!("it is too long") };
+    let Err(EngineError::TooLong { most, by, .. }) = excerpt(views / 2, Part::WHOLE) else { panic!("it is too long") };
     assert!(most == views / 2 && by > Micros::ZERO && by <= Micros::from_s(9), "{most} by {by}");
     let part = Part { from: Micros::from_s(1), to: Micros::from_s(3) };
     assert!(excerpt(views / 2, part).is_ok(), "a part of it has room");

@@ -19,7 +19,7 @@ use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Among;
 use hitreg::trace::schema::ticks;
 use hitreg::units::{EntityId, Micros, Tick};
-use hitreg::verify::{LogFacts, LogVerdict, VerdictReason, VerifiedReplay, VerifyReference, judge_played};
+use hitreg::verify::{LogFacts, LogVerdict, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 fn record(scenario: &Scenario) -> Session {
     let rules = Arc::new(ArenaRules::default());
@@ -210,7 +210,7 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
     };
     let judged = |found: &LogSurvey| {
         let verified =
-            judge_played(&LogFacts::of_log(header, found, 0), Ok(&[played(), played()]), VerifyReference::default());
+            judge(&LogFacts::of_log(header, found, 0), Ok(&[played(), played()]), VerifyReference::default());
         (found.is_all_nan(), verified.verdict, verified.why, verified.detail)
     };
     let broken =

@@ -103,7 +103,7 @@ fn players_who_act_by_impulse_alone_exercise_something() {
     // Without hashes only a golden is left to hold a replay against.
     let golden = hitreg::golden::golden(&replays[0].trace);
     let against = verify::VerifyReference { golden: Some(&golden), rollback: false };
-    let verified = verify::judge(&session, Ok(&replays), against);
+    let verified = traces::judged(&session, &replays, against);
     assert_eq!((verified.verdict, verified.detail), (verify::LogVerdict::Same, None));
     assert_eq!(verified.exercised.active_usercmds, verified.exercised.usercmds);
 }

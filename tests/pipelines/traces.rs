@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use hitreg::link::{LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{ReplayOptions, replay};
+use hitreg::replay::{LogSurvey, ReplayOptions, ReplayOutput, replay};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
+use hitreg::verify::{LogFacts, LogReport, VerifiedReplay, VerifyReference, judge};
 
 use crate::disc::{DiscRules, Discs};
 
@@ -188,4 +189,10 @@ pub(crate) fn replayed(session: &Session, change: &[&str]) -> Trace {
     }
     let options = ReplayOptions { settings: Some(settings), network: true, ..ReplayOptions::default() };
     replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build").trace
+}
+
+/// Judges replays of a session in memory.
+pub(crate) fn judged(session: &Session, replays: &[ReplayOutput], against: VerifyReference<'_>) -> LogReport {
+    let facts = LogFacts::of_log(&session.header, &LogSurvey::of(session), 0);
+    judge(&facts, Ok(&replays.iter().map(VerifiedReplay::of).collect::<Vec<_>>()), against)
 }

@@ -31,27 +31,24 @@ mod games;
 mod log_file;
 mod merge;
 mod rejudge;
-mod shrink;
 mod sides;
 mod streamed;
-mod verify;
 mod view;
 
 pub use effects::look_for_effects;
 pub use error::EngineError;
-pub use excerpt::{Excerpt, ExcerptError};
+pub use excerpt::Excerpt;
 pub use games::JoinError;
 pub use games::{
     Bodies, Games, MapFile, NoBots, Playable, ReadySession, RulesError, ScoreError, SelfPlaying, SetupError, StepError,
     UnknownGame, recording, replaying,
 };
 pub use log_file::LogFile;
-pub use merge::{MergeFailure, MergedLog};
-pub use rejudge::{RejudgeError, SideRejudgement, rejudged};
-pub use shrink::{Rerecorder, ShrinkProperty, shrink};
+pub use merge::MergedLog;
+pub use rejudge::{SideRejudgement, rejudged};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
-pub use streamed::{ScoringError, StreamError, SurveyedLog, until_whole};
-pub use verify::{Golden, GoldenUpdate, LogReport, Proposal, ReplayRunner, VerifyOptions, proposals_below};
+pub(crate) use streamed::Leg;
+pub use streamed::{SurveyedLog, retry_with_encoding};
 pub use view::ViewedFile;
 
 use std::path::Path;
@@ -77,6 +74,6 @@ impl<'a> Engine<'a> {
 }
 
 /// Fails if the job was stopped. A result computed after the stop is invalid.
-fn check(stop: &StopSignal) -> Result<(), EngineError> {
+pub(crate) fn check(stop: &StopSignal) -> Result<(), EngineError> {
     if stop.is_stopped() { Err(EngineError::Stopped { resumes: false }) } else { Ok(()) }
 }

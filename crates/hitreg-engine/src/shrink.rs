@@ -5,14 +5,14 @@
 //! removed. Of ddmin's two reductions it uses the reduction to complements, which alone ensures that the result is
 //! minimal. Every candidate is recorded again before it is tested, so it is a valid log whatever was removed.
 
-mod cost;
 mod edit;
+mod log;
 mod search;
 
 use serde::Serialize;
 
-pub use cost::CostCounts;
 pub use edit::{InputKey, PacketDirection, Removable, things, without};
+pub use log::{Rerecorder, ShrinkProperty, shrink_log};
 
 use hitreg_log::record::Session;
 use hitreg_netcode::replay::ReplayError;
@@ -73,6 +73,22 @@ impl CostKind {
             CostKind::Angles => "angles",
             CostKind::Moves => "moves",
         }
+    }
+}
+
+/// The number of things of each kind in a session. Compared kind by kind, in the order of [`CostKind::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CostCounts([usize; CostKind::ALL.len()]);
+
+impl CostCounts {
+    /// Counts the things in a session.
+    pub fn of(session: &Session) -> CostCounts {
+        CostCounts(CostKind::ALL.map(|kind| things(session, kind).len()))
+    }
+
+    /// The count of one kind.
+    pub fn of_kind(&self, kind: CostKind) -> usize {
+        self.0[kind as usize]
     }
 }
 

@@ -4,10 +4,6 @@
 mod axis;
 mod figures;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use rayon::prelude::*;
-
 pub use axis::PRESET;
 pub use axis::{Axis, AxisError};
 
@@ -189,14 +185,8 @@ pub fn sweep(
     };
     let runs_of = |point| (0..sessions.len()).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
     let runs: Vec<(usize, usize, u16)> = (0..points.len()).flat_map(runs_of).collect();
-    let next = AtomicUsize::new(0);
-    let some = |_| -> Vec<(usize, Result<FigureSums, SweepError>)> {
-        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
-        numbers.map_while(|number| Some((number, one(*runs.get(number)?)))).collect()
-    };
-    let mut made: Vec<_> = (0..at_once.max(1)).into_par_iter().with_max_len(1).flat_map_iter(some).collect();
-    made.sort_by_key(|(number, _)| *number);
-    let gathered: Vec<FigureSums> = made.into_iter().map(|(_, made)| made).collect::<Result<_, _>>()?;
+    let made = crate::in_order(runs.len(), at_once, |number| one(runs[number]));
+    let gathered: Vec<FigureSums> = made.into_iter().collect::<Result<_, _>>()?;
     let of_each = sessions.len() * usize::from(plan.repeats());
     let mut gathered = gathered.into_iter();
     let row = |values: &Vec<&str>| {

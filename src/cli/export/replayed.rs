@@ -7,7 +7,7 @@ use super::Args;
 use crate::cli::files;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
-use crate::engine::{Playable, StreamError, SurveyedLog, until_whole};
+use crate::engine::{Playable, SurveyedLog, retry_with_encoding};
 use crate::log::write_trace_meanwhile;
 use crate::record::SessionStretch;
 use crate::replay::ReplayOptions;
@@ -44,7 +44,7 @@ impl ReplayedTables {
         files::note_hole(&args.file, log.survey.first_hole());
         let (folder, progress) = (store::temporary_folder()?, Progress::of_session("replaying", log.survey.duration()));
         let target = folder.file(ReplayedTables::NAME);
-        let shapes = until_whole(&AtomicBool::new(false), |encoded| {
+        let shapes = retry_with_encoding(&AtomicBool::new(false), |encoded| {
             let (mut shapes, mut ran) = (Vec::new(), Ok(None));
             let written = store::prepare(&target, |out| {
                 ran = write_trace_meanwhile(out, |write| {
@@ -63,12 +63,8 @@ impl ReplayedTables {
                 })?;
                 Ok(())
             })?;
-            let ran = ran.map_err(|error| match error {
-                StreamError::Read(error) => error.into(),
-                StreamError::Replay(error) => CommandError::file(&args.file, error),
-            })?;
             written.put()?;
-            Ok::<_, CommandError>(ran.map(|_| shapes))
+            Ok::<_, CommandError>(ran?.map(|_| shapes))
         })?;
         Ok(ReplayedTables { folder, shapes: in_order(shapes) })
     }

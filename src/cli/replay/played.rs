@@ -9,7 +9,7 @@ use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::CommandError;
 use crate::drawing::{DrawingScore, ViewErrorCollector};
-use crate::engine::{Games, Playable, ScoringError, StreamError, SurveyedLog, until_whole};
+use crate::engine::{EngineError, Games, Playable, SurveyedLog, retry_with_encoding};
 use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
 use crate::log::{WriterOptions as LogOptions, write_trace_meanwhile};
@@ -111,7 +111,7 @@ pub(super) fn play(
     }
     let drawn = gathered.drawing.drawn();
     let scores = match drawn.is_empty() && part.is_none() {
-        true => scores(game, args, &log, &options)?,
+        true => scores(game, &log, &options)?,
         false => Vec::new(),
     };
     let length = part.map_or(log.survey.duration(), length_of);
@@ -148,20 +148,12 @@ fn jumps(trace: &TraceHeader, jumped: &[PlayerJumps]) -> Vec<JumpReport> {
 }
 
 /// Scores the interpolation modes on a log that is read again.
-fn scores(
-    game: &dyn Playable,
-    args: &Args,
-    log: &SurveyedLog,
-    options: &ReplayOptions,
-) -> Result<Vec<ModeScore>, CommandError> {
+fn scores(game: &dyn Playable, log: &SurveyedLog, options: &ReplayOptions) -> Result<Vec<ModeScore>, CommandError> {
     let settings = match &options.settings {
         Some(settings) => settings,
         None => &own_settings(&log.header)?,
     };
-    log.score(game, settings).map_err(|error| match error {
-        ScoringError::Read(error) => error.into(),
-        ScoringError::Score(error) => CommandError::file(&args.log, error),
-    })
+    Ok(log.score(game, settings)?)
 }
 
 /// Surveys the log, or finds the keyframe to start from, and returns the requested part.
@@ -177,7 +169,7 @@ fn survey(games: &Games, args: &Args) -> Result<(SurveyedLog, Option<Part>), Com
 }
 
 type ReplayAttempt<'a> =
-    dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<StreamReport>, StreamError> + Sync + 'a;
+    dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<StreamReport>, EngineError> + Sync + 'a;
 
 /// Runs the replay, again with encoded datagrams if needed, and writes its trace if requested.
 fn run(
@@ -185,11 +177,7 @@ fn run(
     (game, attempt): (&dyn Playable, &ReplayAttempt<'_>),
     trace: Option<&Target>,
 ) -> Result<(RowCollectors, StreamReport), CommandError> {
-    let failed = |error| match error {
-        StreamError::Read(error) => error.into(),
-        StreamError::Replay(error) => CommandError::file(&args.log, error),
-    };
-    until_whole(&AtomicBool::new(false), |encoded| {
+    retry_with_encoding(&AtomicBool::new(false), |encoded| {
         let mut gathered: Option<RowCollectors> = None;
         let mut gather = |header: &TraceHeader, rows: &Table| {
             let collectors = || RowCollectors::new(header.clone(), game.judges_again());
@@ -213,7 +201,7 @@ fn run(
                 (ran, Some(unnamed))
             }
         };
-        let whole = gathered.zip(ran.map_err(failed)?);
+        let whole = gathered.zip(ran?);
         if let (Some(_), Some(unnamed)) = (&whole, unnamed) {
             unnamed.put()?;
         }

@@ -7,9 +7,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use super::word;
 use crate::cli::replay::exercised;
 use crate::cli::trouble::CommandError;
-use crate::engine::LogReport;
 use crate::store::{self, Target};
-use crate::verify::LogVerdict;
+use crate::verify::{LogReport, LogVerdict};
 
 /// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped.
 pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), CommandError> {

@@ -8,9 +8,8 @@ use crate::cli::figures::{count, counted};
 use crate::cli::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
 use crate::cli::replay::exercised;
 use crate::cli::trouble::naming_file;
-use crate::engine::{Golden, LogReport};
 use crate::text_diff::{LineOrigin, TextDiff};
-use crate::verify::{LogVerdict, THREADS, VerdictReason};
+use crate::verify::{Golden, LogReport, LogVerdict, THREADS, VerdictReason};
 
 /// The level of detail.
 pub(super) struct Verbosity<'a> {

@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use super::games::UnknownGame;
+use super::games::{ScoreError, UnknownGame};
 use crate::build::condition::BadCondition;
 use crate::build::git::GitError;
 use crate::build::{BuildError, CacheError, UntestableBuild};
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
+use hitreg_log::merge::MergeError;
 use hitreg_log::recorded::StatesMissing;
 use hitreg_log::store::StoreError;
+use hitreg_log::units::{ClockTime, Micros};
 use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
 
@@ -28,6 +30,38 @@ pub enum EngineError {
         /// The problem and its position.
         source: LogError,
     },
+    /// This build cannot replay a log.
+    #[error("{}: {source}", path.display())]
+    Replay {
+        /// The log.
+        path: PathBuf,
+        /// The reason.
+        source: ReplayError,
+    },
+    /// The interpolation modes could not be scored on a log.
+    #[error("{}: {source}", path.display())]
+    Score {
+        /// The log.
+        path: PathBuf,
+        /// The reason.
+        source: ScoreError,
+    },
+    /// The part of a log has too many views of players for a page.
+    #[error(
+        "{}: it has more than {most} views of players by {}, the limit of a page: select a part with --from and --to",
+        path.display(), ClockTime(*.by)
+    )]
+    TooLong {
+        /// The log.
+        path: PathBuf,
+        /// The maximum number of views.
+        most: usize,
+        /// The session time at which the limit was reached.
+        by: Micros,
+    },
+    /// Logs do not belong to one session.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// A file needs more memory than a command may use.
     #[error("{}: {source}", path.display())]
     NeedsMemory {
@@ -157,9 +191,10 @@ pub enum EngineError {
 
 impl EngineError {
     /// The message without the path of the file.
-    pub(super) fn what(&self) -> String {
+    pub fn what(&self) -> String {
         match self {
             EngineError::Content { source, .. } => source.to_string(),
+            EngineError::Replay { source, .. } => source.to_string(),
             other => other.to_string(),
         }
     }
@@ -168,7 +203,7 @@ impl EngineError {
     ///
     /// # Errors
     /// Fails if the reason is the memory limit.
-    pub(super) fn check_memory(path: &Path, untestable: &UntestableBuild) -> Result<(), EngineError> {
+    pub(crate) fn check_memory(path: &Path, untestable: &UntestableBuild) -> Result<(), EngineError> {
         match untestable.needs_memory {
             Some(source) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
             None => Ok(()),
@@ -185,7 +220,7 @@ impl EngineError {
     }
 
     /// Whether a file is refused because of its size in memory, and for no fault of its own.
-    pub(super) fn is_for_memory(&self) -> bool {
+    pub(crate) fn is_for_memory(&self) -> bool {
         match self {
             EngineError::NeedsMemory { .. } => true,
             EngineError::Store(error) => error.needs_memory().is_some(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::rejudge::rejudged_by;
-use super::streamed::{StreamError, SurveyedLog, until_whole};
+use super::streamed::{SurveyedLog, retry_with_encoding};
 use super::{Engine, EngineError, Playable};
 use hitreg_analysis::page::page_memory;
 use hitreg_analysis::why::RejudgedShots;
@@ -14,10 +14,9 @@ use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionStretch};
 use hitreg_log::trace::schema::{TableSet, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
-use hitreg_log::units::{ClockTime, Micros};
+use hitreg_log::units::Micros;
 use hitreg_netcode::game::Wall;
-use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions};
-use hitreg_netcode::settings::SettingError;
+use hitreg_netcode::replay::{Part, ReplayOptions};
 
 /// An excerpt of a log.
 #[derive(Debug)]
@@ -30,40 +29,6 @@ pub struct Excerpt {
     pub walls: Vec<Wall>,
     /// The results of its shots under other rules.
     pub rejudged: Vec<RejudgedShots>,
-}
-
-/// Why there is no excerpt.
-#[derive(Debug, thiserror::Error)]
-pub enum ExcerptError {
-    /// The log cannot be read.
-    #[error(transparent)]
-    Read(#[from] EngineError),
-    /// The log cannot be replayed.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    /// This build cannot read the log's settings.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    /// This build does not play the log's game.
-    #[error(transparent)]
-    Game(#[from] super::UnknownGame),
-    /// The part has more views than the caller's limit.
-    #[error("it has more than {most} views of players by {}", ClockTime(*.by))]
-    TooLong {
-        /// The maximum number of views.
-        most: usize,
-        /// The session time at which the limit was reached.
-        by: Micros,
-    },
-}
-
-impl From<StreamError> for ExcerptError {
-    fn from(error: StreamError) -> ExcerptError {
-        match error {
-            StreamError::Read(error) => error.into(),
-            StreamError::Replay(error) => error.into(),
-        }
-    }
 }
 
 /// How much of the log is kept before and after the part.
@@ -87,19 +52,19 @@ impl Engine<'_> {
         part: Part,
         most_views: usize,
         progress: &mut dyn FnMut(Micros, Micros),
-    ) -> Result<Excerpt, ExcerptError> {
+    ) -> Result<Excerpt, EngineError> {
         let log = match part {
             Part::WHOLE => self.survey(path)?,
             _ => self.survey_from(path, part.from)?,
         };
-        let game = self.games.of_header(&log.header)?;
+        let unknown = |source| EngineError::Game { path: path.to_owned(), source };
+        let game = self.games.of_header(&log.header).map_err(unknown)?;
         let options = ReplayOptions { part: Some(part), network: true, ..ReplayOptions::default() };
         if part == Part::WHOLE {
             let held = log.session_bytes().saturating_add(log.survey.trace_bytes(TableSet::ALL));
             let running = log.header.players.len().saturating_mul(REPLAYED_PLAYER).min(REPLAYED_PLAYERS);
             let needed = held.saturating_add(running).saturating_add(page_memory(log.survey.trace_rows()));
-            let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
-            MemoryLimit::current().check(needed).map_err(needs)?;
+            MemoryLimit::current().check(needed).map_err(|source| log.needs_memory(source))?;
         }
         let length = log.survey.duration();
         let progress = &mut |at| progress(at, length);
@@ -108,7 +73,7 @@ impl Engine<'_> {
         let (trace, mut session) = played(game, &log, &options, kept, progress)?;
         session.put_in_order();
         let rejudged = rejudged_by(&log.header, &options, &trace, |options| {
-            Ok::<_, ExcerptError>(played(game, &log, options, None, &mut |_| {})?.0)
+            Ok::<_, EngineError>(played(game, &log, options, None, &mut |_| {})?.0)
         })?;
         Ok(Excerpt { trace, walls: game.outline(&session), session, rejudged })
     }
@@ -121,9 +86,9 @@ fn played(
     options: &ReplayOptions,
     kept: Option<(Part, usize)>,
     progress: &mut dyn FnMut(Micros),
-) -> Result<(Trace, Session), ExcerptError> {
+) -> Result<(Trace, Session), EngineError> {
     let most = kept.map_or(usize::MAX, |(_, most)| most);
-    until_whole(&AtomicBool::new(false), |encoded| {
+    retry_with_encoding(&AtomicBool::new(false), |encoded| {
         let (mut trace, mut session) = (Trace::default(), Session::new(log.header.clone()));
         let (reached, mut views, too_long_by) = (Cell::new(Micros::ZERO), 0, Cell::new(None));
         let mut seen = |chunk: &SessionStretch| {
@@ -150,7 +115,7 @@ fn played(
         };
         let ran = log.attempt(game, (options, encoded), &mut seen, &mut put, &mut progress)?;
         match too_long_by.get() {
-            Some(by) if ran.is_some() => Err(ExcerptError::TooLong { most, by }),
+            Some(by) if ran.is_some() => Err(EngineError::TooLong { path: log.path().to_owned(), most, by }),
             _ => Ok(ran.map(|_| (trace, session))),
         }
     })

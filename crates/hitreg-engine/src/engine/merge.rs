@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::{Engine, EngineError};
 use hitreg_log::log::{self, LogError, LogReader, StretchWriter, WriteError, WriterOptions};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::merge::{AlignedClient, MergeError, MergePlan, PlanFailure, SessionCut, SideLogs, merge};
+use hitreg_log::merge::{AlignedClient, MergePlan, PlanFailure, SessionCut, SideLogs, merge};
 use hitreg_log::record::{Outline, SessionHeader, SessionId, SessionStretch};
-use hitreg_log::store::{self, StoreError, Target};
+use hitreg_log::store::{self, Target};
 use hitreg_netcode::info::{InfoBuilder, SessionInfo};
 
 /// The maximum number of logs that are open at once. More logs are loaded into memory, one after another.
@@ -31,29 +31,12 @@ pub struct MergedLog {
     pub cut_off: Vec<usize>,
 }
 
-/// Why the logs were not merged.
-#[derive(Debug, thiserror::Error)]
-pub enum MergeFailure {
-    /// A log cannot be read, or the merged log cannot be written.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The logs do not belong to one session.
-    #[error(transparent)]
-    Merge(#[from] MergeError),
-}
-
-impl From<StoreError> for MergeFailure {
-    fn from(error: StoreError) -> MergeFailure {
-        MergeFailure::Engine(error.into())
-    }
-}
-
 impl Engine<'_> {
     /// Merges the logs of a server and its clients, given in any order.
     ///
     /// # Errors
     /// Fails if a log cannot be read, the logs do not belong to one session, or the merged log cannot be written.
-    pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, MergeFailure> {
+    pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, EngineError> {
         if paths.len() > OPEN_MOST {
             return in_memory(paths, target, self.read);
         }
@@ -61,9 +44,9 @@ impl Engine<'_> {
         paths.iter().zip(&files.readers).for_each(|(path, log)| (self.read)(path, log.reader.header()));
         let headers: Vec<SessionHeader> = files.readers.iter().map(|log| log.reader.header().clone()).collect();
         match MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut files) {
-            Ok(plan) => Ok(write(&plan, files, target, headers.first().and_then(session_of))?),
+            Ok(plan) => write(&plan, files, target, headers.first().and_then(session_of)),
             Err(PlanFailure::Merge(error)) => Err(error.into()),
-            Err(PlanFailure::Read(error)) => Err(error.into()),
+            Err(PlanFailure::Read(error)) => Err(error),
             Err(PlanFailure::Whole) => {
                 drop(files);
                 in_memory(paths, target, |_, _| {})
@@ -189,7 +172,7 @@ fn in_memory(
     paths: &[PathBuf],
     target: &Target,
     read: impl Fn(&Path, &SessionHeader),
-) -> Result<MergedLog, MergeFailure> {
+) -> Result<MergedLog, EngineError> {
     let (mut sessions, mut cut_off) = (Vec::with_capacity(paths.len()), Vec::new());
     for (log, path) in paths.iter().enumerate() {
         let fail = |source| EngineError::content(path, source);

@@ -13,17 +13,6 @@ use hitreg_log::trace::schema::{TableSet, shots};
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, own_settings};
 use hitreg_netcode::settings::SettingError;
 
-/// Why shots could not be judged again.
-#[derive(Debug, thiserror::Error)]
-pub enum RejudgeError {
-    /// The log cannot be replayed.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    /// This build cannot read the log's settings.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-}
-
 /// Judges the shots of `trace` under other rules. `trace` is the session's replay with these options. The result is
 /// empty if no shot was judged.
 ///
@@ -34,7 +23,7 @@ pub fn rejudged(
     session: &Session,
     options: &ReplayOptions,
     trace: &Trace,
-) -> Result<Vec<RejudgedShots>, RejudgeError> {
+) -> Result<Vec<RejudgedShots>, ReplayError> {
     rejudged_by(&session.header, options, trace, |options| Ok(game.replay(session, options, &mut |_| {})?.trace))
 }
 
@@ -72,7 +61,7 @@ pub(super) fn rejudged_by<E: From<SettingError> + Send>(
 const MAX_UNLAG: &str = "max_unlag";
 
 /// The shots of one side's trace under other rules, or the reason why they could not be judged.
-pub type SideRejudgement = Result<Vec<RejudgedShots>, RejudgeError>;
+pub type SideRejudgement = Result<Vec<RejudgedShots>, ReplayError>;
 
 impl ComparisonSpec {
     /// Judges the shots of each side under other rules. The result is empty for a side that is a trace or uses another

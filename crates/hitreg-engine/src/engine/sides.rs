@@ -2,9 +2,7 @@
 
 mod build_options;
 mod same_session;
-mod self_comparison;
-mod side_trace;
-mod source;
+mod side;
 
 use std::path::{Path, PathBuf};
 
@@ -20,9 +18,8 @@ use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
 use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
-use side_trace::Goal;
-pub use side_trace::SideTrace;
-use source::{ComparisonInput, ComparisonSource};
+pub use side::SideTrace;
+use side::{ComparisonInput, ComparisonSource, Goal};
 
 /// The inputs of a comparison.
 #[derive(Clone, Debug)]
@@ -141,7 +138,7 @@ impl ComparisonSpec {
         if self.is_single() {
             let a = ComparisonSource::of(engine, &self.first)?;
             way_a.check(engine, &a)?;
-            return self_comparison::against_itself(engine, runner, &a);
+            return side::against_itself(engine, runner, &a);
         }
         let a = read(engine, &self.first)?;
         let b = self.second.as_deref().map(|path| read(engine, path)).transpose()?;

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyframes::KeyframeRef;
-pub(in crate::engine) use legs::Leg;
+pub(crate) use legs::Leg;
 
 use super::log_file::{HashingReader, LogFile};
-use super::{Engine, EngineError, Playable, games};
+use super::{Engine, EngineError, Playable};
 use crate::build::BuildRequest;
 use crate::verify::LogFacts;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, find_keyframe, write_trace_meanwhile};
@@ -48,28 +48,6 @@ pub struct SurveyedLog {
     keyframes: Vec<KeyframeRef>,
     /// The keyframe from which the replay starts; `None` for the beginning of the log.
     start: Option<ReplayStart>,
-}
-
-/// Why a streamed replay failed.
-#[derive(Debug, thiserror::Error)]
-pub enum StreamError {
-    /// The file cannot be read again.
-    #[error(transparent)]
-    Read(#[from] EngineError),
-    /// This build cannot replay the log.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-}
-
-/// Why the interpolation modes could not be scored.
-#[derive(Debug, thiserror::Error)]
-pub enum ScoringError {
-    /// The file cannot be read again.
-    #[error(transparent)]
-    Read(#[from] EngineError),
-    /// The log does not belong to this game.
-    #[error(transparent)]
-    Score(#[from] games::ScoreError),
 }
 
 impl Engine<'_> {
@@ -161,7 +139,7 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<StreamReport>, StreamError> {
+    ) -> Result<Option<StreamReport>, EngineError> {
         // A keyframe of a replay without datagrams holds no state of theirs.
         if options.1 && self.start.as_ref().is_some_and(|start| !start.has_sizes()) {
             let whole = SurveyedLog::of(&self.path)?;
@@ -178,7 +156,7 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<StreamReport>, StreamError> {
+    ) -> Result<Option<StreamReport>, EngineError> {
         if source.start.is_none() && self.streams_clients(game, options.0) {
             return self.run_clients(game, source, options.0, seen, to, progress).map(Some);
         }
@@ -189,9 +167,9 @@ impl SurveyedLog {
         let mut reader = match source.start {
             None => self.reader()?,
             Some(start) => {
-                let file = store::open(&self.path).map_err(EngineError::from)?;
+                let file = store::open(&self.path)?;
                 let found = find_keyframe(file, KeyframeQuery::At(start.at)).map_err(fail)?;
-                found.ok_or(ReplayError::NoKeyframe)?.reader
+                found.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?.reader
             }
         };
         let mut broken: Option<LogError> = None;
@@ -208,8 +186,8 @@ impl SurveyedLog {
         let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
         let ran = game.stream(source, &mut chunks, options, &mut labelled, progress);
         match broken {
-            Some(error) => Err(fail(error).into()),
-            None => Ok(ran?),
+            Some(error) => Err(fail(error)),
+            None => ran.map_err(|source| self.not_replayed(source)),
         }
     }
 
@@ -221,9 +199,9 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<StreamReport, StreamError> {
+    ) -> Result<StreamReport, EngineError> {
         let session = self.session()?;
-        let replayed = game.replay(&session, options, progress)?;
+        let replayed = game.replay(&session, options, progress).map_err(|source| self.not_replayed(source))?;
         seen(&session.without_header());
         let report = replayed.report();
         let header = self.labelled(&replayed.trace.header);
@@ -232,12 +210,12 @@ impl SurveyedLog {
     }
 
     /// The path of the log.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The request to another build to replay the log.
-    pub(super) fn request(&self) -> Result<BuildRequest<'_>, EngineError> {
+    pub(crate) fn request(&self) -> Result<BuildRequest<'_>, EngineError> {
         let log_digest = match self.digest {
             Some(digest) => digest,
             None => LogFile::read_at(&self.path)?.digest,
@@ -245,18 +223,23 @@ impl SurveyedLog {
         Ok(BuildRequest { log: &self.path, log_digest, options: &[] })
     }
 
+    /// The error of a replay of the log by this build.
+    pub(super) fn not_replayed(&self, source: ReplayError) -> EngineError {
+        EngineError::Replay { path: self.path.clone(), source }
+    }
+
     /// The error of a command that needs more memory than it may use for the log.
-    pub(super) fn needs_memory(&self, source: NeedsMemory) -> EngineError {
+    pub(crate) fn needs_memory(&self, source: NeedsMemory) -> EngineError {
         EngineError::NeedsMemory { path: self.path.clone(), source }
     }
 
     /// Whether the log has a server to run. Without one, only its clients run, in open loop.
-    pub(super) fn has_server(&self) -> bool {
+    pub(crate) fn has_server(&self) -> bool {
         self.source().has_server()
     }
 
     /// Reads the log into memory.
-    pub(super) fn session(&self) -> Result<Session, EngineError> {
+    pub(crate) fn session(&self) -> Result<Session, EngineError> {
         Ok(LogFile::read_at(&self.path)?.session)
     }
 
@@ -285,7 +268,7 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<StreamReport, StreamError> {
+    ) -> Result<StreamReport, EngineError> {
         let (mut broken, mut is_first) = (None, true);
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), ReplayError>| {
             // `seen` gets every chunk, during the first pass only.
@@ -300,8 +283,8 @@ impl SurveyedLog {
         let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
         let ran = game.stream_clients(source, &mut pass, options, &mut labelled, progress);
         match broken {
-            Some(error) => Err(error.into()),
-            None => Ok(ran?),
+            Some(error) => Err(error),
+            None => ran.map_err(|source| self.not_replayed(source)),
         }
     }
 
@@ -309,17 +292,18 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
-    pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Vec<ModeScore>, ScoringError> {
+    pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Vec<ModeScore>, EngineError> {
         let mut broken = None;
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
             self.go_through(&mut broken, LogReader::next_chunk_of_clients, take)
         };
         let scores = game.score_as_read((&self.header, &self.survey), &mut pass, settings);
+        let unscored = |source| EngineError::Score { path: self.path.clone(), source };
         match broken {
-            Some(error) => Err(error.into()),
-            None => match scores? {
+            Some(error) => Err(error),
+            None => match scores.map_err(unscored)? {
                 Some(scores) => Ok(scores),
-                None => Ok(game.score(&self.session()?, settings)?),
+                None => game.score(&self.session()?, settings).map_err(unscored),
             },
         }
     }
@@ -368,8 +352,8 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if this build cannot replay it.
-    pub(super) fn trace(&self, game: &dyn Playable, options: &ReplayOptions) -> Result<Trace, StreamError> {
-        until_whole(&AtomicBool::new(false), |encoded| {
+    pub(super) fn trace(&self, game: &dyn Playable, options: &ReplayOptions) -> Result<Trace, EngineError> {
+        retry_with_encoding(&AtomicBool::new(false), |encoded| {
             let mut trace = Trace::default();
             let mut put = |header: &TraceHeader, rows: Table| {
                 trace.header.clone_from(header);
@@ -390,8 +374,8 @@ impl SurveyedLog {
         game: &dyn Playable,
         options: &ReplayOptions,
         target: &Target,
-    ) -> Result<(), StreamError> {
-        until_whole(&AtomicBool::new(false), |encoded| {
+    ) -> Result<(), EngineError> {
+        retry_with_encoding(&AtomicBool::new(false), |encoded| {
             let mut ran = Ok(None);
             let written = store::prepare(target, |out| {
                 ran = write_trace_meanwhile(out, |write| {
@@ -399,9 +383,9 @@ impl SurveyedLog {
                 })?;
                 Ok(())
             });
-            let (written, ran) = (written.map_err(EngineError::from)?, ran?);
+            let (written, ran) = (written?, ran?);
             if ran.is_some() {
-                written.put().map_err(EngineError::from)?;
+                written.put()?;
             }
             Ok(ran.map(|_| ()))
         })
@@ -415,7 +399,10 @@ type LogSource = LogReader<BufReader<InputFile>>;
 ///
 /// # Errors
 /// Fails as `attempt` does.
-pub fn until_whole<T, E>(encoded: &AtomicBool, mut attempt: impl FnMut(bool) -> Result<Option<T>, E>) -> Result<T, E> {
+pub fn retry_with_encoding<T, E>(
+    encoded: &AtomicBool,
+    mut attempt: impl FnMut(bool) -> Result<Option<T>, E>,
+) -> Result<T, E> {
     loop {
         if let Some(whole) = attempt(encoded.load(Ordering::Relaxed))? {
             return Ok(whole);

@@ -1,7 +1,7 @@
 //! The facts of a log against which its replays are judged.
 
 use hitreg_analysis::summary::Coverage;
-use hitreg_log::record::{GapRecord, LogContents, Session, SessionHeader};
+use hitreg_log::record::{LogContents, SessionHeader};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{LogSurvey, TickCounts};
 
@@ -29,13 +29,6 @@ pub(super) struct MissingPart {
 }
 
 impl LogFacts {
-    /// The facts of a session.
-    pub fn of(session: &Session) -> LogFacts {
-        let is_before = |gap: &GapRecord| session.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64;
-        let ticks_before = session.first_hole().map_or(0, is_before);
-        LogFacts::of_log(&session.header, &LogSurvey::of(session), ticks_before)
-    }
-
     /// The facts of a surveyed log. `ticks_before` is the number of ticks before its first missing part.
     pub fn of_log(header: &SessionHeader, survey: &LogSurvey, ticks_before: u64) -> LogFacts {
         let TickCounts { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;

@@ -7,12 +7,12 @@ use super::{BrokenProperty, SoakCoverage, SoakProperty, agree, disk, drawn, side
 use hitreg_analysis::summary::Summary;
 use hitreg_arena::Arena;
 use hitreg_engine::shrink::{RemovedCount, ShrinkError, shrink};
-use hitreg_engine::verify::{LogVerdict, VerifyReference, judge};
+use hitreg_engine::verify::{LogFacts, LogVerdict, VerifiedReplay, VerifyReference, judge};
 use hitreg_log::record::{PlayerRecords, Session};
 use hitreg_log::rng::Rng;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::units::Seed;
-use hitreg_netcode::replay::{self, ReplayOptions, ReplayOutput};
+use hitreg_netcode::replay::{self, LogSurvey, ReplayOptions, ReplayOutput};
 use hitreg_netcode::settings::{Settings, Sizes};
 
 /// The result of a check.
@@ -80,7 +80,8 @@ fn replays(plan: &SoakPlan, played: &SoakSession, rng: &mut Rng, exercised: &mut
         exercised.held(Datagrams);
     }
     let both = [first, again];
-    let verified = judge(session, Ok(&both), VerifyReference { golden: None, rollback: false });
+    let facts = LogFacts::of_log(&session.header, &LogSurvey::of(session), 0);
+    let verified = judge(&facts, Ok(&both.each_ref().map(VerifiedReplay::of)), VerifyReference::default());
     if [LogVerdict::Differs, LogVerdict::Broken].contains(&verified.verdict) {
         return Err(broken(Verify, verified.detail.unwrap_or_default()));
     }

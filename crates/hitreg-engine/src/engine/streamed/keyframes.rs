@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{StreamError, SurveyedLog, until_whole};
+use super::{SurveyedLog, retry_with_encoding};
 use crate::engine::{Engine, EngineError, Playable};
 use hitreg_log::log::{KeyframeQuery, LogReader, SeekResult, find_keyframe};
 use hitreg_log::record::{Keyframe, SessionStretch};
@@ -105,11 +105,11 @@ impl Engine<'_> {
         log: &SurveyedLog,
         due: &KeyframeSchedule,
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Vec<Keyframe>, StreamError> {
+    ) -> Result<Vec<Keyframe>, EngineError> {
         let game = self.games.of_header(&log.header);
         let game = game.map_err(|source| EngineError::Game { path: log.path.clone(), source })?;
         let options = ReplayOptions { tables: TableSet::NONE, ..ReplayOptions::default() };
-        until_whole(&AtomicBool::new(false), |encoded| {
+        retry_with_encoding(&AtomicBool::new(false), |encoded| {
             let keyframes = RefCell::new(Vec::new());
             let take = |keyframe| keyframes.borrow_mut().push(keyframe);
             let source = ReplaySource { keyframes: Some((due, &take)), ..log.source() };
@@ -151,15 +151,18 @@ impl SurveyedLog {
         Ok(SurveyedLog { survey, start: None, ..self })
     }
 
-    /// As [`SurveyedLog::attempt`]. Also returns the first tick whose recorded keyframe differs from the replayed
-    /// state. A log without keyframes costs almost nothing extra.
-    pub(in crate::engine) fn attempt_beside_keyframes(
+    /// Replays the log from its beginning. With `keyframes`, also returns the first tick whose recorded keyframe differs
+    /// from the replayed state. A log without keyframes costs almost nothing extra.
+    pub(crate) fn replay_beside(
         &self,
         game: &dyn Playable,
+        keyframes: bool,
         options: (&ReplayOptions, bool),
+        seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(StreamReport, Option<Tick>)>, StreamError> {
-        self.run_beside(&self.keyframes, game, &self.source(), options, &mut |_| {}, to)
+    ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError> {
+        let said = if keyframes { &self.keyframes[..] } else { &[] };
+        self.run_beside(said, game, &self.source(), options, seen, to)
     }
 
     /// Replays from a source, and returns the first tick whose keyframe in `said` differs from the replayed state.
@@ -171,7 +174,7 @@ impl SurveyedLog {
         options: (&ReplayOptions, bool),
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(StreamReport, Option<Tick>)>, StreamError> {
+    ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError> {
         let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
         ticks.sort_unstable();
         let due = KeyframeSchedule::After(ticks);

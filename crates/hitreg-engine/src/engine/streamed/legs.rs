@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
+use super::SurveyedLog;
 use super::keyframes::{KeyframeRef, find};
-use super::{StreamError, SurveyedLog};
-use crate::engine::Playable;
+use crate::engine::{EngineError, Playable};
 use hitreg_log::log::KeyframeQuery;
 use hitreg_log::record::{Keyframe, SessionStretch};
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
@@ -16,7 +16,7 @@ use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, ReplaySource, Rep
 
 /// A part of a log from one keyframe to a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::engine) struct Leg {
+pub(crate) struct Leg {
     /// The keyframe that the replay starts from; `None` for the beginning of the log.
     from: Option<usize>,
     /// The keyframes that the leg reaches.
@@ -27,7 +27,7 @@ pub(in crate::engine) struct Leg {
 
 impl Leg {
     /// The number of keyframes that the leg reaches.
-    pub(in crate::engine) fn keyframes(&self) -> usize {
+    pub(crate) fn keyframes(&self) -> usize {
         self.to.len()
     }
 }
@@ -41,7 +41,7 @@ const TABLES: [&str; 6] = [ticks::NAME, bodies::NAME, executed::NAME, frames::NA
 
 impl SurveyedLog {
     /// The legs of the log, in order. Empty if it has no keyframes or they are out of order.
-    pub(in crate::engine) fn legs(&self) -> Vec<Leg> {
+    pub(crate) fn legs(&self) -> Vec<Leg> {
         let in_order = |pair: &[KeyframeRef]| pair[0].tick < pair[1].tick && pair[0].at < pair[1].at;
         if self.keyframes.is_empty() || !self.keyframes.windows(2).all(in_order) {
             return Vec::new();
@@ -56,13 +56,13 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if this build cannot continue from the leg's first keyframe.
-    pub(in crate::engine) fn run_leg(
+    pub(crate) fn run_leg(
         &self,
         game: &dyn Playable,
         leg: &Leg,
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(StreamReport, Option<Tick>)>, StreamError> {
+    ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
         let said = &self.keyframes[leg.to.clone()];
         let source = ReplaySource { start: start.as_ref(), ..self.source() };
@@ -72,11 +72,12 @@ impl SurveyedLog {
     }
 
     /// Reads a keyframe from the log to start a replay from it.
-    fn start_at(&self, there: &KeyframeRef) -> Result<ReplayStart, StreamError> {
+    fn start_at(&self, there: &KeyframeRef) -> Result<ReplayStart, EngineError> {
         let found = find(&self.path, KeyframeQuery::At(there.at))?;
         let found = found.filter(|found| (found.keyframe.tick, found.keyframe.at) == (there.tick, there.at));
-        let keyframe = found.ok_or(ReplayError::NoKeyframe)?.keyframe;
-        Ok(ReplayStart::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header)?)
+        let keyframe = found.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?.keyframe;
+        let start = ReplayStart::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header);
+        start.map_err(|source| self.not_replayed(source))
     }
 }
 

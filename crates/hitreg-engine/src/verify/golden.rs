@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::verdict::{LogReport, LogVerdict, VerdictReason};
 use crate::engine::EngineError;
-use crate::verify::{LogVerdict, LogVerification, VerdictReason};
 use hitreg_analysis::golden;
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::store::{self, FileType, Target, Targets, TemporaryFolder};
@@ -56,7 +56,7 @@ pub(super) struct Goldens {
 pub(super) struct RerecordedLog {
     /// The new log and the temporary folder that holds it; `None` if it could not be recorded.
     pub(super) log: Option<(TemporaryFolder, PathBuf)>,
-    pub(super) verified: LogVerification,
+    pub(super) verified: LogReport,
 }
 
 /// A proposed golden that waits for review.
@@ -109,52 +109,46 @@ impl Goldens {
         read(&self.path)
     }
 
-    /// Writes the golden, proposal or log as `keep` asks, and returns what was done.
-    pub(super) fn settle(
-        &self,
-        verified: LogVerification,
-        anew: Option<RerecordedLog>,
-    ) -> Result<(LogVerification, Golden), EngineError> {
-        let as_before = if verified.golden_compared { Golden::Compared } else { Golden::None };
-        let Some(target) = &self.golden else { return Ok((verified, as_before)) };
-        match (&verified.golden, verified.why) {
+    /// Writes the golden, proposal or log as `keep` asks, and reports what was done.
+    pub(super) fn settle(&self, verified: LogReport, anew: Option<RerecordedLog>) -> Result<LogReport, EngineError> {
+        let Some(target) = &self.golden else { return Ok(verified) };
+        match (&verified.golden_text, verified.why) {
             // A replay that contradicts its own log or exercised nothing must not become a golden.
             (Some(text), None | Some(VerdictReason::Golden | VerdictReason::NeedsGolden))
-                if verified.why.is_some() || !verified.golden_compared =>
+                if verified.why.is_some() || verified.golden == Golden::None =>
             {
                 store::save_bytes(target, text.as_bytes())?;
                 Ok(self.settled(verified, Golden::Accepted))
             }
             (_, Some(VerdictReason::RecordedState)) => self.settle_anew(target, verified, anew),
-            _ => Ok((verified, as_before)),
+            _ => Ok(verified),
         }
     }
 
     fn settle_anew(
         &self,
         target: &Target,
-        verified: LogVerification,
+        verified: LogReport,
         anew: Option<RerecordedLog>,
-    ) -> Result<(LogVerification, Golden), EngineError> {
+    ) -> Result<LogReport, EngineError> {
         let before = verified.detail.clone().unwrap_or_default();
-        let as_before = if verified.golden_compared { Golden::Compared } else { Golden::None };
         let Some(anew) = anew else {
             let detail = format!(
                 "{before}. If the game changed on purpose, add --rerecord: it records the log again from its input and \
                  links, and writes log and golden together"
             );
-            return Ok((verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail), as_before));
+            return Ok(verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail));
         };
         let (
             Some((_, recorded)),
             Some(text),
             Some(log),
             None | Some(VerdictReason::Golden | VerdictReason::NeedsGolden),
-        ) = (&anew.log, &anew.verified.golden, &self.log, anew.verified.why)
+        ) = (&anew.log, &anew.verified.golden_text, &self.log, anew.verified.why)
         else {
             let why = anew.verified.detail.unwrap_or_default();
             let detail = format!("{before}. Recorded again, the log cannot be accepted: {why}");
-            return Ok((verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail), as_before));
+            return Ok(verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail));
         };
         // Both files are complete before either is renamed. After a crash between the renames, running the command
         // again completes it.
@@ -163,21 +157,24 @@ impl Goldens {
         let golden = store::prepare(target, |out| Ok(out.write_all(text.as_bytes())?))?;
         log.put()?;
         golden.put()?;
-        let (settled, done) = self.settled(anew.verified, Golden::Rerecorded);
-        Ok((LogVerification { detail: Some(format!("before: {before}")), ..settled }, done))
+        let settled = self.settled(anew.verified, Golden::Rerecorded);
+        Ok(LogReport { detail: Some(format!("before: {before}")), ..settled })
     }
 
-    fn settled(&self, verified: LogVerification, done: Golden) -> (LogVerification, Golden) {
+    fn settled(&self, verified: LogReport, golden: Golden) -> LogReport {
         match self.keep {
             GoldenUpdate::Propose { .. } => {
                 let detail = format!("the proposed golden is {}", new(&self.path).display());
-                (verified.but(LogVerdict::Differs, VerdictReason::Golden, detail), Golden::Proposed)
+                LogReport {
+                    golden: Golden::Proposed,
+                    ..verified.but(LogVerdict::Differs, VerdictReason::Golden, detail)
+                }
             }
             GoldenUpdate::Accept { .. } | GoldenUpdate::Nothing => {
                 // Only the missing golden was wrong.
                 let held = verified.why == Some(VerdictReason::NeedsGolden);
                 let (why, detail) = if held { (None, None) } else { (verified.why, verified.detail) };
-                (LogVerification { verdict: LogVerdict::Accepted, why, detail, ..verified }, done)
+                LogReport { verdict: LogVerdict::Accepted, why, detail, golden, ..verified }
             }
         }
     }

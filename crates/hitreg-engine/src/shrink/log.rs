@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::{Engine, EngineError, Playable, ReplaySpecs, check};
+use super::{ShrinkError, ShrinkResult, ShrinkStep, shrink_by};
 use crate::build::condition::{Condition, ConditionAnswer};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal};
-use crate::shrink::{ShrinkError, ShrinkResult, ShrinkStep, shrink_by};
+use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
@@ -130,7 +130,7 @@ fn unrecorded(session: &Session) -> Session {
 ///
 /// # Errors
 /// Fails if `session` lacks the property, cannot be replayed, or cannot be tested.
-pub fn shrink(
+pub fn shrink_log(
     engine: &Engine<'_>,
     recorder: Rerecorder<'_>,
     (path, session): (&Path, &Session),

@@ -1,18 +1,81 @@
-//! The trace of one side, in memory or in a file.
+//! The input file of one side and its trace, in memory or in a file. A single log is compared with its own replay.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::source::{ComparisonInput, ComparisonSource};
+use super::same_session::SessionIdentity;
 use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
-use crate::build::UntestableBuild;
-use crate::engine::streamed::{StreamError, SurveyedLog};
-use crate::engine::{Engine, EngineError};
+use crate::build::{BuildRunner, UntestableBuild};
+use crate::engine::{Engine, EngineError, SurveyedLog};
+use hitreg_analysis::bisect::{PredictionTraces, predicted};
+use hitreg_log::log::FileKind;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::Session;
+use hitreg_log::record::{LogContents, Session};
+use hitreg_log::recorded::recorded;
 use hitreg_log::store::{self, TemporaryFolder, TraceFile};
-use hitreg_log::trace::{Table, Trace, TraceSource};
-use hitreg_netcode::replay::foreign_trace_memory;
+use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
+use hitreg_netcode::replay::{Part, foreign_trace_memory};
+
+/// The input file of one side.
+pub(super) struct ComparisonSource<'a> {
+    pub(super) path: &'a Path,
+    pub(super) holds: ComparisonInput,
+}
+
+/// What an input file is.
+pub(super) enum ComparisonInput {
+    Trace(Box<TraceFile>),
+    Log(Box<SurveyedLog>),
+}
+
+impl<'a> ComparisonSource<'a> {
+    /// Surveys a log, or indexes a trace.
+    pub(super) fn of(engine: &Engine<'_>, path: &'a Path) -> Result<ComparisonSource<'a>, EngineError> {
+        let holds = match store::kind_of(path)? {
+            FileKind::Trace => ComparisonInput::Trace(Box::new(TraceFile::open(path)?)),
+            // The log reader gives the best error message for a file of neither kind.
+            FileKind::Log | FileKind::Other => ComparisonInput::Log(Box::new(engine.survey(path)?)),
+        };
+        Ok(ComparisonSource { path, holds })
+    }
+
+    /// How many bytes its session takes in memory as a whole; 0 of a trace.
+    pub(super) fn session_bytes(&self) -> usize {
+        match &self.holds {
+            ComparisonInput::Trace(_) => 0,
+            ComparisonInput::Log(log) => log.session_bytes(),
+        }
+    }
+
+    /// The part of the session that a trace covers; `None` for a log or the trace of a whole session.
+    pub(super) fn part(&self) -> Option<Part> {
+        let ComparisonInput::Trace(trace) = &self.holds else { return None };
+        trace.header().part.map(|[from, to]| Part { from, to })
+    }
+
+    /// What the file says about the session that it was made from.
+    pub(super) fn recorded(&self) -> SessionIdentity {
+        match &self.holds {
+            ComparisonInput::Trace(trace) => {
+                let TraceHeader { game, log_digest, session, .. } = trace.header().clone();
+                SessionIdentity { game, log_digest, session }
+            }
+            ComparisonInput::Log(log) => SessionIdentity {
+                game: log.header.game.clone(),
+                log_digest: log.digest.map_or(String::new(), |digest| digest.to_string()),
+                session: Some(SessionSource::of(&log.header)),
+            },
+        }
+    }
+
+    /// The log; `None` for a trace.
+    pub(super) fn log(&self) -> Option<&SurveyedLog> {
+        match &self.holds {
+            ComparisonInput::Trace(_) => None,
+            ComparisonInput::Log(log) => Some(log),
+        }
+    }
+}
 
 /// The memory that comparing two traces takes, as a multiple of their size.
 const COMPARED: usize = 2;
@@ -112,11 +175,7 @@ impl ReplaySpecs {
     }
 
     /// An estimate by counts of what both sides' traces of a session take while they are compared in memory.
-    pub(in crate::engine) fn compared_bytes(
-        &self,
-        engine: &Engine<'_>,
-        session: &Session,
-    ) -> Result<usize, EngineError> {
+    pub(crate) fn compared_bytes(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
         let [a, b] = [&self.a, &self.b].map(|way| way.trace_bytes_of(engine, session));
         Ok(a?.saturating_add(b?).saturating_mul(COMPARED))
     }
@@ -157,15 +216,57 @@ impl ReplaySpec {
             if log.is_short() {
                 return Ok(SideTrace::Memory(log.trace(game, &options)?));
             }
-            let folder = store::temporary_folder().map_err(EngineError::from)?;
+            let folder = store::temporary_folder()?;
             let target = folder.file("replayed.hittrace");
             log.replay_into(game, &options, &target)?;
-            Ok(SideTrace::File(TraceFile::open(target.path()).map_err(EngineError::from)?, Some(folder)))
+            Ok(SideTrace::File(TraceFile::open(target.path())?, Some(folder)))
         };
         match replay() {
             Ok(trace) => Ok(Ok(trace)),
-            Err(StreamError::Read(error)) => Err(error),
-            Err(StreamError::Replay(error)) => Ok(Err(UntestableBuild::not_replayed(&error))),
+            Err(EngineError::Replay { source, .. }) => Ok(Err(UntestableBuild::not_replayed(&source))),
+            Err(error) => Err(error),
         }
+    }
+}
+
+/// Compares a log with its replay. A server's log is compared by its states, a client's log by the server's acks.
+pub(super) fn against_itself(
+    engine: &Engine<'_>,
+    runner: &BuildRunner,
+    source: &ComparisonSource<'_>,
+) -> Result<Traces<SideTrace>, EngineError> {
+    let Some(log) = source.log() else { return Err(EngineError::SingleTrace) };
+    let (path, plain) = (source.path, ReplaySpec::default());
+    let of_build = plain.name(source);
+    // What the log says takes about as much as the log.
+    let replayed = log.survey.trace_bytes(plain.tables);
+    check_memory(path, log.session_bytes().saturating_mul(2).saturating_add(replayed))?;
+    if log.header.holds() == LogContents::Clients {
+        let replayed = plain.trace(engine, runner, source, "b")?;
+        let made = match replayed {
+            Ok(replayed) => Ok(predicted(&*replayed.trace()?)),
+            Err(missing) => Err(missing),
+        };
+        let of_build = made.as_ref().map_or(of_build.clone(), |made| format!("{of_build}: {}", tally(made)));
+        let names = [format!("{}, the server's states", path.display()), of_build];
+        return Ok(Traces {
+            names,
+            made: made.map(|made| [made.said, made.predicted].map(SideTrace::Memory)),
+            overlap_only: true,
+        });
+    }
+    let no_states = |source| EngineError::NoStates { path: path.to_owned(), source };
+    let says = recorded(&log.session()?).map_err(no_states)?;
+    let names = [format!("{}, as recorded", path.display()), of_build];
+    let replayed = plain.trace(engine, runner, source, "b")?;
+    Ok(Traces { names, made: replayed.map(|replayed| [SideTrace::Memory(says), replayed]), overlap_only: true })
+}
+
+fn tally(made: &PredictionTraces) -> String {
+    let PredictionTraces { checked, misses, .. } = made;
+    match made.misses - made.explained {
+        _ if made.misses == 0 => format!("{checked} acks, no corrections"),
+        0 => format!("{checked} acks, {misses} corrections, each with a cause"),
+        without => format!("{checked} acks, {misses} corrections, {without} without a cause"),
     }
 }

@@ -1,4 +1,4 @@
-//! Replays for verification, by this build or another.
+//! Replays for verification: of the whole log or leg by leg, by this build or another.
 
 use std::sync::atomic::AtomicBool;
 
@@ -6,9 +6,12 @@ use rayon::prelude::*;
 
 use super::recorded_rows::{self, RecordedRows};
 use super::thread_pool;
+use super::verdict::{
+    LegFigures, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge_legs,
+};
 use crate::build::{Build, BuildRunner, UntestableBuild};
-use crate::engine::{Engine, EngineError, Playable, StreamError, SurveyedLog, check, until_whole};
-use crate::verify::{LogVerdict, LogVerification, THREADS, VerdictReason, VerifiedReplay};
+use crate::engine::{Engine, EngineError, Leg, SurveyedLog, check, retry_with_encoding};
+use crate::in_order;
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::log::WriterOptions as LogOptions;
@@ -18,7 +21,7 @@ use hitreg_log::recorded::recorded;
 use hitreg_log::store::{self, Target};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
-use hitreg_netcode::replay::{ReplayError, ReplayOptions, held_against};
+use hitreg_netcode::replay::{ReplayError, ReplayOptions, StreamReport, held_against};
 
 /// The build that replays a log.
 pub enum ReplayRunner<'a> {
@@ -98,7 +101,7 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
         if replays.is_empty() && replayed.hashes_compared > 0 {
             contradicts = recorded(&session).ok().and_then(|says| self::contradicts(&says, &replayed.trace));
         }
-        replays.push(VerifiedReplay { gist: ReplaySummary::of(&replayed.trace), ran: replayed.report() });
+        replays.push(VerifiedReplay::of(&replayed));
     }
     Ok(Ok((replays, LogDifference { contradicts, keyframe: None })))
 }
@@ -117,7 +120,7 @@ pub(super) struct Contradiction(String);
 impl Contradiction {
     /// The verdict on a log with a contradiction. This program replays by the log's own rules, so the log is invalid.
     /// Another build writes its rows itself, so that build differs.
-    fn judge(&self, player: &ReplayRunner<'_>, verified: LogVerification) -> LogVerification {
+    fn judge(&self, player: &ReplayRunner<'_>, verified: LogReport) -> LogReport {
         let Contradiction(place) = self;
         match player {
             ReplayRunner::Own => {
@@ -158,7 +161,7 @@ pub(super) struct LogDifference {
 
 impl LogDifference {
     /// The verdict on a log whose other checks passed.
-    pub(super) fn judge(self, player: &ReplayRunner<'_>, verified: LogVerification) -> LogVerification {
+    pub(super) fn judge(self, player: &ReplayRunner<'_>, verified: LogReport) -> LogReport {
         match self {
             LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(player, verified),
             LogDifference { keyframe: Some(tick), .. } => {
@@ -185,17 +188,19 @@ fn own(
     let options = ReplayOptions { rollback_every, ..ReplayOptions::default() };
     // The replays share this flag: if one needs encoded datagrams, all do.
     let encoded = AtomicBool::new(false);
-    // A log without a server has no records that the replay of its clients could contradict.
-    let has_server = log.has_server();
     let play = |(number, threads): (usize, usize)| {
-        let attempt = |encoded| match number {
-            0 if has_server => beside_records(game, log, (&options, encoded), golden),
-            number => beside_keyframes(game, log, (&options, encoded), golden && number == 0),
+        // One replay is compared with the log's records, the other with its keyframes. A log without a server has no
+        // records that the replay of its clients could contradict.
+        let records = number == 0 && log.has_server();
+        let attempt = |encoded| {
+            compared(log, records, golden && number == 0, |seen, to| {
+                log.replay_beside(game, !records, (&options, encoded), seen, to)
+            })
         };
-        thread_pool(threads)?.install(|| until_whole(&encoded, attempt))
+        thread_pool(threads)?.install(|| retry_with_encoding(&encoded, attempt))
     };
     // A log that does not stream is in memory with all its rows, so its replays run one after the other.
-    let made: Vec<Result<_, StreamError>> = match at_once && log.streams(game, &options) {
+    let made: Vec<Result<_, EngineError>> = match at_once && log.streams(game, &options) {
         true => THREADS.into_par_iter().enumerate().map(play).collect(),
         false => THREADS.into_iter().enumerate().map(play).collect(),
     };
@@ -208,49 +213,93 @@ fn own(
                 unlike.keyframe = unlike.keyframe.or(found.keyframe);
                 all.push(played);
             }
-            Err(StreamError::Replay(ReplayError::NeedsMemory(source))) => return Err(log.needs_memory(source)),
-            Err(StreamError::Replay(error)) => return Ok(Err(error.to_string())),
-            Err(StreamError::Read(error)) => return Err(error),
+            Err(EngineError::Replay { source: ReplayError::NeedsMemory(source), .. }) => {
+                return Err(log.needs_memory(source));
+            }
+            Err(EngineError::Replay { source, .. }) => return Ok(Err(source.to_string())),
+            Err(error) => return Err(error),
         }
     }
     Ok(Ok((all, unlike)))
 }
 
-type StreamedReplay = Result<Option<(VerifiedReplay, LogDifference)>, StreamError>;
+type ComparedReplay = Result<Option<(VerifiedReplay, LogDifference)>, EngineError>;
 
-/// Replays a log and compares the rows with the log's records. `golden` collects the figures for the golden.
-fn beside_records(
-    game: &dyn Playable,
+/// Runs a replay of a log or of a leg. `run` compares the states with keyframes. With `records`, the rows are compared
+/// with the log's records. `golden` collects the figures for the golden.
+fn compared(
     log: &SurveyedLog,
-    options: (&ReplayOptions, bool),
+    records: bool,
     golden: bool,
-) -> StreamedReplay {
+    run: impl FnOnce(
+        &mut dyn FnMut(&SessionStretch),
+        &mut dyn FnMut(&TraceHeader, Table),
+    ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError>,
+) -> ComparedReplay {
     let mut gist: Option<ReplaySummary> = None;
-    let said = RecordedRows::new(&log.header, &log.survey.hidden);
-    let (ran, contradicts) = recorded_rows::meanwhile(said, |said| {
-        let mut seen = |chunk: &SessionStretch| said.chunk(chunk);
-        let mut rows = |header: &TraceHeader, rows: Table| {
-            gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(&rows);
-            said.rows(rows);
-        };
-        log.attempt(game, options, &mut seen, &mut rows, &mut |_| {})
-    })?;
-    Ok(ran.zip(gist).map(|(ran, gist)| (VerifiedReplay { gist, ran }, LogDifference { contradicts, keyframe: None })))
+    let mut gather = |header: &TraceHeader, rows: &Table| {
+        gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(rows);
+    };
+    let (ran, contradicts) = match records {
+        true => recorded_rows::meanwhile(RecordedRows::new(&log.header, &log.survey.hidden), |comparer| {
+            run(&mut |chunk| comparer.chunk(chunk), &mut |header, rows| {
+                gather(header, &rows);
+                comparer.rows(rows);
+            })
+        })?,
+        false => (run(&mut |_| {}, &mut |header, rows| gather(header, &rows))?, None),
+    };
+    let played = ran.zip(gist);
+    Ok(played.map(|((ran, keyframe), gist)| (VerifiedReplay { gist, ran }, LogDifference { contradicts, keyframe })))
 }
 
-/// Replays a log and compares the states with the log's keyframes. `golden` collects the figures for the golden.
-fn beside_keyframes(
-    game: &dyn Playable,
+/// The maximum number of legs to replay at once. Each takes about 65 MB for its pipelines and rows.
+const LEGS_AT_ONCE: usize = 2;
+
+/// Verifies a log leg by leg. Returns `None` if it has no keyframes, or if datagrams may have affected the outcome.
+/// Keyframes hold no datagram state.
+pub(super) fn in_legs(
+    engine: &Engine<'_>,
     log: &SurveyedLog,
-    options: (&ReplayOptions, bool),
-    golden: bool,
-) -> StreamedReplay {
-    let mut gist: Option<ReplaySummary> = None;
-    let mut rows = |header: &TraceHeader, rows: Table| {
-        gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(&rows);
-    };
-    let ran = log.attempt_beside_keyframes(game, options, &mut rows)?;
-    Ok(ran
-        .zip(gist)
-        .map(|((ran, keyframe), gist)| (VerifiedReplay { gist, ran }, LogDifference { contradicts: None, keyframe })))
+    against: VerifyReference<'_>,
+) -> Result<Option<LogReport>, EngineError> {
+    let legs = log.legs();
+    let Ok(game) = engine.games.of_header(&log.header) else { return Ok(None) };
+    if legs.is_empty() {
+        return Ok(None);
+    }
+    let counted =
+        |report| LogReport { legs: Some(legs.len()), keyframes: Some(legs.iter().map(Leg::keyframes).sum()), ..report };
+    let at_once = LEGS_AT_ONCE.min(rayon::current_num_threads());
+    let replays = in_order(legs.len(), at_once, |number| {
+        let leg = compared(log, true, false, |seen, to| log.run_leg(game, &legs[number], seen, to))?;
+        Ok(leg.map(|(VerifiedReplay { gist, ran }, unlike)| (LegFigures::of(&gist, ran), unlike)))
+    });
+    let (mut played, mut unlike) = (Vec::with_capacity(legs.len()), LogDifference::default());
+    for leg in replays {
+        match leg {
+            Ok(Some((leg, found))) => {
+                unlike.keyframe = unlike.keyframe.or(found.keyframe);
+                unlike.contradicts = unlike.contradicts.or(found.contradicts);
+                let is_off = unlike.keyframe.is_some() || leg.ran.first_difference.is_some();
+                played.push(leg);
+                // Legs after the first difference start from invalid states.
+                if is_off {
+                    break;
+                }
+            }
+            Ok(None) => return Ok(None),
+            Err(EngineError::Replay { source, .. }) => {
+                return Ok(Some(counted(LogReport::not_replayed(source.to_string()))));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let verified = judge_legs(&log.facts()?, &played, against);
+    let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
+    let keyframe = unlike.keyframe.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
+    let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
+    // After a keyframe that differs, every other finding follows from it or comes later.
+    let contradicts = unlike.contradicts.filter(|_| is_same && keyframe.is_none());
+    Ok(Some(counted(LogDifference { contradicts, keyframe }.judge(&ReplayRunner::Own, verified))))
 }

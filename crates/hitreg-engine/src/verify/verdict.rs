@@ -1,0 +1,401 @@
+//! Judges the replays of a log: by the hashes in the log, by each other, and by the golden. A check that exercised nothing
+//! does not pass, and neither does a check of only a part of the log.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::facts::{LogFacts, MissingPart};
+use super::golden::Golden;
+use hitreg_analysis::golden::{self, ReplaySummary};
+use hitreg_analysis::summary::Coverage;
+use hitreg_analysis::text_diff::TextDiff;
+use hitreg_log::units::Micros;
+use hitreg_netcode::replay::{ReplayOutput, StreamReport};
+
+/// The result for one log.
+#[derive(Debug, Serialize)]
+pub struct LogReport {
+    /// The path of the log.
+    #[serde(serialize_with = "hitreg_log::store::shown::path")]
+    pub path: PathBuf,
+    /// The verdict.
+    pub verdict: LogVerdict,
+    /// The subject of a verdict other than `same`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<VerdictReason>,
+    /// The digest of the first replay's trace; `None` if no replay of the whole log succeeded.
+    pub digest: Option<String>,
+    /// The features that the session exercised.
+    pub exercised: Coverage,
+    /// The number of ticks in the log.
+    pub ticks_recorded: u64,
+    /// The number of recorded tick hashes that were compared.
+    pub hashes_compared: u64,
+    /// The number of rollback checks.
+    pub rollbacks: u32,
+    /// The number of legs, if the log was replayed in legs. Each leg starts from a keyframe and is compared with the
+    /// later keyframes that it reaches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub legs: Option<usize>,
+    /// The number of keyframes that the legs were compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyframes: Option<usize>,
+    /// Whether this program can replay the log's game, and so use the log in a comparison.
+    #[serde(skip)]
+    pub plays_here: bool,
+    /// What was done with the golden.
+    pub golden: Golden,
+    /// The golden as this build would write it.
+    #[serde(skip)]
+    pub(super) golden_text: Option<String>,
+    /// The reason for a verdict other than `same`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The differences from the golden, whatever the verdict: outcomes first, digests last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<TextDiff>,
+    /// The duration in seconds. It is left out of the JSON, which is the same in every run.
+    #[serde(skip)]
+    pub seconds: f64,
+}
+
+/// The verdict on one log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogVerdict {
+    /// Everything that was compared is equal, and something was compared.
+    Same,
+    /// The outcome was accepted as the new golden. It may differ from the golden before it.
+    Accepted,
+    /// The log cannot be judged.
+    Untestable,
+    /// Something differs.
+    Differs,
+    /// The log cannot be read, or contradicts itself.
+    Broken,
+}
+
+/// The reason for a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictReason {
+    /// The world was restored and run again, with another result.
+    Rollback,
+    /// A replayed state differs from the recorded state.
+    RecordedState,
+    /// Replays differ from each other.
+    Replays,
+    /// The golden differs.
+    Golden,
+    /// A golden was required, and there is none.
+    NoGolden,
+    /// The log holds nothing to compare a replay with, so only a golden could decide.
+    NeedsGolden,
+    /// A part of the log could not be judged.
+    Hole,
+    /// The replay exercised nothing, or there is nothing to compare it with.
+    NothingCompared,
+    /// The log could not be replayed.
+    NotReplayed,
+    /// The log contradicts itself.
+    Contradiction,
+    /// The log or its golden cannot be read.
+    Unreadable,
+}
+
+/// The numbers of threads with which each log is replayed.
+pub const THREADS: [usize; 2] = [1, 2];
+
+/// What a log is compared with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VerifyReference<'a> {
+    /// The text of the accepted golden, if there is one.
+    pub golden: Option<&'a str>,
+    /// Whether rollbacks were requested.
+    pub rollback: bool,
+}
+
+/// One replay of a log.
+#[derive(Debug)]
+pub struct VerifiedReplay {
+    /// The outcome: digests, counts and shots.
+    pub gist: ReplaySummary,
+    /// Further results of the run.
+    pub ran: StreamReport,
+}
+
+/// A replayed leg of a log. It keeps only the figures and not the outcome, because the number of legs grows with the
+/// log's length.
+#[derive(Debug)]
+pub(super) struct LegFigures {
+    figures: ReplayFigures,
+    /// Further results of the run.
+    pub(super) ran: StreamReport,
+}
+
+impl LegFigures {
+    /// Creates the figures of a leg from its outcome.
+    pub(super) fn of(gist: &ReplaySummary, ran: StreamReport) -> LegFigures {
+        LegFigures { figures: ReplayFigures::of(gist), ran }
+    }
+}
+
+impl VerifiedReplay {
+    /// The result of a replay in memory.
+    pub fn of(replayed: &ReplayOutput) -> VerifiedReplay {
+        VerifiedReplay { gist: ReplaySummary::of(&replayed.trace), ran: replayed.report() }
+    }
+}
+
+/// Judges the replays of one log, or the reason why there are none. The caller sets the path.
+pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, against: VerifyReference<'_>) -> LogReport {
+    let all = match replays {
+        Ok([]) => return LogReport::not_replayed("it was not replayed"),
+        Ok(all) => all,
+        Err(why) => return LogReport::not_replayed(why),
+    };
+    let VerifiedReplay { gist, ran } = &all[0];
+    let text = gist.golden();
+    let difference =
+        against.golden.zip(text.as_deref()).and_then(|(accepted, text)| golden::difference(accepted, text));
+    let figures = ReplayFigures::of(gist);
+    let judged = judge_figures(facts, &figures, ran, compare_replays(all), (against, difference));
+    LogReport { digest: Some(gist.digest().to_string()), golden_text: text, ..judged }
+}
+
+/// The figures of a replay on which the verdict depends, besides its digest.
+#[derive(Clone, Debug, Default)]
+struct ReplayFigures {
+    exercised: Coverage,
+    /// Predictions that were compared with acks.
+    held: u64,
+    is_closed: bool,
+    /// Projectiles launched.
+    launched: u64,
+    /// Impacts of projectiles. The launch of one may be in an earlier leg.
+    impacts: u64,
+}
+
+impl ReplayFigures {
+    fn of(gist: &ReplaySummary) -> ReplayFigures {
+        let summary = gist.summary();
+        let predictions = &summary.prediction;
+        ReplayFigures {
+            exercised: summary.exercised,
+            held: predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>(),
+            is_closed: gist.header.mode == "closed",
+            launched: summary.shots.launched,
+            impacts: summary.shots.impacts,
+        }
+    }
+
+    /// Adds the figures of consecutive legs. An impact counts as a shot only if no leg has its launch.
+    fn of_legs<'a>(legs: impl Iterator<Item = &'a ReplayFigures>) -> ReplayFigures {
+        let mut all = ReplayFigures { is_closed: true, ..ReplayFigures::default() };
+        for leg in legs {
+            all.exercised.add(&leg.exercised);
+            all.exercised.shots -= leg.impacts.saturating_sub(leg.launched);
+            all.held += leg.held;
+            all.is_closed &= leg.is_closed;
+            all.launched += leg.launched;
+            all.impacts += leg.impacts;
+        }
+        all.exercised.shots += all.impacts.saturating_sub(all.launched);
+        all
+    }
+}
+
+/// Judges the legs of a log, each replayed once and separately. Together they have every tick.
+pub(super) fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyReference<'_>) -> LogReport {
+    let Some(LegFigures { ran, .. }) = legs.first() else { return LogReport::not_replayed("it was not replayed") };
+    let mut ran = StreamReport { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
+    for leg in legs {
+        ran.hashes_compared += leg.ran.hashes_compared - leg.ran.hashes_before;
+        ran.first_difference = ran.first_difference.or(leg.ran.first_difference);
+    }
+    let figures = ReplayFigures::of_legs(legs.iter().map(|leg| &leg.figures));
+    judge_figures(facts, &figures, &ran, None, (against, None))
+}
+
+/// Judges the figures. `replays` is the difference between replays, `difference` the one from the golden.
+fn judge_figures(
+    facts: &LogFacts,
+    figures: &ReplayFigures,
+    ran: &StreamReport,
+    replays: Option<LogFinding>,
+    (against, difference): (VerifyReference<'_>, Option<TextDiff>),
+) -> LogReport {
+    let exercised = facts.completed(figures.exercised);
+    let broken = |detail: &String| (LogVerdict::Broken, VerdictReason::Contradiction, detail.clone());
+    let found = facts
+        .contradiction
+        .as_ref()
+        .map(broken)
+        .or_else(|| compare_recorded(facts, ran))
+        .or(replays)
+        .or_else(|| {
+            difference.is_some().then(|| (LogVerdict::Differs, VerdictReason::Golden, "the golden differs".to_owned()))
+        })
+        .or_else(|| not_judged(facts, ran, figures, &exercised, against));
+    let mut report = LogReport::new(LogVerdict::Same);
+    if let Some((verdict, why, detail)) = found {
+        report = report.but(verdict, why, detail);
+    }
+    LogReport {
+        difference,
+        exercised,
+        ticks_recorded: facts.ticks,
+        hashes_compared: ran.hashes_compared,
+        rollbacks: ran.rollbacks,
+        golden: if against.golden.is_some() { Golden::Compared } else { Golden::None },
+        ..report
+    }
+}
+
+impl LogReport {
+    fn new(verdict: LogVerdict) -> LogReport {
+        LogReport {
+            path: PathBuf::new(),
+            verdict,
+            why: None,
+            digest: None,
+            exercised: Coverage::default(),
+            ticks_recorded: 0,
+            hashes_compared: 0,
+            rollbacks: 0,
+            legs: None,
+            keyframes: None,
+            plays_here: true,
+            golden: Golden::None,
+            golden_text: None,
+            detail: None,
+            difference: None,
+            seconds: 0.0,
+        }
+    }
+
+    /// The result for a log that was not replayed.
+    pub(super) fn not_replayed(why: impl Into<String>) -> LogReport {
+        LogReport::new(LogVerdict::Untestable).but(LogVerdict::Untestable, VerdictReason::NotReplayed, why)
+    }
+
+    /// The result for a log that cannot be read.
+    pub(super) fn unreadable(path: &Path, why: String) -> LogReport {
+        let broken = LogReport::new(LogVerdict::Broken).but(LogVerdict::Broken, VerdictReason::Unreadable, why);
+        LogReport { path: path.to_owned(), ..broken }
+    }
+
+    /// The same result with another verdict.
+    #[must_use]
+    pub(super) fn but(self, verdict: LogVerdict, why: VerdictReason, detail: impl Into<String>) -> LogReport {
+        LogReport { verdict, why: Some(why), detail: Some(detail.into()), ..self }
+    }
+}
+
+type LogFinding = (LogVerdict, VerdictReason, String);
+
+/// Describes how the replay differs from the record.
+fn compare_recorded(facts: &LogFacts, ran: &StreamReport) -> Option<LogFinding> {
+    let differs = |why, detail| Some((LogVerdict::Differs, why, detail));
+    if let Some(error) = &ran.rollback_error {
+        return differs(VerdictReason::Rollback, format!("rollback: {error}"));
+    }
+    // After a hole no replay can equal the recording, and a difference there does not concern the build.
+    let d = ran.first_difference.filter(|d| facts.hole.is_none_or(|hole| d.at <= hole.from))?;
+    if !facts.has_hashes {
+        let detail = "its state hashes are all zero, so a replay cannot be compared with it";
+        return Some((LogVerdict::Untestable, VerdictReason::NothingCompared, detail.to_owned()));
+    }
+    let replayed = d.replayed.map_or("none, because it ended before".to_owned(), |h| format!("{h:016x}"));
+    let detail = format!("tick {}: the log has state hash {:016x}, the replay has {replayed}", d.tick, d.recorded);
+    differs(VerdictReason::RecordedState, detail)
+}
+
+/// Describes how a replay differs from the first.
+fn compare_replays(replays: &[VerifiedReplay]) -> Option<LogFinding> {
+    let VerifiedReplay { gist: first, .. } = replays.first()?;
+    let digest = first.digest();
+    for (again, threads) in replays.iter().zip(THREADS).skip(1) {
+        let other = again.gist.digest();
+        if other != digest {
+            let table = first.first_unlike(&again.gist).unwrap_or_default();
+            let detail = format!(
+                "two replays of this build differ, first in the table `{table}`: {digest} with 1 thread, {other} with {threads}"
+            );
+            return Some((LogVerdict::Differs, VerdictReason::Replays, detail));
+        }
+    }
+    None
+}
+
+/// Why agreement shows nothing, or does not cover the whole log.
+fn not_judged(
+    facts: &LogFacts,
+    ran: &StreamReport,
+    figures: &ReplayFigures,
+    exercised: &Coverage,
+    against: VerifyReference<'_>,
+) -> Option<LogFinding> {
+    let untestable = |why, detail: String| Some((LogVerdict::Untestable, why, detail));
+    let LogFacts { with_hash, hole, .. } = *facts;
+    let is_closed = figures.is_closed;
+    if let Some(MissingPart { from, to, ticks_before }) = hole {
+        let (from, to) = (seconds(from), seconds(to));
+        let judged = ran.hashes_compared.min(ticks_before);
+        let detail = format!(
+            "a part of the log is missing, from {from} to {to}: {judged} of its {with_hash} ticks could be compared, and these match"
+        );
+        return untestable(VerdictReason::Hole, detail);
+    }
+    if is_closed && ran.hashes_compared < with_hash {
+        let compared = ran.hashes_compared;
+        let detail =
+            format!("only {compared} of its {with_hash} ticks could be compared: later ticks are out of order");
+        return untestable(VerdictReason::Hole, detail);
+    }
+    if exercised.usercmds == 0 {
+        return untestable(VerdictReason::NothingCompared, "no usercmd was run".to_owned());
+    }
+    if exercised.active_usercmds == 0 {
+        let detail = "no player pressed a key, so nothing could differ";
+        return untestable(VerdictReason::NothingCompared, detail.to_owned());
+    }
+    if against.rollback && ran.rollbacks == 0 {
+        let detail = match facts.has_server {
+            true => "no rollback was checked: the log is shorter than one rollback. Use a smaller --rollback",
+            false => "no rollback was checked: the log has no server",
+        };
+        return untestable(VerdictReason::NothingCompared, detail.to_owned());
+    }
+    let held_against_acks = !is_closed && figures.held > 0;
+    if ran.hashes_compared == 0 && against.golden.is_none() && !held_against_acks {
+        let detail = "it has no state hashes and no golden, so a replay cannot be compared with it";
+        return untestable(VerdictReason::NeedsGolden, detail.to_owned());
+    }
+    None
+}
+
+fn seconds(at: Micros) -> String {
+    format!("{:.2} s", at.as_s_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_projectile_that_flies_into_the_next_leg_is_one_shot() {
+        let leg = |shots, launched, impacts| ReplayFigures {
+            exercised: Coverage { shots, ..Coverage::default() },
+            launched,
+            impacts,
+            ..ReplayFigures::default()
+        };
+        let shots = |legs: &[ReplayFigures]| ReplayFigures::of_legs(legs.iter()).exercised.shots;
+        // The second leg has one impact more than launches, and counted it as a shot.
+        assert_eq!(shots(&[leg(5, 2, 1), leg(4, 1, 2)]), 8);
+        // An impact whose launch no leg has is a shot.
+        assert_eq!(shots(&[leg(5, 1, 1), leg(4, 1, 2)]), 9);
+    }
+}
