@@ -194,7 +194,7 @@ impl TableSource {
         save(target, &mut |out| self.write(name, args, out))
     }
 
-    fn write(&self, name: &str, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), ExportFailure> {
+    fn write(&self, name: &str, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
         let shapes = self.shapes();
         let shape = find(&shapes, name, &args.file)?;
         match self {
@@ -204,43 +204,17 @@ impl TableSource {
     }
 }
 
-/// The reason why a table was not written.
-enum ExportFailure {
-    Reading(CommandError),
-    Writing(std::io::Error),
-}
-
-impl From<CommandError> for ExportFailure {
-    fn from(trouble: CommandError) -> ExportFailure {
-        ExportFailure::Reading(trouble)
-    }
-}
-
-impl From<std::io::Error> for ExportFailure {
-    fn from(error: std::io::Error) -> ExportFailure {
-        ExportFailure::Writing(error)
-    }
-}
-
-impl From<ExportFailure> for CommandError {
-    fn from(failed: ExportFailure) -> CommandError {
-        match failed {
-            ExportFailure::Reading(trouble) => trouble,
-            ExportFailure::Writing(error) => error.into(),
-        }
-    }
-}
-
 /// Writes a file under a temporary name, and renames it once it is complete.
 fn save(
     target: &Target,
-    write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<(), ExportFailure>,
+    write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
     let mut unread = None;
     let saved = store::save(target, |out| match write(out) {
         Ok(()) => Ok(()),
-        Err(ExportFailure::Writing(error)) => Err(error.into()),
-        Err(ExportFailure::Reading(trouble)) => {
+        Err(CommandError::Output(error)) => Err(error.into()),
+        Err(CommandError::ClosedPipe) => Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()),
+        Err(trouble) => {
             unread = Some(trouble);
             Err(std::io::Error::other("it cannot be read").into())
         }
@@ -257,8 +231,8 @@ fn write_from_file(
     shape: &Table,
     format: RowFormat,
     out: &mut (dyn Write + Send),
-) -> Result<(), ExportFailure> {
-    let mut trace = store::open_trace(path).map_err(CommandError::from)?;
+) -> Result<(), CommandError> {
+    let mut trace = store::open_trace(path)?;
     let mut next = || match trace.next_rows_of(&|name| name == shape.name) {
         Ok(rows) => Ok(rows.map(|rows| shape.filled(rows))),
         Err(error) => Err(CommandError::file(path, error)),

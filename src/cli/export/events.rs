@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::replayed::ReplayedTables;
-use super::{Args, ExportFailure, said, save};
+use super::{Args, said, save};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, files};
@@ -61,7 +61,7 @@ impl EventSource {
         Ok(EventSource::Replay { trace, has_packets: of_its_own, is_received, _folder: folder })
     }
 
-    fn write(&self, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), ExportFailure> {
+    fn write(&self, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
         let written = match self {
             EventSource::Recorded(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
             EventSource::Replay { trace, has_packets: true, is_received, .. } => {
@@ -74,8 +74,8 @@ impl EventSource {
                 .and_then(|packets| perfetto::write(trace, packets, out)),
         };
         written.map_err(|error| match error {
-            PerfettoError::Unread(what) => ExportFailure::Reading(CommandError::file(&args.file, what)),
-            PerfettoError::Io(error) => ExportFailure::Writing(error),
+            PerfettoError::Unread(what) => CommandError::file(&args.file, what),
+            PerfettoError::Io(error) => error.into(),
         })
     }
 }
