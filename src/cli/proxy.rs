@@ -16,7 +16,7 @@ use super::live::REORDER_MS;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{Page, UNSURE};
-use super::session_args::parse_share;
+use super::session_args::{parse_number_of_seconds, parse_share};
 use super::trouble::CommandError;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live::{ProxyOptions, ProxyReport, TrafficCounts, proxy, resolve};
@@ -59,7 +59,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
     /// Stop after this many seconds of the session
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = parse_number_of_seconds)]
     seconds: Option<f64>,
     /// Random seed of jitter, loss and reordering
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -18,6 +18,7 @@ use crate::info::{PacketCounts, SessionInfo};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::{Session, SessionHeader};
 use crate::replay::{ReplayOptions, ReplayOutput, WhatIf};
+use crate::report::layout::WIDTH;
 use crate::report::what_if_line;
 use crate::session::scenario::Scenario;
 use crate::settings::Settings;
@@ -182,8 +183,14 @@ impl QuickstartReport<'_> {
             (format!("{program} export {log} --table shots"), "every shot"),
         ];
         let longest = commands.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0);
+        let fits = commands.iter().all(|(_, why)| 2 + longest + 2 + why.len() <= WIDTH);
         for (typed, why) in &commands {
-            page.parts(vec![format!("  {typed:<longest$}  ").into(), PageCell::styled(FAINT, *why)]);
+            if fits {
+                page.parts(vec![format!("  {typed:<longest$}  ").into(), PageCell::styled(FAINT, *why)]);
+            } else {
+                page.parts(vec!["  ".into(), PageCell::styled(FAINT, format!("# {why}"))]);
+                page.line(&format!("  {typed}"));
+            }
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct SessionArgs {
     #[arg(long, value_name = "N")]
     players: Option<u16>,
     /// Length of the session [default: 20]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = parse_number_of_seconds)]
     seconds: Option<f64>,
     /// Random seed [default: 1]
     #[arg(long, value_name = "N")]
@@ -164,6 +164,10 @@ fn read_scenario(path: &Path) -> Result<Scenario, CommandError> {
     let text = String::from_utf8(store::read_bytes(path)?)
         .map_err(|_| CommandError::file(path, "not text: a scenario is a TOML file (hitreg record synth --help)"))?;
     Scenario::parse(&text).map_err(|error| CommandError::file(path, error))
+}
+
+pub(super) fn parse_number_of_seconds(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "write a number of seconds, such as 20 or 2.5".to_owned())
 }
 
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {

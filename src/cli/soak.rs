@@ -12,6 +12,7 @@ use super::interrupt;
 use super::output::Output;
 use super::page::{Alignment, BAD, GOOD, Page, PageCell};
 use super::progress::{Progress, Stopwatch};
+use super::session_args::parse_number_of_seconds;
 use super::trouble::CommandError;
 use crate::soak::{self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty};
 
@@ -40,7 +41,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
     /// Start new seeds for this many seconds
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "S", value_parser = parse_number_of_seconds)]
     seconds: Option<f64>,
     /// Maximum number of players
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

@@ -129,11 +129,13 @@ impl CommandError {
     }
 }
 
-/// Puts the name of a file into the command that a message of a library suggests with `FILE`.
+/// Puts the name of a file into the command that a message of a library suggests with `FILE`. The content of a pipe
+/// must become a file first.
 pub(super) fn naming_file(message: &str, file: &str) -> String {
-    match message.contains("hitreg ") {
-        true => message.replace(" FILE ", &format!(" {file} ")),
-        false => message.to_owned(),
+    match (message.contains("hitreg "), file) {
+        (true, "-") => message.replace(", run: ", ", write the log to FILE, then run: "),
+        (true, _) => message.replace(" FILE ", &format!(" {file} ")),
+        (false, _) => message.to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::trouble::CommandError;
+use crate::log::FileKind;
 use crate::store;
 
 /// The commands that need a subcommand, with the names of their subcommands.
@@ -58,6 +59,10 @@ fn importer(file: &Path) -> Result<&'static str, CommandError> {
     }
     if name.ends_with(".trace.zst") || begins_like_capture(file)? {
         return Ok("quake3-udp");
+    }
+    if let FileKind::Log | FileKind::Trace = store::kind_of(file)? {
+        let what = format!("this is a file of hitreg already. Run: hitreg info {}", file.display());
+        return Err(CommandError::file(file, what));
     }
     let what = "not a recording that hitreg recognises. Name its importer: hitreg import qwd FILE --map MAP -o LOG, for \
                 example (`hitreg import --help` lists them)";

@@ -166,6 +166,22 @@ fn recordings_are_replaced_by_force_and_what_can_be_made_again_without() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_quickstart_fits_the_terminal() {
+    use std::os::unix::process::CommandExt;
+    let folder = Folder::empty();
+    for program in ["hitreg", "target/release/hitreg"] {
+        let ran = folder.command("quickstart").arg0(program).output().unwrap();
+        let page = text(&ran.stdout);
+        assert!(
+            page.contains(&format!("  {program} verify quickstart.hitlog")) && page.contains("every shot"),
+            "{page}"
+        );
+        assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    }
+}
+
 #[test]
 fn a_quickstart_replaces_only_the_log_of_another() {
     let folder = Folder::empty();

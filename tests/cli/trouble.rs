@@ -7,6 +7,7 @@ use hitreg::store::{FileType, Targets};
 use hitreg::trace::{Table, Trace};
 
 use super::folder::{Folder, code, exit_of, text, word};
+use super::habits::fed;
 
 #[test]
 fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
@@ -307,6 +308,9 @@ fn mistakes_are_answered_with_the_command_to_run() {
         ("replay hello.txt", "looks like text. `hitreg import` converts demos to logs"),
         ("import qwd hello.txt -o b.hitlog", "hello.txt: byte 4"),
         ("import hello.txt -o b.hitlog", "hello.txt: not a recording that hitreg recognises"),
+        ("import a.hitlog -o b.hitlog", "a.hitlog: this is a file of hitreg already. Run: hitreg info a.hitlog"),
+        ("record synth -o b.hitlog --seconds 10x", "write a number of seconds, such as 20 or 2.5"),
+        ("review nowhere.hitlog", "nowhere.hitlog: there is no such file; this folder has a.hitlog"),
         ("diff a.hitlog --set interpolation.lerp_ms=50", "use --b-set KEY=VALUE for side B, or --a-set for side A"),
         ("bisect ticks a.hitlog --preset quake3", "use --b-preset NAME for side B"),
         ("report a.hitlog --set interpolation.lerp_ms=50 -o b.html", "use --b-set KEY=VALUE"),
@@ -343,6 +347,11 @@ fn the_command_against_damage_can_be_pasted() {
     let message = folder.refused("replay cut.hitlog");
     let (_, command) = message.trim_end().split_once("run: hitreg ").expect("a command");
     assert_eq!(command, "recover cut.hitlog -o fixed.hitlog");
+    // A pipe cannot be read again.
+    let piped = fed(&folder, "replay -", &log[..log.len() - 3_000]);
+    let said = String::from_utf8(piped.stderr).unwrap();
+    let advice = "write the log to FILE, then run: hitreg recover FILE -o fixed.hitlog";
+    assert!(piped.status.code() == Some(128) && said.contains(advice), "{said}");
     folder.done(command);
     folder.done("info fixed.hitlog");
 }

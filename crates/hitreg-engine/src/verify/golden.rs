@@ -8,7 +8,7 @@ use super::verdict::{LogReport, LogVerdict, VerdictReason};
 use crate::engine::EngineError;
 use hitreg_analysis::golden;
 use hitreg_analysis::text_diff::TextDiff;
-use hitreg_log::store::{self, FileType, Target, Targets, TemporaryFolder};
+use hitreg_log::store::{self, FileType, StoreError, Target, Targets, TemporaryFolder};
 
 /// What to do if the outcome differs from the golden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,7 +189,11 @@ pub fn proposals_below(paths: &[PathBuf]) -> Result<Vec<Proposal>, EngineError> 
     for path in paths {
         match path.is_dir() {
             true => waiting.extend(store::files_below(path, "golden.new")?),
-            false => waiting.extend(Some(new(&path.with_extension("golden"))).filter(|path| path.exists())),
+            false => match new(&path.with_extension("golden")) {
+                proposal if proposal.exists() => waiting.push(proposal),
+                _ if path.exists() => {}
+                _ => return Err(StoreError::NotFound { path: path.clone() }.into()),
+            },
         }
     }
     waiting.iter().map(|path| Proposal::read(path)).collect()
