@@ -81,6 +81,7 @@ impl Simulate for Discs {
     type Rules = DiscRules;
     type World = Plane;
     type Body = Disc;
+    type Input = Input;
     type Fire = DiscLine;
 
     fn map_name(_: &DiscRules) -> String {

@@ -287,6 +287,7 @@ impl Space {
 
 impl EntityWorld for Space {
     type Body = ShipOrRock;
+    type Input = Input;
 
     fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, ShipOrRock)) {
         type Parts<'a> = (&'a Id, &'a ShipPlace, &'a Heading, Option<&'a Pilot>);
@@ -331,6 +332,7 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
     type Rules = DriftRules;
     type World = Roster<Space>;
     type Body = ShipOrRock;
+    type Input = Input;
     type Fire = Shot;
 
     fn classes() -> Vec<Class> {

@@ -58,6 +58,7 @@ impl Simulate for Yard {
     type Rules = ();
     type World = Ground;
     type Body = PlayerOrBall;
+    type Input = Input;
     type Fire = Throw;
 
     fn classes() -> Vec<Class> {

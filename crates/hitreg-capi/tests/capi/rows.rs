@@ -132,7 +132,7 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
         upmove: 0.125,
         buttons: (round % 3) as u16,
         impulse: (round % 7) as u8,
-        extra: u32::MAX - round,
+        own: OwnCells::default(),
     };
     let usercmd = Usercmd { seq: command, lerp_msec: 100, server_time: at(-30_000), input };
     if !of.bytes.is_empty() {

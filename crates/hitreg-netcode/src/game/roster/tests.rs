@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::game::body;
+use hitreg_log::usercmd::Input;
 
 body! {
     struct RosterBody {
@@ -15,6 +16,7 @@ struct Heap(Vec<(Option<u16>, u64)>);
 
 impl EntityWorld for Heap {
     type Body = RosterBody;
+    type Input = Input;
 
     fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, RosterBody)) {
         for (player, id) in &self.0 {
