@@ -287,7 +287,6 @@ impl Space {
 
 impl EntityWorld for Space {
     type Body = ShipOrRock;
-    type Input = Input;
 
     fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, ShipOrRock)) {
         type Parts<'a> = (&'a Id, &'a ShipPlace, &'a Heading, Option<&'a Pilot>);
@@ -520,7 +519,7 @@ impl<const BUMP: u32> Bots for Drift<BUMP> {
         }
         bot.input.msec = msec;
         bot.input.buttons = 0;
-        let Some(own) = own else { return bot.input };
+        let Some(own) = own else { return bot.input.clone() };
         let ships = others
             .iter()
             .map(|(_, placed)| &placed.body)
@@ -530,7 +529,7 @@ impl<const BUMP: u32> Bots for Drift<BUMP> {
             bot.input.viewangles.y = libm::atan2f(to(ship).y, to(ship).x).to_degrees();
             bot.input.buttons = if bot.rng.chance(0.3) { buttons::ATTACK } else { 0 };
         }
-        bot.input
+        bot.input.clone()
     }
 }
 

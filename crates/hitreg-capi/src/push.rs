@@ -171,8 +171,7 @@ unsafe fn push_usercmd(
     at: Micros,
     row: &[hitreg_value; 14],
 ) -> Result<(), Failure> {
-    let [seq, server_time, lerp, msec, pitch, yaw, roll, forward, side, up, buttons, impulse, bytes, fields] =
-        row;
+    let [seq, server_time, lerp, msec, pitch, yaw, roll, forward, side, up, buttons, impulse, bytes, fields] = row;
     let input = Input {
         msec: msec.read_number("msec")?,
         viewangles: Vec3::new(pitch.read_real("pitch")?, yaw.read_real("yaw")?, roll.read_real("roll")?),

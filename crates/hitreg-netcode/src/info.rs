@@ -268,7 +268,7 @@ mod tests {
         let mut add = |record| session.push(record).expect("it fits");
         for n in 1..=10u32 {
             let sent = Micros::from_ms(i64::from(n) * 10);
-            let mut command = Usercmd { seq: CommandSeq(n), ..Usercmd::default() };
+            let mut command: Usercmd = Usercmd { seq: CommandSeq(n), ..Usercmd::default() };
             command.input.buttons = if n == 7 { buttons::ATTACK } else { 0 };
             add(Record::Frame(me, FrameRecord { at: sent, command }));
             let arrived = sent + Micros::from_ms(40 + i64::from(n));
@@ -308,7 +308,7 @@ mod tests {
         let frames = std::mem::take(&mut session.players[0].frames);
         session.players[0].received.clear();
         for (number, frame) in (1..).zip(&frames[..8]) {
-            let (at, commands) = (frame.at, vec![frame.command]);
+            let (at, commands) = (frame.at, vec![frame.command.clone()]);
             session.players[0].heard.push(HeardRecord {
                 number,
                 at,

@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 use ::hitreg_log::record::*;
 use ::hitreg_log::recorder::{Description, Recorder, RecorderOptions, Stream};
 use ::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use ::hitreg_log::usercmd::{Input, Usercmd};
+use ::hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 use glam::Vec3;
 use hitreg_capi::hitreg_code::*;
 use hitreg_capi::hitreg_table::*;

@@ -336,7 +336,7 @@ mod tests {
         let chunk = |second: i64| {
             let is_in = within(second);
             let player = PlayerRecords {
-                frames: of.frames.iter().filter(|frame| is_in(frame.at)).copied().collect(),
+                frames: of.frames.iter().filter(|frame| is_in(frame.at)).cloned().collect(),
                 heard: of.heard.iter().filter(|heard| is_in(heard.at)).cloned().collect(),
                 sent: of.sent.iter().filter(|packet| is_in(packet.at)).copied().collect(),
                 reached: of.reached.iter().filter(|arrival| is_in(arrival.at)).copied().collect(),

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::game::body;
-use hitreg_log::usercmd::Input;
 
 body! {
     struct RosterBody {
@@ -16,7 +15,6 @@ struct Heap(Vec<(Option<u16>, u64)>);
 
 impl EntityWorld for Heap {
     type Body = RosterBody;
-    type Input = Input;
 
     fn visit(&self, see: &mut dyn FnMut(Option<PlayerId>, RosterBody)) {
         for (player, id) in &self.0 {
