@@ -1,6 +1,8 @@
 //! A game's own input type. Logs and packets hold an [`Input`]: Bernier's fields, and the cells of the fields that the
 //! game declares.
 
+use crate::wire::OWN_CELLS_MAX;
+
 use super::{BadCells, FieldSchema, OtherFields};
 use hitreg_log::record::is_frames_column;
 use hitreg_log::usercmd::{Input, OwnCells, Usercmd};
@@ -34,12 +36,17 @@ pub trait GameInput: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync
     /// Returns the usercmd fields of a log: Bernier's, and the game's own.
     ///
     /// # Panics
-    /// When an own field has the name of a column that every game's usercmds have.
+    /// When an own field has the name of a column that every game's usercmds have, or there are more than 255 own cells.
     fn usercmd_fields() -> Vec<FieldSchema> {
         let own = Self::own_fields();
         if let Some(taken) = own.iter().find(|field| is_frames_column(&field.name)) {
             panic!("a usercmd field is called `{}`, as a column of every log or trace", taken.name);
         }
+        assert!(
+            own.len() <= OWN_CELLS_MAX,
+            "a usercmd has {} own cells, and at most {OWN_CELLS_MAX} go into a packet",
+            own.len()
+        );
         [hitreg_log::record::usercmd_fields(), own].concat()
     }
 }
