@@ -133,7 +133,7 @@ static void push(hitreg_stream *stream, int64_t now, uint32_t call) {
     uint64_t hash = bits();
     hitreg_usercmd cmd = {.seq = number(call + 2), .at_us = time_us(now), .server_time_us = time_us(now), .lerp_ms = number(200),
         .msec = number(60), .pitch = real(), .yaw = real(), .forwardmove = real(), .buttons = number(16), .impulse = number(9),
-        .extra = (uint32_t)bits(), .bytes = (const uint8_t *)cells, .fields = values};
+        .bytes = (const uint8_t *)cells, .fields = values};
     hitreg_packet packet = {.number = number(call + 2), .at_us = time_us(now), .newest = number(call + 2), .count = number(4),
         .ack = number(call + 2), .bytes = number(1400)};
     hitreg_effect effect = {.kind = number(9), .entity = number(8), .x = real(), .y = real()};
@@ -191,7 +191,7 @@ static void push(hitreg_stream *stream, int64_t now, uint32_t call) {
 
 /* Reads every row, and the one after the last. */
 static void read_all(const char *path) {
-    static const size_t columns[] = {15, 7, 7, 5, 1, 3, 2, 8, 1, 2, 5, 4};
+    static const size_t columns[] = {14, 7, 7, 5, 1, 3, 2, 8, 1, 2, 5, 4};
     hitreg_log *log = NULL;
     if (CALL(hitreg_log_open(path, &log)) != HITREG_OK) {
         fprintf(stderr, "the log cannot be read: %s\n", hitreg_last_error());
@@ -204,7 +204,7 @@ static void read_all(const char *path) {
             size_t count = 0;
             CALL(hitreg_log_count(log, table, series, &count));
             for (size_t index = 0; index <= count; index++) {
-                hitreg_value row[15];
+                hitreg_value row[14];
                 int64_t at_us;
                 hitreg_code code = CALL(hitreg_log_row(log, table, series, index, &at_us, row, defined ? columns[number] : 2));
                 if (code != (index < count ? HITREG_OK : HITREG_ERROR_NO_ROW)) {

@@ -51,7 +51,7 @@ static void record(const char *path) {
         uint8_t bytes[3] = {1, 2, (uint8_t)seq};
         hitreg_usercmd cmd = {.seq = seq, .at_us = at_us, .server_time_us = at_us - 1, .lerp_ms = 100, .msec = 10,
             .pitch = -1.0f, .yaw = 2.0f, .roll = 3.0f, .forwardmove = 4.0f, .sidemove = -5.0f, .upmove = 6.0f, .buttons = seq & 3,
-            .impulse = 7, .extra = UINT32_MAX, .bytes = bytes, .byte_count = seq % 4, .fields = own, .field_count = 2};
+            .impulse = 7, .bytes = bytes, .byte_count = seq % 4, .fields = own, .field_count = 2};
         must(hitreg_push_usercmd(stream, 0, &cmd));
         hitreg_packet packet = {.number = seq, .at_us = at_us, .newest = seq, .count = 1, .ack = seq - 1, .bytes = 60};
         must(hitreg_push_sent(stream, 0, &packet));
@@ -116,7 +116,7 @@ static void read(const char *path) {
         SAME(cmd.seq == seq && cmd.at_us == at_us && cmd.server_time_us == at_us - 1 && cmd.lerp_ms == 100 && cmd.msec == 10);
         SAME(cmd.pitch == -1.0f && cmd.yaw == 2.0f && cmd.roll == 3.0f);
         SAME(cmd.forwardmove == 4.0f && cmd.sidemove == -5.0f && cmd.upmove == 6.0f);
-        SAME(cmd.buttons == (seq & 3) && cmd.impulse == 7 && cmd.extra == UINT32_MAX);
+        SAME(cmd.buttons == (seq & 3) && cmd.impulse == 7);
         SAME(cmd.byte_count == seq % 4 && (cmd.byte_count < 3 || cmd.bytes[2] == (uint8_t)seq));
         SAME(cmd.field_count == 2 && cmd.fields[0].kind == HITREG_VALUE_REAL && cmd.fields[0].data.real == (float)seq / 8.0f);
         SAME(cmd.fields[1].kind == HITREG_VALUE_NUMBER && cmd.fields[1].data.number == -(int64_t)seq);

@@ -35,12 +35,12 @@ impl<V: PucksVersion> Bots for Pucks<V> {
             bot.input.forwardmove = bot.rng.signed_f32() * 400.0;
             bot.input.sidemove = bot.rng.signed_f32() * 400.0;
         }
-        let Some(own) = own else { return bot.input };
+        let Some(own) = own else { return bot.input.clone() };
         let ways = others.iter().map(|(_, placed)| placed.body.origin - own.origin);
         if let Some(way) = ways.min_by(|a, b| a.length().total_cmp(&b.length())) {
             bot.input.viewangles.y = libm::atan2f(way.y, way.x).to_degrees() + bot.rng.signed_f32() * 4.0;
             bot.input.buttons = if bot.rng.chance(0.2) { buttons::ATTACK } else { 0 };
         }
-        bot.input
+        bot.input.clone()
     }
 }

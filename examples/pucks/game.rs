@@ -9,7 +9,7 @@ use hitreg::game::{
     body,
 };
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
-use hitreg::usercmd::{Usercmd, buttons};
+use hitreg::usercmd::{Input, Usercmd, buttons};
 
 /// A shot's line hits within this distance of a puck's middle, in units.
 const RADIUS_UNITS: f32 = 16.0;
@@ -74,6 +74,7 @@ impl<V: PucksVersion> Simulate for Pucks<V> {
     type Rules = PucksRules;
     type World = Ice;
     type Body = Puck;
+    type Input = Input;
     type Fire = PuckShot;
 
     fn map_name(rules: &PucksRules) -> String {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use hitreg::game::{Effect, Game, PlacedBody, PlacementKind, Scene, ShotVerdict, Sink, Touch, WorldSink};
+use hitreg::game::{Effect, Game, GameInput, PlacedBody, PlacementKind, Scene, ShotVerdict, Sink, Touch, WorldSink};
 use hitreg::hash::hash_words;
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
@@ -129,17 +129,17 @@ impl<G: Game> DelayServer<G> {
     }
 
     fn run(&mut self, player: PlayerId, command: &Usercmd) {
-        let rules = &self.setup.rules;
+        let (rules, own) = (&self.setup.rules, G::Input::read_usercmd(command));
         let entities = G::entities(&self.world);
         let Some((_, body)) = entities.get(usize::from(player.0)) else { return };
         let scene = Scene { seed: self.setup.seed, player, entities, weapons: true };
-        let next = G::step_body(rules, &scene, body, command, &mut self.given_off);
+        let next = G::step_body(rules, &scene, body, &own, &mut self.given_off);
         G::place_body(rules, &mut self.world, player, next);
         for (index, fire) in std::mem::take(&mut self.given_off.fires).into_iter().enumerate() {
             let others = G::entities(&self.world).iter().filter(|(id, _)| *id != player.entity());
             let targets: Vec<(EntityId, G::Body)> = others.cloned().collect();
             let verdict = G::judge(rules, &fire, &targets);
-            G::apply(rules, &mut self.world, player, command, &fire, &verdict, &mut self.given_off);
+            G::apply(rules, &mut self.world, player, &own, &fire, &verdict, &mut self.given_off);
             let rewind = Rewind { by: Micros::ZERO, limit: Limit::Off, targets, left_in_present: Vec::new() };
             let (shooter, command, index) = (player, command.seq, index as u8);
             self.events.push_back(Event::Judged(JudgedShot { shooter, command, index, fire, verdict, rewind }));
@@ -240,18 +240,18 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
     fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<G> {
         self.last = self.last.next();
         let server_time = if self.newest.is_some() { now + self.offset } else { Micros::ZERO };
-        let command = Usercmd { seq: self.last, lerp_msec: 0, server_time, input: *input };
+        let command = Usercmd { seq: self.last, lerp_msec: 0, server_time, input: input.clone() };
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
-        self.recent.push_back((now, command));
+        self.recent.push_back((now, command.clone()));
         self.packets += 1;
         let repeats = self.setup.settings.client.redundancy as usize;
         let skip = self.recent.len().saturating_sub(repeats);
         let packet = ClientPacket {
             number: self.packets,
             ack: self.newest.as_ref().map_or(SnapshotSeq(0), |(seq, _)| *seq),
-            commands: self.recent.iter().skip(skip).map(|(_, command)| *command).collect(),
+            commands: self.recent.iter().skip(skip).map(|(_, command)| command.clone()).collect(),
         };
         let predicted = self.predicted().cloned();
         let drawn_origin = predicted.as_ref().map(hitreg::game::Body::origin);

@@ -140,7 +140,7 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
         // Server times lie on the clock of whoever heard them.
         let made = |records: &hitreg::record::PlayerRecords| -> Vec<_> {
             let begin = records.snapshots.first().map_or(Micros::ZERO, |snapshot| snapshot.server_time);
-            let commands = records.frames.iter().map(|frame| frame.command);
+            let commands = records.frames.iter().map(|frame| frame.command.clone());
             // Before the first snapshot nothing is known of the server's time.
             commands.map(|c| (c.seq, c.input, (c.server_time > begin).then_some(c.server_time - begin))).collect()
         };

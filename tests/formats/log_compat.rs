@@ -175,7 +175,7 @@ fn with_what_was_heard(session: &Session) -> Session {
         let heard = |arrival: &ArrivalRecord| {
             let packet = of(arrival.number)?;
             let first = (packet.newest.0 + 1).saturating_sub(packet.count.into());
-            let commands = player.frames.iter().map(|frame| frame.command);
+            let commands = player.frames.iter().map(|frame| frame.command.clone());
             let commands = commands.filter(|command| (first..=packet.newest.0).contains(&command.seq.0)).collect();
             Some(HeardRecord { number: arrival.number, at: arrival.at, ack: packet.ack, received_before: 5, commands })
         };

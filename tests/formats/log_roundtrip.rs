@@ -13,7 +13,7 @@ use hitreg::record::{
 };
 use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
-use hitreg::usercmd::{Input, Usercmd};
+use hitreg::usercmd::{Input, OwnCells, Usercmd};
 use proptest::prelude::*;
 
 const PLAYERS: u16 = 3;
@@ -44,7 +44,7 @@ fn header() -> impl Strategy<Value = SessionHeader> {
                 Class::new("goal", vec![field(CellKind::I32)]),
                 Class::new("ball", [CellKind::F64, CellKind::I64, CellKind::U64, CellKind::Bool].map(field).to_vec()),
             ],
-            usercmd: usercmd_fields(),
+            usercmd: [usercmd_fields(), own_fields()].concat(),
             unknown: Vec::new(),
         },
     )
@@ -68,13 +68,27 @@ fn vector() -> impl Strategy<Value = Vec3> {
     (float(), float(), float()).prop_map(|(x, y, z)| Vec3::new(x, y, z))
 }
 
+/// The cells of [`own_fields`], which often stay 0.
+fn own_cells() -> impl Strategy<Value = OwnCells> {
+    let cell = || prop_oneof![Just(0u32), any::<u32>()];
+    (cell(), cell(), cell(), cell(), any::<bool>())
+        .prop_map(|(thrust, low, high, lean, held)| OwnCells::new(&[thrust, low, high, lean, held.into()]))
+}
+
+/// The usercmd fields of a game.
+fn own_fields() -> Vec<FieldSchema> {
+    let field = |name, kind| FieldSchema::new(name, kind, Scope::Movement);
+    let kinds = [("thrust", CellKind::F32), ("aim", CellKind::F64), ("lean", CellKind::I32), ("held", CellKind::Bool)];
+    kinds.map(|(name, kind)| field(name, kind)).to_vec()
+}
+
 fn frame() -> impl Strategy<Value = FrameRecord> {
     let moves = (vector(), vector());
-    let small = (any::<u16>(), any::<u8>(), any::<u16>(), any::<u8>(), number());
+    let small = (any::<u16>(), any::<u8>(), any::<u16>(), any::<u8>(), own_cells());
     (micros(), number(), micros(), moves, small).prop_map(|(at, seq, server_time, (viewangles, moves), small)| {
-        let (lerp_msec, msec, buttons, impulse, extra) = small;
+        let (lerp_msec, msec, buttons, impulse, own) = small;
         let (forwardmove, sidemove, upmove) = (moves.x, moves.y, moves.z);
-        let input = Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, extra };
+        let input = Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, own };
         FrameRecord { at, command: Usercmd { seq: CommandSeq(seq), lerp_msec, server_time, input } }
     })
 }
@@ -365,15 +379,18 @@ fn a_long_log_is_read_chunk_by_chunk() {
 fn a_record_that_does_not_fit_is_refused_and_harms_nothing() {
     let session = crate::log_sessions::session(1, 2);
     let mut writer = LogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
-    let frame = session.players[0].frames[0];
+    let frame = session.players[0].frames[0].clone();
     let state = StateRecord::shared(Tick(1), EntityId(0), vec![1, 2, 3]);
-    assert!(matches!(writer.push(&Record::Frame(PlayerId(1), frame)), Err(WriteError::Misfit(_))));
+    assert!(matches!(writer.push(&Record::Frame(PlayerId(1), frame.clone())), Err(WriteError::Misfit(_))));
     let nobody = StateRecord { viewer: Some(PlayerId(1)), cells: vec![0; 12], ..state.clone() };
     let classless = StateRecord { class: ClassId(1), ..nobody.clone() };
+    let mut owned = frame.clone();
+    owned.command.input.own = OwnCells::new(&[7]);
+    assert!(matches!(writer.push(&Record::Frame(PlayerId(0), owned)), Err(WriteError::Misfit(_))));
     for state in [state, nobody, classless] {
         assert!(matches!(writer.push(&Record::State(state)), Err(WriteError::Misfit(_))));
     }
-    writer.push(&Record::Frame(PlayerId(0), frame)).unwrap();
+    writer.push(&Record::Frame(PlayerId(0), frame.clone())).unwrap();
     let back = read_session(&writer.finish().unwrap()[..]).unwrap();
     assert_eq!(back.players[0].frames, [frame]);
 }

@@ -79,11 +79,10 @@ fn play(session: &mut Session, player: u16, tick: u32, at: Micros, mut rng: Rng,
         viewangles,
         forwardmove: if (tick / 40).is_multiple_of(3) { 320.0 } else { 0.0 },
         sidemove: if (tick / 25).is_multiple_of(2) { -320.0 } else { 320.0 },
-        upmove: 0.0,
         buttons: u16::from(rng.chance(0.05)),
-        impulse: 0,
-        extra: 0,
+        ..Input::default()
     };
+    let buttons = input.buttons;
     let command = Usercmd { seq: CommandSeq(tick), lerp_msec: 100, server_time: made - Micros(18_000), input };
     records.frames.push(FrameRecord { at: made, command });
     let packet = PacketRecord {
@@ -119,7 +118,7 @@ fn play(session: &mut Session, player: u16, tick: u32, at: Micros, mut rng: Rng,
         bytes: 180 + (rng.unit_f32() * 40.0) as u16,
         choked: 0,
         entities: (0..session.header.players.len() as u16).map(EntityId).collect(),
-        effects: if input.buttons == 1 { vec![effect] } else { Vec::new() },
+        effects: if buttons == 1 { vec![effect] } else { Vec::new() },
         extra: Vec::new(),
         timing: None,
     });

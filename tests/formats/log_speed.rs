@@ -64,7 +64,7 @@ fn in_live_order(session: &Session) -> Vec<Record> {
     let mut timed = Vec::new();
     for (id, player) in session.players.iter().enumerate() {
         let id = PlayerId(id as u16);
-        timed.extend(player.frames.iter().map(|r| (r.at.0, Record::Frame(id, *r))));
+        timed.extend(player.frames.iter().map(|r| (r.at.0, Record::Frame(id, r.clone()))));
         timed.extend(player.sent.iter().map(|r| (r.at.0, Record::Sent(id, *r))));
         timed.extend(player.reached.iter().map(|r| (r.at.0, Record::Reached(id, *r))));
         timed.extend(player.executed.iter().map(|r| (i64::from(r.tick.0) * 15_625, Record::Executed(id, *r))));

@@ -265,10 +265,10 @@ fn the_end_of_time_ends() {
 fn many_frames() {
     let mut session = session();
     let player = session.of(PlayerId(0)).expect("a player");
-    let (first, last) = (player.frames[10], player.frames.pop().expect("a frame"));
+    let (first, last) = (player.frames[10].clone(), player.frames.pop().expect("a frame"));
     player.frames.truncate(11);
     for n in 1..600_000u32 {
-        let mut frame = first;
+        let mut frame = first.clone();
         frame.command.seq.0 += n;
         frame.at += Micros(i64::from(n) / 100_000);
         player.frames.push(frame);

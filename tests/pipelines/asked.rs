@@ -116,7 +116,7 @@ impl InputSource<Arena> for Blind<'_> {
     fn input(&mut self, _at: Micros, screen: &PlayerScreen<'_, Arena>) -> Input {
         let player = usize::from(screen.player.0);
         self.next[player] += 1;
-        self.session.players[player].frames[self.next[player] - 1].command.input
+        self.session.players[player].frames[self.next[player] - 1].command.input.clone()
     }
 
     fn looks(&self) -> bool {

@@ -39,6 +39,7 @@ impl Simulate for Bugged {
     type Rules = BuggedRules;
     type World = Plane;
     type Body = Disc;
+    type Input = Input;
     type Fire = DiscLine;
 
     fn map_name(rules: &BuggedRules) -> String {

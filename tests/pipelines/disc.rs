@@ -81,6 +81,7 @@ impl Simulate for Discs {
     type Rules = DiscRules;
     type World = Plane;
     type Body = Disc;
+    type Input = Input;
     type Fire = DiscLine;
 
     fn map_name(_: &DiscRules) -> String {
@@ -270,14 +271,14 @@ impl Bots for Discs {
             bot.input.sidemove = bot.rng.signed_f32() * 300.0;
         }
         bot.input.msec = msec;
-        let Some(own) = own else { return bot.input };
+        let Some(own) = own else { return bot.input.clone() };
         let nearest =
             others.iter().map(|(_, p)| p.body.origin - own.origin).min_by(|a, b| a.length().total_cmp(&b.length()));
         if let Some(to) = nearest {
             bot.input.viewangles.y = libm::atan2f(to.y, to.x).to_degrees();
             bot.input.buttons = if bot.rng.chance(0.3) { buttons::ATTACK } else { 0 };
         }
-        bot.input
+        bot.input.clone()
     }
 }
 

@@ -331,6 +331,7 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
     type Rules = DriftRules;
     type World = Roster<Space>;
     type Body = ShipOrRock;
+    type Input = Input;
     type Fire = Shot;
 
     fn classes() -> Vec<Class> {
@@ -518,7 +519,7 @@ impl<const BUMP: u32> Bots for Drift<BUMP> {
         }
         bot.input.msec = msec;
         bot.input.buttons = 0;
-        let Some(own) = own else { return bot.input };
+        let Some(own) = own else { return bot.input.clone() };
         let ships = others
             .iter()
             .map(|(_, placed)| &placed.body)
@@ -528,7 +529,7 @@ impl<const BUMP: u32> Bots for Drift<BUMP> {
             bot.input.viewangles.y = libm::atan2f(to(ship).y, to(ship).x).to_degrees();
             bot.input.buttons = if bot.rng.chance(0.3) { buttons::ATTACK } else { 0 };
         }
-        bot.input
+        bot.input.clone()
     }
 }
 

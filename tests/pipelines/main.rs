@@ -18,6 +18,7 @@ mod entities;
 #[expect(dead_code, reason = "it is made for the tests of the command line, which are another crate")]
 mod folder;
 mod goldens;
+mod helm;
 mod history;
 mod keyed;
 mod merge;

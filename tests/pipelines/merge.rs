@@ -51,7 +51,8 @@ fn sides(session: &Session, clocks: [Micros; 3]) -> Vec<Session> {
         server.players[index] = PlayerRecords { reached, executed, snapshots, ..PlayerRecords::default() };
         let mut client = of_side(session, Some(PlayerId(index as u16)));
         let mine = &mut client.players[index];
-        mine.frames = all.frames.iter().map(|f| hitreg::record::FrameRecord { at: f.at - clock, ..*f }).collect();
+        mine.frames =
+            all.frames.iter().map(|f| hitreg::record::FrameRecord { at: f.at - clock, ..f.clone() }).collect();
         mine.sent = all.sent.iter().map(|p| hitreg::record::PacketRecord { at: p.at - clock, ..*p }).collect();
         mine.received = all.received.iter().map(|a| hitreg::record::ArrivalRecord { at: a.at - clock, ..*a }).collect();
         sides.push(client);

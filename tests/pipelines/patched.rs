@@ -5,7 +5,7 @@ use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld};
 use hitreg::game::{BadCells, Categorize, Judge, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink};
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
-use hitreg::usercmd::Usercmd;
+use hitreg::usercmd::{Input, Usercmd};
 
 /// How near the other must be, in units.
 pub(crate) const NEAR_UNITS: f32 = 300.0;
@@ -18,6 +18,7 @@ impl Simulate for Patched {
     type Rules = ArenaRules;
     type World = ArenaWorld;
     type Body = ArenaBody;
+    type Input = Input;
     type Fire = ArenaFire;
 
     fn step_body(

@@ -168,7 +168,7 @@ fn a_time_is_believed_up_to_the_last_microsecond() {
 fn nothing_stands_in_for_what_was_lost_before_the_first_usercmd() {
     let mut rig = Rig::new(&[]);
     let commands: Vec<Usercmd> = (0..3).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
-    rig.send(SHOOTER, vec![commands[2]]);
+    rig.send(SHOOTER, vec![commands[2].clone()]);
     rig.tick();
     let how: Vec<Execution> = rig.executed.iter().map(|(.., how)| *how).collect();
     assert_eq!(how, [Execution::Missing, Execution::Missing, Execution::Run]);
@@ -239,11 +239,11 @@ fn a_shot_that_waited_for_its_tick_is_judged_by_what_its_client_drew() {
 fn as_many_missing_usercmds_are_remembered_as_frames() {
     let mut rig = Rig::new(&["server.on_lost_command=skip"]);
     let commands: Vec<Usercmd> = (0..66).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(1.0))).collect();
-    rig.send(SHOOTER, vec![commands[0]]);
-    rig.send(SHOOTER, vec![commands[65]]);
+    rig.send(SHOOTER, vec![commands[0].clone()]);
+    rig.send(SHOOTER, vec![commands[65].clone()]);
     rig.tick();
     rig.executed.clear();
-    rig.send(SHOOTER, vec![commands[1]]);
+    rig.send(SHOOTER, vec![commands[1].clone()]);
     rig.tick();
     assert_eq!(rig.executed, [(SHOOTER, CommandSeq(2), Execution::Late)], "the first of 64 that never came");
 }
@@ -265,8 +265,8 @@ fn so_many_lost_usercmds_are_replaced_and_of_more_none() {
     let stood_in = |lost: usize| {
         let mut rig = Rig::new(&[]);
         let commands: Vec<Usercmd> = (0..lost + 2).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
-        rig.send(SHOOTER, vec![commands[0]]);
-        rig.send(SHOOTER, vec![commands[lost + 1]]);
+        rig.send(SHOOTER, vec![commands[0].clone()]);
+        rig.send(SHOOTER, vec![commands[lost + 1].clone()]);
         rig.tick();
         rig.executed.iter().filter(|(.., how)| *how == Execution::StoodIn).count()
     };
@@ -365,7 +365,7 @@ fn repeats_run_once_and_late_ones_not_at_all() {
     let commands: Vec<Usercmd> = (0..4).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
     rig.send(SHOOTER, commands[..2].to_vec());
     rig.send(SHOOTER, commands[..2].to_vec());
-    rig.send(SHOOTER, vec![commands[3]]);
+    rig.send(SHOOTER, vec![commands[3].clone()]);
     rig.send(SHOOTER, commands[1..3].to_vec());
     rig.tick();
     assert_eq!(rig.origin(SHOOTER).x, 3.0);
@@ -378,8 +378,8 @@ fn repeats_run_once_and_late_ones_not_at_all() {
 fn the_last_command_stands_in_for_lost_ones() {
     let mut rig = Rig::new(&[]);
     let commands: Vec<Usercmd> = (0..5).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
-    rig.send(SHOOTER, vec![commands[0]]);
-    rig.send(SHOOTER, vec![commands[4]]);
+    rig.send(SHOOTER, vec![commands[0].clone()]);
+    rig.send(SHOOTER, vec![commands[4].clone()]);
     rig.tick();
     assert_eq!(rig.origin(SHOOTER).x, 5.0);
     assert_eq!(rig.executed.iter().filter(|(_, _, how)| *how == Execution::StoodIn).count(), 3);

@@ -58,6 +58,7 @@ impl Simulate for Yard {
     type Rules = ();
     type World = Ground;
     type Body = PlayerOrBall;
+    type Input = Input;
     type Fire = Throw;
 
     fn classes() -> Vec<Class> {
@@ -325,6 +326,6 @@ impl Bots for Yard {
             bot.input.viewangles.y = libm::atan2f(to.y, to.x).to_degrees();
             bot.input.buttons = if bot.rng.chance(0.1) { buttons::ATTACK } else { 0 };
         }
-        bot.input
+        bot.input.clone()
     }
 }

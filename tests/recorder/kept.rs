@@ -109,7 +109,8 @@ fn what_only_the_game_knows_is_kept() {
     recorder.finish().unwrap();
     let session = memory.session();
     let of = |kind: &str| session.unknown.iter().find(|records| records.kind == kind).expect("rows of that kind");
-    let leans: Vec<f32> = of("frames").columns[0].values.iter().map(|bits| f32::from_bits(*bits as u32)).collect();
+    let own = session.players[0].frames.iter().map(|frame| frame.command.input.own.stored());
+    let leans: Vec<f32> = own.map(|cells| f32::from_bits(cells[0])).collect();
     assert_eq!(leans, (1..=1000).map(|seq| seq as f32 / 8.0).collect::<Vec<_>>());
     let found = usercmd_bytes(of(USERCMD_BYTES), PlayerId(0));
     let expected: Vec<_> = (1..=1000).map(|seq| (CommandSeq(seq), bytes(seq))).filter(|(_, b)| !b.is_empty()).collect();

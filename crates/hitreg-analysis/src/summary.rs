@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
-    CellType as _, OptionalBits, corrections, executed, frames, packets, shots, snapshots, ticks,
+    CellType as _, OptionalBits, corrections, executed, frames, own_input, packets, shots, snapshots, ticks,
 };
-use hitreg_log::trace::{Table, Trace};
+use hitreg_log::trace::{ColumnData, Table, Trace};
 
 /// The headline figures of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -209,7 +209,7 @@ impl SummaryBuilder {
             frames::NAME => {
                 let frames = frames::Columns::read(rows);
                 self.summary.exercised.usercmds += frames.rows as u64;
-                self.summary.exercised.active_usercmds += active(&frames);
+                self.summary.exercised.active_usercmds += active(rows, &frames);
             }
             corrections::NAME => {
                 let acks = corrections::Columns::read(rows);
@@ -375,10 +375,13 @@ impl ShotSummary {
     }
 }
 
-fn active(frames: &frames::Columns<'_>) -> u64 {
+/// Returns the number of usercmds that move, press a button, make a request, or have own input of the game.
+fn active(rows: &Table, frames: &frames::Columns<'_>) -> u64 {
     let moves = [frames.forwardmove, frames.sidemove, frames.upmove];
-    let keys = [frames.buttons, frames.impulse, frames.extra];
+    let keys = [frames.buttons, frames.impulse];
+    let own: Vec<&ColumnData> = own_input(rows).map(|column| &column.data).collect();
     let moved = |row: usize| moves.iter().any(|column| column.get(row).is_some_and(|v| *v != 0.0));
     let pressed = |row: usize| keys.iter().any(|column| column.get(row).is_some_and(|v| *v != 0));
-    (0..frames.rows).filter(|&row| moved(row) || pressed(row)).count() as u64
+    let has_own = |row: usize| own.iter().any(|data| !data.is_zero(row));
+    (0..frames.rows).filter(|&row| moved(row) || pressed(row) || has_own(row)).count() as u64
 }

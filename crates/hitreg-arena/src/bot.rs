@@ -117,7 +117,7 @@ impl ArenaBot {
         pressed |= if fires { buttons::ATTACK } else { 0 };
         pressed |= if reload { buttons::RELOAD } else { 0 };
         let impulse = self.choose_weapon(own, foe.as_ref(), now);
-        Input { msec, viewangles, forwardmove, sidemove, upmove: 0.0, buttons: pressed, impulse, extra: 0 }
+        Input { msec, viewangles, forwardmove, sidemove, buttons: pressed, impulse, ..Input::default() }
     }
 
     fn begin_anew(&mut self, own: &ArenaBody, now: Micros) {

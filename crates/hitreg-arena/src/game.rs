@@ -10,7 +10,7 @@ use super::rules::ArenaRules;
 use super::state::ArenaWorld;
 use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walker};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::Usercmd;
+use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
     BadCells, Categorize, Category, FieldSchema, Judge, Reconcile, Scene, ShotVerdict, Simulate, Sink, Wall, WorldSink,
 };
@@ -24,6 +24,7 @@ impl Simulate for Arena {
     type Rules = ArenaRules;
     type World = ArenaWorld;
     type Body = ArenaBody;
+    type Input = Input;
     type Fire = ArenaFire;
 
     fn map_name(rules: &ArenaRules) -> String {

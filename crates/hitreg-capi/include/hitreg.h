@@ -336,7 +336,7 @@ void hitreg_stream_free(hitreg_stream *stream);
 // its player, and 0 in `TICKS`, `STATES` and `DAMAGE`.
 typedef enum hitreg_table {
   // Usercmds: seq, server_time_us, lerp_ms, msec, pitch, yaw, roll, forwardmove, sidemove, upmove, buttons, impulse,
-  // extra, bytes, fields. Angles and moves are floats. `bytes` is a list of bytes, `fields` of `hitreg_value`.
+  // bytes, fields. Angles and moves are floats. `bytes` is a list of bytes, `fields` of `hitreg_value`.
   HITREG_TABLE_FRAMES = 0,
   // Shots as clients predicted them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
   HITREG_TABLE_PREDICTED = 1,
@@ -643,8 +643,6 @@ typedef struct hitreg_usercmd {
   uint32_t buttons;
   // A one-shot request, up to 255; 0 for none.
   uint32_t impulse;
-  // 32 bits defined by the game.
-  uint32_t extra;
   // Bytes of your own, stored unchanged; see `hitreg_description_usercmd_bytes`.
   const uint8_t *bytes;
   uint32_t byte_count;
@@ -655,9 +653,9 @@ typedef struct hitreg_usercmd {
 
 // Pushes a client frame's usercmd.
 static inline hitreg_code hitreg_push_usercmd(hitreg_stream *stream, uint32_t player, const hitreg_usercmd *usercmd) {
-  hitreg_value row[15];
+  hitreg_value row[14];
   if (!usercmd) {
-    return hitreg_push_row(stream, HITREG_TABLE_FRAMES, player, 0, NULL, 15);
+    return hitreg_push_row(stream, HITREG_TABLE_FRAMES, player, 0, NULL, 14);
   }
   row[0] = hitreg_number(usercmd->seq);
   row[1] = hitreg_number(usercmd->server_time_us);
@@ -671,10 +669,9 @@ static inline hitreg_code hitreg_push_usercmd(hitreg_stream *stream, uint32_t pl
   row[9] = hitreg_real(usercmd->upmove);
   row[10] = hitreg_number(usercmd->buttons);
   row[11] = hitreg_number(usercmd->impulse);
-  row[12] = hitreg_number(usercmd->extra);
-  row[13] = hitreg_list(usercmd->bytes, usercmd->byte_count, sizeof *usercmd->bytes);
-  row[14] = hitreg_list(usercmd->fields, usercmd->field_count, sizeof *usercmd->fields);
-  return hitreg_push_row(stream, HITREG_TABLE_FRAMES, player, usercmd->at_us, row, 15);
+  row[12] = hitreg_list(usercmd->bytes, usercmd->byte_count, sizeof *usercmd->bytes);
+  row[13] = hitreg_list(usercmd->fields, usercmd->field_count, sizeof *usercmd->fields);
+  return hitreg_push_row(stream, HITREG_TABLE_FRAMES, player, usercmd->at_us, row, 14);
 }
 
 // The result of a shot.
@@ -1020,9 +1017,9 @@ static inline hitreg_code hitreg_log_presence(const hitreg_log *log, uint32_t pl
 // Reads a usercmd of a player, with its bytes and its fields of your own.
 static inline hitreg_code hitreg_log_usercmd(const hitreg_log *log, uint32_t player, size_t index,
                                              hitreg_usercmd *usercmd) {
-  hitreg_value row[15];
+  hitreg_value row[14];
   int64_t at_us;
-  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_FRAMES, player, index, &at_us, usercmd ? row : NULL, 15);
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_FRAMES, player, index, &at_us, usercmd ? row : NULL, 14);
   if (code == HITREG_OK) {
     usercmd->seq = (uint32_t)row[0].data.number;
     usercmd->at_us = at_us;
@@ -1037,11 +1034,10 @@ static inline hitreg_code hitreg_log_usercmd(const hitreg_log *log, uint32_t pla
     usercmd->upmove = row[9].data.real;
     usercmd->buttons = (uint32_t)row[10].data.number;
     usercmd->impulse = (uint32_t)row[11].data.number;
-    usercmd->extra = (uint32_t)row[12].data.number;
-    usercmd->bytes = (const uint8_t *)row[13].data.items;
-    usercmd->byte_count = row[13].count;
-    usercmd->fields = (const hitreg_value *)row[14].data.items;
-    usercmd->field_count = row[14].count;
+    usercmd->bytes = (const uint8_t *)row[12].data.items;
+    usercmd->byte_count = row[12].count;
+    usercmd->fields = (const hitreg_value *)row[13].data.items;
+    usercmd->field_count = row[13].count;
   }
   return code;
 }

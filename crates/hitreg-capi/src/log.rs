@@ -11,8 +11,8 @@ use super::hitreg_table::{self, *};
 use super::rows::{self, HOW, PRESENCE, REASONS, TableNumber, no_series, number_of};
 use super::{hitreg_effect, hitreg_value};
 use ::hitreg_log::record::{
-    ArrivalRecord, CellKind, Effect, FrameRecord, NumberForm, PlayerRecords, Session, ShotRecord, TextCode,
-    UnknownColumn, UnknownKind, UnknownRecords,
+    ArrivalRecord, CellKind, Effect, FieldSchema, FrameRecord, NumberForm, PlayerRecords, Session, ShotRecord,
+    TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
 };
 use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
 use ::hitreg_log::store;
@@ -29,7 +29,7 @@ pub struct hitreg_log {
     /// Bytes of each player's usercmds, in the order of usercmd numbers.
     bytes: Vec<Vec<(CommandSeq, Vec<u8>)>>,
     /// Fields of the caller's own of usercmds, by player and usercmd number.
-    fields: BTreeMap<(u32, i64), Vec<hitreg_value>>,
+    fields: BTreeMap<(usize, CommandSeq), Vec<hitreg_value>>,
     /// Effects of each player's snapshots.
     effects: Vec<Vec<Vec<hitreg_effect>>>,
     custom: Vec<CustomTable>,
@@ -48,9 +48,6 @@ struct UnknownRow {
     at_us: i64,
     values: Vec<hitreg_value>,
 }
-
-/// Name of the kind that holds usercmds.
-const USERCMDS: &str = "frames";
 
 /// Reads a log into memory.
 ///
@@ -81,19 +78,14 @@ impl hitreg_log {
         };
         let texts: BTreeMap<TextCode, CString> =
             session.texts.iter().map(|(code, known)| (code, text(known))).collect();
-        let of_usercmds = session.unknown.iter().find(|records| records.kind == USERCMDS);
-        let fields = |own: &UnknownRecords| {
-            let keys = own.series.iter().copied().zip(own.keys.iter().copied());
-            let is_text = text_columns(own, &session);
-            keys.enumerate().map(|(row, key)| (key, values_of(own, row, (&is_text, &texts), None))).collect()
-        };
+        let fields = usercmd_fields(&session, &texts);
         let effects = |player: &PlayerRecords| {
             let of_snapshots = player.snapshots.iter().map(|sent| sent.effects.iter().map(effect).collect());
             of_snapshots.collect()
         };
         let is_custom = |kind: &&UnknownKind| !kind.is_known_kind() && kind.name != USERCMD_BYTES;
         Ok(hitreg_log {
-            fields: of_usercmds.map_or(BTreeMap::new(), fields),
+            fields,
             effects: session.players.iter().map(effects).collect(),
             custom: session
                 .header
@@ -222,12 +214,12 @@ impl hitreg_log {
     }
 
     fn usercmd(&self, player: usize, frame: &FrameRecord) -> (i64, Vec<hitreg_value>) {
-        let (command, input) = (frame.command, frame.command.input);
+        let (command, input) = (&frame.command, &frame.command.input);
         let number = |number: u32| hitreg_value::number(number);
         let carried = &self.bytes[player];
         let bytes = carried.binary_search_by_key(&command.seq, |(command, _)| *command);
         let bytes: &[u8] = bytes.map_or(&[], |place| &carried[place].1);
-        let fields = self.fields.get(&(player as u32, command.seq.0.into()));
+        let fields = self.fields.get(&(player, command.seq));
         let [pitch, yaw, roll] = input.viewangles.to_array().map(hitreg_value::real);
         let values = vec![
             number(command.seq.0),
@@ -242,7 +234,6 @@ impl hitreg_log {
             hitreg_value::real(input.upmove),
             number(input.buttons.into()),
             number(input.impulse.into()),
-            number(input.extra),
             hitreg_value::list(bytes),
             hitreg_value::list(fields.map_or(&[][..], |fields| fields)),
         ];
@@ -261,11 +252,42 @@ fn effect(effect: &Effect) -> hitreg_effect {
     hitreg_effect { kind, entity, predictable, x, y, z }
 }
 
+/// Returns the values of the usercmd fields that the game declares, of each player's usercmds.
+fn usercmd_fields(
+    session: &Session,
+    texts: &BTreeMap<TextCode, CString>,
+) -> BTreeMap<(usize, CommandSeq), Vec<hitreg_value>> {
+    let fields = session.header.own_usercmd_fields();
+    if fields.is_empty() {
+        return BTreeMap::new();
+    }
+    let values = |frame: &FrameRecord| {
+        let own = &frame.command.input.own;
+        let number = |(field, place): (&FieldSchema, _)| (field.kind, own.number(field.kind, place));
+        let value = |(kind, number): (CellKind, i64)| value(number, kind.form(), kind == CellKind::Text, texts);
+        cells_of(&fields).map(number).map(value).collect()
+    };
+    let players = session.players.iter().enumerate();
+    let frames = players.flat_map(|(player, records)| records.frames.iter().map(move |frame| (player, frame)));
+    frames.map(|(player, frame)| ((player, frame.command.seq), values(frame))).collect()
+}
+
+/// Returns a number as the value that it stands for. The texts must outlive it.
+fn value(number: i64, form: NumberForm, is_text: bool, texts: &BTreeMap<TextCode, CString>) -> hitreg_value {
+    match form {
+        NumberForm::Integer if is_text => {
+            hitreg_value::text(texts.get(&TextCode(number as u64)).map_or(c"", |text| text))
+        }
+        NumberForm::Integer => hitreg_value::number(number),
+        NumberForm::F32 => hitreg_value::real(f32::from_bits(number as u32)),
+        NumberForm::F64 => hitreg_value::real64(f64::from_bits(number as u64)),
+    }
+}
+
 /// Returns for each column whether it holds texts.
-fn text_columns(records: &UnknownRecords, session: &Session) -> Vec<bool> {
-    let Some(kind) = session.header.unknown.iter().find(|kind| kind.name == records.kind) else { return Vec::new() };
-    let fields = kind.columns.iter().map(|name| session.header.field_of(kind, name));
-    fields.map(|field| field.is_some_and(|field| field.kind == CellKind::Text)).collect()
+fn text_columns(kind: &UnknownKind) -> Vec<bool> {
+    let is_text = |field: &FieldSchema| field.kind == CellKind::Text;
+    kind.columns.iter().map(|name| kind.field(name).is_some_and(is_text)).collect()
 }
 
 /// Returns the values of a row, except those of one column. The texts must outlive them.
@@ -276,15 +298,8 @@ fn values_of(
     without: Option<usize>,
 ) -> Vec<hitreg_value> {
     let columns = records.columns.iter().enumerate().filter(|(place, _)| Some(*place) != without);
-    let known = |number: i64| texts.get(&TextCode(number as u64)).map_or(c"", |text| text);
-    let value = |number: i64, form: NumberForm| match form {
-        NumberForm::Integer => hitreg_value::number(number),
-        NumberForm::F32 => hitreg_value::real(f32::from_bits(number as u32)),
-        NumberForm::F64 => hitreg_value::real64(f64::from_bits(number as u64)),
-    };
-    let value = |(place, column): (usize, &UnknownColumn)| match is_text.get(place) {
-        Some(true) => hitreg_value::text(known(column.values[row])),
-        _ => value(column.values[row], column.form),
+    let value = |(place, column): (usize, &UnknownColumn)| {
+        value(column.values[row], column.form, is_text.get(place) == Some(&true), texts)
     };
     columns.map(value).collect()
 }
@@ -293,7 +308,7 @@ fn custom(kind: &UnknownKind, session: &Session, texts: &BTreeMap<TextCode, CStr
     let mut table = CustomTable { name: kind.name.clone(), series: BTreeMap::new() };
     let at = kind.columns.iter().position(|name| name == "at_us");
     for records in session.unknown.iter().filter(|records| records.kind == kind.name) {
-        let is_text = text_columns(records, session);
+        let is_text = text_columns(kind);
         for (place, series) in records.series.iter().enumerate() {
             let at_us = at.and_then(|at| records.columns.get(at)).map_or(0, |column| column.values[place]);
             let row = UnknownRow { at_us, values: values_of(records, place, (&is_text, texts), at) };

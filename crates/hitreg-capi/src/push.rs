@@ -16,7 +16,7 @@ use ::hitreg_log::record::{
 };
 use ::hitreg_log::recorder::Stream;
 use ::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use ::hitreg_log::usercmd::{Input, Usercmd};
+use ::hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 
 /// Pushes a row: one value for each column of the table, in the order of the columns. `table` is a `hitreg_table`, or
 /// `hitreg_table_custom`. `series` is the player; 0 in tables without players; any number in a table of your own.
@@ -169,10 +169,9 @@ unsafe fn push_usercmd(
     stream: &mut Stream,
     player: PlayerId,
     at: Micros,
-    row: &[hitreg_value; 15],
+    row: &[hitreg_value; 14],
 ) -> Result<(), Failure> {
-    let [seq, server_time, lerp, msec, pitch, yaw, roll, forward, side, up, buttons, impulse, extra, bytes, fields] =
-        row;
+    let [seq, server_time, lerp, msec, pitch, yaw, roll, forward, side, up, buttons, impulse, bytes, fields] = row;
     let input = Input {
         msec: msec.read_number("msec")?,
         viewangles: Vec3::new(pitch.read_real("pitch")?, yaw.read_real("yaw")?, roll.read_real("roll")?),
@@ -181,7 +180,7 @@ unsafe fn push_usercmd(
         upmove: up.read_real("upmove")?,
         buttons: buttons.read_number("buttons")?,
         impulse: impulse.read_number("impulse")?,
-        extra: extra.read_number("extra")?,
+        own: OwnCells::default(),
     };
     let command = Usercmd {
         seq: CommandSeq(seq.read_number("seq")?),

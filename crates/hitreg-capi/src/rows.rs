@@ -50,7 +50,6 @@ const TABLES: [(hitreg_table, &str, &[&str]); 12] = [
             "upmove",
             "buttons",
             "impulse",
-            "extra",
             "bytes",
             "fields",
         ],

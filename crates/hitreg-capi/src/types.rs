@@ -75,7 +75,7 @@ pub struct hitreg_column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum hitreg_table {
     /// Usercmds: seq, server_time_us, lerp_ms, msec, pitch, yaw, roll, forwardmove, sidemove, upmove, buttons, impulse,
-    /// extra, bytes, fields. Angles and moves are floats. `bytes` is a list of bytes, `fields` of `hitreg_value`.
+    /// bytes, fields. Angles and moves are floats. `bytes` is a list of bytes, `fields` of `hitreg_value`.
     HITREG_TABLE_FRAMES = 0,
     /// Shots as clients predicted them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
     HITREG_TABLE_PREDICTED = 1,

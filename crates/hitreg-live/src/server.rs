@@ -84,6 +84,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
         joins: serving.joins,
         outbound: serving.outbound,
         counters,
+        accept_input: ServerConnection::accept_input::<G::Input>,
         running: false,
     };
     let is_over = || serving.stop.load(Ordering::Relaxed);
@@ -154,6 +155,8 @@ struct ServerConnections<'a, B> {
     message_max_bytes: usize,
     outbound: Outbound,
     counters: &'a Counters,
+    /// Sets the game's input type on a new connection.
+    accept_input: fn(&mut ServerConnection<B>),
     /// False until all players are ready.
     running: bool,
 }
@@ -229,6 +232,7 @@ impl<B: Body> ServerConnections<'_, B> {
     fn begin(&mut self, now: Micros, player: PlayerId, key: Key) {
         let mut connection = ServerConnection::new(key, player, self.connections.len() as u16, now);
         connection.limit_messages(self.message_max_bytes);
+        (self.accept_input)(&mut connection);
         self.connections[usize::from(player.0)] = Some(connection);
         self.is_ready[usize::from(player.0)] = false;
         self.own[usize::from(player.0)].clear();

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::own::OwnSettings;
 use hitreg_log::hash::StateHasher;
-use hitreg_log::record::{Origin, PlayerInfo, RecordedSide, SessionHeader, SessionId, usercmd_fields};
+use hitreg_log::record::{Origin, PlayerInfo, RecordedSide, SessionHeader, SessionId};
 use hitreg_log::units::{Micros, PlayerId, Seed};
-use hitreg_netcode::game::Game;
+use hitreg_netcode::game::{Game, GameInput};
 use hitreg_netcode::session::scenario::{PLAYERS_MAX, SECONDS_MAX};
 use hitreg_netcode::settings::{SettingError, Settings};
 use hitreg_netcode::wire::WELCOME_BYTES_MAX;
@@ -163,7 +163,7 @@ impl Welcome {
             origin: Origin::Live,
             side: Some(RecordedSide { session: self.session, player: Some(player) }),
             classes: G::classes(),
-            usercmd: usercmd_fields(),
+            usercmd: G::Input::usercmd_fields(),
             unknown: Vec::new(),
         };
         if rules_digest(&header) == self.rules_digest {

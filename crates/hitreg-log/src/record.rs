@@ -37,7 +37,9 @@ pub use outline::{Outline, PlayerOutline};
 pub use own_setting::{player_of, split_of_player};
 pub use recent_states::{RecentChunkStates, StateSource};
 pub use rules::StoredRules;
-pub use schema::{CellKind, Class, ClassId, FieldSchema, Meaning, Scope, cells_of, floats_of, usercmd_fields};
+pub use schema::{
+    CellKind, Class, ClassId, FieldSchema, Meaning, Scope, cells_of, floats_of, is_frames_column, usercmd_fields,
+};
 pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, TickRecord, Timing};
 pub use session::{MisplacedRecord, Session, SessionStretch};
 pub use side::{LogContents, RecordedSide, SessionId};

@@ -22,7 +22,7 @@ mod smooth;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::game::{Body, Effect, Game, PlacedBody, ShotVerdict, Touch};
+use crate::game::{Body, Effect, Game, GameInput, PlacedBody, ShotVerdict, Touch};
 use crate::history::{Frame, History, PlacementLimits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
@@ -167,8 +167,10 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let server_time = self.input_time.of_command(now, clock);
         let behind = server_time - clock + self.drawn_behind();
         let lerp_msec = (behind.0 / 1000).clamp(0, u16::MAX.into()) as u16;
-        let command = Usercmd { seq: self.window.next_seq(), lerp_msec, server_time, input: *input };
-        self.window.push(now, command);
+        // A recorded input may have cells that this build's game does not have.
+        let input = G::Input::read(input).write();
+        let command = Usercmd { seq: self.window.next_seq(), lerp_msec, server_time, input };
+        self.window.push(now, command.clone());
         let mut output = PredictedOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
         let newest = self.history.newest().map(Arc::clone);

@@ -9,6 +9,7 @@ mod body;
 mod bots;
 mod category;
 mod cells;
+mod input;
 mod judge;
 mod moment;
 mod placed;
@@ -24,7 +25,9 @@ pub use acked::{AckedPrediction, Evidence, LostInput, PredictionGrade, SnapshotE
 pub use body::{BadCells, Body, body};
 pub use bots::Bots;
 pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
-pub use cells::{CellMeaning, Cells, SpatialKind, cell, cells};
+pub use cells::{CellMeaning, Cells, SpatialKind, cell, cells, put_next, take_next};
+pub(crate) use input::check_own_fields;
+pub use input::{GameInput, input};
 pub use judge::{Judge, RecordedHit, RecordedShot, RejudgedVerdict};
 pub use moment::Moment;
 pub use placed::{PlacedBody, PlacementKind};
@@ -33,7 +36,7 @@ pub use role::CellRole;
 pub use roster::{EntityNumbers, EntityWorld, Roster};
 pub use shot::{DamageShare, ShotVerdict};
 pub use simulate::{Scene, Simulate, Sink, Touch, WorldSink};
-pub use states::unknown_states;
+pub use states::unknown_fields;
 pub use states::{OtherFields, StateRows};
 
 pub use hitreg_log::record::{Cause, CellKind, Class, ClassId, Effect, FieldSchema, Meaning, Reason, Scope, Wall};

@@ -11,9 +11,7 @@ use serde::Serialize;
 
 use crate::settings::Settings;
 use connection::{ConnectionBuilder, longer};
-use hitreg_log::record::{
-    FieldSchema, GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind, usercmd_fields,
-};
+use hitreg_log::record::{GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind};
 use hitreg_log::units::Micros;
 pub(crate) use numbers::NumberSet;
 use times::TimeCounts;
@@ -27,21 +25,14 @@ pub fn is_foreign(header: &SessionHeader) -> bool {
 /// The one hitreg setting that a foreign game's log may have.
 const TICK_HZ: &str = "server.tick_hz";
 
-/// What a later version recorded and this build skips, as text: settings, columns and kinds of records, fields of
-/// usercmds. Classes of entities belong to the game and are not checked here.
+/// What a later version recorded and this build skips, as text: settings, columns and kinds of records. Classes of
+/// entities and fields of usercmds belong to the game and are not checked here.
 pub fn passed_over(header: &SessionHeader) -> Vec<String> {
     if is_foreign(header) {
         return Vec::new();
     }
     let settings = Settings::unknown(&header.settings).map(|(key, value)| format!("setting {key}={value}"));
-    let known = usercmd_fields();
-    let is_known = |field: &&FieldSchema| known.iter().any(|known| known.name == field.name);
-    let fields = header.usercmd.iter().filter(|field| !is_known(field));
-    let fields = fields.map(|field| match field.unit() {
-        "" => format!("usercmd field `{}`", field.name),
-        unit => format!("usercmd field `{}` in {unit}", field.name),
-    });
-    settings.chain(fields).chain(header.unknown.iter().map(UnknownKind::to_string)).collect()
+    settings.chain(header.unknown.iter().map(UnknownKind::to_string)).collect()
 }
 
 /// The figures of a log.
@@ -277,7 +268,7 @@ mod tests {
         let mut add = |record| session.push(record).expect("it fits");
         for n in 1..=10u32 {
             let sent = Micros::from_ms(i64::from(n) * 10);
-            let mut command = Usercmd { seq: CommandSeq(n), ..Usercmd::default() };
+            let mut command: Usercmd = Usercmd { seq: CommandSeq(n), ..Usercmd::default() };
             command.input.buttons = if n == 7 { buttons::ATTACK } else { 0 };
             add(Record::Frame(me, FrameRecord { at: sent, command }));
             let arrived = sent + Micros::from_ms(40 + i64::from(n));
@@ -317,7 +308,7 @@ mod tests {
         let frames = std::mem::take(&mut session.players[0].frames);
         session.players[0].received.clear();
         for (number, frame) in (1..).zip(&frames[..8]) {
-            let (at, commands) = (frame.at, vec![frame.command]);
+            let (at, commands) = (frame.at, vec![frame.command.clone()]);
             session.players[0].heard.push(HeardRecord {
                 number,
                 at,

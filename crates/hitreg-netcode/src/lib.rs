@@ -24,6 +24,8 @@ pub mod wire;
 
 /// Vectors and quaternions, as bodies have them.
 pub use glam;
+/// Usercmds, for [`game::input!`].
+pub use hitreg_log::usercmd;
 
 // Unit tests run the built-in game. They compile it into this crate, because a dependency on hitreg-arena would use
 // other copies of this crate's types.

@@ -38,13 +38,11 @@ pub use tables::TraceTables;
 
 pub use hitreg_log::record::{REJUDGED, WhatIf};
 
-use crate::game::{Body, Bots, Game, StateRows};
+use crate::game::{Body, Bots, Game, GameInput, StateRows, check_own_fields};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
-use hitreg_log::record::{
-    LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord, usercmd_fields,
-};
+use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
 use hitreg_log::trace::{SessionSource, Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
@@ -341,7 +339,7 @@ fn check_server(header: &SessionHeader, hears: bool) -> Result<(), ReplayError> 
 
 /// Returns the header with the classes and usercmd fields that this build records.
 fn own_classes<G: Game>(header: &SessionHeader) -> SessionHeader {
-    SessionHeader { classes: G::classes(), usercmd: usercmd_fields(), ..header.clone() }
+    SessionHeader { classes: G::classes(), usercmd: G::Input::usercmd_fields(), ..header.clone() }
 }
 
 /// Refuses logs of another game, and logs with other entity fields than this build's.
@@ -350,5 +348,5 @@ fn check_game<G: Game>(header: &SessionHeader) -> Result<(), ReplayError> {
         return Err(ReplayError::OtherGame { log: header.game.clone(), build: G::NAME });
     }
     StateRows::new::<G>(&header.classes)?;
-    Ok(())
+    Ok(check_own_fields::<G::Input>(&header.own_usercmd_fields())?)
 }

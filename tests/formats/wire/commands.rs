@@ -3,7 +3,7 @@
 use glam::Vec3;
 use hitreg::packet::ClientPacket;
 use hitreg::units::{CommandSeq, Micros, SnapshotSeq};
-use hitreg::usercmd::{Input, Usercmd};
+use hitreg::usercmd::{Input, OwnCells, Usercmd};
 use hitreg::wire::{
     ClientMessage, ClientReference, ClientRequest, CommandsError, DecodeError, PerceivedAvatar, RequestKind,
     Wrapping16, decode_commands, decode_request, encode_commands, encode_request,
@@ -19,11 +19,11 @@ fn word() -> impl Strategy<Value = u32> {
 prop_compose! {
     fn usercmd()(
         words in prop::array::uniform6(word()), msec in any::<u8>(), lerp_msec in any::<u16>(), buttons in any::<u16>(),
-        impulse in any::<u8>(), extra in word(), time in any::<i64>(), shift in 0u32..64,
+        impulse in any::<u8>(), own in prop::collection::vec(word(), 0..5), time in any::<i64>(), shift in 0u32..64,
     ) -> Usercmd {
         let [x, y, z, forward, side, up] = words.map(f32::from_bits);
         let input = Input {
-            msec, viewangles: Vec3::new(x, y, z), forwardmove: forward, sidemove: side, upmove: up, buttons, impulse, extra,
+            msec, viewangles: Vec3::new(x, y, z), forwardmove: forward, sidemove: side, upmove: up, buttons, impulse, own: OwnCells::new(&own),
         };
         Usercmd { seq: CommandSeq(0), lerp_msec, server_time: Micros(time >> shift), input }
     }
@@ -49,7 +49,7 @@ fn same(a: &ClientMessage, b: &ClientMessage) -> bool {
     let words = |c: &Usercmd| {
         let i = &c.input;
         let floats = [i.viewangles.x, i.viewangles.y, i.viewangles.z, i.forwardmove, i.sidemove, i.upmove];
-        (c.seq, c.lerp_msec, c.server_time, floats.map(f32::to_bits), i.msec, i.buttons, i.impulse, i.extra)
+        (c.seq, c.lerp_msec, c.server_time, floats.map(f32::to_bits), i.msec, i.buttons, i.impulse, i.own.clone())
     };
     let rest = |m: &ClientMessage| (m.packet.number, m.packet.ack, m.received_before, m.perceived);
     let all = |m: &ClientMessage| m.packet.commands.iter().map(words).collect::<Vec<_>>();

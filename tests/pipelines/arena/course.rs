@@ -57,7 +57,7 @@ impl Walker {
                 seq: CommandSeq(self.seq),
                 lerp_msec: 100,
                 server_time: Micros::ZERO,
-                input: Input { msec: 16, ..input },
+                input: Input { msec: 16, ..input.clone() },
             };
             let scene = Scene { seed: Seed(1), player: PlayerId(0), entities: &self.others, weapons: self.weapons };
             self.body = Arena::step_body(&self.rules, &scene, &self.body, &command, &mut self.notes);

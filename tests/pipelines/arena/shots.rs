@@ -165,16 +165,16 @@ fn weapons_fire_reload_and_switch_by_their_times() {
     walker.body.clip.pistol = 2;
     walker.body.reserve.pistol = 5;
     let attack = Input { buttons: buttons::ATTACK, ..Input::default() };
-    walker.run(attack, 0.6);
+    walker.run(attack.clone(), 0.6);
     assert_eq!(walker.notes.fires.len(), 2, "one at once, one after 300 ms");
-    walker.run(attack, 2.4);
+    walker.run(attack.clone(), 2.4);
     assert_eq!(walker.body.clip.pistol + walker.body.reserve.pistol + walker.notes.fires.len() as u16, 7);
     assert!(walker.notes.fires.len() > 2, "reloaded by itself");
 
     walker.body.clip.shotgun = 8;
     let fired = walker.notes.fires.len();
-    walker.run(Input { impulse: 2, ..attack }, 1.0 / 64.0);
-    walker.run(attack, 0.5);
+    walker.run(Input { impulse: 2, ..attack.clone() }, 1.0 / 64.0);
+    walker.run(attack.clone(), 0.5);
     assert_eq!((walker.body.weapon, walker.notes.fires.len()), (WeaponId::Shotgun, fired), "still deploying");
     walker.run(attack, 0.3);
     assert_eq!(walker.notes.fires.len(), fired + 1);

@@ -8,7 +8,7 @@ use super::cell::CellValue;
 use super::clock::TickTimes;
 use super::divergence::Divergence;
 use super::place::{NamedValue, RowDump, RowPlace};
-use hitreg_log::trace::schema::{ColumnRole, bodies, executed, frames};
+use hitreg_log::trace::schema::{ColumnRole, bodies, executed, frames, own_input};
 use hitreg_log::trace::{Table, Trace, TraceSource};
 
 /// A usercmd that ran or should have run.
@@ -121,9 +121,12 @@ fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRo
 }
 
 /// The input columns that both traces have. A column that an older build does not write is not a different input.
-fn inputs(traces: [&Trace; 2]) -> Vec<&'static str> {
+fn inputs<'t>(traces: [&'t Trace; 2]) -> Vec<&'t str> {
     let lacks = |trace: &Trace, name| trace.table(frames::NAME).is_some_and(|frames| frames.column(name).is_none());
-    frames::SCHEMA.names_of(ColumnRole::Input).filter(|name| !traces.iter().any(|trace| lacks(trace, name))).collect()
+    let own = traces[0].table(frames::NAME).map(|frames| own_input(frames).map(|column| column.name.as_str()));
+    let fixed = frames::SCHEMA.names_of(ColumnRole::Input).map(|name| -> &'t str { name });
+    let names = fixed.chain(own.into_iter().flatten());
+    names.filter(|name| !traces.iter().any(|trace| lacks(trace, name))).collect()
 }
 
 fn input(trace: &Trace, player: u32, command: u32, inputs: &[&str]) -> Vec<NamedValue> {

@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 use ::hitreg_log::record::*;
 use ::hitreg_log::recorder::{Description, Recorder, RecorderOptions, Stream};
 use ::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use ::hitreg_log::usercmd::{Input, Usercmd};
+use ::hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 use glam::Vec3;
 use hitreg_capi::hitreg_code::*;
 use hitreg_capi::hitreg_table::*;
@@ -82,7 +82,6 @@ fn rows(round: u32, of: &Lists) -> Vec<(hitreg_table, u32, i64, Vec<hitreg_value
         real(0.125),
         number(round % 3),
         number(round % 7),
-        number(u32::MAX - round),
         list(&of.bytes),
         list(&of.fields),
     ];
@@ -132,7 +131,7 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
         upmove: 0.125,
         buttons: (round % 3) as u16,
         impulse: (round % 7) as u8,
-        extra: u32::MAX - round,
+        own: OwnCells::default(),
     };
     let usercmd = Usercmd { seq: command, lerp_msec: 100, server_time: at(-30_000), input };
     if !of.bytes.is_empty() {
@@ -457,7 +456,7 @@ fn a_row_that_does_not_fit_its_table_is_refused() {
     says(push(4, 2, &[number(1)]), HITREG_ERROR_MISFIT, "player 2");
     says(with(HITREG_TABLE_FRAMES, 3, number(256)), HITREG_ERROR_VALUE, "msec is 256");
     says(with(HITREG_TABLE_FRAMES, 5, number(1)), HITREG_ERROR_MISFIT, "yaw is not a float");
-    says(with(HITREG_TABLE_FRAMES, 13, number(1)), HITREG_ERROR_MISFIT, "bytes is not a list");
+    says(with(HITREG_TABLE_FRAMES, 12, number(1)), HITREG_ERROR_MISFIT, "bytes is not a list");
     says(with(HITREG_TABLE_STATES, 4, list(&[1_u16, 2])), HITREG_ERROR_SIZE, "cells have 2 bytes, not 4");
     says(with(HITREG_TABLE_STATES, 1, number(-2)), HITREG_ERROR_VALUE, "viewer is -2");
     says(with(HITREG_TABLE_EXECUTED, 2, number(5)), HITREG_ERROR_VALUE, "no how 5");

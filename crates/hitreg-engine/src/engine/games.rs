@@ -19,7 +19,7 @@ use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
-use hitreg_netcode::game::{self, Body, Bots, Effect, Scene, Simulate, Sink, Touch, Wall};
+use hitreg_netcode::game::{self, Body, Bots, Effect, GameInput as _, Scene, Simulate, Sink, Touch, Wall};
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::replay::{
@@ -100,7 +100,7 @@ impl Games {
     /// game does not know.
     pub fn passed_over(&self, header: &SessionHeader) -> Vec<String> {
         let mut parts = passed_over(header);
-        parts.extend(self.of_header(header).map(|game| game.unknown_states(header)).unwrap_or_default());
+        parts.extend(self.of_header(header).map(|game| game.unknown_fields(header)).unwrap_or_default());
         parts
     }
 
@@ -219,7 +219,7 @@ pub trait Playable: Send + Sync {
     fn sweep(&self, sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
 
     /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
-    fn unknown_states(&self, header: &SessionHeader) -> Vec<String>;
+    fn unknown_fields(&self, header: &SessionHeader) -> Vec<String>;
 
     /// Scores the interpolation modes on the snapshots that a session's players received.
     ///
@@ -331,7 +331,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
         let frame = frames.iter().find(|frame| frame.command.seq == which);
         let frame = frame.ok_or(StepError::NoUsercmd(which, who))?;
         let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
-        let after = G::step_body(&rules, &scene, body, &frame.command, &mut DiscardedEffects);
+        let after = G::step_body(&rules, &scene, body, &G::Input::read_usercmd(&frame.command), &mut DiscardedEffects);
         let mut cells = vec![0; G::Body::CELLS];
         after.write(&mut cells);
         Ok(cells)
@@ -379,8 +379,8 @@ impl<G: Netcode> Playable for GameEntry<G> {
         sweep::sweep(sessions, plan, (&run, at_once), done)
     }
 
-    fn unknown_states(&self, header: &SessionHeader) -> Vec<String> {
-        game::unknown_states::<G>(&header.classes)
+    fn unknown_fields(&self, header: &SessionHeader) -> Vec<String> {
+        game::unknown_fields::<G>(header)
     }
 
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {

@@ -5,6 +5,7 @@ mod context;
 mod heard;
 mod map;
 mod outline;
+mod own;
 mod part;
 mod snapshots;
 mod states;
@@ -13,10 +14,12 @@ mod texts;
 mod unknown;
 
 pub(crate) use bucket::Bucket;
-pub(super) use context::ChunkContext;
-pub(super) use heard::{put_lists as put_lists_of_heard, take_lists as take_lists_of_heard};
+use context::ChunkContext;
+pub(super) use context::{ReadContext, WriteContext};
+pub(super) use heard::{NESTED as HEARD_USERCMD, put_lists as put_lists_of_heard, take_lists as take_lists_of_heard};
 pub(crate) use map::{ChunkPosition, encode_end, to_messagepack};
 pub(crate) use outline::outline;
+pub(super) use own::{put as put_own_of_usercmds, take as take_own_of_usercmds};
 pub(crate) use part::SessionSlice;
 pub(super) use snapshots::{put_lists as put_lists_of_snapshots, take_lists as take_lists_of_snapshots};
 pub(super) use table::{ColumnReader, TableWriter};
@@ -66,20 +69,20 @@ macro_rules! code {
             header: &SessionHeader,
             (index, before): (u32, Chain),
         ) -> Result<Vec<u8>, WriteError> {
-            let context = ChunkContext::new(part.state_keys());
-            let texts = ChunkTexts::new(&part.session.texts);
+            let (own_fields, texts) = (header.own_usercmd_fields(), ChunkTexts::new(&part.session.texts));
+            let context = ChunkContext::new(part.state_keys(), &own_fields, &texts);
             let mut tables = ChunkTables::default();
             let mut kinds = 0..;
             $( {
                 let kind = kinds.next().unwrap_or_default();
                 let parts = part.of_players(kind, |records| &records.$field);
-                tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, (&context, &texts), header));
+                tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, &context, header));
             } )*
             let mut kinds = 0..;
             $( {
                 let kind = kinds.next().unwrap_or_default();
                 let parts: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[part.own[kind].clone()])];
-                tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, (&context, &texts), header));
+                tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
             } )*
             states::encode(part, header, &texts, &mut tables);
             unknown::encode(part, header, &texts, &mut tables);
@@ -98,7 +101,8 @@ macro_rules! code {
             let mut stretch = SessionStretch::of(header);
             let texts = TextPlaces::read(tables.texts(), &mut stretch, &mut budget)?;
             states::decode(&tables, header, &texts, &mut stretch, &mut budget)?;
-            let context = ChunkContext::new(stretch.states.keys());
+            let own_fields = header.own_usercmd_fields();
+            let context = ChunkContext::new(stretch.states.keys(), &own_fields, &texts);
             $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {
                 let name = stringify!($field);
                 let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
@@ -143,7 +147,7 @@ fn encode_kind<T: RecordLayout, H>(
     name: &'static str,
     parts: RecordSeries<'_, T>,
     part: &SessionSlice<'_, H>,
-    (context, texts): (&ChunkContext, &ChunkTexts<'_>),
+    context: &WriteContext<'_>,
     header: &SessionHeader,
 ) -> Option<PackedTable<ByteBuf>> {
     let mut rows = TableWriter::new(parts);
@@ -161,13 +165,13 @@ fn encode_kind<T: RecordLayout, H>(
         times
     });
     T::put_lists(&mut rows, context);
-    unknown::encode_columns(name, &mut rows, part, (header, texts));
+    unknown::encode_columns(name, &mut rows, part, (header, context.texts()));
     Some(rows.finish())
 }
 
 fn decode_kind<T: RecordLayout>(
     columns: &mut ColumnReader<'_>,
-    context: &ChunkContext,
+    context: &ReadContext<'_>,
     budget: &mut Budget,
     so_far: &SessionStretch,
 ) -> Result<Vec<T>, String> {

@@ -222,20 +222,14 @@ impl StoredHeader<'_> {
             side: header.side,
             classes: (&header.classes).into(),
             usercmd: (&header.usercmd).into(),
-            kinds: Cow::Owned(Schema::new(&header.unknown).kinds().to_vec()),
+            kinds: Cow::Owned(Schema::new(header).kinds().to_vec()),
             columns: header.unknown.iter().filter(|kind| !kind.fields.is_empty()).map(declared).collect(),
         }
     }
 
     fn into_header(self, format: FormatVersion) -> (SessionHeader, Schema) {
         let schema = Schema::of(format, self.kinds.into_owned());
-        let mut unknown = schema.unknown();
-        for kind in &mut unknown {
-            let declared = self.columns.iter().find(|(name, _)| *name == kind.name);
-            let fields = declared.map_or(&[][..], |(_, fields)| fields).iter();
-            kind.fields = fields.filter(|field| kind.columns.contains(&field.name)).cloned().collect();
-        }
-        let header = SessionHeader {
+        let mut header = SessionHeader {
             game: self.game.into_owned(),
             rules: self.rules.into_owned().into_vec().into(),
             map: self.map.into_owned(),
@@ -247,8 +241,14 @@ impl StoredHeader<'_> {
             side: self.side,
             classes: self.classes.into_owned(),
             usercmd: self.usercmd.into_owned(),
-            unknown,
+            unknown: Vec::new(),
         };
+        header.unknown = schema.unknown(&header.own_usercmd_fields());
+        for kind in &mut header.unknown {
+            let declared = self.columns.iter().find(|(name, _)| *name == kind.name);
+            let fields = declared.map_or(&[][..], |(_, fields)| fields).iter();
+            kind.fields = fields.filter(|field| kind.columns.contains(&field.name)).cloned().collect();
+        }
         (header, schema)
     }
 }

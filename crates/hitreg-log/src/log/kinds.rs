@@ -1,7 +1,7 @@
 //! The columns of each record kind, in file order. A new kind is a line in
 //! [`each_stream!`](crate::record::each_stream) and its columns here.
 
-use super::chunk::{ChunkContext, ColumnReader, TableWriter};
+use super::chunk::{ColumnReader, ReadContext, TableWriter, WriteContext};
 use crate::log::limits::Budget;
 use crate::record::{
     ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, HeardRecord,
@@ -51,13 +51,13 @@ pub(super) trait RecordLayout: RecordType + Default {
     const LISTS: &'static [&'static str] = &[];
 
     /// Writes the columns in [`RecordLayout::LISTS`], in that order.
-    fn put_lists(_rows: &mut TableWriter<'_, Self>, _context: &ChunkContext) {}
+    fn put_lists(_rows: &mut TableWriter<'_, Self>, _context: &WriteContext<'_>) {}
 
     /// Reads the columns of [`RecordLayout::put_lists`] into records whose other fields are set.
     fn take_lists(
         _records: &mut [Self],
         _columns: &ColumnReader<'_>,
-        _context: &ChunkContext,
+        _context: &ReadContext<'_>,
         _budget: &mut Budget,
     ) -> Result<(), String> {
         Ok(())
@@ -92,7 +92,19 @@ impl RecordLayout for FrameRecord {
         "upmove" Float command.input.upmove,
         "buttons" Whole command.input.buttons,
         "impulse" Whole command.input.impulse,
-        "extra" Whole command.input.extra,
+    }
+
+    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
+        super::chunk::put_own_of_usercmds(rows, context);
+    }
+
+    fn take_lists(
+        records: &mut [Self],
+        columns: &ColumnReader<'_>,
+        context: &ReadContext<'_>,
+        budget: &mut Budget,
+    ) -> Result<(), String> {
+        super::chunk::take_own_of_usercmds(records, columns, context, budget)
     }
 }
 
@@ -121,7 +133,7 @@ impl RecordLayout for HeardRecord {
         "ack" Whole ack,
         "received_before" Whole received_before,
     }
-    /// From the fourth column on: the frame columns of the usercmds that are not repeats.
+    /// From the fourth column on: the frame columns of the usercmds that are not repeats. Declared fields follow.
     const LISTS: &'static [&'static str] = &[
         "newest",
         "usercmds",
@@ -139,20 +151,19 @@ impl RecordLayout for HeardRecord {
         "usercmd_upmove",
         "usercmd_buttons",
         "usercmd_impulse",
-        "usercmd_extra",
     ];
 
-    fn put_lists(rows: &mut TableWriter<'_, Self>, _: &ChunkContext) {
-        super::chunk::put_lists_of_heard(rows);
+    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
+        super::chunk::put_lists_of_heard(rows, context);
     }
 
     fn take_lists(
         records: &mut [Self],
         columns: &ColumnReader<'_>,
-        _: &ChunkContext,
+        context: &ReadContext<'_>,
         budget: &mut Budget,
     ) -> Result<(), String> {
-        super::chunk::take_lists_of_heard(records, columns, budget)
+        super::chunk::take_lists_of_heard(records, columns, context, budget)
     }
 }
 
@@ -232,14 +243,14 @@ impl RecordLayout for SnapshotRecord {
         "warning_difference",
     ];
 
-    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &ChunkContext) {
+    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
         super::chunk::put_lists_of_snapshots(rows, context);
     }
 
     fn take_lists(
         records: &mut [Self],
         columns: &ColumnReader<'_>,
-        context: &ChunkContext,
+        context: &ReadContext<'_>,
         budget: &mut Budget,
     ) -> Result<(), String> {
         super::chunk::take_lists_of_snapshots(records, columns, context, budget)
@@ -253,7 +264,7 @@ impl RecordLayout for TickRecord {
     }
     const LISTS: &'static [&'static str] = &["hashed", "hash"];
 
-    fn put_lists(rows: &mut TableWriter<'_, Self>, _: &ChunkContext) {
+    fn put_lists(rows: &mut TableWriter<'_, Self>, _: &WriteContext<'_>) {
         rows.whole(|r| r.hash.is_some().into());
         let hashes = rows.iter().filter_map(|r| r.hash).flat_map(u64::to_le_bytes).collect();
         rows.raw(hashes);
@@ -262,7 +273,7 @@ impl RecordLayout for TickRecord {
     fn take_lists(
         records: &mut [Self],
         columns: &ColumnReader<'_>,
-        _: &ChunkContext,
+        _: &ReadContext<'_>,
         _: &mut Budget,
     ) -> Result<(), String> {
         let hashed: Vec<u8> = columns.narrow("hashed")?;

@@ -1,10 +1,11 @@
 //! The columns of a log's tables, as the header declares them.
 
+use super::chunk::HEARD_USERCMD;
 use super::kinds::RecordLayout;
 use super::version::{FORMAT, FormatVersion};
 use crate::record::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PlayerRecords,
-    PresenceRecord, SessionHeader, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, PacketRecord,
+    PlayerRecords, PresenceRecord, SessionHeader, ShotRecord, SnapshotRecord, TickRecord, UnknownKind, each_stream,
 };
 
 /// The columns of each record kind, by name.
@@ -33,13 +34,28 @@ fn columns_of<T: RecordLayout>() -> Vec<&'static str> {
     T::COLUMNS.iter().map(|column| column.name).chain(T::LISTS.iter().copied()).collect()
 }
 
+/// Returns the columns of a kind that hold usercmd fields of the game.
+fn own_columns(kind: &str, own: &[FieldSchema]) -> impl Iterator<Item = String> {
+    let prefix = match kind {
+        "frames" => Some(""),
+        "heard" => Some(HEARD_USERCMD),
+        _ => None,
+    };
+    prefix.into_iter().flat_map(|prefix| own.iter().map(move |field| format!("{prefix}{}", field.name)))
+}
+
 impl Schema {
-    /// Returns the schema that this build writes, including unknown kinds that it copies.
-    pub(crate) fn new(unknown: &[UnknownKind]) -> Schema {
+    /// Returns the schema in which this build writes a log: with the usercmd fields that the game declares, and with
+    /// unknown kinds that it copies.
+    pub(crate) fn new(header: &SessionHeader) -> Schema {
         let text =
             |(kind, columns): (&str, Vec<&str>)| (kind.to_owned(), columns.into_iter().map(str::to_owned).collect());
         let mut kinds: Vec<(String, Vec<String>)> = own_kinds().into_iter().map(text).collect();
-        for UnknownKind { name, columns, .. } in unknown {
+        let own = header.own_usercmd_fields();
+        for (kind, columns) in &mut kinds {
+            columns.extend(own_columns(kind, &own));
+        }
+        for UnknownKind { name, columns, .. } in &header.unknown {
             match kinds.iter_mut().find(|(kind, _)| kind == name) {
                 Some((_, known)) => known.extend(columns.iter().cloned()),
                 None => kinds.push((name.clone(), columns.clone())),
@@ -75,12 +91,15 @@ impl Schema {
         self.kinds.iter().find(|(name, _)| name == kind).map(|(_, columns)| &columns[..])
     }
 
-    /// Returns the declared kinds and columns that this build does not know.
-    pub(crate) fn unknown(&self) -> Vec<UnknownKind> {
-        let own = own_kinds();
+    /// Returns the declared kinds and columns that this build does not know. `own` holds the usercmd fields that the
+    /// game declares.
+    pub(crate) fn unknown(&self, own: &[FieldSchema]) -> Vec<UnknownKind> {
+        let kinds = own_kinds();
         let unknown = |(name, columns): &(String, Vec<String>)| {
-            let known = own.iter().find(|(kind, _)| kind == name).map_or(&[][..], |(_, columns)| &columns[..]);
-            let columns: Vec<String> = columns.iter().filter(|c| !known.contains(&c.as_str())).cloned().collect();
+            let known = kinds.iter().find(|(kind, _)| kind == name).map_or(&[][..], |(_, columns)| &columns[..]);
+            let own: Vec<String> = own_columns(name, own).collect();
+            let is_unknown = |column: &&String| !known.contains(&column.as_str()) && !own.contains(column);
+            let columns: Vec<String> = columns.iter().filter(is_unknown).cloned().collect();
             let is_known = !known.is_empty() && columns.is_empty();
             (!is_known).then(|| UnknownKind { name: name.clone(), columns, fields: Vec::new() })
         };

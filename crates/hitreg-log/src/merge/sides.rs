@@ -116,6 +116,7 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
         ("seed", server.seed == client.seed),
         ("settings", shared(server) == shared(client)),
         ("kinds of records", server.unknown == client.unknown),
+        ("fields of usercmds", server.usercmd == client.usercmd),
         ("number of players", server.players.len() == client.players.len()),
         ("classes of entities", server.classes == client.classes),
     ];

@@ -6,7 +6,7 @@ use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
 /// One client frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrameRecord {
     /// Time at which the client made the usercmd.
     pub at: Micros,
@@ -47,6 +47,10 @@ impl RecordType for FrameRecord {
 
     fn move_by(&mut self, by: Micros) {
         self.at += by;
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.command.heap_bytes()
     }
 }
 

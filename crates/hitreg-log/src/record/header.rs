@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::schema::is_usercmd_column;
 use super::{Class, FieldSchema, RecordedSide, StoredRules, UnknownKind};
 use crate::units::Seed;
 
@@ -36,10 +37,16 @@ pub struct SessionHeader {
 }
 
 impl SessionHeader {
-    /// Returns the declaration of a column of a custom kind, or of a usercmd field; `None` if it has none.
-    pub fn field_of<'h>(&'h self, kind: &'h UnknownKind, column: &str) -> Option<&'h FieldSchema> {
-        let declared = if kind.name == "frames" { &self.usercmd } else { &kind.fields };
-        declared.iter().find(|field| field.name == column)
+    /// Returns the usercmd fields that the game declares, in the order of their cells in
+    /// [`Input::own`](crate::usercmd::Input::own).
+    pub fn own_usercmd_fields(&self) -> Vec<FieldSchema> {
+        let mut own: Vec<FieldSchema> = Vec::new();
+        for field in &self.usercmd {
+            if !is_usercmd_column(&field.name) && !own.iter().any(|known| known.name == field.name) {
+                own.push(field.clone());
+            }
+        }
+        own
     }
 
     /// Returns the fields of a body: those of all classes, each once, in the order of their first occurrence.

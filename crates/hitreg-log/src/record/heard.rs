@@ -44,8 +44,8 @@ impl PlayerRecords {
     pub fn usercmds(&self) -> impl Iterator<Item = Usercmd> + '_ {
         let heard = self.heard.iter().filter(|_| self.is_heard_only()).flat_map(|heard| &heard.commands);
         let mut known = BTreeSet::new();
-        let first_heard = heard.filter(move |command| known.insert(command.seq)).copied();
-        self.frames.iter().map(|frame| frame.command).chain(first_heard)
+        let first_heard = heard.filter(move |command| known.insert(command.seq)).cloned();
+        self.frames.iter().map(|frame| frame.command.clone()).chain(first_heard)
     }
 }
 
@@ -59,6 +59,6 @@ impl RecordType for HeardRecord {
     }
 
     fn heap_bytes(&self) -> usize {
-        size_of_val(&self.commands[..])
+        size_of_val(&self.commands[..]) + self.commands.iter().map(Usercmd::heap_bytes).sum::<usize>()
     }
 }

@@ -294,8 +294,21 @@ pub fn usercmd_fields() -> Vec<FieldSchema> {
         field("upmove", F32, Meaning::Velocity, "units/s"),
         field("buttons", U32, Meaning::Flag, ""),
         field("impulse", U32, Meaning::Name, ""),
-        field("extra", U32, Meaning::Plain, ""),
     ]
+}
+
+/// Returns whether every log has a column of this name for its usercmds.
+pub(crate) fn is_usercmd_column(name: &str) -> bool {
+    ["seq", "at_us", "server_time_us"].contains(&name) || usercmd_fields().iter().any(|field| field.name == name)
+}
+
+/// Returns whether the usercmds of every log or the `frames` of every trace have a column of this name. No game may
+/// declare a usercmd field of that name.
+pub fn is_frames_column(name: &str) -> bool {
+    let schema = &crate::trace::schema::frames::SCHEMA;
+    is_usercmd_column(name)
+        || schema.fields.is_some_and(|prefix| name.starts_with(prefix))
+        || schema.columns.iter().any(|column| name.split('.').next() == Some(column.name))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::{
     SessionHeader, StateKey, States, Texts, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use crate::units::{Micros, PlayerId, Tick};
+use crate::usercmd::Usercmd;
 
 /// A session in memory. Without a header (`Session<()>`) it is a [`SessionStretch`], such as the content of one chunk of a
 /// log.
@@ -213,7 +214,7 @@ impl SessionStretch {
             }
         };
         records.series.push(row.series);
-        records.keys.push(row.key);
+        records.keys.push(0);
         for (column, value) in records.columns.iter_mut().zip(&row.values) {
             column.see(value.form());
             column.values.push(value.number());
@@ -241,9 +242,20 @@ impl Record {
         match self {
             Record::State(state) => state.key().check(state.cells.len(), header),
             Record::Heard(_, heard) if !heard.is_sound() => Err(MisplacedRecord::Heard { number: heard.number }),
+            Record::Frame(_, frame) => check_own_cells(&frame.command, header),
+            Record::Heard(_, heard) => heard.commands.iter().try_for_each(|command| check_own_cells(command, header)),
             _ => Ok(()),
         }
     }
+}
+
+fn check_own_cells(command: &Usercmd, header: &SessionHeader) -> Result<(), MisplacedRecord> {
+    let found = command.input.own.stored().len();
+    if found == 0 {
+        return Ok(());
+    }
+    let cells = header.own_usercmd_fields().iter().map(|field| field.kind.cells()).sum();
+    if found > cells { Err(MisplacedRecord::OwnCells { found, cells }) } else { Ok(()) }
 }
 
 impl StateKey {
@@ -291,6 +303,14 @@ pub enum MisplacedRecord {
     Heard {
         /// The packet's number.
         number: u32,
+    },
+    /// A usercmd has cells of fields that the header does not declare.
+    #[error("a usercmd has {found} cells of its game's own, but the session declares {cells}")]
+    OwnCells {
+        /// Number of cells found.
+        found: usize,
+        /// Number of cells that the header declares.
+        cells: usize,
     },
     /// The class does not exist.
     #[error("a state of class {class}, but the session has {classes} classes")]

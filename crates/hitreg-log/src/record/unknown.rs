@@ -11,12 +11,16 @@ pub struct UnknownKind {
     pub name: String,
     /// Names of its columns. For a known kind, only the unknown columns.
     pub columns: Vec<String>,
-    /// The declarations of its columns, of those that have one. Usercmd fields are declared in
-    /// [`SessionHeader::usercmd`](super::SessionHeader::usercmd).
+    /// The declarations of its columns, of those that have one.
     pub fields: Vec<FieldSchema>,
 }
 
 impl UnknownKind {
+    /// Returns the declaration of a column; `None` if it has none.
+    pub fn field(&self, column: &str) -> Option<&FieldSchema> {
+        self.fields.iter().find(|field| field.name == column)
+    }
+
     /// Returns whether the kind itself is known and only some of its columns are not.
     pub fn is_known_kind(&self) -> bool {
         super::OF_PLAYERS.iter().map(|(name, _)| *name).chain(super::OF_SESSION).any(|name| name == self.name)
@@ -149,8 +153,6 @@ pub(crate) struct CustomRow {
     pub(crate) kind: usize,
     /// As in [`UnknownRecords::series`].
     pub(crate) series: u32,
-    /// As in [`UnknownRecords::keys`].
-    pub(crate) key: i64,
     /// One value for each column.
     pub(crate) values: Vec<OwnValue>,
 }

@@ -1,20 +1,24 @@
 //! Converts custom data: record kinds become tables, usercmd fields become columns of `frames`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use crate::record::{CellKind, FieldSchema, NumberForm, Session, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::record::{CellKind, FieldSchema, NumberForm, Session, UnknownColumn, UnknownKind, UnknownRecords, cells_of};
 use crate::trace::schema::frames;
 use crate::trace::{Column, ColumnData, Table};
 
 /// Adds the session's custom tables and columns.
 pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
+    if let Some(known) = tables.iter_mut().find(|table| table.name == frames::NAME) {
+        known.columns.extend(of_usercmds(session));
+    }
     for records in &session.unknown {
         let header = &session.header;
         let Some(kind) = header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
         if kind.name != frames::NAME {
             tables.push(table(session, kind, records));
         } else if let Some(known) = tables.iter_mut().find(|table| table.name == frames::NAME) {
-            known.columns.extend(of_usercmds(session, kind, records));
+            known.columns.extend(unknown_of_usercmds(session, kind, records));
         }
     }
 }
@@ -23,7 +27,7 @@ pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
 fn table(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Table {
     let series = Column::new("series", ColumnData::U32(records.series.clone()));
     let own = kind.columns.iter().zip(&records.columns).map(|(name, column)| {
-        let field = session.header.field_of(kind, name);
+        let field = kind.field(name);
         let data = data(session, field, column, column.values.iter().copied());
         let unit = field.map_or("", |field| field.unit());
         Column::new(name.as_str(), data).in_unit(if name == "at_us" { "µs" } else { unit })
@@ -31,8 +35,20 @@ fn table(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Tab
     Table::new(kind.name.as_str(), std::iter::once(series).chain(own).collect()).keyed_by(["series", "at_us"])
 }
 
-/// Returns the columns of custom usercmd fields in the order of the `frames` rows; 0 where a usercmd has none.
-fn of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Vec<Column> {
+/// Returns the columns of the usercmd fields that the game declares, in the order of the `frames` rows.
+fn of_usercmds(session: &Session) -> Vec<Column> {
+    let fields = session.header.own_usercmd_fields();
+    let frames = || session.players.iter().flat_map(|player| &player.frames);
+    let column = |(field, place): (&FieldSchema, Range<usize>)| {
+        let values = frames().map(|frame| frame.command.input.own.number(field.kind, place.clone()));
+        let data = ColumnData::of_numbers(field.kind, values, &session.texts);
+        Column::new(field.name.as_str(), data).in_unit(field.unit())
+    };
+    cells_of(&fields).map(column).collect()
+}
+
+/// Returns the unknown columns of usercmds in the order of the `frames` rows; 0 where a usercmd has none.
+fn unknown_of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Vec<Column> {
     let rows: BTreeMap<(u32, i64), usize> = records
         .series
         .iter()
@@ -46,7 +62,7 @@ fn of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) 
     let places: Vec<Option<usize>> = usercmds.map(|usercmd| rows.get(&usercmd).copied()).collect();
     let column = |(name, column): (&String, &UnknownColumn)| {
         let values = places.iter().map(|row| row.and_then(|row| column.values.get(row)).copied().unwrap_or(0));
-        let field = session.header.field_of(kind, name);
+        let field = kind.field(name);
         Column::new(name.as_str(), data(session, field, column, values)).in_unit(field.map_or("", |field| field.unit()))
     };
     kind.columns.iter().zip(&records.columns).map(column).collect()

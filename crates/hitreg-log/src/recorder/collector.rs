@@ -199,11 +199,11 @@ fn told(
 ) -> Result<(), FinishError> {
     match item {
         Item::Record(record) => to(&RecorderInput::Record(record)),
-        Item::Row(row, of) => to(&RecorderInput::Row(at, *row, of.map(|of| *of))),
+        Item::Row(row) => to(&RecorderInput::Row(at, *row)),
         Item::Bytes(bytes) => {
             let (player, command, bytes) = *bytes;
             let mut rows = description::rows_of_bytes(kinds, player, command, at, &bytes);
-            rows.try_for_each(|row| to(&RecorderInput::Row(at, row, None)))
+            rows.try_for_each(|row| to(&RecorderInput::Row(at, row)))
         }
         Item::Lost(_, from) => to(&RecorderInput::Record(gap(from.unwrap_or(at).min(at), at))),
     }

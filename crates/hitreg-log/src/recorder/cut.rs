@@ -79,11 +79,10 @@ impl FlightCut {
                 of.ran = true;
                 of.waiting.retain(|(seq, _)| *seq > done.command);
             }
-            RecorderInput::Record(Record::Frame(player, frame))
-            | RecorderInput::Row(_, _, Some(Record::Frame(player, frame))) => {
+            RecorderInput::Record(Record::Frame(player, frame)) => {
                 self.waits(*player, frame.command.seq, told);
             }
-            RecorderInput::Row(_, row, None) if Some(row.kind) == self.bytes => {
+            RecorderInput::Row(_, row) if Some(row.kind) == self.bytes => {
                 if let (Ok(player), Some(OwnValue::Number(seq))) = (u16::try_from(row.series), row.values.get(1)) {
                     self.waits(PlayerId(player), CommandSeq(*seq as u32), told);
                 }
@@ -136,13 +135,9 @@ pub(super) fn add(
     told: &RecorderInput,
     header: &SessionHeader,
 ) -> Result<(), FinishError> {
-    let (record, row) = match told {
-        RecorderInput::Record(record) => (Some(record), None),
-        RecorderInput::Row(_, row, of) => (of.as_ref(), Some(row)),
-    };
-    record.map_or(Ok(()), |record| stretch.push(record, header)).map_err(WriteError::from)?;
-    if let Some(row) = row {
-        stretch.push_row(row, header);
+    match told {
+        RecorderInput::Record(record) => stretch.push(record, header).map_err(WriteError::from)?,
+        RecorderInput::Row(_, row) => stretch.push_row(row, header),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::{FinishError, PushError};
 use crate::log;
 use crate::record::{
     CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, Scope, SessionHeader,
-    SessionId, UnknownKind, UnknownRecords, usercmd_fields,
+    SessionId, UnknownKind, UnknownRecords, is_frames_column, usercmd_fields,
 };
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
@@ -98,11 +98,6 @@ impl Description {
     /// Adds a game-defined field to each usercmd.
     #[must_use]
     pub fn usercmd_field(mut self, field: FieldSchema) -> Description {
-        let column = (field.name.clone(), field.kind);
-        match self.kinds.iter_mut().find(|kind| kind.is_usercmd()) {
-            Some(kind) => kind.columns.push(column),
-            None => self.kinds.push(CustomKind { name: FRAMES.into(), columns: vec![column], place: 0 }),
-        }
         self.header.usercmd.push(field);
         self
     }
@@ -119,7 +114,7 @@ impl Description {
     /// as a player number) and these columns.
     #[must_use]
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
-        // Kinds of usercmd data come last, so that they do not shift the numbers of the other kinds.
+        // The kind of usercmd bytes comes last, so that it does not shift the numbers of the other kinds.
         let place = self.kinds.iter().position(|kind| !kind.is_custom()).unwrap_or(self.kinds.len());
         self.kinds.insert(place, CustomKind { name: name.into(), columns, place: 0 });
         self
@@ -174,25 +169,27 @@ impl Description {
         if is_twice(header.usercmd.iter().map(|field| &field.name)) {
             return fault("a usercmd has two fields of one name".into());
         }
+        let mut own = header.usercmd.iter().skip(usercmd_fields().len());
+        if let Some(field) = own.find(|field| is_frames_column(&field.name)) {
+            return fault(format!("a usercmd field is called `{}`, as a column of every log or trace", field.name));
+        }
         if is_twice(kinds.iter().map(|kind| &kind.name)) {
             return fault("two kinds of records have one name".into());
         }
         for (place, kind) in kinds.iter_mut().enumerate() {
             kind.place = place;
-            let timed = (!kind.is_usercmd()).then(|| AT.to_owned());
             let columns: Vec<String> =
-                timed.into_iter().chain(kind.columns.iter().map(|(name, _)| name.clone())).collect();
+                std::iter::once(AT.to_owned()).chain(kind.columns.iter().map(|(name, _)| name.clone())).collect();
             if is_twice(columns.iter()) {
                 return fault(format!("kind `{}` has two columns of one name (each has `{AT}`)", kind.name));
             }
             let field = |(name, kind): &(String, CellKind)| FieldSchema::new(name, *kind, Scope::Status);
-            // The usercmd declares its own fields.
-            let fields = if kind.is_usercmd() { Vec::new() } else { kind.columns.iter().map(field).collect() };
+            let fields = kind.columns.iter().map(field).collect();
             if kind.name == log::TEXTS {
                 return fault(format!("`{}` is a name that every log has", kind.name));
             }
             let unknown = UnknownKind { name: kind.name.clone(), columns, fields };
-            if unknown.is_known_kind() != kind.is_usercmd() {
+            if unknown.is_known_kind() {
                 return fault(format!("`{}` is a kind that every log has", kind.name));
             }
             header.unknown.push(unknown);
@@ -201,9 +198,7 @@ impl Description {
     }
 }
 
-/// Name of the table of usercmds.
-const FRAMES: &str = "frames";
-/// The time column that every custom kind has, except the fields of usercmds.
+/// The time column that every custom kind has.
 const AT: &str = "at_us";
 /// The setting that holds the server's tick rate.
 const TICK_HZ: &str = "server.tick_hz";
@@ -226,13 +221,9 @@ impl CustomKind {
         self.name == USERCMD_BYTES
     }
 
-    pub(super) fn is_usercmd(&self) -> bool {
-        self.name == FRAMES
-    }
-
-    /// Returns whether the application declared the kind, and not the fields or bytes of usercmds.
+    /// Returns whether the application declared the kind, and not the bytes of usercmds.
     pub(super) fn is_custom(&self) -> bool {
-        !self.is_usercmd() && !self.is_usercmd_bytes()
+        !self.is_usercmd_bytes()
     }
 
     /// Checks the number and the types of a row's values against the columns.
@@ -278,7 +269,7 @@ pub(super) fn rows_of_bytes(
         let mut word = [0; 8];
         word[..part.len()].copy_from_slice(part);
         let values = head.into_iter().chain([i64::from_le_bytes(word)]).map(OwnValue::Number).collect();
-        CustomRow { kind, series: u32::from(player.0), key: 0, values }
+        CustomRow { kind, series: u32::from(player.0), values }
     })
 }
 

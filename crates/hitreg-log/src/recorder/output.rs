@@ -13,15 +13,15 @@ use crate::units::Micros;
 #[derive(Clone, Debug)]
 pub(super) enum RecorderInput {
     Record(Record),
-    /// A row of a custom kind at a time, with the record that it extends.
-    Row(Micros, CustomRow, Option<Record>),
+    /// A row of a custom kind at a time.
+    Row(Micros, CustomRow),
 }
 
 impl RecorderInput {
     pub(super) fn when(&self) -> EventTime {
         match self {
             RecorderInput::Record(record) => record.when(),
-            RecorderInput::Row(at, ..) => EventTime::At(*at),
+            RecorderInput::Row(at, _) => EventTime::At(*at),
         }
     }
 }
@@ -54,7 +54,7 @@ impl RecordOutput for Recording {
     fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         match told {
             RecorderInput::Record(record) => self.push(record)?,
-            RecorderInput::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
+            RecorderInput::Row(at, row) => self.push_row(*at, row)?,
         }
         Ok(())
     }
@@ -80,7 +80,7 @@ impl<W: Write + Send + 'static> RecordOutput for BackgroundLogWriter<W> {
     fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
         match told {
             RecorderInput::Record(record) => self.push(record)?,
-            RecorderInput::Row(at, row, of) => self.push_row(*at, row, of.as_ref())?,
+            RecorderInput::Row(at, row) => self.push_row(*at, row)?,
         }
         Ok(())
     }

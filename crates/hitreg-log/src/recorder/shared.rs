@@ -30,8 +30,8 @@ pub(super) enum RecordTime {
 #[derive(Clone, Debug)]
 pub(super) enum Item {
     Record(Record),
-    /// A row of a custom kind, with the usercmd that it extends, if any.
-    Row(Box<CustomRow>, Option<Box<Record>>),
+    /// A row of a custom kind.
+    Row(Box<CustomRow>),
     /// The extra bytes of a usercmd.
     Bytes(Box<(PlayerId, CommandSeq, Vec<u8>)>),
     /// The ring was full: this many records are missing since a time.

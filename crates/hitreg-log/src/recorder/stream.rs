@@ -10,9 +10,12 @@ use super::description::check_values;
 use super::shared::{Item, RecordTime, RecorderShared, RingEntry};
 use super::{CustomKind, PushError};
 use crate::log::{MAX_RECORD_BYTES, QueuePolicy};
-use crate::record::{ClassId, CustomRow, EventTime, FrameRecord, OwnValue, Record, StateRecord, TextCode, TickRecord};
+use crate::record::{
+    ClassId, CustomRow, EventTime, FieldSchema, FrameRecord, OwnValue, Record, StateRecord, TextCode, TickRecord,
+    usercmd_fields,
+};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use crate::usercmd::Usercmd;
+use crate::usercmd::{Input, OwnCells, Usercmd};
 
 /// The sleep between two attempts to push into a full ring, with [`QueuePolicy::Wait`].
 const NAP: std::time::Duration = std::time::Duration::from_micros(200);
@@ -105,13 +108,8 @@ impl Stream {
         class: ClassId,
         values: &[OwnValue],
     ) -> Result<(), PushError> {
-        let mut cells = Vec::with_capacity(2 * values.len());
-        if let Some(of) = self.shared.header.classes.get(usize::from(class.0)) {
-            check_values(&of.name, values, of.fields.iter().map(|field| field.kind))?;
-            for (value, field) in values.iter().zip(&of.fields) {
-                field.kind.put(value.number(), &mut cells);
-            }
-        }
+        let class_of = self.shared.header.classes.get(usize::from(class.0));
+        let cells = class_of.map_or(Ok(Vec::new()), |of| cells_of_values(&of.name, values, &of.fields))?;
         self.push(Record::State(StateRecord { tick, viewer: None, entity, class, cells }))
     }
 
@@ -147,13 +145,13 @@ impl Stream {
     /// # Errors
     /// As [`Stream::push`]; also when the values do not match the declared columns.
     pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[OwnValue]) -> Result<(), PushError> {
-        // The kinds of usercmd data come last.
+        // The kind of usercmd bytes comes last.
         let kinds = || self.shared.kinds.iter().filter(|kind| kind.is_custom());
         let own = kinds().nth(kind).ok_or_else(|| PushError::NoKind { kind, kinds: kinds().count() })?;
         own.check(values)?;
         self.shared.check(Some(at))?;
         let values = std::iter::once(OwnValue::Number(at.0)).chain(values.iter().copied()).collect();
-        self.send(Some(at), Item::Row(Box::new(CustomRow { kind: own.place, series, key: 0, values }), None))
+        self.send(Some(at), Item::Row(Box::new(CustomRow { kind: own.place, series, values })))
     }
 
     /// Pushes a usercmd with its game-defined fields, one value for each declared field.
@@ -167,15 +165,13 @@ impl Stream {
         command: Usercmd,
         own: &[OwnValue],
     ) -> Result<(), PushError> {
-        let kinds = &self.shared.kinds;
-        let fields = kinds.iter().find(|kind| kind.is_usercmd()).ok_or(PushError::NoFields)?;
-        fields.check(own)?;
-        let record = Record::Frame(player, FrameRecord { at, command });
-        record.check(&self.shared.header)?;
-        self.shared.check(Some(at))?;
-        let (series, key) = (u32::from(player.0), i64::from(command.seq.0));
-        let row = CustomRow { kind: fields.place, series, key, values: own.to_vec() };
-        self.send(Some(at), Item::Row(Box::new(row), Some(Box::new(record))))
+        let fields = &self.shared.header.usercmd[usercmd_fields().len()..];
+        if fields.is_empty() {
+            return Err(PushError::NoFields);
+        }
+        let cells = cells_of_values("frames", own, fields)?;
+        let input = Input { own: OwnCells::new(&cells), ..command.input };
+        self.usercmd(player, at, Usercmd { input, ..command })
     }
 
     fn fits(&self, bytes: usize) -> Result<(), PushError> {
@@ -240,10 +236,20 @@ impl Stream {
     }
 }
 
+/// Returns the cells of values, one for each field.
+fn cells_of_values(kind: &str, values: &[OwnValue], fields: &[FieldSchema]) -> Result<Vec<u32>, PushError> {
+    check_values(kind, values, fields.iter().map(|field| field.kind))?;
+    let mut cells = Vec::with_capacity(2 * values.len());
+    for (value, field) in values.iter().zip(fields) {
+        field.kind.put(value.number(), &mut cells);
+    }
+    Ok(cells)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{CellKind, FieldSchema, Scope};
+    use crate::record::{CellKind, Scope};
     use crate::recorder::{Description, Recorder, RecorderOptions};
 
     #[test]

@@ -99,8 +99,8 @@ impl Recording {
     }
 
     /// Adds a row of a table or column that only the header defines, together with the record that it belongs to.
-    pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow, of: Option<&Record>) -> Result<(), StoreError> {
-        self.writer.push_row(at, row, of).map_err(|source| stopped(&self.unfinished, &self.path, source))
+    pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow) -> Result<(), StoreError> {
+        self.writer.push_row(at, row).map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 
     /// Sets the texts of the records.

@@ -53,6 +53,21 @@ impl ColumnData {
         }
     }
 
+    /// Returns whether a row has no value, or one whose bits are all 0; for names, the empty one.
+    pub fn is_zero(&self, row: usize) -> bool {
+        match self {
+            ColumnData::U32(v) => v.get(row).is_none_or(|v| *v == 0),
+            ColumnData::U64(v) => v.get(row).is_none_or(|v| *v == 0),
+            ColumnData::I64(v) => v.get(row).is_none_or(|v| *v == 0),
+            ColumnData::F32(v) => v.get(row).is_none_or(|v| v.to_bits() == 0),
+            ColumnData::F64(v) => v.get(row).is_none_or(|v| v.to_bits() == 0),
+            ColumnData::Bool(v) => !v.get(row).is_some_and(|v| *v),
+            ColumnData::Name { names, codes } => {
+                codes.get(row).and_then(|code| names.get(*code as usize)).is_none_or(String::is_empty)
+            }
+        }
+    }
+
     /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {

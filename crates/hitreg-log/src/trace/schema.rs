@@ -22,6 +22,7 @@ pub use kinds::{
 };
 pub use set::TableSet;
 pub use tables::*;
+pub use usercmd::own_input;
 
 /// The declaration of a table.
 #[derive(Clone, Copy, Debug)]

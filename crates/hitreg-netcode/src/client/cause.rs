@@ -6,7 +6,7 @@ use super::fields::PredictedCells;
 use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Game, Sink, Touch};
 use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use hitreg_log::units::{CommandSeq, EntityId};
-use hitreg_log::usercmd::Usercmd;
+use hitreg_log::usercmd::{Input, Usercmd};
 
 /// The number of wrong predictions that are always examined.
 const LOOKED_INTO: u32 = 1_000;
@@ -139,17 +139,16 @@ fn run_with_lost<G: Game>(
     lost: std::ops::Range<usize>,
     repeated: bool,
 ) -> (G::Body, Vec<(CommandSeq, Effect)>) {
-    let mut last = miss.last_command;
+    let mut last = miss.last_command.as_ref();
     let mut body = from.clone();
     let mut met = ContactNotes::default();
     for (index, command) in miss.commands.iter().enumerate() {
         met.command = command.seq;
         if !lost.contains(&index) {
             body = context.run(&body, command, &mut met);
-            last = Some(*command);
+            last = Some(command);
         } else if let (true, Some(stand_in)) = (repeated, last) {
-            let mut input = stand_in.input;
-            input.impulse = 0;
+            let input = Input { impulse: 0, ..stand_in.input.clone() };
             body = context.run(&body, &Usercmd { input, ..*command }, &mut met);
         }
     }

@@ -1,6 +1,6 @@
 //! The inputs of a predicted usercmd apart from the body.
 
-use crate::game::{Game, Scene, Sink};
+use crate::game::{Game, GameInput, Scene, Sink};
 use crate::settings::Settings;
 use hitreg_log::units::{EntityId, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
@@ -24,7 +24,7 @@ impl<G: Game> Copy for PredictionContext<'_, G> {}
 
 impl<G: Game> PredictionContext<'_, G> {
     pub(super) fn run(&self, body: &G::Body, command: &Usercmd, sink: &mut impl Sink<G::Fire>) -> G::Body {
-        G::step_body(self.rules, &self.scene(), body, command, sink)
+        G::step_body(self.rules, &self.scene(), body, &G::Input::read_usercmd(command), sink)
     }
 
     pub(super) fn scene(&self) -> Scene<'_, G::Body> {

@@ -102,7 +102,7 @@ impl<G: Game> Window<G> {
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
-        self.recent.push_back((command, now));
+        self.recent.push_back((command.clone(), now));
         self.entries.push_back(PredictedUsercmd { command, after: None, touches: Vec::new(), effects: Vec::new() });
         if self.entries.len() > REMEMBERED {
             // The server has been silent for long. The oldest usercmd is dropped, and reconciliation continues from the
@@ -121,7 +121,7 @@ impl<G: Game> Window<G> {
     /// Returns the newest `count` usercmds, oldest first.
     pub(super) fn newest(&self, count: usize) -> Vec<Usercmd> {
         let skip = self.recent.len().saturating_sub(count);
-        self.recent.iter().skip(skip).map(|(command, _)| *command).collect()
+        self.recent.iter().skip(skip).map(|(command, _)| command.clone()).collect()
     }
 
     /// Returns the body after the last predicted usercmd, or the acked body when nothing is predicted.
@@ -210,8 +210,8 @@ impl<G: Game> Window<G> {
         };
         let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
         let RetiredUsercmds { commands, touches, effects } = self.take_acked(acked);
-        let last_command = self.base_command;
-        self.base_command = commands.last().copied().or(last_command);
+        let last_command = self.base_command.clone();
+        self.base_command = commands.last().or(last_command.as_ref()).cloned();
         let from = self.base.take();
         let acked = AckedPrediction {
             scene: context.scene(),

@@ -78,7 +78,8 @@ pub struct AckedPrediction<'a, B> {
     pub lost_input: LostInput,
     /// The body that the prediction starts from; `None` for the first state that a client has.
     pub from: Option<&'a B>,
-    /// The last usercmd that had run at the start of the prediction.
+    /// The last usercmd that had run at the start of the prediction. Usercmds are as packets hold them;
+    /// [`GameInput::read`](super::GameInput::read) gives the game's own input.
     pub last_command: Option<Usercmd>,
     /// The usercmds acked since `last_command`.
     pub commands: &'a [Usercmd],

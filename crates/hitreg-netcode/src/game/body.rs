@@ -140,13 +140,9 @@ macro_rules! hitreg_body {
             )?
 
             fn write(&self, cells: &mut [u32]) {
-                let mut at = 0;
-                $(
-                    let count = <$type as $crate::game::Cells>::COUNT;
-                    <$type as $crate::game::Cells>::put(&self.$field, &mut cells[at..at + count]);
-                    at += count;
-                )*
-                debug_assert_eq!(at, Self::CELLS);
+                let mut rest = cells;
+                $( $crate::game::put_next(&self.$field, &mut rest); )*
+                debug_assert!(rest.is_empty());
             }
 
             fn read(cells: &[u32]) -> Result<Self, $crate::game::BadCells> {
@@ -156,15 +152,9 @@ macro_rules! hitreg_body {
                         found: cells.len() as u32,
                     });
                 }
-                let mut at = 0;
-                $(
-                    let count = <$type as $crate::game::Cells>::COUNT;
-                    let $field = <$type as $crate::game::Cells>::get(&cells[at..at + count]).map_err(|found| {
-                        $crate::game::BadCells { what: stringify!($field).to_owned(), found }
-                    })?;
-                    at += count;
-                )*
-                debug_assert_eq!(at, Self::CELLS);
+                let mut rest = cells;
+                $( let $field = $crate::game::take_next(stringify!($field), &mut rest)?; )*
+                debug_assert!(rest.is_empty());
                 Ok($name { $( $field, )* })
             }
 

@@ -2,7 +2,6 @@
 
 use super::{Game, PlacedBody};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::Input;
 
 /// A game whose bots can play it, for synthetic sessions.
 pub trait Bots: Game {
@@ -30,5 +29,5 @@ pub trait Bots: Game {
         others: &[(EntityId, PlacedBody<Self::Body>)],
         now: Micros,
         msec: u8,
-    ) -> Input;
+    ) -> Self::Input;
 }

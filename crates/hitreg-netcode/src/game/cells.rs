@@ -3,7 +3,7 @@
 
 use glam::{EulerRot, Quat, Vec2, Vec3, Vec4};
 
-use super::{CellKind, FieldSchema, Meaning, Scope};
+use super::{BadCells, CellKind, FieldSchema, Meaning, Scope};
 
 /// A declaration's `as` clause: a meaning, and a unit if it is not the usual one.
 pub type CellMeaning = Option<(Meaning, Option<&'static str>)>;
@@ -31,6 +31,25 @@ pub fn cell(name: &str, kind: CellKind, scope: Scope, said: CellMeaning, usual: 
         Some(unit) => field.in_unit(unit),
         None => field,
     }
+}
+
+/// Writes a value to the first cells, and moves past them.
+#[inline]
+pub fn put_next<T: Cells>(value: &T, cells: &mut &mut [u32]) {
+    let (own, rest) = std::mem::take(cells).split_at_mut(T::COUNT);
+    value.put(own);
+    *cells = rest;
+}
+
+/// Reads a field's value from the first cells, and moves past them.
+///
+/// # Errors
+/// When a word is not a value of the field.
+#[inline]
+pub fn take_next<T: Cells>(field: &str, cells: &mut &[u32]) -> Result<T, BadCells> {
+    let (own, rest) = cells.split_at(T::COUNT);
+    *cells = rest;
+    T::get(own).map_err(|found| BadCells { what: field.to_owned(), found })
 }
 
 macro_rules! one_cell {

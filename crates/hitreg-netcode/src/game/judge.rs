@@ -36,7 +36,7 @@ pub trait Judge: Simulate {
         _rules: &Self::Rules,
         _world: &mut Self::World,
         _shooter: PlayerId,
-        _command: &Usercmd,
+        _command: &Usercmd<Self::Input>,
         _fire: &Self::Fire,
         _verdict: &ShotVerdict,
         _out: &mut impl WorldSink,

@@ -7,7 +7,7 @@
 //! use std::convert::Infallible;
 //!
 //! use hitreg_netcode::game::{
-//!     Categorize, EntityWorld, Judge, Reconcile, Roster, Scene, Simulate, Sink, WorldSink, body,
+//!     Categorize, EntityWorld, Judge, Reconcile, Roster, Scene, Simulate, Sink, WorldSink, body, input,
 //! };
 //! use hitreg_netcode::glam::Vec2;
 //! use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
@@ -22,6 +22,14 @@
 //!     }
 //! }
 //!
+//! input! {
+//!     /// Where an ant wants to go.
+//!     pub struct Feelers {
+//!         msec: u8,
+//!         wanted: Vec2 as Velocity,
+//!     }
+//! }
+//!
 //! /// The engine's world: not to be cloned, and in no order of ours.
 //! struct Garden {
 //!     things: BTreeMap<u64, Thing>,
@@ -29,10 +37,9 @@
 //! }
 //!
 //! impl Garden {
-//!     fn walk(&mut self, player: PlayerId, command: &Usercmd) {
+//!     fn walk(&mut self, player: PlayerId, command: &Usercmd<Feelers>) {
 //!         let ant = self.things.get_mut(&self.ants[usize::from(player.0)]).expect("every player has an ant");
-//!         let wanted = Vec2::new(command.input.forwardmove, command.input.sidemove);
-//!         ant.origin += wanted * (f32::from(command.input.msec) / 1000.0);
+//!         ant.origin += command.input.wanted * (f32::from(command.input.msec) / 1000.0);
 //!         let (carries, origin) = (ant.carries, ant.origin);
 //!         if let Some(crumb) = carries.and_then(|crumb| self.things.get_mut(&crumb)) {
 //!             crumb.origin = origin;
@@ -58,6 +65,7 @@
 //!     type Rules = ();
 //!     type World = Roster<Garden>;
 //!     type Body = Thing;
+//!     type Input = Feelers;
 //!     type Fire = Infallible;
 //!
 //!     fn spawn((): &(), _: Seed, players: u16) -> Roster<Garden> {
@@ -75,7 +83,7 @@
 //!         _: Seed,
 //!         world: &mut Roster<Garden>,
 //!         player: PlayerId,
-//!         command: &Usercmd,
+//!         command: &Usercmd<Feelers>,
 //!         _: &mut impl Sink<Infallible>,
 //!     ) {
 //!         world.change(|garden, _| garden.walk(player, command));
@@ -86,7 +94,7 @@
 //!         (): &(),
 //!         scene: &Scene<'_, Thing>,
 //!         body: &Thing,
-//!         command: &Usercmd,
+//!         command: &Usercmd<Feelers>,
 //!         _: &mut impl Sink<Infallible>,
 //!     ) -> Thing {
 //!         let mut garden = Garden { things: BTreeMap::from([(body.id, *body)]), ants: vec![0; 1 + usize::from(scene.player.0)] };

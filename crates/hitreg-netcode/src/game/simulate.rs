@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{BadCells, Body, ShotVerdict, Wall};
+use super::{BadCells, Body, GameInput, ShotVerdict, Wall};
 use hitreg_log::record::{Class, ClassId, Effect};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
@@ -22,6 +22,10 @@ pub trait Simulate: Sized + Send + Sync + 'static {
 
     /// One entity's state, which snapshots carry and prediction advances.
     type Body: Body;
+
+    /// The input of one client frame. [`Input`](hitreg_log::usercmd::Input) has Bernier's fields; a game that needs
+    /// others declares its type with [`input!`](macro@crate::game::input).
+    type Input: GameInput;
 
     /// A shot, with everything needed to judge it later against any past. A game without shots uses
     /// [`Infallible`](std::convert::Infallible).
@@ -63,7 +67,7 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         rules: &Self::Rules,
         scene: &Scene<'_, Self::Body>,
         body: &Self::Body,
-        command: &Usercmd,
+        command: &Usercmd<Self::Input>,
         out: &mut impl Sink<Self::Fire>,
     ) -> Self::Body;
 
@@ -94,7 +98,7 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         seed: Seed,
         world: &mut Self::World,
         player: PlayerId,
-        command: &Usercmd,
+        command: &Usercmd<Self::Input>,
         out: &mut impl Sink<Self::Fire>,
     ) {
         let entities = Self::entities(world);

@@ -1,6 +1,7 @@
 //! Conversion between bodies and the states of a log: which cells of a body each class holds.
 
-use super::{BadCells, Body, Class, ClassId, FieldSchema, Game};
+use super::{BadCells, Body, Class, ClassId, FieldSchema, Game, GameInput};
+use hitreg_log::record::SessionHeader;
 
 /// Converts a build's bodies to states of a log's classes and back.
 #[derive(Clone, Debug)]
@@ -10,13 +11,13 @@ pub struct StateRows {
     body_cells: usize,
 }
 
-/// The error for a log whose states differ from this build's.
+/// The error for a log whose states or usercmds differ from this build's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "log and build have different entities: field {index} of class `{class}` is {log} in the log and {build} in the build"
 )]
 pub struct OtherFields {
-    /// The name of the class.
+    /// The name of the class; `usercmd` for fields of usercmds.
     pub class: String,
     /// The index of the field in the build's class.
     pub index: usize,
@@ -24,6 +25,12 @@ pub struct OtherFields {
     pub log: String,
     /// The field in this build.
     pub build: String,
+}
+
+impl OtherFields {
+    pub(super) fn new(class: &str, index: usize, log: Option<&FieldSchema>, build: &FieldSchema) -> OtherFields {
+        OtherFields { class: class.to_owned(), index, log: text(log), build: text(Some(build)) }
+    }
 }
 
 impl StateRows {
@@ -40,8 +47,7 @@ impl StateRows {
             if let Some(index) = ours.fields.iter().position(differs) {
                 let build = &ours.fields[index];
                 let log = class.fields.iter().find(|log| log.name == build.name);
-                let class = class.name.clone();
-                return Err(OtherFields { class, index, log: text(log), build: text(Some(build)) });
+                return Err(OtherFields::new(&class.name, index, log, build));
             }
             let cell = |field: &FieldSchema| body.iter().position(|cell| cell.is_same_cell(field));
             let cells = |field: &FieldSchema| std::iter::repeat_n(cell(field), field.kind.cells());
@@ -96,8 +102,8 @@ fn in_order(of_class: &[Option<usize>]) -> bool {
     of_class.iter().zip(0..).all(|(cell, place)| *cell == Some(place))
 }
 
-/// Describes the classes and fields of a log that this build does not know.
-pub fn unknown_states<G: Game>(classes: &[Class]) -> Vec<String> {
+/// Describes the classes and fields of a log that this build does not know, and its unknown fields of usercmds.
+pub fn unknown_fields<G: Game>(header: &SessionHeader) -> Vec<String> {
     let known = G::classes();
     let of_class = |class: &Class| match known.iter().find(|known| known.name == class.name) {
         None => vec![format!("class `{}`", class.name)],
@@ -107,7 +113,12 @@ pub fn unknown_states<G: Game>(classes: &[Class]) -> Vec<String> {
             unknown.map(|field| format!("field `{}` of class `{}`", field.name, class.name)).collect()
         }
     };
-    classes.iter().flat_map(of_class).collect()
+    let of_usercmd = header.own_usercmd_fields().into_iter().skip(G::Input::own_fields().len());
+    let of_usercmd = of_usercmd.map(|field| match field.unit() {
+        "" => format!("usercmd field `{}`", field.name),
+        unit => format!("usercmd field `{}` in {unit}", field.name),
+    });
+    of_usercmd.chain(header.classes.iter().flat_map(of_class)).collect()
 }
 
 fn text(field: Option<&FieldSchema>) -> String {

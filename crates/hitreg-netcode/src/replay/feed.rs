@@ -13,7 +13,7 @@ pub(super) use link::FeedLink;
 use checkpoint::{NearbyChunks, ResumePoint};
 
 use super::survey::LogSurvey;
-use crate::game::Game;
+use crate::game::{Game, GameInput};
 use crate::link::Fate;
 use crate::packet::HeardPacket;
 use crate::session::{InputSource, PlayerScreen};
@@ -258,7 +258,11 @@ impl<G: Game> InputSource<G> for SharedFeed<'_> {
     }
 
     fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
-        self.borrow_mut().take_heard(player)
+        let (at, mut heard) = self.borrow_mut().take_heard(player)?;
+        for command in &mut heard.packet.commands {
+            command.input = G::Input::read(&command.input).write();
+        }
+        Some((at, heard))
     }
 
     fn has_more(&self, player: PlayerId) -> bool {
@@ -332,7 +336,7 @@ mod tests {
         let chunk = |second: i64| {
             let is_in = within(second);
             let player = PlayerRecords {
-                frames: of.frames.iter().filter(|frame| is_in(frame.at)).copied().collect(),
+                frames: of.frames.iter().filter(|frame| is_in(frame.at)).cloned().collect(),
                 heard: of.heard.iter().filter(|heard| is_in(heard.at)).cloned().collect(),
                 sent: of.sent.iter().filter(|packet| is_in(packet.at)).copied().collect(),
                 reached: of.reached.iter().filter(|arrival| is_in(arrival.at)).copied().collect(),

@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::columns::CellRows;
-use crate::game::{Body, FieldSchema, Game};
+use crate::game::{Body, Game, GameInput};
 use crate::pipeline::ClientFrameOutput;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::frames::{Row, SCHEMA, Writer};
@@ -13,11 +13,14 @@ use hitreg_log::units::{Micros, PlayerId};
 pub(super) struct FrameTable {
     rows: Writer,
     own: CellRows,
+    /// The usercmd fields that the game declares.
+    input: CellRows,
 }
 
 impl FrameTable {
-    pub(super) fn new(fields: Vec<FieldSchema>) -> FrameTable {
-        FrameTable { rows: Writer::default(), own: CellRows::new(fields) }
+    pub(super) fn new<G: Game>() -> FrameTable {
+        let (own, input) = (CellRows::new(G::Body::fields()), CellRows::new(G::Input::own_fields()));
+        FrameTable { rows: Writer::default(), own, input }
     }
 
     pub(super) fn push<G: Game>(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>) {
@@ -32,6 +35,7 @@ impl FrameTable {
         if let Some(body) = &commanded.predicted {
             body.write(row);
         }
+        commanded.command.input.own.write(self.input.next_row());
     }
 
     /// The cells of the player's own body in the newest frame.
@@ -45,6 +49,7 @@ impl FrameTable {
 
     /// Takes the rows so far.
     pub(super) fn take(&mut self) -> Table {
-        self.rows.take(self.own.take(SCHEMA.fields.unwrap_or_default()))
+        let own = self.own.take(SCHEMA.fields.unwrap_or_default());
+        self.rows.take([own, self.input.take("")].concat())
     }
 }

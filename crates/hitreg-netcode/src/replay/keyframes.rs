@@ -218,7 +218,7 @@ fn known<G: Game>(
     for stretch in near {
         session.states.append(&stretch.states);
         for (all, player) in session.players.iter_mut().zip(&stretch.players) {
-            all.frames.extend(player.frames.iter().filter(|frame| frame.at <= until));
+            all.frames.extend(player.frames.iter().filter(|frame| frame.at <= until).cloned());
             all.snapshots.extend(player.snapshots.iter().filter(|record| record.at <= until).cloned());
         }
     }
@@ -226,7 +226,7 @@ fn known<G: Game>(
     let mut known = KnownFrames::default();
     for (player, records) in session.players.iter().enumerate() {
         let player = PlayerId(player as u16);
-        records.frames.iter().for_each(|frame| known.add_command(player, frame.command));
+        records.frames.iter().for_each(|frame| known.add_command(player, frame.command.clone()));
         for record in &records.snapshots {
             // Snapshots of one tick with the same entities nearly always have the same content.
             let frame = match known.frame_with(record.tick, &record.entities) {

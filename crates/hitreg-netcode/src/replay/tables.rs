@@ -89,7 +89,7 @@ impl TraceTables {
         TraceTables {
             ticks: ticks::Writer::default(),
             bodies: (bodies::Writer::default(), CellRows::new(fields.clone())),
-            frames: FrameTable::new(fields.clone()),
+            frames: FrameTable::new::<G>(),
             corrections: Corrections::default(),
             views: ViewTable::new(players),
             variables: Variables::default(),

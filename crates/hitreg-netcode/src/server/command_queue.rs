@@ -1,13 +1,13 @@
 //! Execution of usercmds: which ones run, in what order, and how missing, late and excess ones are treated.
 
 use super::Server;
-use crate::game::{Body, Effect, Game, Reason, ShotVerdict, Sink, Touch, WorldSink};
+use crate::game::{Body, Effect, Game, GameInput, Reason, ShotVerdict, Sink, Touch, WorldSink};
 use crate::packet::ClientPacket;
 use crate::pipeline::{Event, JudgedShot, Rewind};
 use crate::settings::{OnLost, Settings};
 use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
-use hitreg_log::usercmd::Usercmd;
+use hitreg_log::usercmd::{Input, Usercmd};
 
 /// Half-Life replaces at most this many lost usercmds. After a longer gap, the player counts as absent for that time.
 const STAND_INS_MAX: u32 = 24;
@@ -62,8 +62,8 @@ impl<G: Game> Server<G> {
             let how = if stands_in { Execution::StoodIn } else { Execution::Missing };
             self.events.push_back(Event::Executed { player, command: seq, how });
             if stands_in {
-                let mut input = self.connections[usize::from(player.0)].last_input;
-                input.impulse = 0;
+                let last = &self.connections[usize::from(player.0)].last_input;
+                let input = Input { impulse: 0, ..last.clone() };
                 // A replacement has no view of its own, so its shots are judged in the present.
                 let command = Usercmd { seq, lerp_msec: 0, server_time: self.now, input };
                 self.run(player, self.now, &command);
@@ -78,7 +78,7 @@ impl<G: Game> Server<G> {
         let how = if affordable { Execution::Run } else { Execution::OverBudget };
         self.events.push_back(Event::Executed { player, command: command.seq, how });
         if affordable {
-            connection.last_input = command.input;
+            connection.last_input = command.input.clone();
             self.run(player, arrived, command);
         }
     }
@@ -86,9 +86,10 @@ impl<G: Game> Server<G> {
     /// Runs one usercmd on its player's body and judges its shots.
     fn run(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
-        G::run(&self.rules, self.seed, &mut self.world, player, command, &mut output);
+        let own = G::Input::read_usercmd(command);
+        G::run(&self.rules, self.seed, &mut self.world, player, &own, &mut output);
         if let Some(rollback) = &mut self.rollback {
-            rollback.command_ran(player, *command);
+            rollback.command_ran(player, own);
         }
         for effect in output.effects {
             self.tell(effect);
@@ -107,7 +108,15 @@ impl<G: Game> Server<G> {
             self.judge(player, arrived, &command, &fire, other)
         });
         let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
-        G::apply(&self.rules, &mut self.world, player, command, &fire, &verdict, &mut happened);
+        G::apply(
+            &self.rules,
+            &mut self.world,
+            player,
+            &G::Input::read_usercmd(command),
+            &fire,
+            &verdict,
+            &mut happened,
+        );
         if let Some(rollback) = &mut self.rollback {
             rollback.shot_applied(fire.clone(), verdict.clone());
         }
@@ -163,7 +172,7 @@ impl<G: Game> Server<G> {
 fn as_drawn_under(command: &Usercmd, settings: &Settings, other: &Settings) -> Usercmd {
     let is_as_set = i64::from(command.lerp_msec) == settings.drawn_behind_ms();
     let lerp_msec = u16::try_from(other.drawn_behind_ms()).ok().filter(|_| is_as_set);
-    Usercmd { lerp_msec: lerp_msec.unwrap_or(command.lerp_msec), ..*command }
+    Usercmd { lerp_msec: lerp_msec.unwrap_or(command.lerp_msec), ..command.clone() }
 }
 
 /// The effects, shots and touches of a usercmd.

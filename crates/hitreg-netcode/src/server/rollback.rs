@@ -19,7 +19,7 @@ pub(super) struct Rollback<G: Game> {
 }
 
 enum RollbackStep<G: Game> {
-    Command(PlayerId, Usercmd),
+    Command(PlayerId, Usercmd<G::Input>),
     Shot(G::Fire, ShotVerdict),
     World(Micros),
 }
@@ -41,7 +41,7 @@ impl<G: Game> Rollback<G> {
         }
     }
 
-    pub(super) fn command_ran(&mut self, player: PlayerId, command: Usercmd) {
+    pub(super) fn command_ran(&mut self, player: PlayerId, command: Usercmd<G::Input>) {
         self.steps.push(RollbackStep::Command(player, command));
     }
 
@@ -72,12 +72,12 @@ impl<G: Game> Rollback<G> {
 }
 
 fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: &[RollbackStep<G>]) -> u64 {
-    let mut last: Option<(PlayerId, Usercmd)> = None;
+    let mut last: Option<(PlayerId, Usercmd<G::Input>)> = None;
     for step in steps {
         match step {
             RollbackStep::Command(player, command) => {
                 G::run(rules, seed, &mut world, *player, command, &mut DroppingSink);
-                last = Some((*player, *command));
+                last = Some((*player, command.clone()));
             }
             RollbackStep::Shot(fire, verdict) => {
                 if let Some((player, command)) = &last {

@@ -50,7 +50,7 @@ impl<G: Game> Server<G> {
                 0..=AHEAD_MAX_TICKS => {
                     let waiting = &mut self.connections[usize::from(player.0)].waiting;
                     if waiting.len() < WAITING_MAX {
-                        waiting.insert(command.seq, (arrived, *command));
+                        waiting.insert(command.seq, (arrived, command.clone()));
                     }
                 }
                 // It may arrive again in a later packet, when it is no longer too early.
@@ -76,11 +76,10 @@ impl<G: Game> Server<G> {
     fn run_due(&mut self, player: PlayerId) {
         let now = self.now;
         while let Some(entry) = self.connections[usize::from(player.0)].waiting.first_entry() {
-            let (arrived, command) = *entry.get();
-            if command.server_time > now {
+            if entry.get().1.server_time > now {
                 break;
             }
-            entry.remove();
+            let (arrived, command) = entry.remove();
             let last = self.connections[usize::from(player.0)].last_command;
             if command.seq <= last {
                 // Only usercmds whose times run backward get here, after a later one of the same client was dropped.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::late_frames::LateFrames;
 use super::{InputSource, PlayerScreen};
-use crate::game::Bots;
+use crate::game::{Bots, GameInput};
 use crate::settings::Settings;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
@@ -91,6 +91,6 @@ impl<G: Bots> BotPlayer<G> {
         let now_ms = at.0 / 1000;
         let msec = (now_ms - self.last_ms).clamp(0, 255) as u8;
         self.last_ms = now_ms;
-        G::think(&mut self.bot, rules, screen.own, screen.others, at, msec)
+        G::think(&mut self.bot, rules, screen.own, screen.others, at, msec).write()
     }
 }

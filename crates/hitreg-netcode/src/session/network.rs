@@ -400,6 +400,7 @@ fn connect<G: Game>(seed: Seed, players: u16, message_bytes_max: usize) -> Trans
                     let mut connection = ServerConnection::new(key, player, players, now);
                     connection.limit_messages(message_bytes_max);
                     connection.categorize(G::category);
+                    connection.accept_input::<G::Input>();
                     servers.push(connection);
                     reply
                 }

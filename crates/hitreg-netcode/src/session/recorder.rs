@@ -90,7 +90,7 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
     }
 
     fn frame(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>, _: &ScreenView<'_, G::Body>) {
-        self.sink.record(Record::Frame(player, FrameRecord { at, command: commanded.command }));
+        self.sink.record(Record::Frame(player, FrameRecord { at, command: commanded.command.clone() }));
     }
 
     fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {

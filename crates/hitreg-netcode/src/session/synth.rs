@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::bots::BotInput;
 use super::scenario::{Scenario, ScenarioError};
 use super::{Links, Machine, Observer};
-use crate::game::{Bots, Game};
+use crate::game::{Bots, Game, GameInput};
 use crate::link::ModelledLink;
 use crate::pipeline::{Netcode, Setup};
 use crate::settings::{SettingError, Settings};
-use hitreg_log::record::{Origin, PlayerInfo, SessionHeader, usercmd_fields};
+use hitreg_log::record::{Origin, PlayerInfo, SessionHeader};
 use hitreg_log::units::Seed;
 
 /// The reasons why a synthetic session cannot be recorded.
@@ -58,7 +58,7 @@ impl Scenario {
             origin: Origin::Synthetic,
             side: None,
             classes: G::classes(),
-            usercmd: usercmd_fields(),
+            usercmd: G::Input::usercmd_fields(),
             unknown: Vec::new(),
         })
     }

@@ -97,11 +97,13 @@ impl<B: Body> KnownFrames<B> {
     }
 
     pub(super) fn has(&self, player: PlayerId, command: &Usercmd) -> bool {
-        self.commands.get(&(player, command.seq)).is_some_and(|known| words(known) == words(command))
+        self.commands
+            .get(&(player, command.seq))
+            .is_some_and(|known| words(known) == words(command) && known.input.own == command.input.own)
     }
 
     pub(super) fn command(&self, player: PlayerId, seq: CommandSeq) -> Option<Usercmd> {
-        self.commands.get(&(player, seq)).copied()
+        self.commands.get(&(player, seq)).cloned()
     }
 }
 
@@ -119,8 +121,8 @@ fn same<B: Body>(a: &Frame<B>, b: &Frame<B>) -> bool {
         && a.entities.iter().zip(&b.entities).all(alike)
 }
 
-/// Returns all fields of a usercmd, bit for bit.
-fn words(command: &Usercmd) -> [i64; 13] {
+/// Returns the fields of a usercmd, bit for bit, except the game's own.
+fn words(command: &Usercmd) -> [i64; 12] {
     let Usercmd { seq, lerp_msec, server_time, input } = command;
     let angles = input.viewangles.to_array().map(|angle| i64::from(angle.to_bits()));
     let moves = [input.forwardmove, input.sidemove, input.upmove].map(|speed| i64::from(speed.to_bits()));
@@ -137,6 +139,5 @@ fn words(command: &Usercmd) -> [i64; 13] {
         moves[2],
         input.buttons.into(),
         input.impulse.into(),
-        input.extra.into(),
     ]
 }

@@ -13,7 +13,7 @@ use crate::packet::{ClientPacket, Echo, Snapshot};
 use crate::wire::Wrapping16;
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use hitreg_log::usercmd::{Input, Usercmd};
+use hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 
 macro_rules! numbers {
     ($($type:ty),*) => { $(
@@ -259,7 +259,18 @@ impl<B: Body> StateValue<B> for History<B> {
     }
 }
 
-value!(Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, extra });
+impl<B: Body> StateValue<B> for OwnCells {
+    fn put(&self, to: &mut StateWriter<'_, B>) {
+        to.number(self.stored().len() as u64);
+        self.stored().iter().for_each(|cell| to.word(*cell));
+    }
+    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
+        let count = from.count(size_of::<u32>())?;
+        Ok(OwnCells::new(&(0..count).map(|_| from.word()).collect::<Result<Vec<u32>, _>>()?))
+    }
+}
+
+value!(Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, own });
 value!(Effect { kind, entity, at, predictable });
 value!(ClientPacket { number, ack, commands });
 value!(Echo { packet, held_ms, lost });

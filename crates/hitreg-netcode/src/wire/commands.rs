@@ -3,7 +3,7 @@
 
 use super::bits::{BitReader, BitWriter};
 use super::header::{begin, expect};
-use super::usercmd::{get_usercmd, put_usercmd};
+use super::usercmd::{OWN_CELLS_MAX, get_usercmd, put_usercmd};
 use super::{DATAGRAM_BYTES_MAX, DecodeError, MessageType, ReceivedSet, SEAL_BYTES, Wrapping16};
 use crate::game::Body;
 use crate::packet::ClientPacket;
@@ -96,12 +96,18 @@ pub enum CommandsError {
         /// The usercmd that does not follow it.
         next: CommandSeq,
     },
+    /// A usercmd has too many own cells.
+    #[error("a usercmd with {0} cells of its game's own: at most {OWN_CELLS_MAX} go into a packet")]
+    OwnCells(usize),
+    /// The packet does not fit into a datagram.
+    #[error("a packet of {0} bytes: its usercmds do not fit into a datagram")]
+    Bytes(usize),
 }
 
 /// Encodes a client's packet. The caller must seal the datagram.
 ///
 /// # Errors
-/// When the packet has no usercmds or too many, or when they are not consecutive.
+/// When the packet has no usercmds or too many, when they are not consecutive, or when they are too large.
 pub fn encode_commands(message: &ClientMessage) -> Result<Vec<u8>, CommandsError> {
     let packet = &message.packet;
     let count = packet.commands.len();
@@ -122,14 +128,19 @@ pub fn encode_commands(message: &ClientMessage) -> Result<Vec<u8>, CommandsError
         out.put(u64::from(message.received_before), 32);
     }
     put_perceived(&mut out, message.perceived);
-    let mut before = Usercmd::default();
+    let first = Usercmd::default();
+    let mut before = &first;
     for command in &packet.commands {
-        put_usercmd(&mut out, &before, command);
-        before = *command;
+        let own = command.input.own.stored().len();
+        if own > OWN_CELLS_MAX {
+            return Err(CommandsError::OwnCells(own));
+        }
+        put_usercmd(&mut out, before, command);
+        before = command;
     }
     let datagram = out.into_bytes();
-    debug_assert!(datagram.len() + SEAL_BYTES <= DATAGRAM_BYTES_MAX);
-    Ok(datagram)
+    let bytes = datagram.len() + SEAL_BYTES;
+    if bytes > DATAGRAM_BYTES_MAX { Err(CommandsError::Bytes(bytes)) } else { Ok(datagram) }
 }
 
 /// Decodes a client's datagram whose seal was checked.
@@ -148,10 +159,10 @@ pub fn decode_commands(datagram: &[u8], reference: &ClientReference) -> Result<C
     let newest = get_counter(newest, "a usercmd's number", reference.command.0)?;
     let first = newest.checked_sub(count - 1);
     let first = first.ok_or(DecodeError::bad("the number of usercmds", u64::from(count)))?;
-    let mut before = Usercmd::default();
+    let first_before = Usercmd::default();
     for seq in first..=newest {
-        before = get_usercmd(&mut from, &before, CommandSeq(seq))?;
-        commands.push(before);
+        let command = get_usercmd(&mut from, commands.last().unwrap_or(&first_before), CommandSeq(seq))?;
+        commands.push(command);
     }
     from.finish()?;
     let packet = ClientPacket { number, ack: SnapshotSeq(ack), commands };

@@ -8,9 +8,15 @@ use super::entity::{get_mask, put_mask};
 use super::number::{get_change, get_signed, put_change, put_signed};
 use crate::game::CellKind;
 use hitreg_log::units::{CommandSeq, Micros};
-use hitreg_log::usercmd::{Input, Usercmd};
+use hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 
-const CELLS: usize = 11;
+/// The cells of Bernier's fields.
+const CELLS: usize = 10;
+/// The mask also says whether own cells of the game changed.
+const MASK: usize = CELLS + 1;
+/// The most own cells of a usercmd.
+pub(crate) const OWN_CELLS_MAX: usize = (1 << OWN_COUNT_BITS) - 1;
+const OWN_COUNT_BITS: u32 = 8;
 
 /// Sorted by how often they change, so that whole nibbles of the mask are 0.
 const KINDS: [CellKind; CELLS] = [
@@ -24,15 +30,18 @@ const KINDS: [CellKind; CELLS] = [
     CellKind::U32, // impulse
     CellKind::F32, // upmove
     CellKind::F32, // roll
-    CellKind::U32, // extra
 ];
 
-/// Writes everything except the sequence number.
+/// Writes everything except the sequence number. The usercmd has at most [`OWN_CELLS_MAX`] own cells.
 pub(crate) fn put_usercmd(out: &mut BitWriter, before: &Usercmd, command: &Usercmd) {
     let (old, new) = (cells(before), cells(command));
-    put_mask(out, CELLS, |i| old[i] != new[i]);
+    let (old_own, new_own) = (before.input.own.stored(), command.input.own.stored());
+    put_mask(out, MASK, |i| if i < CELLS { old[i] != new[i] } else { old_own != new_own });
     for i in (0..CELLS).filter(|i| old[*i] != new[*i]) {
         put_change(out, KINDS[i], old[i], new[i]);
+    }
+    if old_own != new_own {
+        put_own(out, old_own, new_own);
     }
     put_signed(out, command.server_time.0.wrapping_sub(expected_time(before, command.input.msec).0));
 }
@@ -40,11 +49,12 @@ pub(crate) fn put_usercmd(out: &mut BitWriter, before: &Usercmd, command: &Userc
 /// Reads a usercmd that [`put_usercmd`] wrote.
 pub(crate) fn get_usercmd(from: &mut BitReader<'_>, before: &Usercmd, seq: CommandSeq) -> Result<Usercmd, DecodeError> {
     let mut cells = cells(before);
-    let mask = get_mask(from, CELLS)?;
+    let mask = get_mask(from, MASK)?;
     for i in (0..CELLS).filter(|i| mask[*i]) {
         cells[i] = get_change(from, KINDS[i], cells[i])?;
     }
-    let [pitch, yaw, forwardmove, sidemove, buttons, msec, lerp_msec, impulse, upmove, roll, extra] = cells;
+    let own = if mask[CELLS] { get_own(from, before.input.own.stored())? } else { before.input.own.clone() };
+    let [pitch, yaw, forwardmove, sidemove, buttons, msec, lerp_msec, impulse, upmove, roll] = cells;
     let input = Input {
         msec: narrow("msec", msec)?,
         viewangles: Vec3::new(f32::from_bits(pitch), f32::from_bits(yaw), f32::from_bits(roll)),
@@ -53,11 +63,36 @@ pub(crate) fn get_usercmd(from: &mut BitReader<'_>, before: &Usercmd, seq: Comma
         upmove: f32::from_bits(upmove),
         buttons: narrow("buttons", buttons)?,
         impulse: narrow("impulse", impulse)?,
-        extra,
+        own,
     };
     let off = get_signed(from)?;
     let server_time = Micros(expected_time(before, input.msec).0.wrapping_add(off));
     Ok(Usercmd { seq, lerp_msec: narrow("lerp_msec", lerp_msec)?, server_time, input })
+}
+
+/// Writes own cells: how many, which changed, and how.
+fn put_own(out: &mut BitWriter, old: &[u32], new: &[u32]) {
+    let count = old.len().max(new.len());
+    let cell = |cells: &[u32], i: usize| cells.get(i).copied().unwrap_or(0);
+    out.put(count as u64, OWN_COUNT_BITS);
+    put_mask(out, count, |i| cell(old, i) != cell(new, i));
+    for i in (0..count).filter(|i| cell(old, *i) != cell(new, *i)) {
+        put_change(out, CellKind::U32, cell(old, i), cell(new, i));
+    }
+}
+
+fn get_own(from: &mut BitReader<'_>, old: &[u32]) -> Result<OwnCells, DecodeError> {
+    let count = from.get(OWN_COUNT_BITS)? as usize;
+    if count < old.len() {
+        return Err(DecodeError::bad("the number of own cells of a usercmd", count as u64));
+    }
+    let mut cells = old.to_vec();
+    cells.resize(count, 0);
+    let mask = get_mask(from, count)?;
+    for (cell, _) in cells.iter_mut().zip(mask).filter(|(_, changed)| *changed) {
+        *cell = get_change(from, CellKind::U32, *cell)?;
+    }
+    Ok(OwnCells::new(&cells))
 }
 
 /// Returns the client time after `before`: it advances by the duration of the usercmd. The wire carries only the
@@ -79,7 +114,6 @@ fn cells(command: &Usercmd) -> [u32; CELLS] {
         u32::from(input.impulse),
         input.upmove.to_bits(),
         input.viewangles.z.to_bits(),
-        input.extra,
     ]
 }
 

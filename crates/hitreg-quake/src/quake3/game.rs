@@ -9,18 +9,35 @@ use super::movement::{MoveCommand, MoveWorld, NO_ENTITY, WORLD, run};
 use super::protocol::entity;
 use super::rules::Quake3Rules;
 use super::surroundings::around;
+use glam::Vec3;
 use hitreg_log::record::Session;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::{Input, Usercmd};
+use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
     AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Judge, Moment, PredictionGrade,
-    Reconcile, RecordedShot, Scene, Simulate, Sink, SnapshotExtras, Touch, WorldSink,
+    Reconcile, RecordedShot, Scene, Simulate, Sink, SnapshotExtras, Touch, WorldSink, input,
 };
 use hitreg_netcode::pipeline::Netcode;
 
 /// Quake III's engine, as OpenArena uses it.
 #[derive(Clone, Copy, Debug)]
 pub struct Quake3;
+
+input! {
+    /// A Quake III usercmd.
+    pub struct Quake3Input {
+        msec: u8,
+        viewangles: Vec3,
+        forwardmove: f32,
+        sidemove: f32,
+        upmove: f32,
+        buttons: u16,
+        /// The selected weapon.
+        impulse: u8,
+        /// The server time in the usercmd as sent. Movement runs up to it.
+        sent_time_ms: i32 as Time,
+    }
+}
 
 /// A shot, which has no values because the pipelines judge none.
 #[derive(Clone, Debug)]
@@ -41,6 +58,7 @@ impl Simulate for Quake3 {
     type Rules = Quake3Rules;
     type World = Moment<Quake3Body>;
     type Body = Quake3Body;
+    type Input = Quake3Input;
     type Fire = NoShot;
 
     fn classes() -> Vec<Class> {
@@ -63,7 +81,7 @@ impl Simulate for Quake3 {
         rules: &Quake3Rules,
         scene: &Scene<'_, Quake3Body>,
         body: &Quake3Body,
-        command: &Usercmd,
+        command: &Usercmd<Quake3Input>,
         out: &mut impl Sink<NoShot>,
     ) -> Quake3Body {
         let mut met = Vec::new();
@@ -183,7 +201,7 @@ pub(super) fn moved(
     entities: &[(EntityId, Quake3Body)],
     own: EntityId,
     body: &Quake3Body,
-    input: &Input,
+    input: &Quake3Input,
     met: &mut Vec<u32>,
 ) -> Quake3Body {
     let Some(map) = rules.map.as_ref().filter(|_| body.is_own() && body.is_finite()) else { return *body };
@@ -193,10 +211,10 @@ pub(super) fn moved(
 }
 
 /// Converts a usercmd to the form that movement uses.
-fn command_of(input: &Input) -> MoveCommand {
+fn command_of(input: &Quake3Input) -> MoveCommand {
     let angle = |degrees: f32| libm::roundf(degrees * (65_536.0 / 360.0)) as i32 as u16;
     MoveCommand {
-        server_time: input.extra as i32,
+        server_time: input.sent_time_ms,
         angles: input.viewangles.to_array().map(angle),
         forward: input.forwardmove as i8 as i32,
         right: input.sidemove as i8 as i32,

@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use super::aim::{FireLines, Weapon, cut, launches, off, weapon_name};
 use super::body::Quake3Body;
-use super::game::{Quake3, moved};
+use super::game::{Quake3, Quake3Input, moved};
 use super::movement::{EntitySolid, MoveWorld, SolidShape};
 use super::protocol::{entity, player};
 use super::rules::Quake3Rules;
@@ -18,7 +18,8 @@ use hitreg_log::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{
-    BadCells, Body as _, DamageShare, Reason, RecordedHit, RecordedShot, RejudgedVerdict, ShotVerdict, StateRows,
+    BadCells, Body as _, DamageShare, GameInput as _, Reason, RecordedHit, RecordedShot, RejudgedVerdict, ShotVerdict,
+    StateRows,
 };
 
 /// Value of `weaponstate` (bg_public.h): the weapon fires or waits to fire again.
@@ -227,9 +228,10 @@ impl BodyLookup<'_> {
         let mut shots = Vec::new();
         for frame in ran {
             let command = &frame.command;
-            own = moved(self.rules, &entities, shooter.entity(), &own, &command.input, &mut Vec::new());
+            let input = Quake3Input::read(&command.input);
+            own = moved(self.rules, &entities, shooter.entity(), &own, &input, &mut Vec::new());
             if fired.contains(&command.seq) {
-                let lines = weapon.lines(&own, command.input.extra as i32);
+                let lines = weapon.lines(&own, input.sent_time_ms);
                 let time = command.server_time + Micros::from_ms(weapon.handicap_ms.into());
                 let reach = lines.ends.iter().map(|end| self.reach(&parts, lines.from, *end)).collect();
                 shots.push(FiredShot { command: command.seq, time, weapon, lines, reach });
@@ -252,7 +254,7 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &Quake3Body, after: &Quak
     if after.player(player("weaponstate")) != FIRING {
         return Vec::new();
     }
-    let time = |frame: &FrameRecord| frame.command.input.extra as i32;
+    let time = |frame: &FrameRecord| Quake3Input::read(&frame.command.input).sent_time_ms;
     let begin = before.player(player("command_time")) as i32;
     let starts = std::iter::once(begin).chain(ran.iter().map(time));
     let took: Vec<i32> = ran.iter().zip(starts).map(|(frame, start)| time(frame).wrapping_sub(start)).collect();

@@ -6,13 +6,15 @@ use std::io::{BufReader, Read};
 use super::body::Quake3Body;
 use super::capture::{CaptureError, CaptureReader};
 use super::demo::DemoReader;
+use super::game::Quake3Input;
 use super::listener::{Listener, ListenerCounts};
 use super::protocol::UndecodedReason;
 use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
 use crate::bsp::quake3::Quake3MapError;
-use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader, usercmd_fields};
+use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader};
 use hitreg_log::units::{Micros, Seed};
+use hitreg_netcode::game::GameInput as _;
 use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::settings::{SettingError, Settings};
 
@@ -133,7 +135,7 @@ pub fn header(rules: &Quake3Rules, players: &[u16], origin: Origin) -> Result<Se
         origin,
         side: None,
         classes: Quake3Body::classes(),
-        usercmd: usercmd_fields(),
+        usercmd: Quake3Input::usercmd_fields(),
         unknown: Vec::new(),
     })
 }

@@ -5,6 +5,7 @@ mod recordings;
 
 use proptest::prelude::*;
 
+use super::game::Quake3Input;
 use super::protocol::testing::HuffmanWriter;
 use super::protocol::{
     ENTITY, ENTITY_CELLS, EntityCells, HuffmanReader, NO_ENTITY, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
@@ -15,7 +16,7 @@ use super::{CaptureReader, Quake3Listener, RecordingKind, ServerLog, header, imp
 use crate::quake3::Quake3Body;
 use hitreg_log::record::{Record, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use hitreg_netcode::game::Body as _;
+use hitreg_netcode::game::{Body as _, GameInput as _};
 use hitreg_netcode::protocol::{Direction, PassingDatagram, SessionListener as _};
 
 #[test]
@@ -200,9 +201,13 @@ fn a_capture_becomes_a_session() {
     assert_eq!((session.players.len(), session.header.map.as_str()), (4, "q3test"));
     let records = &session.players[2];
     assert!(
-        records.frames.iter().map(|frame| frame.command.input.extra as i32).eq(commands.iter().map(|c| c.server_time))
+        records
+            .frames
+            .iter()
+            .map(|frame| Quake3Input::read(&frame.command.input).sent_time_ms)
+            .eq(commands.iter().map(|c| c.server_time))
     );
-    let input = records.frames[4].command.input;
+    let input = &records.frames[4].command.input;
     assert_eq!((input.forwardmove, input.upmove, input.buttons, input.msec), (127.0, -20.0, 1, 16));
     assert_eq!(input.viewangles.y, 3000.0 * 360.0 / 65_536.0);
     let (first, second) = (&records.snapshots[0], &records.snapshots[1]);

@@ -259,7 +259,7 @@ pub(crate) fn input_of(cmd: &QuakeWorldUsercmd) -> Input {
         upmove: f32::from(cmd.up),
         buttons: u16::from(cmd.buttons),
         impulse: cmd.impulse,
-        extra: 0,
+        ..Input::default()
     }
 }
 

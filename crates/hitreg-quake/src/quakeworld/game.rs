@@ -10,7 +10,7 @@ use super::rules::{QuakeWorldRules, entity_of_model};
 use super::surroundings;
 use crate::bsp::quake::{QuakeMap, TriggerEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::Usercmd;
+use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
     AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, FieldSchema, Judge, Moment,
     PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
@@ -35,6 +35,7 @@ impl Simulate for QuakeWorld {
     type Rules = QuakeWorldRules;
     type World = Moment<QuakeWorldBody>;
     type Body = QuakeWorldBody;
+    type Input = Input;
     type Fire = QuakeWorldShot;
 
     /// A recording has no client-only fields, and of a brush model little more than its position.

@@ -145,7 +145,7 @@ impl ServerPipeline<Arena> for TrustingServer {
     }
 
     fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket) {
-        self.usercmds.extend(packet.commands.iter().map(|command| ((player, command.seq), *command)));
+        self.usercmds.extend(packet.commands.iter().map(|command| ((player, command.seq), command.clone())));
         self.server.handle_packet(now, player, packet);
     }
 

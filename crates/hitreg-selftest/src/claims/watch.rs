@@ -202,7 +202,7 @@ impl Observer<Arena> for SessionWatch {
         self.frames.push(ObservedFrame {
             player,
             at,
-            command: commanded.command,
+            command: commanded.command.clone(),
             own: commanded.predicted,
             own_drawn: commanded.drawn_origin,
             own_placed: commanded.own.clone(),

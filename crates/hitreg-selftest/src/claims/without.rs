@@ -162,7 +162,7 @@ impl ClientPipeline<Arena> for PartialClient {
                 commanded.effects.extend(&first);
                 self.effects.push_back((seq, first));
             }
-            Some(ClientPart::ClientOnlyState) => self.in_flight.push_back((seq, now, *input)),
+            Some(ClientPart::ClientOnlyState) => self.in_flight.push_back((seq, now, input.clone())),
             Some(ClientPart::Honesty) => {
                 let elsewhere = |own: ArenaBody| ArenaBody { origin: own.origin + Vec3::X * 1000.0, ..own };
                 commanded.predicted = commanded.predicted.map(elsewhere);

@@ -41,7 +41,7 @@ pub(super) fn remove(session: &mut Session, thing: Removable) {
     let Some(record) = session.players.get_mut(player).and_then(|p| p.frames.get_mut(frame)) else { return };
     let input = &mut record.command.input;
     match thing {
-        Removable::Usercmd(..) => *input = Input { msec: input.msec, viewangles: input.viewangles, ..Input::default() },
+        Removable::Usercmd(..) => *input = idle(input),
         Removable::Button(.., InputKey::Bit(bit)) => input.buttons &= !(1 << bit),
         Removable::Button(.., InputKey::Impulse) => input.impulse = 0,
         Removable::Angles(..) => input.viewangles = Vec3::ZERO,
@@ -57,7 +57,12 @@ pub(super) fn remove(session: &mut Session, thing: Removable) {
 }
 
 fn is_idle(input: &Input) -> bool {
-    *input == Input { msec: input.msec, viewangles: input.viewangles, ..Input::default() }
+    *input == idle(input)
+}
+
+/// Only the duration and the view angles of an input.
+fn idle(input: &Input) -> Input {
+    Input { msec: input.msec, viewangles: input.viewangles, ..Input::default() }
 }
 
 fn keys(input: &Input) -> impl Iterator<Item = InputKey> + use<> {

@@ -117,7 +117,8 @@ fn inputs_digest(session: &Session) -> Digest {
                 number(u64::from(value.to_bits()));
             }
             number(u64::from(input.msec) | u64::from(input.buttons) << 8 | u64::from(input.impulse) << 24);
-            number(u64::from(input.extra));
+            input.own.stored().iter().for_each(|cell| number(u64::from(*cell)));
+            number(input.own.stored().len() as u64);
         }
         let up: Vec<(u32, Micros)> = player.sent.iter().map(|p| (p.number, p.at)).collect();
         let down: Vec<(u32, Micros)> = player.snapshots.iter().map(|s| (s.seq.0, s.at)).collect();

@@ -3,26 +3,45 @@
 
 use std::borrow::Cow;
 
-use crate::record::StateKey;
+use super::texts::{ChunkTexts, TextPlaces};
+use crate::record::{FieldSchema, StateKey};
 use crate::units::{EntityId, PlayerId, Tick};
 
-/// What a decoder of records can derive from the chunk's states.
-pub(in crate::log) struct ChunkContext {
+/// What columns of lists need besides their records: what derives from the chunk's states, and the usercmd fields that
+/// the header declares.
+pub(in crate::log) struct ChunkContext<'a, T> {
     /// The tick and viewer of each state, ascending.
     of: Vec<(Tick, Option<PlayerId>)>,
     /// The entity of each state, ascending within a tick and viewer.
     entities: Vec<EntityId>,
+    own_fields: &'a [FieldSchema],
+    texts: &'a T,
 }
 
-impl ChunkContext {
-    pub(super) fn new(keys: &[StateKey]) -> ChunkContext {
+/// The context of a chunk to write.
+pub(in crate::log) type WriteContext<'a> = ChunkContext<'a, ChunkTexts<'a>>;
+
+/// The context of a chunk to read.
+pub(in crate::log) type ReadContext<'a> = ChunkContext<'a, TextPlaces>;
+
+impl<'a, T> ChunkContext<'a, T> {
+    pub(super) fn new(keys: &[StateKey], own_fields: &'a [FieldSchema], texts: &'a T) -> ChunkContext<'a, T> {
         let mut keys: Vec<_> = keys.iter().map(|key| (key.tick, key.viewer, key.entity)).collect();
         if !keys.is_sorted() {
             keys.sort_unstable();
         }
         keys.dedup();
         let (of, entities) = keys.into_iter().map(|(tick, viewer, entity)| ((tick, viewer), entity)).unzip();
-        ChunkContext { of, entities }
+        ChunkContext { of, entities, own_fields, texts }
+    }
+
+    /// Returns the usercmd fields that the game declares.
+    pub(super) fn own_fields(&self) -> &[FieldSchema] {
+        self.own_fields
+    }
+
+    pub(super) fn texts(&self) -> &T {
+        self.texts
     }
 
     /// Returns the entities whose states a viewer may have received for a tick.

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{ColumnReader, TableWriter};
-use crate::log::kinds::RecordLayout;
+use super::own;
+use super::{ColumnReader, ReadContext, TableWriter, WriteContext};
+use crate::log::kinds::{RecordColumn, RecordLayout};
 use crate::log::limits::Budget;
 use crate::record::{FrameRecord, HEARD_COMMANDS_MAX, HeardRecord};
 use crate::units::CommandSeq;
@@ -13,9 +14,9 @@ use crate::usercmd::Usercmd;
 /// The heard usercmds of one player so far.
 type HeardUsercmds = BTreeMap<CommandSeq, Usercmd>;
 
-const NESTED: &str = "usercmd_";
+pub(in crate::log) const NESTED: &str = "usercmd_";
 
-pub(in crate::log) fn put_lists(rows: &mut TableWriter<'_, HeardRecord>) {
+pub(in crate::log) fn put_lists(rows: &mut TableWriter<'_, HeardRecord>, context: &WriteContext<'_>) {
     rows.whole(|r| r.newest().0.into());
     rows.whole(|r| r.commands.len() as i64);
     let mut masks = Vec::new();
@@ -30,11 +31,11 @@ pub(in crate::log) fn put_lists(rows: &mut TableWriter<'_, HeardRecord>) {
         let mut mask = 0_i64;
         for (bit, command) in record.commands.iter().enumerate() {
             if !known.get(&command.seq).is_some_and(|before| is_same(before, command)) {
-                known.insert(command.seq, *command);
+                known.insert(command.seq, command.clone());
                 mask |= 1 << bit;
                 // The packet determines the numbers and times.
                 fresh.push(FrameRecord {
-                    command: Usercmd { seq: CommandSeq(0), ..*command },
+                    command: Usercmd { seq: CommandSeq(0), ..command.clone() },
                     ..FrameRecord::default()
                 });
             }
@@ -42,18 +43,20 @@ pub(in crate::log) fn put_lists(rows: &mut TableWriter<'_, HeardRecord>) {
         masks.push(mask);
     }
     rows.numbers(&masks);
-    rows.nest(fresh.iter().map(|(id, fresh)| (*id, &fresh[..])).collect());
+    rows.nest(fresh.iter().map(|(id, fresh)| (*id, &fresh[..])).collect(), |nested| own::put(nested, context));
 }
 
 /// Whether two usercmds are equal bit for bit.
 fn is_same(a: &Usercmd, b: &Usercmd) -> bool {
-    let [a, b] = [a, b].map(|command| FrameRecord { command: *command, ..FrameRecord::default() });
-    FrameRecord::COLUMNS.iter().all(|column| (column.get)(&a) == (column.get)(&b))
+    let [a, b] = [a, b].map(|command| FrameRecord { command: command.clone(), ..FrameRecord::default() });
+    let is_same = |column: &RecordColumn<FrameRecord>| (column.get)(&a) == (column.get)(&b);
+    FrameRecord::COLUMNS.iter().all(is_same) && a.command.input.own == b.command.input.own
 }
 
 pub(in crate::log) fn take_lists(
     records: &mut [HeardRecord],
     columns: &ColumnReader<'_>,
+    context: &ReadContext<'_>,
     budget: &mut Budget,
 ) -> Result<(), String> {
     let newest: Vec<u32> = columns.narrow("newest")?;
@@ -72,8 +75,10 @@ pub(in crate::log) fn take_lists(
     let mut rows = masks.iter();
     let series =
         row_counts.iter().map(|&(_, count)| rows.by_ref().take(count).map(|mask| mask.count_ones()).sum::<u32>());
-    let series = series.map(|count| count as usize).filter(|count| *count > 0).collect();
-    let mut fresh = columns.nested::<FrameRecord>(NESTED, series)?.into_iter();
+    let series: Vec<usize> = series.map(|count| count as usize).filter(|count| *count > 0).collect();
+    let mut fresh = columns.nested::<FrameRecord>(NESTED, series.clone())?;
+    own::take_named(&mut fresh, (columns, NESTED, &series), context, budget)?;
+    let mut fresh = fresh.into_iter();
     let starts = row_counts.iter().flat_map(|&(_, count)| (0..count).map(|row| row == 0));
     let mut known = HeardUsercmds::new();
     for (row, (record, is_first)) in records.iter_mut().zip(starts).enumerate() {
@@ -92,7 +97,7 @@ pub(in crate::log) fn take_lists(
             }
             let command = known.get(&seq);
             let command = command.ok_or_else(|| columns.bad("fresh", format_args!("usercmd {} is missing", seq.0)))?;
-            record.commands.push(*command);
+            record.commands.push(command.clone());
         }
     }
     Ok(())

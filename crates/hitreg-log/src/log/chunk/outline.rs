@@ -1,6 +1,7 @@
 //! The outline of a chunk: the columns about connections, and the row counts of all tables.
 
 use super::table::RecordLookup;
+use super::texts::TextPlaces;
 use super::{ChunkContext, ColumnReader, decode_kind, map, states};
 use crate::log::column;
 use crate::log::limits::{Budget, MAX_CHUNK_MEMORY};
@@ -72,7 +73,8 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
     }
     // Few logs have gaps or heard packets, and no log has many.
-    let (context, nothing) = (ChunkContext::new(&[]), SessionStretch::of(header));
+    let (texts, nothing) = (TextPlaces::default(), SessionStretch::of(header));
+    let context = ChunkContext::new(&[], &[], &texts);
     if let Some(mut gaps) = columns("gaps")? {
         outline.gaps = decode_kind::<GapRecord>(&mut gaps, &context, &mut budget, &nothing)?;
     }

@@ -4,7 +4,7 @@ use std::vec::IntoIter;
 
 use glam::Vec3;
 
-use super::{ChunkContext, ColumnReader, TableWriter};
+use super::{ColumnReader, ReadContext, TableWriter, WriteContext};
 use crate::log::column;
 use crate::log::limits::Budget;
 use crate::record::{Effect, OutOfSequence, SnapshotRecord, Timing};
@@ -13,7 +13,7 @@ use crate::units::{CommandSeq, EntityId, PlayerId};
 /// The offset of a known helper value, which makes every value of `i16` positive.
 const HELPER_KNOWN: i64 = 32_769;
 
-pub(in crate::log) fn put_lists(rows: &mut TableWriter<'_, SnapshotRecord>, context: &ChunkContext) {
+pub(in crate::log) fn put_lists(rows: &mut TableWriter<'_, SnapshotRecord>, context: &WriteContext<'_>) {
     let is_shown = |(id, r): (u32, &SnapshotRecord)| *context.shown(r.tick, PlayerId(id as u16)) == r.entities[..];
     let shown: Vec<bool> = rows.with_ids().map(is_shown).collect();
     let counts = rows.iter().zip(&shown).map(|(r, shown)| if *shown { 0 } else { r.entities.len() as i64 + 1 });
@@ -54,7 +54,7 @@ fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
 pub(in crate::log) fn take_lists(
     records: &mut [SnapshotRecord],
     columns: &ColumnReader<'_>,
-    context: &ChunkContext,
+    context: &ReadContext<'_>,
     budget: &mut Budget,
 ) -> Result<(), String> {
     let listed: Vec<u32> = columns.narrow("entities")?;

@@ -78,10 +78,15 @@ impl<'a, T> TableWriter<'a, T> {
         self.columns.push(ByteBuf::from(bytes));
     }
 
-    /// Appends the columns of records in lists of these rows, in series of their own.
-    pub(super) fn nest<N: RecordLayout>(&mut self, parts: RecordSeries<'_, N>) {
+    /// Appends the columns of records in lists of these rows, in series of their own, and `more` columns of them.
+    pub(super) fn nest<'n, N: RecordLayout>(
+        &mut self,
+        parts: RecordSeries<'n, N>,
+        more: impl FnOnce(&mut TableWriter<'n, N>),
+    ) {
         let mut nested = TableWriter::new(parts);
         nested.put(|_, _| Vec::new());
+        more(&mut nested);
         self.columns.extend(nested.columns);
     }
 

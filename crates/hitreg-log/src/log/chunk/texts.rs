@@ -10,7 +10,7 @@ use crate::record::{SessionStretch, TextCode, Texts};
 pub(crate) const TEXTS: &str = "texts";
 
 /// Collects the texts of a chunk to write.
-pub(super) struct ChunkTexts<'a> {
+pub(in crate::log) struct ChunkTexts<'a> {
     texts: &'a Texts,
     used: RefCell<(BTreeMap<i64, i64>, Vec<&'a str>)>,
 }
@@ -32,14 +32,14 @@ impl<'a> ChunkTexts<'a> {
     }
 
     /// Returns the list.
-    pub(super) fn list(self) -> Vec<&'a str> {
-        self.used.into_inner().1
+    pub(super) fn list(&self) -> Vec<&'a str> {
+        self.used.borrow().1.clone()
     }
 }
 
 /// The codes of a decoded chunk's texts.
 #[derive(Default)]
-pub(super) struct TextPlaces(Vec<i64>);
+pub(in crate::log) struct TextPlaces(Vec<i64>);
 
 impl TextPlaces {
     /// Adds the texts of a chunk to its stretch.

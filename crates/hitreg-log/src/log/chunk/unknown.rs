@@ -32,7 +32,7 @@ pub(super) fn encode_columns<T: RecordLayout, H>(
         let of = records.and_then(|records| records.columns.get(column));
         let value = |place: &Option<usize>| of.zip(*place).map_or(0, |(column, place)| column.values[place]);
         let mut values: Vec<i64> = places.iter().map(value).collect();
-        if is_text(header, kind, column) {
+        if is_text(kind, column) {
             texts.place(&mut values);
         }
         match of {
@@ -43,9 +43,9 @@ pub(super) fn encode_columns<T: RecordLayout, H>(
 }
 
 /// Returns whether a column holds texts.
-fn is_text(header: &SessionHeader, kind: &UnknownKind, column: usize) -> bool {
+fn is_text(kind: &UnknownKind, column: usize) -> bool {
     let name = kind.columns.get(column);
-    name.and_then(|name| header.field_of(kind, name)).is_some_and(|field| field.kind == CellKind::Text)
+    name.and_then(|name| kind.field(name)).is_some_and(|field| field.kind == CellKind::Text)
 }
 
 /// Decodes the unknown columns of a known kind.
@@ -57,7 +57,7 @@ pub(super) fn decode_columns<T: RecordLayout>(
     budget: &mut Budget,
 ) -> Result<(), String> {
     let Some(kind) = header.unknown.iter().find(|kind| kind.name == columns.name) else { return Ok(()) };
-    let mut read = decode_all(columns, kind, (header, texts), budget)?;
+    let mut read = decode_all(columns, kind, texts, budget)?;
     if let Some(first) = T::COLUMNS.first() {
         read.keys = records.iter().map(first.get).collect();
     }
@@ -81,7 +81,7 @@ pub(super) fn encode<H>(
         let series: Vec<usize> = by_series.values().map(Vec::len).collect();
         let encode = |(place, column): (usize, &UnknownColumn)| {
             let mut values: Vec<i64> = order.iter().map(|&row| column.values[row]).collect();
-            if is_text(header, kind, place) {
+            if is_text(kind, place) {
                 texts.place(&mut values);
             }
             ByteBuf::from(column::encode_as(column.form, &values, &series))
@@ -102,7 +102,7 @@ pub(super) fn decode_kinds(
     for kind in header.unknown.iter().filter(|kind| !kind.is_known_kind()) {
         if let Some(table) = tables.of(&kind.name) {
             let columns = ColumnReader::new(&kind.name, schema.columns(&kind.name).unwrap_or_default(), table);
-            unknown.push(decode_all(&columns, kind, (header, texts), budget)?);
+            unknown.push(decode_all(&columns, kind, texts, budget)?);
         }
     }
     Ok(())
@@ -111,14 +111,14 @@ pub(super) fn decode_kinds(
 fn decode_all(
     columns: &ColumnReader<'_>,
     kind: &UnknownKind,
-    (header, texts): (&SessionHeader, &TextPlaces),
+    texts: &TextPlaces,
     budget: &mut Budget,
 ) -> Result<UnknownRecords, String> {
     budget.take(columns.rows, size_of::<i64>() * (4 + kind.columns.len()))?;
     let decode = |name: &String| -> Result<UnknownColumn, String> {
         let (form, mut values) =
             column::decode_any(columns.raw(name), &columns.series).map_err(|what| columns.bad(name, what))?;
-        let field = header.field_of(kind, name);
+        let field = kind.field(name);
         if field.is_some_and(|field| field.kind == CellKind::Text) {
             texts.codes(&mut values).map_err(|what| columns.bad(name, what))?;
         }

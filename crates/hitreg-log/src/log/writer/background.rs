@@ -125,15 +125,10 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         Ok(())
     }
 
-    /// Adds a row of a kind or column that only the header declares, together with its record. Both go into the same
-    /// chunk.
-    pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow, of: Option<&Record>) -> Result<(), WriteError> {
-        let bytes = size_of_val(&row.values[..]) + of.map_or(0, Record::bytes);
-        if self.filling.add(EventTime::At(at), bytes)? {
+    /// Adds a row of a kind that only the header declares.
+    pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow) -> Result<(), WriteError> {
+        if self.filling.add(EventTime::At(at), size_of_val(&row.values[..]))? {
             self.hand_over(self.when_full)?;
-        }
-        if let Some(record) = of {
-            self.bucket.push(record, &self.header)?;
         }
         self.bucket.push_row(row, &self.header);
         self.dropped.saw(EventTime::At(at));

@@ -110,8 +110,6 @@ table! {
     buttons: u32, role = ColumnRole::Input;
     /// One-shot request, such as a weapon change; 0 for none.
     impulse: u32, role = ColumnRole::Input;
-    /// Game-defined input.
-    extra: u32, role = ColumnRole::Input;
     /// Number of usercmds that the client ran for the frame.
     ran: u32;
     /// Number of predicted effects that it played for the first time.

@@ -1,10 +1,17 @@
-//! Converts a usercmd to a row of the `frames` table.
+//! Usercmds in the `frames` table.
 
 use glam::Vec3;
 
 use super::frames::Row;
+use crate::record::is_frames_column;
+use crate::trace::{Column, Table};
 use crate::units::{Micros, PlayerId};
 use crate::usercmd::Usercmd;
+
+/// Returns the columns of the usercmd fields that the game declares.
+pub fn own_input(frames: &Table) -> impl Iterator<Item = &Column> {
+    frames.columns.iter().filter(|column| !is_frames_column(&column.name))
+}
 
 impl Row<'_> {
     /// Returns the row of a client frame with its usercmd and without any results.
@@ -25,7 +32,6 @@ impl Row<'_> {
             upmove: input.upmove,
             buttons: input.buttons.into(),
             impulse: input.impulse.into(),
-            extra: input.extra,
             ran: 0,
             first_effects: 0,
             has_body: 0,

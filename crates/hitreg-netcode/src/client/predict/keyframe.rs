@@ -32,7 +32,7 @@ impl<G: Game> Window<G> {
         let kept = recent.iter().rev().take_while(|(command, _)| command.seq >= acked).count();
         let kept = kept.max(entries.len()).max(lost_input.backups + 1).min(recent.len());
         to.number((recent.len() - kept) as u64);
-        let recent: Vec<(Usercmd, Micros)> = recent.range(recent.len() - kept..).copied().collect();
+        let recent: Vec<(Usercmd, Micros)> = recent.range(recent.len() - kept..).cloned().collect();
         recent.put(to);
         base_frame.put(to);
         if let Some(known) = base_frame.as_ref().and_then(|frame| frame.get(to.player().entity())) {
@@ -40,7 +40,8 @@ impl<G: Game> Window<G> {
         }
         base.put(to);
         looked.save(to);
-        (*base_command, *last_seq).put(to);
+        base_command.put(to);
+        last_seq.put(to);
         (*valid, *first_runs, *ran_for_correction).put(to);
         cut.put(to);
         to.number(entries.len() as u64);
@@ -61,7 +62,7 @@ impl<G: Game> Window<G> {
         }
         // Dropped usercmds still count: the oldest one makes room for a new one.
         for _ in 0..forgotten {
-            let Some((command, at)) = recent.front().copied() else { break };
+            let Some((command, at)) = recent.front().cloned() else { break };
             recent.push_front((Usercmd { seq: CommandSeq(command.seq.0.saturating_sub(1)), ..command }, at));
         }
         self.recent = recent;

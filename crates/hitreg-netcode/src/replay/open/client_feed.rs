@@ -159,7 +159,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, &'a States> {
             client,
             rows,
             reached: Micros::ZERO,
-            frames: records.frames.iter().copied().collect(),
+            frames: records.frames.iter().cloned().collect(),
             arrivals: records.received.iter().map(|arrival| (0, *arrival)).collect(),
             snapshots: records.snapshots.iter().map(|snapshot| (snapshot.seq.0, (0, snapshot.clone()))).collect(),
             states,

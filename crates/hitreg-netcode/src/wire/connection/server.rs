@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::arrivals::Arrivals;
 use super::requests::RequestReceiver;
-use crate::game::{Body, Category, FieldSchema};
+use crate::game::{BadCells, Body, Category, FieldSchema, GameInput};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::state::{Restorer, StateError, StateValue, StateWriter};
 use crate::wire::ReceivedSet;
@@ -17,6 +17,7 @@ use crate::wire::{
     decode_disconnect, decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+use hitreg_log::usercmd::Input;
 
 /// The number of usercmds for which the server keeps the client's predicted avatar.
 const PERCEIVED_REMEMBERED: usize = 128;
@@ -36,6 +37,8 @@ pub struct ServerConnection<B> {
     message_bytes_max: usize,
     heard_at: Micros,
     outgoing: VecDeque<Vec<u8>>,
+    /// Checks the input of a usercmd that was received.
+    check_input: fn(&Input) -> Result<(), BadCells>,
 }
 
 /// The meaning of a client's datagram.
@@ -96,7 +99,13 @@ impl<B: Body> ServerConnection<B> {
             message_bytes_max: MESSAGE_BYTES_MAX,
             heard_at: now,
             outgoing: VecDeque::new(),
+            check_input: Input::check,
         }
+    }
+
+    /// Sets the input type of the game, by which usercmds are checked. By default they have no cells of the game's own.
+    pub fn accept_input<I: GameInput>(&mut self) {
+        self.check_input = I::check;
     }
 
     /// Limits each snapshot message to `bytes`, without fragment headers. Entities that do not fit wait for the next
@@ -207,6 +216,7 @@ impl<B: Body> ServerConnection<B> {
             message_bytes_max: _,
             heard_at,
             outgoing,
+            check_input: _,
         } = self;
         sender.save(to);
         reference.put(to);
@@ -260,6 +270,10 @@ impl<B: Body> ServerConnection<B> {
 
     fn handle_commands(&mut self, datagram: &[u8]) -> Result<HeardPacket, UnusableDatagram> {
         let message = decode_commands(datagram, &self.reference)?;
+        for command in &message.packet.commands {
+            (self.check_input)(&command.input)
+                .map_err(|bad| DecodeError::bad("an own field of a usercmd", bad.found.into()))?;
+        }
         let (received, packet) = (message.received(), message.packet);
         let received_before = received.before;
         if !self.arrivals.count(packet.number) {

@@ -4,14 +4,16 @@
 use glam::Vec3;
 
 use crate::quake3::body::Quake3Body;
-use crate::quake3::game::{Quake3, moved};
+use crate::quake3::game::{Quake3, Quake3Input, moved};
 use crate::quake3::movement::{Quake3PlayerState, SolidShape, flag};
 use crate::quake3::protocol::{player, player_list};
 use crate::quake3::rules::Quake3Rules;
 use crate::quake3::surroundings::around;
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{AckedPrediction, Body as _, Cause, Evidence, PredictionGrade, Reconcile as _, Touch};
+use hitreg_netcode::game::{
+    AckedPrediction, Body as _, Cause, Evidence, GameInput as _, PredictionGrade, Reconcile as _, Touch,
+};
 
 /// Persistent player data: the number of spawns.
 const SPAWNS: usize = player_list(1) + 4;
@@ -87,8 +89,9 @@ fn reproduces(
     commands: &[Usercmd],
     to: &Quake3Body,
 ) -> bool {
-    let step =
-        |body: Quake3Body, command: &Usercmd| moved(rules, entities, own, &body, &command.input, &mut Vec::new());
+    let step = |body: Quake3Body, command: &Usercmd| {
+        moved(rules, entities, own, &body, &Quake3Input::read(&command.input), &mut Vec::new())
+    };
     let predicted = commands.iter().fold(*from, step);
     Quake3::grade(&predicted, to).is_some_and(|grade| grade != PredictionGrade::Miss)
 }

@@ -6,10 +6,12 @@ use glam::Vec3;
 
 use super::ticks::NewestTicks;
 use super::told::SeenEvents;
+use crate::quake3::game::Quake3Input;
 use crate::quake3::protocol::{Quake3Snapshot, Quake3Usercmd, player};
 use hitreg_log::record::{ArrivalRecord, FrameRecord, PacketRecord, Record};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd, buttons};
+use hitreg_netcode::game::GameInput as _;
 
 /// Number of usercmds to remember for acks: over two seconds at 500 per second.
 const REMEMBERED: usize = 1024;
@@ -117,10 +119,9 @@ impl HeardClient {
     }
 }
 
-/// Converts a usercmd. Angles are 65,536ths of a turn, which degrees represent exactly. `extra` is the usercmd's sent
-/// time.
+/// Converts a usercmd. Angles are 65,536ths of a turn, which degrees represent exactly.
 fn input_of(cmd: &Quake3Usercmd, msec: i64) -> Input {
-    Input {
+    let input = Quake3Input {
         msec: msec.clamp(0, 255) as u8,
         viewangles: Vec3::from_array(cmd.angles.map(|angle| f32::from(angle as i16) * (360.0 / 65_536.0))),
         forwardmove: f32::from(cmd.forward),
@@ -128,6 +129,7 @@ fn input_of(cmd: &Quake3Usercmd, msec: i64) -> Input {
         upmove: f32::from(cmd.up),
         buttons: cmd.buttons,
         impulse: cmd.weapon,
-        extra: cmd.server_time as u32,
-    }
+        sent_time_ms: cmd.server_time,
+    };
+    input.write()
 }

@@ -63,7 +63,7 @@ impl<'a> MissedPrediction<'a> {
             wire: acked.authoritative.origin_wire(),
             from: state,
             base,
-            before: acked.last_command.map(|command| command_of(&command.input)),
+            before: acked.last_command.as_ref().map(|command| command_of(&command.input)),
             commands: acked.commands.iter().map(|command| command_of(&command.input)).collect(),
             lost_input: acked.lost_input,
             players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),

@@ -1,0 +1,382 @@
+//! A game with an input type of its own: ships, with doubles for their places and 64-bit ids. Their helms have no `upmove` and no
+//! `impulse`. It is recorded, replayed, verified, compared and bisected, and its own input fields decide what comes out.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+use hitreg::bisect::bisect_ticks;
+use hitreg::diff::{DiffOptions, diff};
+use hitreg::engine::{Engine, Games, GoldenUpdate, ReplayRunner, VerifyOptions};
+use hitreg::game::{
+    BadCells, Body, Bots, Categorize, GameInput, Judge, PlacedBody, Reconcile, Scene, Simulate, Sink, body, cells,
+    input,
+};
+use hitreg::log::{WriterOptions, read_session, write_keyframes};
+use hitreg::record::Session;
+use hitreg::replay::{KeyframeSchedule, Mode, Part, ReplayOptions, ReplayOutput, replay, rerecord};
+use hitreg::rng::Rng;
+use hitreg::session::scenario::Scenario;
+use hitreg::session::{SessionRecorder, record_synthetic};
+use hitreg::settings::Settings;
+use hitreg::trace::{ColumnData, Trace};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use hitreg::usercmd::{Input, OwnCells, Usercmd};
+use hitreg::verify::LogVerdict;
+
+use crate::streams;
+
+cells! {
+    /// How much sail is set.
+    pub(crate) enum Sail { Furled, Half, Full }
+}
+
+input! {
+    /// What a helmsman orders.
+    pub(crate) struct Helm {
+        msec: u8,
+        rudder: f32 as Angle,
+        thrust: f64 as Velocity("m/s"),
+        /// The id of the ship that is followed.
+        target: u64 as Name,
+        sail: Sail,
+        buttons: u16,
+    }
+}
+
+body! {
+    pub(crate) struct Ship {
+        Status id: u64,
+        Movement origin: Vec3,
+        Movement east: f64 as Position("m"),
+        Movement north: f64 as Position("m"),
+        Movement course: f32 as Angle,
+        Status following: u64 as Name,
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize, Clone, Default, Debug)]
+pub(crate) struct Sea {
+    /// The usercmd of the first ship at which a build runs too far east.
+    wrong_at: Option<u32>,
+}
+
+pub(crate) struct Fleet {
+    ships: Vec<(EntityId, Ship)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Ships;
+
+impl Simulate for Ships {
+    const NAME: &'static str = "ships";
+    type Rules = Sea;
+    type World = Fleet;
+    type Body = Ship;
+    type Input = Helm;
+    type Fire = std::convert::Infallible;
+
+    fn spawn(_: &Sea, _: Seed, players: u16) -> Fleet {
+        let ship = |p| Ship { id: ship_id(p), north: 1e7 + 100.0 * f64::from(p), ..Ship::default() };
+        Fleet { ships: (0..players).map(|p| (EntityId(p), ship(p))).collect() }
+    }
+
+    fn step_body(
+        rules: &Sea,
+        scene: &Scene<'_, Ship>,
+        ship: &Ship,
+        command: &Usercmd<Helm>,
+        _: &mut impl Sink<std::convert::Infallible>,
+    ) -> Ship {
+        let Helm { msec, rudder, thrust, target, sail, buttons } = command.input;
+        let seconds = f64::from(msec) / 1000.0;
+        let speed = thrust * [0.0, 0.5, 1.0][sail as usize] + f64::from(buttons);
+        let course = ship.course + rudder * seconds as f32;
+        let angle = f64::from(course).to_radians();
+        let mut east = ship.east + speed * libm::cos(angle) * seconds;
+        if scene.player == PlayerId(0) && rules.wrong_at == Some(command.seq.0) {
+            east = east.next_up();
+        }
+        let north = ship.north + speed * libm::sin(angle) * seconds;
+        let origin = Vec3::new(east as f32, (north - 1e7) as f32, 0.0);
+        Ship { id: ship.id, origin, east, north, course, following: target }
+    }
+
+    fn entities(world: &Fleet) -> &[(EntityId, Ship)] {
+        &world.ships
+    }
+
+    fn place_body(_: &Sea, world: &mut Fleet, player: PlayerId, ship: Ship) {
+        world.ships[usize::from(player.0)].1 = ship;
+    }
+
+    fn save(world: &Fleet, words: &mut Vec<u32>) {
+        for (_, ship) in &world.ships {
+            let start = words.len();
+            words.resize(start + Ship::CELLS, 0);
+            ship.write(&mut words[start..]);
+        }
+    }
+
+    fn load(_: &Sea, words: &[u32]) -> Result<Option<Fleet>, BadCells> {
+        let ships = words.chunks(Ship::CELLS).map(Ship::read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Fleet { ships: (0..).map(EntityId).zip(ships).collect() }))
+    }
+}
+
+impl Judge for Ships {}
+impl Categorize for Ships {}
+impl Reconcile for Ships {}
+
+impl hitreg::pipeline::Netcode for Ships {
+    type Server = hitreg::server::Server<Ships>;
+    type Client = hitreg::client::Client<Ships>;
+}
+
+impl Bots for Ships {
+    type Bot = (Rng, Micros, Helm);
+
+    fn bot(_: &Sea, seed: Seed, player: PlayerId) -> Self::Bot {
+        (Rng::new(seed, u64::from(player.0)), Micros::ZERO, Helm::default())
+    }
+
+    fn think(
+        (rng, turn_at, helm): &mut Self::Bot,
+        _: &Sea,
+        _: Option<&Ship>,
+        others: &[(EntityId, PlacedBody<Ship>)],
+        now: Micros,
+        msec: u8,
+    ) -> Helm {
+        if now >= *turn_at {
+            *turn_at = now + Micros::from_ms(100 + rng.below(300) as i64);
+            helm.rudder = rng.signed_f32() * 90.0;
+            helm.thrust = 20.0 * rng.unit_f64();
+            helm.sail = [Sail::Furled, Sail::Half, Sail::Full][rng.below(3) as usize];
+        }
+        helm.target = others.first().map_or(0, |(_, placed)| placed.body.id);
+        Helm { msec, ..*helm }
+    }
+}
+
+/// An id that no 32 bits hold.
+fn ship_id(player: u16) -> u64 {
+    0xfee1_dead_0000_0001 + u64::from(player)
+}
+
+fn scenario(preset: &str) -> Scenario {
+    Scenario {
+        players: 3,
+        seconds: 12.0,
+        seed: 21,
+        preset: preset.to_owned(),
+        link: streams::bad_link(),
+        ..Scenario::default()
+    }
+}
+
+fn record_with<'s>(session: &'s mut Session, scenario: &Scenario, hears: bool) -> &'s Session {
+    let mut recorder = SessionRecorder::new(session);
+    if hears {
+        recorder = recorder.hearing((0..scenario.players).map(PlayerId));
+    }
+    record_synthetic::<Ships>(scenario, &Arc::default(), &mut recorder).expect("a good scenario");
+    session
+}
+
+fn session(preset: &str) -> Session {
+    let scenario = scenario(preset);
+    let mut session = Session::new(scenario.header::<Ships>(&Sea::default()).expect("a good scenario"));
+    record_with(&mut session, &scenario, false);
+    session.put_in_order();
+    session
+}
+
+fn replayed(session: &Session, options: &ReplayOptions) -> ReplayOutput {
+    replay::<Ships>(session, options, &mut |_| {}).expect("a log of this build")
+}
+
+fn trace(session: &Session) -> Trace {
+    replayed(session, &ReplayOptions::default()).trace
+}
+
+/// The usercmds of a session, as the game reads them.
+fn helms(session: &Session) -> Vec<Helm> {
+    session.players.iter().flat_map(|player| &player.frames).map(|f| Helm::read(&f.command.input)).collect()
+}
+
+#[test]
+fn own_input_is_recorded_and_replayed_bit_for_bit() {
+    for preset in ["half-life", "nereids", "quakeworld"] {
+        let session = session(preset);
+        let helms = helms(&session);
+        assert!(helms.iter().any(|helm| helm.sail == Sail::Full && helm.target == ship_id(1)), "{preset}");
+        assert!(helms.iter().any(|helm| f64::from(helm.thrust as f32) != helm.thrust), "{preset}: doubles");
+        let bytes = streams::file(&session, Micros::from_ms(400));
+        let read = read_session(&bytes[..]).expect("a sound log");
+        assert!(read == session, "{preset}: the log holds it");
+        assert_eq!(read.header.own_usercmd_fields(), Helm::own_fields());
+        // Datagrams carry own cells too: a replay that encodes them comes to the same.
+        for (sizes, rollback_every) in [(false, Some(16)), (true, None)] {
+            let options = ReplayOptions { sizes, rollback_every, ..ReplayOptions::default() };
+            let output = replayed(&read, &options);
+            assert_eq!(output.first_difference, None, "{preset}");
+            assert_eq!(output.hashes_compared, session.ticks.len() as u64, "{preset}");
+            assert_eq!(output.rollback_error, None, "{preset}");
+        }
+        let again = rerecord::<Ships>(&session, None).expect("a log of this build");
+        assert!(again.players[1].frames == session.players[1].frames, "{preset}");
+        assert_eq!(again.header.usercmd, session.header.usercmd);
+    }
+}
+
+#[test]
+fn traces_show_own_input_beside_the_fixed_fields() {
+    let session = session("half-life");
+    let trace = trace(&session);
+    let frames = trace.table("frames").expect("frames");
+    let (players, commands) = (frames.u32s("player"), frames.u32s("command"));
+    let column = |name: &str| &frames.column(name).unwrap_or_else(|| panic!("no {name}")).data;
+    let (ColumnData::F32(rudder), ColumnData::U32(low), ColumnData::U32(high), ColumnData::U32(sail)) =
+        (column("rudder"), column("thrust.lo"), column("thrust.hi"), column("sail"))
+    else {
+        panic!("other types")
+    };
+    assert_eq!(frames.column("thrust.hi").map(|column| column.unit.as_str()), Some("m/s"));
+    for row in 0..frames.rows() {
+        let of = &session.players[players[row] as usize].frames;
+        let frame = of.iter().find(|frame| frame.command.seq == CommandSeq(commands[row])).expect("recorded");
+        let helm = Helm::read(&frame.command.input);
+        let thrust = f64::from_bits(u64::from(low[row]) | u64::from(high[row]) << 32);
+        assert_eq!((rudder[row], thrust, sail[row]), (helm.rudder, helm.thrust, helm.sail as u32));
+    }
+}
+
+/// With keyframes, in parts, from a keyframe, and under other settings.
+#[test]
+fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
+    let session = session("half-life");
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let [plain, keyed] = ["a.hitlog", "k.hitlog"].map(|name| folder.path().join(name));
+    let bytes = streams::file(&session, Micros::from_ms(400));
+    std::fs::write(&plain, &bytes).expect("written");
+    let games = Games::default().recording::<Ships>(|_| Ok(Sea::default()));
+    let engine = Engine::new(&games);
+    let log = engine.survey(&plain).expect("a sound log");
+    let schedule = KeyframeSchedule::Every(Micros::from_s(2));
+    let keyframes = engine.keyframes(&log, &schedule, &mut |_| {}).expect("a log of this build");
+    assert!(keyframes.len() >= 4, "{}", keyframes.len());
+    std::fs::write(
+        &keyed,
+        write_keyframes(&bytes[..], Vec::new(), &keyframes, WriterOptions::live()).expect("written"),
+    )
+    .expect("written");
+    for threads in [1, 3] {
+        let verify = VerifyOptions {
+            player: ReplayRunner::Own,
+            keep: GoldenUpdate::Nothing,
+            needs_golden: false,
+            rollback_every: None,
+            whole: false,
+            threads,
+            clock: &|| 0.0,
+        };
+        let reports = verify.logs(&engine, &[plain.clone(), keyed.clone()], &|| {}).expect("they can be verified");
+        assert!(reports.iter().all(|report| report.verdict == LogVerdict::Same), "{reports:?}");
+    }
+    let part = Part { from: Micros::from_ms(7_300), to: Micros::from_s(9) };
+    let cut = |path| engine.excerpt(path, part, usize::MAX, &mut |_, _| {}).expect("a log of this build").trace;
+    let (from_start, from_keyframe) = (cut(&plain), cut(&keyed));
+    // As text: what is no number is not equal to itself.
+    let tables = |trace: &Trace| format!("{:?}", trace.tables);
+    assert!(tables(&from_start) == tables(&from_keyframe), "a keyframe holds the own input");
+    let whole = replayed(&session, &ReplayOptions { part: Some(part), ..ReplayOptions::default() }).trace;
+    let rows = |trace: &Trace| trace.table("frames").map(|frames| frames.columns.clone());
+    assert_eq!(rows(&whole), rows(&from_start));
+
+    let settings = Settings::preset("quakeworld").expect("a preset");
+    let other = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
+    assert_eq!(rows(&replayed(&session, &other).trace).map(|columns| columns.len()), rows(&whole).map(|c| c.len()));
+    let open = replayed(&session, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }).trace;
+    let corrections = open.table("corrections").expect("an open loop compares").names("result");
+    assert!(corrections.iter().filter(|result| *result == "exact").count() > 100);
+}
+
+#[test]
+fn a_change_of_an_own_field_is_named() {
+    let session = session("half-life");
+    let with = |change: &dyn Fn(&mut Helm)| {
+        let mut other = session.clone();
+        let input = &mut other.players[1].frames[60].command.input;
+        let mut helm = Helm::read(input);
+        change(&mut helm);
+        *input = helm.write();
+        trace(&other)
+    };
+    let good = trace(&session);
+    let helm = Helm::read(&session.players[1].frames[60].command.input);
+    assert!(diff(&good, &good, &DiffOptions::default()).expect("no tolerance").first.is_none());
+    let changes: [(&str, &dyn Fn(&mut Helm)); 3] = [
+        ("rudder of usercmd 61 of p1 is", &|helm| helm.rudder += 45.0),
+        ("thrust.lo of usercmd 61 of p1 is", &|helm| helm.thrust = helm.thrust.next_up()),
+        ("target.lo of usercmd 61 of p1 is", &|helm| helm.target ^= 1),
+    ];
+    for (evidence, change) in changes {
+        let found = bisect_ticks(&good, &with(change), &DiffOptions::default(), None).expect("no tolerance");
+        let cause = found.cause.expect("a cause");
+        assert_eq!(cause.cause.name(), "other_input", "{evidence}: {helm:?}");
+        assert!(cause.evidence.starts_with(evidence), "{}", cause.evidence);
+    }
+}
+
+#[test]
+fn a_wrong_build_is_bisected_to_its_tick_and_field() {
+    let session = session("half-life");
+    let mut wrong = session.clone();
+    let rules = Sea { wrong_at: Some(200) };
+    wrong.header.rules = rmp_serde::to_vec_named(&rules).expect("MessagePack").into();
+    let found = bisect_ticks(&trace(&session), &trace(&wrong), &DiffOptions::default(), None).expect("no tolerance");
+    // The client's prediction is the first to run it.
+    let first = found.first.expect("they differ");
+    assert_eq!((&*first.table, first.place.player, first.place.command), ("frames", Some(0), Some(200)));
+    assert_eq!(first.field.as_deref(), Some("own.east.lo"));
+}
+
+/// A server that recorded what it heard replays without the clients' logs.
+#[test]
+fn a_servers_log_alone_replays_own_input() {
+    let scenario = scenario("half-life");
+    let mut session = Session::new(scenario.header::<Ships>(&Sea::default()).expect("a good scenario"));
+    record_with(&mut session, &scenario, true);
+    session.put_in_order();
+    for player in &mut session.players {
+        (player.frames, player.sent, player.received) = Default::default();
+    }
+    let bytes = streams::file(&session, Micros::from_ms(400));
+    let read = read_session(&bytes[..]).expect("a sound log");
+    assert!(read == session);
+    let heard = || read.players.iter().flat_map(|player| &player.heard).flat_map(|heard| &heard.commands);
+    assert!(heard().any(|command| Helm::read(&command.input).sail == Sail::Full));
+    let output = replayed(&read, &ReplayOptions::default());
+    assert_eq!((output.first_difference, output.hashes_compared), (None, session.ticks.len() as u64));
+}
+
+#[test]
+fn a_log_without_the_games_fields_is_refused() {
+    let mut session = session("half-life");
+    let place = session.header.usercmd.iter().position(|field| field.name == "rudder").expect("declared");
+    session.header.usercmd[place].name = "tiller".to_owned();
+    let error = replay::<Ships>(&session, &ReplayOptions::default(), &mut |_| {}).expect_err("another input");
+    assert!(error.to_string().contains("field 0 of class `usercmd`"), "{error}");
+}
+
+#[test]
+fn only_cells_of_the_games_fields_are_input() {
+    let input = |cells: &[u32]| Input { own: OwnCells::new(cells), ..Input::default() };
+    let full = Helm { sail: Sail::Full, ..Helm::default() }.write();
+    assert_eq!((full.own.stored().len(), Helm::check(&full)), (6, Ok(())));
+    let bad = Helm::check(&input(&[0, 0, 0, 0, 0, 3])).expect_err("there is no such sail");
+    assert_eq!((bad.what.as_str(), bad.found), ("sail", 3));
+    assert!(Helm::check(&input(&[0, 0, 0, 0, 0, 1, 1])).is_err(), "a cell too many");
+    assert!(Input::check(&input(&[1])).is_err() && Input::check(&input(&[0, 0])).is_ok());
+    assert_eq!(Helm::read(&input(&[0, 0, 0, 0, 0, 3])).sail, Sail::Furled);
+}
