@@ -6,7 +6,7 @@ use std::sync::Arc;
 use glam::Vec3;
 use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, diff};
-use hitreg::engine::{Engine, Games, GoldenUpdate, ReplayRunner, VerifyOptions};
+use hitreg::engine::{Engine, Games};
 use hitreg::game::{
     BadCells, Body, Bots, Categorize, GameInput, Judge, PlacedBody, Reconcile, Scene, Simulate, Sink, body, cells,
     input,
@@ -21,7 +21,7 @@ use hitreg::settings::Settings;
 use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, OwnCells, Usercmd};
-use hitreg::verify::LogVerdict;
+use hitreg::verify::{GoldenUpdate, LogVerdict, ReplayRunner, VerifyOptions};
 
 use crate::streams;
 
@@ -315,13 +315,14 @@ fn a_change_of_an_own_field_is_named() {
     let good = trace(&session);
     let helm = Helm::read(&session.players[1].frames[60].command.input);
     assert!(diff(&good, &good, &DiffOptions::default()).expect("no tolerance").first.is_none());
-    let changes: [(&str, &dyn Fn(&mut Helm)); 3] = [
-        ("rudder of usercmd 61 of p1 is", &|helm| helm.rudder += 45.0),
-        ("thrust.lo of usercmd 61 of p1 is", &|helm| helm.thrust = helm.thrust.next_up()),
-        ("target.lo of usercmd 61 of p1 is", &|helm| helm.target ^= 1),
+    type Change = fn(&mut Helm);
+    let changes: [(&str, Change); 3] = [
+        ("rudder of usercmd 61 of p1 is", |helm| helm.rudder += 45.0),
+        ("thrust.lo of usercmd 61 of p1 is", |helm| helm.thrust = helm.thrust.next_up()),
+        ("target.lo of usercmd 61 of p1 is", |helm| helm.target ^= 1),
     ];
     for (evidence, change) in changes {
-        let found = bisect_ticks(&good, &with(change), &DiffOptions::default(), None).expect("no tolerance");
+        let found = bisect_ticks(&good, &with(&change), &DiffOptions::default(), None).expect("no tolerance");
         let cause = found.cause.expect("a cause");
         assert_eq!(cause.cause.name(), "other_input", "{evidence}: {helm:?}");
         assert!(cause.evidence.starts_with(evidence), "{}", cause.evidence);
