@@ -15,6 +15,7 @@ use hitreg::record::{
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{EntityId, PlayerId, Tick};
+use hitreg::usercmd::OwnCells;
 use rmpv::Value;
 
 use crate::container::{apart, set, together};
@@ -23,7 +24,7 @@ use crate::container::{apart, set, together};
 const PASSED_OVER: [&str; 4] = [
     "setting physics.wind_kmh=12",
     "usercmd field `lean` in degrees",
-    "column lean of `frames`",
+    "column grip of `frames`",
     "records of kind `chat`",
 ];
 /// What is said by those that know the game.
@@ -52,7 +53,7 @@ fn of_the_future(mut session: Session) -> Session {
         columns: columns.iter().map(|column| (*column).to_owned()).collect(),
         fields: Vec::new(),
     };
-    header.unknown = vec![kind("frames", &["lean"]), kind("chat", &["at_us", "words"])];
+    header.unknown = vec![kind("frames", &["grip"]), kind("chat", &["at_us", "words"])];
     let mut states = States::default();
     for (key, cells) in session.states.iter() {
         states.push(key, &[cells, &[1.5f32.to_bits()]].concat());
@@ -63,21 +64,23 @@ fn of_the_future(mut session: Session) -> Session {
     }
     session.states = states;
     session.put_in_order();
-    let mut lean = UnknownRecords { kind: "frames".to_owned(), ..UnknownRecords::default() };
+    let mut grip = UnknownRecords { kind: "frames".to_owned(), ..UnknownRecords::default() };
     let mut values = Vec::new();
-    for (player, records) in session.players.iter().enumerate() {
-        for frame in &records.frames {
-            lean.series.push(player as u32);
-            lean.keys.push(frame.command.seq.0.into());
-            values.push(i64::from((frame.command.seq.0 as f32 / 3.0).to_bits()));
+    for (player, records) in session.players.iter_mut().enumerate() {
+        for frame in &mut records.frames {
+            let seq = frame.command.seq.0;
+            frame.command.input.own = OwnCells::new(&[(seq as f32 / 7.0).to_bits()]);
+            grip.series.push(player as u32);
+            grip.keys.push(seq.into());
+            values.push(i64::from((seq as f32 / 3.0).to_bits()));
         }
     }
-    lean.columns = vec![UnknownColumn { form: NumberForm::F32, values }];
+    grip.columns = vec![UnknownColumn { form: NumberForm::F32, values }];
     let at = UnknownColumn { form: NumberForm::Integer, values: vec![100_000, 200_000, 2_500_000] };
     let words = UnknownColumn { form: NumberForm::Integer, values: vec![7, -3, i64::MAX] };
     let chat =
         UnknownRecords { kind: "chat".to_owned(), series: vec![0, 1, 0], keys: vec![0; 3], columns: vec![at, words] };
-    session.unknown = vec![lean, chat];
+    session.unknown = vec![grip, chat];
     session
 }
 
@@ -195,16 +198,16 @@ fn sides(session: &Session) -> Vec<(&'static str, Session)> {
         server.players[index] = of_server;
         let mut client = of_side(Some(PlayerId(index as u16)));
         client.players[index] = PlayerRecords { frames, sent, received, ..PlayerRecords::default() };
-        let mut lean = session.unknown.iter().find(|records| records.kind == "frames").expect("there is").clone();
-        let mine: Vec<bool> = lean.series.iter().map(|player| *player as usize == index).collect();
+        let mut grip = session.unknown.iter().find(|records| records.kind == "frames").expect("there is").clone();
+        let mine: Vec<bool> = grip.series.iter().map(|player| *player as usize == index).collect();
         let keep = |values: &mut Vec<i64>| {
             let mut mine = mine.iter();
             values.retain(|_| *mine.next().unwrap_or(&false));
         };
-        keep(&mut lean.keys);
-        lean.columns.iter_mut().for_each(|column| keep(&mut column.values));
-        lean.series.retain(|player| *player as usize == index);
-        client.unknown = vec![lean];
+        keep(&mut grip.keys);
+        grip.columns.iter_mut().for_each(|column| keep(&mut column.values));
+        grip.series.retain(|player| *player as usize == index);
+        client.unknown = vec![grip];
         sides.push((["p0.hitlog", "p1.hitlog"][index], client));
     }
     sides.push(("server.hitlog", server));

@@ -36,6 +36,6 @@ fn row(column: &ColumnSchema) -> String {
     let known: Vec<String> = column.names.iter().map(|name| format!("`{name}`")).collect();
     let doc = column.doc.trim().trim_end_matches('.');
     let doc = if known.is_empty() { doc.to_owned() } else { format!("{doc}: {}", known.join(", ")) };
-    let optional = if column.optional { "; left out where no row has a value" } else { "" };
+    let optional = if column.optional { "; optional" } else { "" };
     format!("| {} | {} | {} | {doc}{optional} |\n", names.join(", "), column.kind, column.unit.name())
 }
