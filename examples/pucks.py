@@ -45,7 +45,7 @@ def from_bits(bits):
 
 
 def unpack(data, series, references=None):
-    """The values of a packed column; `series` holds the number of rows of each series. Singles come as bits."""
+    """The values of a packed column; `series` holds the number of rows of each series. Singles and doubles come as bits."""
     rows, pos = sum(series), 0
     if not data:
         return [0] * rows
@@ -111,6 +111,10 @@ def unpack(data, series, references=None):
         values = [struct.unpack("<I", struct.pack("<f", value / 2.0**shift))[0] for value in values]
     elif form == 3:
         values = [value if value >= 0 else 0x80000000 + (-value - 1) for value in values]
+    elif form == 4:
+        values = [struct.unpack("<Q", struct.pack("<d", value / 2.0**shift))[0] for value in values]
+    elif form == 5:
+        values = [value if value >= 0 else 2**63 + (-value - 1) for value in values]
     return values
 
 

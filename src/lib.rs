@@ -57,10 +57,10 @@
 //! ```
 
 pub mod cli;
+#[cfg(feature = "parquet")]
+pub mod parquet_file;
 pub mod registry;
 
-#[cfg(feature = "parquet")]
-pub use hitreg_analysis::parquet_file;
 pub use hitreg_analysis::{
     bisect, diff, drawing, fairness, golden, page, perfetto, report, summary, swept, text_diff, why,
 };

@@ -1,7 +1,7 @@
 /* The cost of recording on the calling thread: usercmds of sixteen players from one thread and from four, in bursts with pauses
  * between them, like the frames of an engine. Each figure is the median of the bursts.
  *
- *     cargo rustc -p hitreg-capi --release --lib --crate-type staticlib
+ *     cargo build -p hitreg-capi --release
  *     cc -O2 -std=c11 -D_POSIX_C_SOURCE=200809L examples/c/cost.c -I crates/hitreg-capi/include target/release/libhitreg_capi.a -lpthread -ldl -lm -o cost
  *     ./cost /tmp/cost.hitlog */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the examples against the static library and asks hitreg about their sessions: every answer must be the right one.
 #
-#     cargo build && cargo rustc -p hitreg-capi --lib --crate-type staticlib
+#     cargo build
 #     examples/c/run.sh target/debug
 #
 # HITREG_SANITIZE=0 builds without sanitizers, for Valgrind and for compilers that have none.

@@ -16,8 +16,8 @@ use hitreg::verify;
 
 /// `HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema` writes the page's tables anew.
 #[test]
-fn the_format_page_has_every_table_and_column() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/format.md");
+fn the_page_of_tables_has_every_table_and_column() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/tables.md");
     let page = std::fs::read_to_string(path).unwrap();
     let (begin, end) = ("<!-- tables -->\n", "<!-- end of tables -->");
     let (before, rest) = page.split_once(begin).expect("where the tables begin");
@@ -29,7 +29,7 @@ fn the_format_page_has_every_table_and_column() {
     let page = std::fs::read_to_string(path).unwrap();
     assert!(
         page == current,
-        "docs/format.md lists other tables than crates/hitreg-log/src/trace/schema/tables.rs: run HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema"
+        "docs/tables.md lists other tables than crates/hitreg-log/src/trace/schema/tables.rs: run HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema"
     );
 }
 

@@ -1,5 +1,5 @@
 //! Analyses of traces: [`mod@diff`], [`why`], [`golden`], [`summary`], [`fairness`] and [`bisect`]. Results are shown
-//! by [`report`] as text, by [`page`] as HTML, by [`perfetto`] and, with the feature `parquet`, by `parquet_file`.
+//! by [`report`] as text, by [`page`] as HTML and by [`perfetto`].
 //!
 //! Every result comes from the tables of a trace. This crate runs no game and opens no file.
 
@@ -9,8 +9,6 @@ pub mod drawing;
 pub mod fairness;
 pub mod golden;
 pub mod page;
-#[cfg(feature = "parquet")]
-pub mod parquet_file;
 pub mod perfetto;
 pub mod report;
 pub mod summary;

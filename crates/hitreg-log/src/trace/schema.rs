@@ -1,5 +1,5 @@
 //! The schema of traces. [`tables`] declares each table once: columns with type, unit and meaning, key columns, and
-//! when rows can be compared. From a declaration come a writer, a reader and the tables in docs/format.md.
+//! when rows can be compared. From a declaration come a writer, a reader and the tables in docs/tables.md.
 //!
 //! Each table is a module named after it: a replay pushes [`shots::Row`] into a [`shots::Writer`], and a report reads
 //! [`shots::Columns`]. To add a column, add its line there. The compiler then requires its value wherever rows are

@@ -1,4 +1,4 @@
-//! Generates the documentation of the trace tables in docs/format.md.
+//! Generates the documentation of the trace tables in docs/tables.md.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Declarations of all trace tables. The doc comments in `table!` are also the text of docs/format.md.
+//! Declarations of all trace tables. The doc comments in `table!` are also the text of docs/tables.md.
 
 use glam::Vec3;
 

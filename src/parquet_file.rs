@@ -11,7 +11,7 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{Type, TypePtr};
 
-use hitreg_log::trace::{Column, ColumnData, Table};
+use crate::trace::{Column, ColumnData, Table};
 
 /// How many rows form a group, which a reader can skip as a whole.
 const ROWS_IN_GROUP: usize = 1 << 17;
