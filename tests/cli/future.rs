@@ -21,14 +21,9 @@ use rmpv::Value;
 use crate::container::{apart, set, together};
 
 /// What is said of it, by every command.
-const PASSED_OVER: [&str; 4] = [
-    "setting physics.wind_kmh=12",
-    "usercmd field `lean` in degrees",
-    "column grip of `frames`",
-    "records of kind `chat`",
-];
+const PASSED_OVER: [&str; 3] = ["setting physics.wind_kmh=12", "column grip of `frames`", "records of kind `chat`"];
 /// What is said by those that know the game.
-const OF_THE_GAME: [&str; 2] = ["field `mood` of class `entity`", "class `drone`"];
+const OF_THE_GAME: [&str; 3] = ["usercmd field `lean` in degrees", "field `mood` of class `entity`", "class `drone`"];
 
 fn session() -> Session {
     let scenario = Scenario { players: 2, seconds: 3.0, seed: 8, ..Scenario::default() };
