@@ -1,5 +1,5 @@
 //! What hitreg costs in instructions and memory, which other work on the machine does not change:
-//! `cargo bench --no-default-features --features arena --bench instructions`.
+//! `cargo bench --bench instructions`.
 //!
 //! Each job runs in processes of its own: by itself for its memory, and under valgrind's callgrind, which counts the instructions
 //! of each thread, once with the job and once with no more than what it needs to begin. `benches/instructions.txt` holds what was
@@ -107,7 +107,7 @@ fn compare(wanted: &[String]) -> ExitCode {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.txt");
     let before = std::fs::read_to_string(&file).unwrap_or_default();
     let mut now = format!(
-        "# {PLAYERS} players, {SECONDS} s, {usercmds} usercmds: `cargo bench --no-default-features --features arena --bench instructions`\n\
+        "# {PLAYERS} players, {SECONDS} s, {usercmds} usercmds: `cargo bench --bench instructions`\n\
          # instructions on its thread, on others; most bytes of memory at once, bytes asked for in all\n"
     );
     let mut changed = Vec::new();
