@@ -1,4 +1,4 @@
-//! What recording costs the thread that calls: `cargo bench --no-default-features --bench recorder`.
+//! What recording costs the thread that calls: `cargo bench --bench recorder`.
 //!
 //! Sixteen players' usercmds are pushed from one thread and from four, in bursts with pauses between them, as an engine's
 //! frames have them: only the calls count. Each figure is the median of the bursts; the bar is 100 ns.
