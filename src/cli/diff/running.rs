@@ -75,9 +75,11 @@ impl BuildArgs {
 
     /// Runs builds.
     pub(in crate::cli) fn build_runner(&self) -> Result<BuildRunner, CommandError> {
-        let cache = match self.no_cache {
-            true => None,
-            false => Some(Cache::open(&self.folder()).map_err(|error| CommandError::Request(error.to_string()))?),
+        let cache = match &self.cache {
+            _ if self.no_cache => None,
+            Some(folder) => Some(Cache::open(folder).map_err(|error| CommandError::Request(error.to_string()))?),
+            // A user without a folder for caches runs every build again.
+            None => Cache::open(&Cache::usual_folder()).ok(),
         };
         Ok(BuildRunner { cache, ..self.limit.runner()? })
     }
