@@ -250,16 +250,16 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
                 return CommandOutcome::Trouble;
             }
             if let (true, Some((path, options))) = (usage.use_stderr(), &added) {
-                CommandError::file(path, format!("this file adds {}", options.join(" "))).print_note();
+                let words = options.iter().flat_map(|option| &option.words).map(|word| word.to_string_lossy());
+                let words = words.collect::<Vec<_>>().join(" ");
+                CommandError::file(path, format!("this file adds {words}")).print_note();
             }
             return if usage.use_stderr() { CommandOutcome::Trouble } else { CommandOutcome::Done };
         }
     };
     cli.color.take_effect();
-    let mut output = Output::stdout(
-        cli.format,
-        Outputs::of(&command, &matches, cli.force, added.map(|(_, options)| options).unwrap_or_default()),
-    );
+    let defaults = added.into_iter().flat_map(|(_, options)| options).map(|option| option.name).collect();
+    let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, defaults));
     let ready = interrupt::leave_nothing().and_then(|()| set_memory_limit());
     let done = ready.and_then(|()| run_command(build, games, cli.command, &program, &mut output));
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {

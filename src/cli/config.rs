@@ -8,11 +8,14 @@ use std::any::TypeId;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
-use toml::{Table, Value};
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
 use super::outputs::OutputPath;
+use super::session_args::{MapPath, is_plain_name};
 use super::trouble::CommandError;
 use crate::build::{CONFIG_VARIABLE, NO_CONFIG};
 use crate::store;
@@ -25,13 +28,22 @@ pub(super) struct ConfigOptions {
     /// The complete command line.
     pub(super) args: Vec<OsString>,
     /// The file and the options that it added; `None` if it added none.
-    pub(super) added: Option<(PathBuf, Vec<String>)>,
+    pub(super) added: Option<(PathBuf, Vec<DefaultOption>)>,
+}
+
+/// An option from the config file.
+#[derive(Clone)]
+pub(super) struct DefaultOption {
+    /// The long name of the option, without dashes.
+    pub(super) name: String,
+    /// The option with each of its values, as `--name` or `--name=value`.
+    pub(super) words: Vec<OsString>,
 }
 
 /// Adds the options of the config file in effect to a command line.
 ///
 /// # Errors
-/// Fails if the file cannot be read or contains an unknown option.
+/// Fails if the file cannot be read, or contains an unknown option or a wrong value.
 pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<ConfigOptions, CommandError> {
     let here = in_force();
     // Without a file in effect and without `--config`, the arguments need only one parse.
@@ -47,13 +59,45 @@ pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<Co
         return Ok(ConfigOptions { args, added: None });
     }
     let file = ConfigFile::read(&path)?;
-    file.check(command, &file.table)?;
-    let added = file.options(command, &matches)?;
-    let mut args = args;
-    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
-    args.splice(end..end, added.iter().map(OsString::from));
+    let table = file.table()?;
+    file.check(command, &mut vec![OsString::from(command.get_name())], &table)?;
+    let added = applicable(command, &args, file.options(command, &matches, &table)?);
+    let args = with_words(&args, &added);
     let added = (!added.is_empty()).then_some((path, added));
     Ok(ConfigOptions { args, added })
+}
+
+/// A command line with these options at its end.
+fn with_words(args: &[OsString], added: &[DefaultOption]) -> Vec<OsString> {
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let words = added.iter().flat_map(|option| &option.words);
+    args[..end].iter().chain(words).chain(&args[end..]).cloned().collect()
+}
+
+/// The options that do not lack another option. A default without the option that it needs has no effect, and is left
+/// out.
+fn applicable(command: &Command, args: &[OsString], mut added: Vec<DefaultOption>) -> Vec<DefaultOption> {
+    let missing = |added: &[DefaultOption]| {
+        let parsed = command.clone().try_get_matches_from(with_words(args, added));
+        let missing = parsed.err().filter(|error| error.kind() == ErrorKind::MissingRequiredArgument)?;
+        match missing.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(names)) => Some(names.clone()),
+            _ => Some(Vec::new()),
+        }
+    };
+    let mut lacking = missing(&added);
+    let mut place = 0;
+    while lacking.is_some() && place < added.len() {
+        let mut fewer = added.clone();
+        fewer.remove(place);
+        let still = missing(&fewer);
+        if still == lacking {
+            place += 1;
+        } else {
+            (added, lacking) = (fewer, still);
+        }
+    }
+    added
 }
 
 /// The config file that the environment names, or the nearest one in the working folder and its parents.
@@ -69,7 +113,7 @@ fn in_force() -> Option<PathBuf> {
 
 struct ConfigFile<'a> {
     path: &'a Path,
-    table: Table,
+    text: String,
 }
 
 impl ConfigFile<'_> {
@@ -77,104 +121,199 @@ impl ConfigFile<'_> {
         let bytes = store::read_regular(path)?;
         let text =
             String::from_utf8(bytes).map_err(|_| CommandError::file(path, "not text: the config file is TOML"))?;
-        let table = text.parse::<Table>().map_err(|error| CommandError::file(path, error))?;
-        Ok(ConfigFile { path, table })
+        Ok(ConfigFile { path, text })
     }
 
-    /// Rejects keys that no command accepts.
-    fn check(&self, command: &Command, table: &Table) -> Result<(), CommandError> {
+    fn table(&self) -> Result<DeTable<'_>, CommandError> {
+        let table = DeTable::parse(&self.text);
+        // The error names the line when it knows the text.
+        Ok(table
+            .map_err(|mut error| {
+                error.set_input(Some(&self.text));
+                CommandError::file(self.path, error)
+            })?
+            .into_inner())
+    }
+
+    /// Rejects keys that no command accepts, and values that their option does not accept. `names` are the names of the
+    /// program and of the command.
+    fn check(&self, root: &Command, names: &mut Vec<OsString>, table: &DeTable<'_>) -> Result<(), CommandError> {
+        let command = names.iter().skip(1).fold(root, |outer, name| outer.find_subcommand(name).unwrap_or(outer));
         for (key, value) in table {
-            match value {
-                Value::Table(inner) => match command.find_subcommand(key) {
-                    Some(command) => self.check(command, inner)?,
-                    None => return Err(self.unknown("command", key, command.get_subcommands().map(Command::get_name))),
+            match value.get_ref() {
+                DeValue::Table(inner) => match command.find_subcommand(key.get_ref().as_ref()) {
+                    Some(called) => {
+                        names.push(called.get_name().into());
+                        self.check(root, names, inner)?;
+                        names.pop();
+                    }
+                    None => {
+                        return Err(self.unknown("command", key, command.get_subcommands().map(Command::get_name)));
+                    }
                 },
-                _ => {
+                value => {
                     let argument = self.argument(command, key)?;
-                    words_of(argument, value).ok_or_else(|| self.wrong(key))?;
+                    let words = words_of(argument, value).ok_or_else(|| self.wrong(key, kind_of(argument)))?;
+                    let words = words.into_iter().map(|word| option_word(key.get_ref(), word.map(OsString::from)));
+                    let line = names.iter().cloned().chain(words);
+                    if let Err(error) = root.clone().try_get_matches_from(line)
+                        && let ErrorKind::InvalidValue | ErrorKind::ValueValidation | ErrorKind::ArgumentConflict =
+                            error.kind()
+                    {
+                        return Err(self.refused(key, &error));
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    fn argument<'c>(&self, command: &'c Command, key: &str) -> Result<&'c Arg, CommandError> {
+    fn argument<'c>(&self, command: &'c Command, key: &Spanned<DeString<'_>>) -> Result<&'c Arg, CommandError> {
         let options = || command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
-        let found = options().find(|(long, _)| *long == key && !["config", "help", "version"].contains(long));
+        let found = options()
+            .find(|(long, _)| *long == key.get_ref().as_ref() && !["config", "help", "version"].contains(long));
         let found = found.map(|(_, argument)| argument);
         found.ok_or_else(|| self.unknown("option", key, options().map(|(long, _)| long)))
     }
 
-    /// The options for the called command and for all commands, without options that the command line overrides.
-    fn options(&self, command: &Command, matches: &ArgMatches) -> Result<Vec<String>, CommandError> {
-        let mut added = Vec::new();
-        let (mut command, mut matches, mut table) = (command, matches, Some(&self.table));
+    /// The options for the called command and for all commands, without options that the command line overrides. The
+    /// table of a command overrides the tables around it.
+    fn options(
+        &self,
+        command: &Command,
+        matches: &ArgMatches,
+        table: &DeTable<'_>,
+    ) -> Result<Vec<DefaultOption>, CommandError> {
+        let mut added: Vec<DefaultOption> = Vec::new();
+        let (mut command, mut matches, mut table) = (command, matches, Some(table));
         loop {
-            for (key, value) in table.into_iter().flatten().filter(|(_, value)| !value.is_table()) {
+            for (key, value) in table.into_iter().flatten().filter(|(_, value)| !value.get_ref().is_table()) {
                 let argument = self.argument(command, key)?;
                 let typed = |id: &str| {
                     matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
                 };
                 let conflicts = command.get_arg_conflicts_with(argument);
                 if !typed(argument.get_id().as_str()) && !conflicts.iter().any(|other| typed(other.get_id().as_str())) {
-                    self.add(argument, key, value, &mut added);
+                    let option = self.option(argument, key.get_ref(), value.get_ref());
+                    added.retain(|outer| outer.name != option.name);
+                    added.push(option);
                 }
             }
-            let Some((name, inner)) = matches.subcommand() else { return Ok(added) };
-            let Some(called) = command.find_subcommand(name) else { return Ok(added) };
-            table = table.and_then(|table| table.get(name)).and_then(Value::as_table);
+            let Some((name, inner)) = matches.subcommand() else { break };
+            let Some(called) = command.find_subcommand(name) else { break };
+            table = table.and_then(|table| table.get(name)).and_then(|inner| inner.get_ref().as_table());
             (command, matches) = (called, inner);
         }
+        added.retain(|option| !option.words.is_empty());
+        Ok(added)
     }
 
-    /// Adds an option. Relative paths start at the folder of the file.
-    fn add(&self, argument: &Arg, key: &str, value: &Value, added: &mut Vec<String>) {
-        let kind = argument.get_value_parser().type_id();
-        let is_path = kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<OutputPath>();
+    /// An option with its values. Relative paths start at the folder of the file.
+    fn option(&self, argument: &Arg, key: &str, value: &DeValue<'_>) -> DefaultOption {
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        for word in words_of(argument, value).unwrap_or_default() {
-            added.push(match word {
-                None => format!("--{key}"),
-                Some(word) if is_path => format!("--{key}={}", folder.join(word).display()),
-                Some(word) => format!("--{key}={word}"),
-            });
-        }
+        let placed = |word: String| match value_kind(argument) {
+            ValueKind::Text => OsString::from(word),
+            _ if store::is_standard_stream(Path::new(&word)) => word.into(),
+            ValueKind::Map if is_plain_name(Path::new(&word)) && !folder.join(&word).exists() => word.into(),
+            ValueKind::Path | ValueKind::Map => folder.join(word).into(),
+        };
+        let words = words_of(argument, value).unwrap_or_default();
+        let words = words.into_iter().map(|word| option_word(key, word.map(placed))).collect();
+        DefaultOption { name: key.to_owned(), words }
     }
 
-    fn unknown<'n>(&self, what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> CommandError {
+    fn unknown<'n>(
+        &self,
+        what: &str,
+        key: &Spanned<DeString<'_>>,
+        known: impl Iterator<Item = &'n str>,
+    ) -> CommandError {
+        let name = key.get_ref();
         let nearest = known.map(|known| (strsim::jaro_winkler(known, name), known)).max_by(|a, b| a.0.total_cmp(&b.0));
         let meant = nearest
             .filter(|(near, _)| *near > 0.7)
             .map_or(String::new(), |(_, known)| format!(" (did you mean `{known}`?)"));
-        CommandError::file(self.path, format!("there is no {what} `{name}`{meant}"))
+        self.at(key, &format!("there is no {what} `{name}`{meant}"))
     }
 
-    fn wrong(&self, key: &str) -> CommandError {
-        CommandError::file(self.path, format!("`{key}` must be true or false, a number, a text, or a list of these"))
+    fn wrong(&self, key: &Spanned<DeString<'_>>, kind: &str) -> CommandError {
+        self.at(key, &format!("`{}` must be {kind}", key.get_ref()))
     }
+
+    /// The first paragraph of clap's message, which names the option and the value.
+    fn refused(&self, key: &Spanned<DeString<'_>>, error: &clap::Error) -> CommandError {
+        let text = error.render().to_string();
+        let first = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+        let what = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.at(key, &format!("`{}`: {what}", key.get_ref()))
+    }
+
+    /// An error about a key, with its line.
+    fn at(&self, key: &Spanned<DeString<'_>>, what: &str) -> CommandError {
+        let before = self.text.get(..key.span().start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        CommandError::file(self.path, format!("line {line}: {what}"))
+    }
+}
+
+/// What the value of an option is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ValueKind {
+    /// A path, relative to the file's folder.
+    Path,
+    /// A map: a path, or the name of a built-in map.
+    Map,
+    /// Any other text or number.
+    Text,
+}
+
+fn value_kind(argument: &Arg) -> ValueKind {
+    let kind = argument.get_value_parser().type_id();
+    if kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<OutputPath>() {
+        ValueKind::Path
+    } else if kind == TypeId::of::<MapPath>() {
+        ValueKind::Map
+    } else {
+        ValueKind::Text
+    }
+}
+
+/// The values that an option accepts, as text.
+fn kind_of(argument: &Arg) -> &'static str {
+    match (argument.get_action().takes_values(), value_kind(argument)) {
+        (false, _) => "true or false",
+        (true, ValueKind::Text) => "a text, a number, or a list of these",
+        (true, ValueKind::Path | ValueKind::Map) => "a path, as text",
+    }
+}
+
+fn option_word(name: &str, value: Option<OsString>) -> OsString {
+    let mut word = OsString::from(format!("--{name}"));
+    if let Some(value) = value {
+        word.push("=");
+        word.push(value);
+    }
+    word
 }
 
 /// The values of an option, one for each time it is given; each is `None` for an option without a value. An option set
 /// to `false` has none. Returns `None` if the value does not fit the option.
-fn words_of(argument: &Arg, value: &Value) -> Option<Vec<Option<String>>> {
+fn words_of(argument: &Arg, value: &DeValue<'_>) -> Option<Vec<Option<String>>> {
     let takes_value = argument.get_action().takes_values();
+    let takes_number = value_kind(argument) == ValueKind::Text;
     Some(match value {
-        Value::Boolean(on) if !takes_value => {
-            if *on {
-                vec![None]
-            } else {
-                Vec::new()
-            }
-        }
-        Value::Boolean(on) => vec![Some(on.to_string())],
+        DeValue::Boolean(true) if !takes_value => vec![None],
+        DeValue::Boolean(false) if !takes_value => Vec::new(),
         _ if !takes_value => return None,
-        Value::String(text) => vec![Some(text.clone())],
-        Value::Integer(number) => vec![Some(number.to_string())],
-        Value::Float(number) => vec![Some(number.to_string())],
-        Value::Array(values) => {
-            let words = values.iter().map(|value| words_of(argument, value));
+        DeValue::String(text) => vec![Some(text.clone().into_owned())],
+        DeValue::Integer(number) if takes_number => {
+            vec![Some(i64::from_str_radix(number.as_str(), number.radix()).ok()?.to_string())]
+        }
+        DeValue::Float(number) if takes_number => vec![Some(number.as_str().parse::<f64>().ok()?.to_string())],
+        DeValue::Array(values) => {
+            let words = values.iter().map(|value| words_of(argument, value.get_ref()));
             words.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect()
         }
-        Value::Datetime(_) | Value::Table(_) => return None,
+        _ => return None,
     })
 }

@@ -9,7 +9,6 @@ use super::figures::count;
 use super::finished_log::FinishedLog;
 use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
-use super::live::REORDER_MS;
 use super::offered;
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -144,10 +143,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     if let Some(link) = &link {
         link.check().map_err(|error| CommandError::Request(error.to_string()))?;
     }
+    let own = args.wants.pairs(output)?;
     let stop = stop_when_told()?;
     let mut sink = LogSink::new(target, "playing", Micros::ZERO)?;
     let asks = args.asks();
-    let own = args.wants.pairs()?;
     let joining = JoinOptions { server, link: link.as_ref(), own: &own, asks: &asks, stop: &stop };
     let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut sink));
     let span = sink.finish(ran.is_ok())?;
@@ -203,15 +202,31 @@ impl ChatLine {
 }
 
 impl RequestedSettingsArgs {
-    fn pairs(&self) -> Result<OwnSettings, SettingError> {
-        let named = [
-            ("server.update_hz", &self.update_hz),
-            ("server.rate_bytes_per_s", &self.rate),
-            ("interpolation.lerp_ms", &self.lerp_ms),
-        ];
+    /// The requested settings. An option and `--set` may not request the same one, unless the config file gave either.
+    fn pairs(&self, output: &Output) -> Result<OwnSettings, CommandError> {
         let of_pair = |text: &String| Settings::pair(text).map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let named = named.into_iter().filter_map(|(key, value)| Some(Ok((key.to_owned(), value.clone()?))));
-        named.chain(self.set.iter().map(of_pair)).collect()
+        let mut set = self.set.iter().map(of_pair).collect::<Result<OwnSettings, SettingError>>()?;
+        let mut own = OwnSettings::new();
+        for (option, key, value) in [
+            ("update-hz", "server.update_hz", &self.update_hz),
+            ("rate", "server.rate_bytes_per_s", &self.rate),
+            ("lerp-ms", "interpolation.lerp_ms", &self.lerp_ms),
+        ] {
+            let Some(value) = value else { continue };
+            if set.iter().any(|(other, _)| other == key) {
+                match (output.files.is_by_default(option), output.files.is_by_default("set")) {
+                    (true, false) => continue,
+                    (false, true) => set.retain(|(other, _)| other != key),
+                    _ => {
+                        let what = format!("--{option} and --set {key} request the same setting: leave one out");
+                        return Err(CommandError::Request(what));
+                    }
+                }
+            }
+            own.push((key.to_owned(), value.clone()));
+        }
+        own.append(&mut set);
+        Ok(own)
     }
 }
 
@@ -224,7 +239,6 @@ impl JoinLinkArgs {
             jitter: self.jitter_ms.map_or(Jitter::None, Jitter::Exponential),
             loss: self.loss.map_or(Loss::None, Loss::Random),
             reorder: self.reorder.unwrap_or_default(),
-            reorder_ms: REORDER_MS,
             duplicate: self.duplicate.unwrap_or_default(),
             ..LinkModel::default()
         })

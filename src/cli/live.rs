@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use serde::Serialize;
+
 use super::CommandOutcome;
 use super::figures::{count, share};
 use super::finished_log::{FinishedLog, HostedReport, avatars};
@@ -36,9 +38,6 @@ Examples:
       --jitter-ms 15 --loss 3% --reorder 2%
   hitreg verify far.hitlog";
 
-/// The default delay of an overtaken datagram, in ms.
-pub(super) const REORDER_MS: f64 = 20.0;
-
 #[derive(clap::Args)]
 pub(super) struct LiveArgs {
     #[command(flatten)]
@@ -54,6 +53,15 @@ pub(super) struct LiveArgs {
     port: u16,
 }
 
+/// The result of a recording.
+#[derive(Serialize)]
+struct LiveRecordReport {
+    #[serde(flatten)]
+    hosted: HostedReport,
+    /// The number of keyframes in the log.
+    keyframes: usize,
+}
+
 pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.session.output, FileType::Log)?;
     let scenario = args.scenario()?;
@@ -66,15 +74,17 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
     let mut sink = LogSink::new(target, "recording live", scenario.length())?;
     let ran = ready.run_live(args.port, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
+    let mut keyframes = 0;
     if let (true, Some((first, last))) = (ran.is_ok(), span) {
         match args.session.keyframes.add(games, &again, last - first) {
             // A session that was ended early may be too short for those that were asked for.
             Err(_) if stop.load(Ordering::Relaxed) => {}
-            added => drop(added?),
+            added => keyframes = added?,
         }
     }
     let hosted = HostedReport::new(path, header, FinishedLog::new(path, span, &stop, ran?));
-    output.show(&hosted, |page| print(page, &hosted))?;
+    let report = LiveRecordReport { hosted, keyframes };
+    output.show(&report, |page| print(page, &report))?;
     Ok(CommandOutcome::Done)
 }
 
@@ -89,14 +99,13 @@ impl LiveArgs {
     fn impaired(&self, link: LinkModel) -> LinkModel {
         LinkModel {
             reorder: self.reorder.unwrap_or(link.reorder),
-            reorder_ms: if link.reorder_ms > 0.0 { link.reorder_ms } else { REORDER_MS },
             duplicate: self.duplicate.unwrap_or(link.duplicate),
             ..link
         }
     }
 }
 
-fn print(page: &mut Page, hosted: &HostedReport) {
+fn print(page: &mut Page, LiveRecordReport { hosted, keyframes }: &LiveRecordReport) {
     hosted.print(page);
     let live = &hosted.kept.live;
     let traffic = |traffic: &TrafficCounts| {
@@ -111,6 +120,9 @@ fn print(page: &mut Page, hosted: &HostedReport) {
         page.pair("dropped", &format!("{late} late snapshots, {} other datagrams", count(live.refused)));
     }
     page.pair("holds", &hosted.kept.holds());
+    if *keyframes > 0 {
+        page.pair("keyframes", &count(*keyframes as u64));
+    }
 }
 
 /// Describes how snapshots were sent and used.

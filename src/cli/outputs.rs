@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
 
+use super::session_args::MapPath;
 use super::trouble::CommandError;
 use crate::store::{FileType, Target, Targets, is_standard_stream};
 
@@ -34,7 +35,7 @@ pub(super) struct Outputs {
     targets: Targets,
     /// Whether `--force` was given.
     force: bool,
-    /// The options that the config file added, as `--name=value`.
+    /// The names of the options that the config file added.
     defaults: Vec<String>,
     /// Whether an output goes to stdout, so that nothing else may be printed there.
     take_stdout: Cell<bool>,
@@ -55,8 +56,7 @@ impl Outputs {
 
     /// Whether an option comes from the config file. It applies where it can, and is ignored elsewhere.
     pub(super) fn is_by_default(&self, name: &str) -> bool {
-        let names = self.defaults.iter().filter_map(|option| option.strip_prefix("--"));
-        names.map(|option| option.split('=').next().unwrap_or(option)).any(|default| default == name)
+        self.defaults.iter().any(|default| default == name)
     }
 
     /// Returns the target for a file of this kind, or the reason for a refusal. Call it before the work begins.
@@ -85,8 +85,10 @@ impl Outputs {
 
 fn add_inputs(command: &Command, matches: &ArgMatches, inputs: &mut Vec<PathBuf>) {
     for argument in command.get_arguments() {
-        let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
-        if is_path && let Ok(Some(values)) = matches.try_get_raw(argument.get_id().as_str()) {
+        let kind = argument.get_value_parser().type_id();
+        if (kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<MapPath>())
+            && let Ok(Some(values)) = matches.try_get_raw(argument.get_id().as_str())
+        {
             inputs.extend(values.map(PathBuf::from));
         }
     }

@@ -12,7 +12,6 @@ use super::figures::{bytes, count, counted, duration, share};
 use super::files::FileSize;
 use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
-use super::live::REORDER_MS;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{Page, UNSURE};
@@ -61,9 +60,9 @@ pub(super) struct Args {
     /// Stop after this many seconds of the session
     #[arg(long, value_name = "S", value_parser = parse_number_of_seconds)]
     seconds: Option<f64>,
-    /// Random seed of jitter, loss and reordering
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    /// Random seed of jitter, loss and reordering [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Added delay per datagram, each way
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     delay_ms: f64,
@@ -94,7 +93,7 @@ struct ProxySummary<'a> {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.output, FileType::Log)?;
-    let options = args.options()?;
+    let options = args.options(output)?;
     let known = ProtocolContext { map: args.map.as_deref() };
     let listener = listener(&args.protocol, &known);
     let mut listener =
@@ -132,7 +131,12 @@ fn nobody(passed: &ProxyReport) -> String {
 }
 
 impl Args {
-    fn options(&self) -> Result<ProxyOptions, CommandError> {
+    fn options(&self, output: &Output) -> Result<ProxyOptions, CommandError> {
+        let is_random = [self.jitter_ms, self.loss, self.reorder].into_iter().any(|amount| amount != 0.0);
+        if output.is_typed("seed", self.seed.is_some()) && !is_random {
+            let what = "--seed has no effect without --jitter-ms, --loss or --reorder: add one, or leave it out";
+            return Err(CommandError::Request(what.to_owned()));
+        }
         let length = match self.seconds {
             Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
             Some(seconds) => {
@@ -150,10 +154,9 @@ impl Args {
                 jitter: if self.jitter_ms == 0.0 { Jitter::None } else { Jitter::Exponential(self.jitter_ms) },
                 loss: if self.loss == 0.0 { Loss::None } else { Loss::Random(self.loss) },
                 reorder: self.reorder,
-                reorder_ms: REORDER_MS,
                 ..LinkModel::default()
             },
-            seed: Seed(self.seed),
+            seed: Seed(self.seed.unwrap_or(1)),
             length,
         })
     }

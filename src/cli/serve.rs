@@ -14,6 +14,7 @@ use super::session_args::SessionArgs;
 use super::trouble::CommandError;
 use crate::engine::Games;
 use crate::live::GrantLimits;
+use crate::settings::Settings;
 use crate::store::FileType;
 use crate::units::Hz;
 
@@ -50,14 +51,26 @@ pub(super) struct Args {
     #[arg(long, value_name = "HZ", value_parser = parse_hz)]
     max_update_hz: Option<Hz>,
     /// Upper limit of bytes per second to each client [default: the client's request]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_rate)]
     max_rate: Option<i64>,
     #[command(flatten)]
     session: SessionArgs,
 }
 
+/// Parses a limit on `server.update_hz`, which has the bounds of that setting.
 fn parse_hz(text: &str) -> Result<Hz, String> {
-    Hz::parse(text).ok_or_else(|| "a number of Hz above 0, with at most three decimals".to_owned())
+    parse_limit("server.update_hz", text).map(|settings| settings.server.update_hz)
+}
+
+/// Parses a limit on `server.rate_bytes_per_s`, which has the bounds of that setting.
+fn parse_rate(text: &str) -> Result<i64, String> {
+    parse_limit("server.rate_bytes_per_s", text).map(|settings| settings.server.rate_bytes_per_s)
+}
+
+fn parse_limit(key: &str, text: &str) -> Result<Settings, String> {
+    let mut settings = Settings::default();
+    settings.set(key, text).map_err(|error| error.to_string())?;
+    Ok(settings)
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {

@@ -1,5 +1,7 @@
 //! Options that describe a session of bots: players, map, duration and links.
 
+use std::ffi::OsString;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::offered;
@@ -40,10 +42,27 @@ pub(super) struct GameArgs {
     /// A map file in the .map format of Quake's level editors, or a built-in map. Built-in maps are courtyard, and
     /// orchard, which uses every rendering category [default: courtyard]
     #[arg(long, value_name = "FILE|NAME")]
-    map: Option<PathBuf>,
+    map: Option<MapPath>,
     /// The game, if the build has bots for more than one
     #[arg(long, value_name = "NAME")]
     game: Option<String>,
+}
+
+/// The path of a map file, or the name of a built-in map.
+#[derive(Clone, Debug)]
+pub(super) struct MapPath(PathBuf);
+
+impl From<OsString> for MapPath {
+    fn from(path: OsString) -> MapPath {
+        MapPath(path.into())
+    }
+}
+
+impl Deref for MapPath {
+    type Target = Path;
+    fn deref(&self) -> &Path {
+        &self.0
+    }
 }
 
 /// What both directions of every connection do to packets.
@@ -64,7 +83,7 @@ impl SessionArgs {
     /// Prepares the session.
     pub(super) fn set_up(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn ReadySession>, CommandError> {
         let map = match (&self.game.map, &scenario.map) {
-            (None, Some(named)) => self.map_file(named)?,
+            (None, Some(named)) => self.map_file(named)?.map(MapPath),
             (given, _) => given.clone(),
         };
         let game = GameArgs { map, game: self.game.game.clone() };
@@ -156,7 +175,8 @@ fn is_name(path: &Path) -> bool {
     is_plain_name(path) && !path.exists()
 }
 
-fn is_plain_name(path: &Path) -> bool {
+/// Whether a path has neither a folder nor an extension, as the name of a built-in map.
+pub(super) fn is_plain_name(path: &Path) -> bool {
     path.extension().is_none() && path.components().count() == 1
 }
 

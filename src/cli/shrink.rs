@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
 
 use super::diff::looking::CompareArgs;
-use super::diff::running::BuildArgs;
+use super::diff::running::TimeLimitArgs;
 use super::diff::sides::SideReplayArgs;
 use super::figures::{count, counted, duration};
 use super::files::FileSize;
@@ -16,8 +16,8 @@ use super::outputs::OutputPath;
 use super::page::{Alignment, Page};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files, interrupt};
+use crate::build::Build;
 use crate::build::condition::Condition;
-use crate::build::{Build, BuildRunner};
 use crate::engine::{Engine, EngineError, Games};
 use crate::log::WriterOptions as LogOptions;
 use crate::replay::ReplayError;
@@ -50,8 +50,7 @@ pub(super) struct Args {
         long = "while",
         value_name = "CMD",
         conflicts_with_all = [
-            "a", "b", "a_set", "b_set", "a_preset", "b_preset", "what_if", "open", "on", "tolerance", "overlap", "cache",
-            "no_cache"
+            "a", "b", "a_set", "b_set", "a_preset", "b_preset", "what_if", "open", "on", "tolerance", "overlap"
         ]
     )]
     condition: Option<String>,
@@ -64,7 +63,7 @@ pub(super) struct Args {
     #[command(flatten)]
     looking: CompareArgs,
     #[command(flatten)]
-    running: BuildArgs,
+    limit: TimeLimitArgs,
 }
 
 #[derive(Serialize)]
@@ -89,7 +88,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         let what = "the problem is not defined: add --while CMD, or a second side with --b, --b-set or --b-preset";
         return Err(CommandError::Request(what.to_owned()));
     }
-    args.running.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
+    args.limit.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
     let target = output.files.target(&args.output, FileType::Log)?;
     let engine = files::engine(games);
     let log = engine.read_log(&args.log)?;
@@ -97,7 +96,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);
     let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    let recording = BuildRunner { time_limit: args.running.time_limit(), cache: None, stop: interrupt::stop()? };
+    let recording = args.limit.runner()?;
     let recorder = match &build {
         Some(build) => Rerecorder::Build(build, &recording),
         None => Rerecorder::Game(game.map_err(|error| CommandError::file(&args.log, error))?),
@@ -106,10 +105,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let property = match &args.condition {
         Some(command) => {
             let stop = interrupt::stop()?;
-            ShrinkProperty::Asked(Condition::new(command, args.running.time_limit(), stop.clone()), stop)
+            ShrinkProperty::Asked(Condition::new(command, args.limit.get(), stop.clone()), stop)
         }
         None => {
-            let (runner, options) = (args.running.runner(ways.run_builds(), output)?, args.looking.options());
+            let (runner, options) = (args.limit.runner()?, args.looking.options());
             ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner, options)?
         }
     };

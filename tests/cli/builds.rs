@@ -30,7 +30,7 @@ fn a_trace_that_is_not_what_was_asked_for_is_untestable() {
     let log = session(folder);
     let pucks = example("pucks");
     let deaf = path(folder, "deaf");
-    script(&deaf, &format!("exec {} replay $2 -o $4", word(&pucks)));
+    script(&deaf, &format!("exec {} replay \"$2\" -o \"$4\"", word(&pucks)));
     let cases = [
         (["--open", "--open"], "the build ignores --mode open: its trace has mode closed"),
         (["--b-set", "interpolation.lerp_ms=33"], "the build ignores interpolation.lerp_ms=33: its trace has"),
@@ -80,12 +80,12 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
         ("echo at the brink >&2; kill -SEGV $$".to_owned(), "crashed (signal 11, SIGSEGV)", "at the brink"),
         ("echo waiting >&2; sleep 60 & wait".to_owned(), "still running after 1 s", "waiting"),
         ("echo done >&2".to_owned(), "exited 0 but wrote no trace", "done"),
-        ("echo rubbish > $4; echo done >&2".to_owned(), "wrote a file that is not a trace", "done"),
-        (format!("cp {folder_name}/cut $4; echo done >&2"), "wrote a file that is not a trace", "done"),
-        (format!("cp {folder_name}/other $4; echo done >&2"), "wrote the trace of another log", "done"),
-        ("mkfifo $4; echo done >&2".to_owned(), "not a regular file", "done"),
-        (format!("cp {folder_name}/newer $4; echo done >&2"), "use a newer hitreg", "done"),
-        (format!("cp {} $4; echo done >&2", word(&log)), "wrote a file that is not a trace", "done"),
+        ("echo rubbish > \"$4\"; echo done >&2".to_owned(), "wrote a file that is not a trace", "done"),
+        (format!("cp {folder_name}/cut \"$4\"; echo done >&2"), "wrote a file that is not a trace", "done"),
+        (format!("cp {folder_name}/other \"$4\"; echo done >&2"), "wrote the trace of another log", "done"),
+        ("mkfifo \"$4\"; echo done >&2".to_owned(), "not a regular file", "done"),
+        (format!("cp {folder_name}/newer \"$4\"; echo done >&2"), "use a newer hitreg", "done"),
+        (format!("cp {} \"$4\"; echo done >&2", word(&log)), "wrote a file that is not a trace", "done"),
     ];
     for (text, reason, last_words) in &cases {
         let build = path(folder, "build");
@@ -267,6 +267,23 @@ fn programs_are_cached_by_content_and_scripts_never() {
     assert_eq!(compare(&copy), "differs");
 }
 
+/// A user may have no folder for caches, as one without a home.
+#[test]
+fn builds_run_without_a_folder_for_caches() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let homeless = |more: &[&str]| {
+        let mut command = hitreg();
+        command.arg("diff").arg(&log).arg("--b").arg(example("pucks")).arg("--a").arg(example("pucks")).args(more);
+        command.env("HOME", "/dev/null").env_remove("XDG_CACHE_HOME").output().unwrap()
+    };
+    assert_eq!(homeless(&[]).status.code(), Some(0));
+    let named = homeless(&["--cache", "/dev/null/cache"]);
+    let said = String::from_utf8_lossy(&named.stderr).into_owned();
+    assert!(named.status.code() == Some(128) && said.contains("traces cannot be cached here"), "{said}");
+}
+
 /// A Python that has what the example needs. `HITREG_TEST_PYTHON` names one where the system's own has not.
 fn python() -> Option<String> {
     let named = std::env::var("HITREG_TEST_PYTHON").ok();
@@ -287,7 +304,7 @@ fn a_build_in_python_plays_the_same_game() {
     let folder = folder.path();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/pucks.py");
     let build = path(folder, "pucks-in-python");
-    script(&build, &format!("exec {python} {} \"$@\"", word(&source)));
+    script(&build, &format!("exec {} {} \"$@\"", word(&python), word(&source)));
     for (name, impairments) in [("clean", &[][..]), ("lossy", &["--loss", "5%", "--jitter-ms", "20"])] {
         let log = path(folder, &format!("{name}.hitlog"));
         let mut record = Command::new(example("pucks"));
@@ -307,7 +324,7 @@ fn a_build_in_python_plays_the_same_game() {
         let text = std::fs::read_to_string(&source).unwrap();
         std::fs::write(path(folder, "pucks.py"), text.replace("REFIRE_MS = 250", "REFIRE_MS = 300")).unwrap();
         let changed = path(folder, "changed");
-        script(&changed, &format!("exec {python} {} \"$@\"", word(path(folder, "pucks.py"))));
+        script(&changed, &format!("exec {} {} \"$@\"", word(&python), word(path(folder, "pucks.py"))));
         let (found, code) = compare(&changed);
         assert_eq!((found["first"]["table"].as_str(), code), (Some("bodies"), 1));
         assert_eq!(found["first"]["field"], "refire_ms");
@@ -371,7 +388,7 @@ fn verify_says_that_a_build_differs_from_a_good_log() {
     let target = Targets::new([], true).file(&trace, FileType::Trace).unwrap();
     hitreg::store::save_trace(&target, &moved).unwrap();
     let build = path(folder, "build");
-    script(&build, &format!("cp {} $4", word(&trace)));
+    script(&build, &format!("cp {} \"$4\"", word(&trace)));
     let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&build));
     assert_eq!((code, found["logs"][0]["verdict"].as_str()), (1, Some("differs")), "{found:#}");
     let detail = found["logs"][0]["detail"].as_str().unwrap();

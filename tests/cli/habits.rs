@@ -54,9 +54,21 @@ fn defaults_come_from_the_nearest_file_upwards() {
 fn what_no_command_takes_is_refused_with_the_nearest_name() {
     let folder = Folder::empty();
     for (file, said) in [
-        ("[verfy]\n", "hitreg.toml: there is no command `verfy` (did you mean `verify`?)"),
-        ("[verify]\nrolback = 1\n", "hitreg.toml: there is no option `rolback` (did you mean `rollback`?)"),
-        ("[verify]\naccept = \"yes\"\n", "hitreg.toml: `accept` must be true or false"),
+        ("[verfy]\n", "hitreg.toml: line 1: there is no command `verfy` (did you mean `verify`?)"),
+        ("\n[verify]\nrolback = 1\n", "hitreg.toml: line 3: there is no option `rolback` (did you mean `rollback`?)"),
+        ("[verify]\naccept = \"yes\"\n", "hitreg.toml: line 2: `accept` must be true or false"),
+        ("[verify]\naccept = [true]\n", "hitreg.toml: line 2: `accept` must be true or false"),
+        ("[replay]\noutput = true\n", "hitreg.toml: line 2: `output` must be a path, as text"),
+        ("[replay]\noutput = 5\n", "hitreg.toml: line 2: `output` must be a path, as text"),
+        ("[record.synth]\nplayers = true\n", "hitreg.toml: line 2: `players` must be a text, a number, or a list"),
+        ("[serve]\nseed = 2026-11-25\n", "hitreg.toml: line 2: `seed` must be a text, a number, or a list"),
+        ("\n\n[verify]\nrollback = \"many\"\n", "hitreg.toml: line 4: `rollback`: invalid value 'many' for"),
+        ("[verify]\nrollback = 0\n", "hitreg.toml: line 2: `rollback`: invalid value '0' for"),
+        ("format = \"yaml\"\n", "hitreg.toml: line 1: `format`: invalid value 'yaml' for"),
+        (
+            "[serve]\nport = [1, 2]\n",
+            "hitreg.toml: line 2: `port`: the argument '--port <PORT>' cannot be used multiple",
+        ),
         ("config = \"x\"\n", "there is no option `config`"),
         ("verify = [", "hitreg.toml: TOML parse error"),
     ] {
@@ -64,15 +76,45 @@ fn what_no_command_takes_is_refused_with_the_nearest_name() {
         let refused = folder.refused("settings");
         assert!(refused.contains(said), "{file}: {refused}");
     }
-    config(&folder, "[verify]\nrollback = \"many\"\n");
+    config(&folder, "[verify]\naccept = true\npropose = true\n");
     let refused = folder.refused("verify a.hitlog");
     assert!(
-        refused.contains("invalid value 'many'") && refused.contains("hitreg.toml: this file adds --rollback=many"),
+        refused.contains("cannot be used with") && refused.contains("hitreg.toml: this file adds --accept --propose"),
         "{refused}"
     );
     assert!(folder.refused("settings --config nowhere.toml").contains("nowhere.toml: there is no such file"));
     fs::write(folder.path("other.toml"), "format = \"json\"\n").unwrap();
     assert!(folder.done("settings --config other.toml").starts_with('['));
+}
+
+#[test]
+fn defaults_mean_what_the_options_mean() {
+    let folder = Folder::empty();
+    // A built-in map is no file, unless there is one.
+    config(&folder, "[record.synth]\nmap = \"orchard\"\nplayers = 2\nseconds = 1\n");
+    assert_eq!(folder.json("record synth -o a.hitlog")["map"], "orchard");
+    config(&folder, "[record.synth]\nmap = \"mine.map\"\n");
+    assert!(folder.refused("record synth -o b.hitlog").contains("mine.map: there is no such file"));
+    // A dash is a standard stream.
+    config(&folder, "[replay]\noutput = \"-\"\n");
+    let replayed = folder.run("replay a.hitlog");
+    assert!(read_trace(&replayed.stdout[..]).is_ok() && !folder.path("-").exists());
+    // The table of a command overrides the tables around it.
+    config(&folder, "format = \"json\"\n[verify]\nformat = \"text\"\n");
+    assert!(folder.done("verify a.hitlog").starts_with("same "));
+    assert!(folder.done("info a.hitlog").starts_with('{'));
+    // A default without the option that it needs is left out.
+    config(&folder, "[verify]\ntime-limit = 60\n[replay]\ntables = [\"shots\"]\n");
+    folder.done("verify a.hitlog");
+    folder.done("replay a.hitlog");
+    folder.done("replay a.hitlog -o shots.hittrace");
+    assert_eq!(folder.json("info shots.hittrace")["tables"].as_array().map(Vec::len), Some(1));
+    let refused = folder.refused("verify a.hitlog --require-golden --partition");
+    assert!(refused.contains("a value is required for '--partition"), "{refused}");
+    // An artifact is relative to a worktree, not to the file.
+    config(&folder, "[bisect.git]\nbuild-cmd = \"make\"\nartifact = \"out/game\"\n");
+    let refused = folder.refused("bisect git a.hitlog a..b --cache kept");
+    assert!(refused.contains("git rev-parse"), "{refused}");
 }
 
 /// A build is to do what it is asked, whatever file lies where it runs.

@@ -131,7 +131,7 @@ fn a_builds_refusal_for_memory_is_trouble_too() {
     folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
     build(&folder, "same", "");
     let program = word(env!("CARGO_BIN_EXE_hitreg"));
-    script(&folder.path("small"), &format!("exec env {LIMIT}=2 {program} bisect ticks $2 {CHANGED}"));
+    script(&folder.path("small"), &format!("exec env {LIMIT}=2 {program} bisect ticks \"$2\" {CHANGED}"));
     script(&folder.path("mapless"), "echo error: no such map >&2; exit 128");
     let lines = |build: &str| {
         [

@@ -239,8 +239,10 @@ fn no_option_is_ignored_beside_another() {
         ("bisect ticks a.hitlog --no-cache", "--no-cache has no effect without a build"),
         ("report a.hitlog --no-cache -o new.html", "--no-cache has no effect without a build"),
         ("report a.hitlog --from 1 --time-limit 9 -o new.html", "--time-limit has no effect without a build"),
-        ("shrink a.hitlog --b-preset quake3 --cache c -o new.hitlog", "--cache has no effect without a build"),
-        ("shrink a.hitlog --while true --no-cache -o new.hitlog", "cannot be used with"),
+        ("shrink a.hitlog --b-preset quake3 --time-limit 9 -o new.hitlog", "--time-limit has no effect without"),
+        // Each candidate is another log, so no trace could come from a cache.
+        ("shrink a.hitlog --b BUILD --cache c -o new.hitlog", "unexpected argument '--cache'"),
+        ("shrink a.hitlog --b BUILD --no-cache -o new.hitlog", "unexpected argument '--no-cache'"),
         ("verify a.hitlog --time-limit 9", "required"),
         ("diff a.hitlog --b-preset quake3 --on hits --tolerance yaw=1", "--on hits does not compare that column"),
         ("diff a.hitlog --b-preset quake3 --on hits --tolerance rewind_us=1", "--on hits does not compare"),
@@ -276,6 +278,19 @@ fn no_option_is_ignored_beside_another() {
         ("import qwd a.qwd --force-map -o n.hitlog", "required"),
         ("record synth -o n.hitlog --seconds 3 --keyframes 5", "the first keyframe is after 5 s"),
         ("record synth -o /dev/stdout --seconds 3 --keyframes 1", "--keyframes needs a file"),
+        ("record live -o n.hitlog --seconds 3 --keyframes 5", "the first keyframe is after 5 s"),
+        ("record live -o n.hitlog --seconds 3 --keyframes 1 --no-keyframes", "cannot be used with"),
+        (
+            "record proxy --protocol quake3 --listen 127.0.0.1:0 --upstream 127.0.0.1:9 -o n.hitlog --seed 5 --delay-ms 9",
+            "--seed has no effect without --jitter-ms, --loss or --reorder",
+        ),
+        (
+            "join 127.0.0.1:9 -o n.hitlog --update-hz 20 --set server.update_hz=30",
+            "--update-hz and --set server.update_hz request the same setting",
+        ),
+        ("join 127.0.0.1:9 -o n.hitlog --set interpolation.lerp_ms=9 --lerp-ms 9", "request the same setting"),
+        ("serve -o n.hitlog --max-rate 100", "bytes/s from 500 to 10000000"),
+        ("serve -o n.hitlog --max-update-hz 0.5", "Hz from 1 to 1000"),
     ];
     for (line, reason) in cases {
         let said = folder.refused(&line.replace("BUILD", &build));

@@ -55,7 +55,7 @@ pub(crate) fn target_within(
     corpus.extend(good);
     let number = |name| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
     let (first, seconds) = (number("HITREG_FUZZ_SEED").unwrap_or(0), number("HITREG_FUZZ_SECONDS"));
-    let found = std::env::temp_dir().join(format!("hitreg-{name}"));
+    let found = std::env::temp_dir().join(format!("hitreg-{name}-{}", std::process::id()));
     let mut tried = |bytes: &[u8], which: &str| {
         if work > WORK && seconds.is_some() {
             // What takes all memory ends this program, and nobody would know what it was.

@@ -2,6 +2,7 @@
 //! choose the update rate "within some limit".
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hitreg_log::units::{Hz, PlayerId};
 use hitreg_netcode::settings::{SettingError, Settings};
@@ -36,10 +37,19 @@ pub(super) fn encode(asked: &OwnSettings) -> Result<Vec<u8>, AskError> {
     if bytes.len() <= ASKED_BYTES_MAX { Ok(bytes) } else { Err(AskError::TooMuch) }
 }
 
-/// Returns the part of a request that the server grants to a player. Skips invalid settings and clamps values that are
-/// out of bounds. The request is untrusted.
+/// Returns the settings that the server grants to a player: the valid part of its request, and the limits where the
+/// session's own settings exceed them. Clamps values that are out of bounds. The request is untrusted.
 pub(super) fn grant(asked: &[u8], player: PlayerId, settings: &Settings, limits: GrantLimits) -> OwnSettings {
     let asked: OwnSettings = hitreg_log::serial::from_msgpack(asked).unwrap_or_default();
+    let unasked = Arc::new(settings.clone()).of_player(player).server.clone();
+    let unasked = [
+        limits.update_hz.filter(|most| *most < unasked.update_hz).map(|most| ("server.update_hz", most.to_string())),
+        limits
+            .rate_bytes_per_s
+            .filter(|most| *most < unasked.rate_bytes_per_s)
+            .map(|most| ("server.rate_bytes_per_s", most.to_string())),
+    ];
+    let asked = unasked.into_iter().flatten().map(|(key, most)| (key.to_owned(), most)).chain(asked);
     let mut granted = BTreeMap::new();
     let mut settings = settings.clone();
     let ticks = settings.server.tick_hz;
@@ -99,7 +109,21 @@ mod tests {
         let bytes = encode(&asked).expect("a player's own");
         assert_eq!(grant(&bytes, PlayerId(0), &Settings::default(), LIMITS), asked);
         assert!(encode(&Vec::new()).expect("nothing").is_empty(), "who asks for nothing says nothing");
-        assert!(grant(&[], PlayerId(0), &Settings::default(), LIMITS).is_empty());
+        assert!(grant(&[], PlayerId(0), &Settings::default(), GrantLimits::default()).is_empty());
+    }
+
+    #[test]
+    fn limits_hold_for_players_that_request_nothing() {
+        let mut settings = Settings::default();
+        for pair in ["server.update_hz=40", "p1.server.update_hz=10", "server.rate_bytes_per_s=60000"] {
+            settings.set_pair(pair).expect("a setting");
+        }
+        let limits = GrantLimits { update_hz: Hz::from_milli(15_000), rate_bytes_per_s: Some(50_000) };
+        let both = pairs(&[("server.rate_bytes_per_s", "50000"), ("server.update_hz", "15")]);
+        assert_eq!(grant(&[], PlayerId(0), &settings, limits), both);
+        assert_eq!(grant(&[], PlayerId(1), &settings, limits), both[..1], "its own rate is lower");
+        let asked = encode(&pairs(&[("server.update_hz", "12")])).expect("a player's own");
+        assert_eq!(grant(&asked, PlayerId(0), &settings, limits)[1].1, "12");
     }
 
     #[test]

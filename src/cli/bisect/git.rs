@@ -1,7 +1,8 @@
 //! `hitreg bisect git`: finds the commit after which a game plays a log differently.
 
+use std::ffi::OsString;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::found;
@@ -49,7 +50,7 @@ pub(super) struct Args {
     build_cmd: String,
     /// Path of the built program, relative to the top of the worktree
     #[arg(long, value_name = "PATH")]
-    artifact: PathBuf,
+    artifact: OsString,
     /// The repository
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     repo: PathBuf,
@@ -78,12 +79,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         repository: &args.repo,
         range: &args.range,
         build_cmd: &args.build_cmd,
-        artifact: &args.artifact,
+        artifact: Path::new(&args.artifact),
         build_time_limit: args.build_time_limit.unwrap_or(BUILD_TIME_LIMIT),
         jobs: args.jobs.get(),
         folder: &args.running.folder(),
         restart: args.restart,
-        sought: &args.sought.words(),
+        sought: &format!("{}, {}", args.sought.words(), args.running.words()),
     };
     let progress = Progress::of_things("bisecting", 0);
     let found = search.run(&judge, &|done, of| progress.done(done, of))?;

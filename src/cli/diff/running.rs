@@ -9,13 +9,21 @@ use crate::cli::interrupt;
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 
+/// How long builds may run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Running builds")]
+pub(in crate::cli) struct TimeLimitArgs {
+    /// Time limit of a build for one log; a build that takes longer is untestable [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    time_limit: Option<Duration>,
+}
+
 /// How builds are run.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Running builds")]
 pub(in crate::cli) struct BuildArgs {
-    /// Time limit of a build for one log; a build that takes longer is untestable [default: 300]
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
-    time_limit: Option<Duration>,
+    #[command(flatten)]
+    limit: TimeLimitArgs,
     /// Cache folder for traces of builds [default: hitreg in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
@@ -24,39 +32,67 @@ pub(in crate::cli) struct BuildArgs {
     no_cache: bool,
 }
 
+/// Refuses an option about builds that was typed where no build runs.
+fn check(output: &Output, name: &str, is_given: bool) -> Result<(), CommandError> {
+    match output.is_typed(name, is_given) {
+        true => Err(CommandError::Request(format!(
+            "--{name} has no effect without a build: add --a or --b, or leave it out"
+        ))),
+        false => Ok(()),
+    }
+}
+
+impl TimeLimitArgs {
+    /// Refuses a time limit that was typed where no build runs.
+    pub(in crate::cli) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), CommandError> {
+        check(output, "time-limit", !runs_builds && self.time_limit.is_some())
+    }
+
+    /// Runs builds within the limit, and caches nothing.
+    pub(in crate::cli) fn runner(&self) -> Result<BuildRunner, CommandError> {
+        Ok(BuildRunner { time_limit: self.get(), cache: None, stop: interrupt::stop()? })
+    }
+
+    /// The limit for one log.
+    pub(in crate::cli) fn get(&self) -> Duration {
+        self.time_limit.unwrap_or(TIME_LIMIT)
+    }
+}
+
 impl BuildArgs {
     /// Refuses options about builds that were typed where no build runs.
     pub(in crate::cli) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), CommandError> {
-        let given =
-            [("time-limit", self.time_limit.is_some()), ("cache", self.cache.is_some()), ("no-cache", self.no_cache)];
-        match given.iter().find(|(name, is_given)| *is_given && !output.files.is_by_default(name)) {
-            Some((name, _)) if !runs_builds => Err(CommandError::Request(format!(
-                "--{name} has no effect without a build: add --a or --b, or leave it out"
-            ))),
-            _ => Ok(()),
-        }
+        self.limit.check(runs_builds, output)?;
+        check(output, "cache", !runs_builds && self.cache.is_some())?;
+        check(output, "no-cache", !runs_builds && self.no_cache)
     }
 
     /// Runs builds, if `runs_builds` says that there are any.
     pub(in crate::cli) fn runner(&self, runs_builds: bool, output: &Output) -> Result<BuildRunner, CommandError> {
         self.check(runs_builds, output)?;
-        match runs_builds {
-            true => self.build_runner(),
-            false => Ok(BuildRunner { time_limit: self.time_limit(), cache: None, stop: interrupt::stop()? }),
-        }
+        if runs_builds { self.build_runner() } else { self.limit.runner() }
     }
 
     /// Runs builds.
     pub(in crate::cli) fn build_runner(&self) -> Result<BuildRunner, CommandError> {
-        let cache = match self.no_cache {
-            true => None,
-            false => Some(Cache::open(&self.folder()).map_err(|error| CommandError::Request(error.to_string()))?),
+        let cache = match &self.cache {
+            _ if self.no_cache => None,
+            Some(folder) => Some(Cache::open(folder).map_err(|error| CommandError::Request(error.to_string()))?),
+            // A user without a folder for caches runs every build again.
+            None => Cache::open(&Cache::usual_folder()).ok(),
         };
-        Ok(BuildRunner { time_limit: self.time_limit(), cache, stop: interrupt::stop()? })
+        Ok(BuildRunner { cache, ..self.limit.runner()? })
     }
 
+    /// The time limit for one log.
     pub(in crate::cli) fn time_limit(&self) -> Duration {
-        self.time_limit.unwrap_or(TIME_LIMIT)
+        self.limit.get()
+    }
+
+    /// A text of these options that distinguishes one search from another.
+    pub(in crate::cli) fn words(&self) -> String {
+        let cached = if self.no_cache { "without a cache" } else { "with a cache" };
+        format!("{} s for a log, {cached}", self.time_limit().as_secs_f64())
     }
 
     /// The folder for caches and saved searches.

@@ -44,8 +44,6 @@ impl<'a> ShrinkProperty<'a> {
         runner: BuildRunner,
         options: DiffOptions,
     ) -> Result<ShrinkProperty<'a>, EngineError> {
-        // Each candidate is a different log, so cached traces would never be used.
-        let runner = BuildRunner { cache: None, ..runner };
         let found = compare(engine, ways, &runner, &options, log);
         check(&runner.stop)?;
         let sought = found?.as_ref().and_then(first_in).ok_or_else(|| EngineError::Alike { path: log.to_owned() })?;

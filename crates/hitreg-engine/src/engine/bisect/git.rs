@@ -88,9 +88,10 @@ impl GitSearch<'_> {
 
     fn words(&self, judge: &BuildJudge<'_>, repository: &Repository, good: &str, bad: &str) -> String {
         format!(
-            "{} {good}..{bad} with {:?} giving {} on log {}, looking for {}",
+            "{} {good}..{bad} with {:?} in {} s giving {} on log {}, looking for {}",
             repository.folder().display(),
             self.build_cmd,
+            self.build_time_limit.as_secs_f64(),
             self.artifact.display(),
             judge.log_digest(),
             self.sought,

@@ -66,7 +66,7 @@ fn what_is_fuzzed_is_as_it_is_made() {
     for (name, made) in [("captures", scribe.capture), ("client-demos", scribe.demo)] {
         let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/fuzz").join(name).join("000");
         if std::fs::read(&kept).ok().as_ref() != Some(&made) {
-            let written = std::env::temp_dir().join(format!("hitreg-{name}"));
+            let written = std::env::temp_dir().join(format!("hitreg-{name}-{}", std::process::id()));
             std::fs::write(&written, made).expect("written");
             panic!("{} is not what is made: that is in {}", kept.display(), written.display());
         }
