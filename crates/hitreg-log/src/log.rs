@@ -15,7 +15,7 @@
 //!     for ran in player.executed.iter().filter(|ran| ran.how == Execution::Run) {
 //!         // Usercmds are in the order of their numbers.
 //!         if let Ok(row) = player.frames.binary_search_by_key(&ran.command, |frame| frame.command.seq) {
-//!             let input = player.frames[row].command.input;
+//!             let input = &player.frames[row].command.input;
 //!             *place += input.forwardmove * f32::from(input.msec) / 1000.0;
 //!         }
 //!     }
