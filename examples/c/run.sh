@@ -15,7 +15,10 @@ cd "$work"
 
 flags=(-g -O1 -Wall -Wextra -Werror -I "$here/../../crates/hitreg-capi/include")
 [ "${HITREG_SANITIZE:-1}" = 0 ] || flags+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
-libs=("$built/libhitreg_capi.a" -lpthread -ldl -lm)
+# `cargo test` leaves the library in `deps`.
+library=$built/libhitreg_capi.a
+[ -f "$library" ] || library=$built/deps/libhitreg_capi.a
+libs=("$library" -lpthread -ldl -lm)
 compile() { cc -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off "${flags[@]}" "$@" "${libs[@]}"; }
 # expect CODE TEXT COMMAND…: it ends so, and says so.
 expect() {

@@ -235,7 +235,7 @@ def make_by_c(recording: Recording, runner: Runner, folder: Path, hitreg: Path) 
     """Lets the C example record its session through the C ABI."""
     library = REPOSITORY / "target" / "debug" / "libhitreg_capi.a"
     if not library.exists():
-        return None, "target/debug/libhitreg_capi.a is not built (examples/c/run.sh says how)"
+        return None, "target/debug/libhitreg_capi.a is not built (cargo build -p hitreg-capi)"
     source = REPOSITORY / "examples" / "c" / recording.source
     flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-ffp-contract=off", "-I", REPOSITORY / "crates" / "hitreg-capi" / "include"]
     compiled = runner.run(["cc", *flags, source, library, "-lpthread", "-ldl", "-lm", "-o", "game"], folder)

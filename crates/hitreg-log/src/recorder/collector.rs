@@ -65,8 +65,9 @@ impl Collector {
             // later are older than that only if their caller is late.
             let mut until = self.newest - self.window;
             let came = self.take();
-            self.answer(asked)?;
+            let answered = self.answer(asked);
             if state != RecorderState::Open {
+                answered?;
                 return self.end(state == RecorderState::Finished);
             }
             let flush = flushed.elapsed() >= FLUSH;
@@ -78,7 +79,7 @@ impl Collector {
                 }
                 (flushed, newest_then) = (Instant::now(), self.newest);
             }
-            let done = self.release(until).and_then(|()| if flush { self.out.flush() } else { Ok(()) });
+            let done = answered.and_then(|()| self.release(until)).and_then(|()| if flush { self.out.flush() } else { Ok(()) });
             if let Err(error) = done {
                 self.shared.failed();
                 // The writer's own error has the cause; `error` may only say that the writer stopped.
@@ -120,7 +121,13 @@ impl Collector {
     }
 
     /// Answers save requests with the kept data and the items that still wait in the reorder window.
-    fn answer(&self, asked: Vec<Sender<FlightRecording>>) -> Result<(), FinishError> {
+    fn answer(&mut self, asked: Vec<Sender<FlightRecording>>) -> Result<(), FinishError> {
+        if !asked.is_empty() {
+            // A second pass completes what the first one saw, however many records it found.
+            let complete = self.newest - self.window;
+            self.take();
+            self.release(complete)?;
+        }
         for asked in asked {
             let Some(mut kept) = self.out.kept() else { continue };
             for (at, item) in &self.held {
