@@ -79,7 +79,9 @@ impl Collector {
                 }
                 (flushed, newest_then) = (Instant::now(), self.newest);
             }
-            let done = answered.and_then(|()| self.release(until)).and_then(|()| if flush { self.out.flush() } else { Ok(()) });
+            let done = answered
+                .and_then(|()| self.release(until))
+                .and_then(|()| if flush { self.out.flush() } else { Ok(()) });
             if let Err(error) = done {
                 self.shared.failed();
                 // The writer's own error has the cause; `error` may only say that the writer stopped.
