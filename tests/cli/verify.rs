@@ -1,4 +1,4 @@
-//! `verify` and `review`: what is judged was judged, a change that is meant can be accepted, and failures are said last.
+//! `verify` and `review`: verdicts need a comparison, intended changes can be accepted, and failures come last.
 
 use std::fs;
 use std::process::Output;
@@ -22,8 +22,8 @@ fn said(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// A log and golden of before a change: the same input, recorded under what was then the setting.
-fn before_the_change(folder: &Folder, name: &str) {
+/// Writes a log and golden from before a change: the same input, recorded under the old setting.
+fn save_old_log_and_golden(folder: &Folder, name: &str) {
     folder.done(&format!("replay a.hitlog --set lag_compensation.enabled=false --record {name}.hitlog"));
     folder.done(&format!("verify {name}.hitlog --accept"));
     let mut old = log(folder, &format!("{name}.hitlog"));
@@ -32,7 +32,7 @@ fn before_the_change(folder: &Folder, name: &str) {
 }
 
 #[test]
-fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
+fn a_log_with_a_hole_is_judged_up_to_the_hole() {
     let folder = Folder::with_session();
     let whole = fs::read(folder.path("a.hitlog")).unwrap();
     let mut holes = 0;
@@ -47,7 +47,7 @@ fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
         let paragraph = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         let ticks = recovered["ticks"].as_u64().unwrap();
         assert!(paragraph.contains(&format!("of its {ticks} ticks could be compared")), "{paragraph}");
-        // No difference after the hole is held against the build, and no golden makes up for what is missing.
+        // Ticks after the hole fail no build, and a golden does not replace the missing part.
         fs::remove_file(folder.path("holed.golden")).unwrap_or_default();
         assert_eq!(exit_of(&folder, "verify holed.hitlog --accept"), 125);
         assert!(!folder.path("holed.golden").exists());
@@ -56,7 +56,7 @@ fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_check_that_looked_at_nothing_does_not_pass() {
+fn a_check_without_comparisons_does_not_pass() {
     let folder = Folder::with_session();
     assert_eq!(exit_of(&folder, "verify a.hitlog --rollback 64"), 0);
     let output = folder.run("verify a.hitlog --rollback 100000");
@@ -106,11 +106,11 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
 }
 
 #[test]
-fn a_change_that_is_meant_is_shown_and_accepted() {
+fn an_intended_change_is_shown_and_accepted() {
     let folder = Folder::with_session();
     folder.done("verify a.hitlog --accept");
     assert!(folder.done("verify a.hitlog --accept").starts_with("ok "), "nothing changed, and nothing is written");
-    // Only the golden is of before: what changed is shown before it is taken.
+    // Only the golden is old: `verify` shows the change before `--accept`.
     let golden = read(&folder, "a.golden");
     fs::write(folder.path("a.golden"), golden.replace("shots hit ", "shots met ")).unwrap();
     let printed = folder.done("verify a.hitlog --accept");
@@ -120,8 +120,8 @@ fn a_change_that_is_meant_is_shown_and_accepted() {
     );
     assert_eq!(read(&folder, "a.golden"), golden);
 
-    // The recorded states are of before, too.
-    before_the_change(&folder, "old");
+    // The recorded states are old, too.
+    save_old_log_and_golden(&folder, "old");
     let files = ["old.hitlog", "old.golden"].map(|name| fs::read(folder.path(name)).unwrap());
     let output = folder.run("verify old.hitlog --accept");
     let printed = said(&output);
@@ -150,7 +150,7 @@ fn proposals_are_reviewed() {
     for name in ["a.golden", "b.golden"] {
         fs::write(folder.path(name), &other).unwrap();
     }
-    before_the_change(&folder, "old");
+    save_old_log_and_golden(&folder, "old");
     let output = folder.run("verify . --propose --rerecord");
     assert_eq!(code(&output), 1);
     assert!(said(&output).contains("the proposed golden is ./a.golden.new"), "{}", said(&output));
@@ -170,7 +170,7 @@ fn proposals_are_reviewed() {
 }
 
 #[test]
-fn goldens_that_lack_and_logs_that_lack_are_said() {
+fn missing_goldens_and_missing_logs_are_reported() {
     let folder = Folder::with_session();
     assert_eq!(exit_of(&folder, "verify a.hitlog"), 0);
     let output = folder.run("verify a.hitlog --require-golden");
@@ -178,13 +178,13 @@ fn goldens_that_lack_and_logs_that_lack_are_said() {
     assert!(said(&output).contains("there is no golden (a.golden)"), "{}", said(&output));
     folder.done("verify a.hitlog --accept --require-golden");
     folder.done("verify . --require-golden");
-    // Git may have given its lines other ends.
+    // Git may convert line ends.
     fs::write(folder.path("a.golden"), read(&folder, "a.golden").replace('\n', "\r\n")).unwrap();
     folder.done("verify a.hitlog --require-golden");
     fs::copy(folder.path("a.golden"), folder.path("gone.golden")).unwrap();
     assert!(folder.done("verify .").contains("orphan     ./gone.golden"));
     assert_eq!(exit_of(&folder, "verify . --require-golden"), 125);
-    // A golden that cannot be read ends only its own log's verdict.
+    // An unreadable golden affects only the verdict of its own log.
     fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
     fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();
     let output = folder.run("verify .");
@@ -193,7 +193,7 @@ fn goldens_that_lack_and_logs_that_lack_are_said() {
 }
 
 #[test]
-fn of_many_logs_the_failures_come_last_and_say_what_to_do() {
+fn failures_come_last_and_name_the_next_command() {
     let folder = Folder::with_session();
     for name in ["b", "c", "d"] {
         fs::copy(folder.path("a.hitlog"), folder.path(&format!("{name}.hitlog"))).unwrap();
@@ -256,10 +256,10 @@ fn any_build_is_verified() {
     assert_eq!(exit_of(&folder, "verify game.hitlog --build ./good"), 1);
 }
 
-/// Asked at a terminal, each is shown and answered for itself; what is no answer is asked again.
+/// At a terminal, `review` shows each proposal and asks for an answer. It repeats the question after an invalid answer.
 #[test]
 #[cfg(unix)]
-fn a_terminal_is_asked_of_each() {
+fn review_asks_about_each_proposal_at_a_terminal() {
     use std::io::Write;
 
     let folder = Folder::with_session();
@@ -287,10 +287,10 @@ fn a_terminal_is_asked_of_each() {
     assert_eq!(waiting, [false, false, true, true]);
 }
 
-/// Whoever opens a pipe may wait for ever, and the logs after it are to be judged, too.
+/// Opening a pipe can block for ever, and the remaining logs still need verdicts.
 #[cfg(unix)]
 #[test]
-fn a_golden_that_is_no_file_keeps_nobody_waiting() {
+fn a_golden_that_is_a_pipe_does_not_block() {
     let folder = Folder::with_session();
     fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
     let made = std::process::Command::new("mkfifo").arg(folder.path("a.golden")).status().unwrap();
@@ -304,9 +304,9 @@ fn a_golden_that_is_no_file_keeps_nobody_waiting() {
     );
 }
 
-/// Who replays a log, and how, does not show in its golden.
+/// A golden does not depend on the program or options of the replay.
 #[test]
-fn a_log_has_one_golden_by_every_route() {
+fn a_log_has_the_same_golden_by_every_route() {
     let folder = Folder::with_session();
     folder.done("record synth -o keyed.hitlog --seconds 6 --keyframes 2");
     let build = word(env!("CARGO_BIN_EXE_hitreg"));
@@ -337,9 +337,9 @@ fn a_log_has_one_golden_by_every_route() {
     }
 }
 
-/// Where a golden differs, the next commands show what changed before they accept it, and both run.
+/// For a golden that differs, the next commands show the change before they accept it, and both run.
 #[test]
-fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
+fn next_commands_show_a_changed_golden_before_accepting_it() {
     let folder = Folder::with_session();
     folder.done("verify a.hitlog --accept");
     let accepted = read(&folder, "a.golden");
@@ -357,7 +357,7 @@ fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
     commands.iter().for_each(|command| drop(folder.done(command)));
 }
 
-/// This program cannot be a side of a comparison of a game that it does not play.
+/// hitreg cannot be a side of a comparison for a game that it does not know.
 #[test]
 fn the_next_command_of_a_foreign_game_can_run() {
     let folder = Folder::empty();

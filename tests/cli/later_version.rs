@@ -1,5 +1,5 @@
-//! A log with what a later version might record: a setting, a class of entities, a field of entities and of usercmds, a column and
-//! a kind of record. No command refuses it; each says what it passes over, and what writes a log again keeps it.
+//! A log with parts of a later version: a setting, an entity class, fields of entities and usercmds, a column and a
+//! record kind. No command refuses it. Commands name the parts that they ignore, and keep them when they rewrite a log.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,15 +20,15 @@ use rmpv::Value;
 
 use crate::container::{apart, set, together};
 
-/// What is said of it, by every command.
-const PASSED_OVER: [&str; 4] = [
+/// The unknown parts that every command names.
+const UNKNOWN_PARTS: [&str; 4] = [
     "setting physics.wind_kmh=12",
     "usercmd field `lean` in degrees",
     "column grip of `frames`",
     "records of kind `chat`",
 ];
-/// What is said by those that know the game.
-const OF_THE_GAME: [&str; 2] = ["field `mood` of class `entity`", "class `drone`"];
+/// The unknown parts that commands with the game's code name as well.
+const UNKNOWN_PARTS_OF_THE_GAME: [&str; 2] = ["field `mood` of class `entity`", "class `drone`"];
 
 fn session() -> Session {
     let scenario = Scenario { players: 2, seconds: 3.0, seed: 8, ..Scenario::default() };
@@ -40,8 +40,8 @@ fn session() -> Session {
     session
 }
 
-/// The session as a later version might have recorded it.
-fn of_the_future(mut session: Session) -> Session {
+/// The session with the parts of a later version.
+fn add_unknown_parts(mut session: Session) -> Session {
     let header = &mut session.header;
     header.settings.push(("physics.wind_kmh".to_owned(), "12".to_owned()));
     let angle = |name| FieldSchema::new(name, CellKind::F32, Scope::Status).meaning(Meaning::Angle);
@@ -96,7 +96,7 @@ fn read(path: &Path) -> Session {
     read_session(&std::fs::read(path).expect("a file")[..]).expect("a good log")
 }
 
-/// Rows of known kinds may lie in another order, player by player in each chunk; which is whose does not change.
+/// Sorts records of unknown kinds. Their order within a chunk may change; their players do not.
 fn sorted(mut session: Session) -> Session {
     for records in &mut session.unknown {
         let mut rows: Vec<_> = (0..records.series.len())
@@ -116,8 +116,8 @@ fn sorted(mut session: Session) -> Session {
 }
 
 #[test]
-fn what_is_not_known_is_carried_along() {
-    let session = of_the_future(session());
+fn unknown_parts_survive_a_rewrite() {
+    let session = add_unknown_parts(session());
     for options in [WriterOptions::live(), WriterOptions::whole()] {
         let bytes = write_session(Vec::new(), &session, options).expect("memory takes everything");
         let back = read_session(&bytes[..]).expect("a good log");
@@ -127,10 +127,10 @@ fn what_is_not_known_is_carried_along() {
 }
 
 #[test]
-fn every_command_says_what_it_passes_over() {
+fn every_command_names_the_unknown_parts() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let future = of_the_future(session());
+    let future = add_unknown_parts(session());
     write(&at.join("future.hitlog"), &future, WriterOptions::live());
     let own = env!("CARGO_BIN_EXE_hitreg");
     let run = |args: &[&str], codes: &[i32]| -> String {
@@ -141,7 +141,7 @@ fn every_command_says_what_it_passes_over() {
             "{args:?}: {:?}\n{said}",
             output.status
         );
-        for part in PASSED_OVER {
+        for part in UNKNOWN_PARTS {
             assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
         }
         said
@@ -151,7 +151,7 @@ fn every_command_says_what_it_passes_over() {
     {
         let said = run(args, &[0]);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in OF_THE_GAME {
+        for part in UNKNOWN_PARTS_OF_THE_GAME {
             assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
         }
     }
@@ -166,7 +166,7 @@ fn every_command_says_what_it_passes_over() {
     run(&["shrink", "future.hitlog", "-o", "small.hitlog", "--b-preset", "quake3", "--on", "hits"], &[0, 128]);
     run(&["recover", "future.hitlog", "-o", "recovered.hitlog"], &[0]);
     assert_eq!(sorted(read(&at.join("recovered.hitlog"))), sorted(future.clone()));
-    // What is recorded anew keeps what still makes sense: the settings and classes of the log.
+    // A new recording keeps the parts that still apply: the settings and classes of the log.
     run(&["replay", "future.hitlog", "--record", "again.hitlog"], &[0]);
     let again = read(&at.join("again.hitlog")).header;
     assert!(again.settings.iter().any(|(key, _)| key == "physics.wind_kmh"));
