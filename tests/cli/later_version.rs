@@ -18,7 +18,7 @@ use hitreg::units::{EntityId, PlayerId, Tick};
 use hitreg::usercmd::OwnCells;
 use rmpv::Value;
 
-use crate::container::{apart, set, together};
+use crate::container::{pack_chunks, set, unpack_chunks};
 
 /// The unknown parts that every command names.
 const UNKNOWN_PARTS: [&str; 4] = [
@@ -87,9 +87,9 @@ fn add_unknown_parts(mut session: Session) -> Session {
 /// Writes the session as a file of a later minor version.
 fn write(path: &Path, session: &Session, options: WriterOptions) {
     let bytes = write_session(Vec::new(), session, options).expect("memory takes everything");
-    let mut chunks = apart(&bytes);
+    let mut chunks = unpack_chunks(&bytes);
     set(&mut chunks[0], "format", Value::Array(vec![1.into(), 9.into()]));
-    std::fs::write(path, together(&chunks)).expect("a folder");
+    std::fs::write(path, pack_chunks(&chunks)).expect("a folder");
 }
 
 fn read(path: &Path) -> Session {

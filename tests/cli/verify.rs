@@ -18,7 +18,7 @@ fn read(folder: &Folder, name: &str) -> String {
     fs::read_to_string(folder.path(name)).unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stdout_text(output: &Output) -> String {
     text(&output.stdout)
 }
 
@@ -43,8 +43,8 @@ fn a_log_with_a_hole_is_judged_up_to_the_hole() {
         let recovered = folder.json("recover damaged.hitlog -o holed.hitlog --force");
         holes += recovered["lost"].as_array().unwrap().len();
         let output = folder.run("verify holed.hitlog");
-        assert_eq!(code(&output), 125, "{}", said(&output));
-        let paragraph = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(code(&output), 125, "{}", stdout_text(&output));
+        let paragraph = stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         let ticks = recovered["ticks"].as_u64().unwrap();
         assert!(paragraph.contains(&format!("of its {ticks} ticks could be compared")), "{paragraph}");
         // Ticks after the hole fail no build, and a golden does not replace the missing part.
@@ -61,14 +61,14 @@ fn a_check_without_comparisons_does_not_pass() {
     assert_eq!(exit_of(&folder, "verify a.hitlog --rollback 64"), 0);
     let output = folder.run("verify a.hitlog --rollback 100000");
     assert_eq!(code(&output), 125);
-    assert!(said(&output).contains("no rollback was checked"), "{}", said(&output));
+    assert!(stdout_text(&output).contains("no rollback was checked"), "{}", stdout_text(&output));
 
     let changed = |name: &str, change: &dyn Fn(&mut Session)| {
         let mut session = log(&folder, "a.hitlog");
         change(&mut session);
         folder.save_log(name, &session);
         let output = folder.run(&format!("verify {name}"));
-        (code(&output), said(&output).split_whitespace().collect::<Vec<_>>().join(" "))
+        (code(&output), stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" "))
     };
     type Change<'a> = &'a dyn Fn(&mut Session);
     let cases: [(&str, i32, &str, Change<'_>); 6] = [
@@ -124,7 +124,7 @@ fn an_intended_change_is_shown_and_accepted() {
     save_old_log_and_golden(&folder, "old");
     let files = ["old.hitlog", "old.golden"].map(|name| fs::read(folder.path(name)).unwrap());
     let output = folder.run("verify old.hitlog --accept");
-    let printed = said(&output);
+    let printed = stdout_text(&output);
     assert_eq!(code(&output), 1, "{printed}");
     assert!(
         printed.starts_with("differs ") && printed.contains("--rerecord") && printed.contains("@@ shots @@"),
@@ -153,10 +153,10 @@ fn proposals_are_reviewed() {
     save_old_log_and_golden(&folder, "old");
     let output = folder.run("verify . --propose --rerecord");
     assert_eq!(code(&output), 1);
-    assert!(said(&output).contains("the proposed golden is ./a.golden.new"), "{}", said(&output));
+    assert!(stdout_text(&output).contains("the proposed golden is ./a.golden.new"), "{}", stdout_text(&output));
     assert_eq!(read(&folder, "a.golden"), other, "a proposal changes nothing");
     let list = folder.run("review");
-    let printed = said(&list);
+    let printed = stdout_text(&list);
     assert_eq!(code(&list), 1, "they wait");
     assert!(printed.contains("-shots met") && printed.contains("waits      ./b.golden"), "{printed}");
     folder.done("review a.hitlog --accept");
@@ -175,7 +175,7 @@ fn missing_goldens_and_missing_logs_are_reported() {
     assert_eq!(exit_of(&folder, "verify a.hitlog"), 0);
     let output = folder.run("verify a.hitlog --require-golden");
     assert_eq!(code(&output), 125);
-    assert!(said(&output).contains("there is no golden (a.golden)"), "{}", said(&output));
+    assert!(stdout_text(&output).contains("there is no golden (a.golden)"), "{}", stdout_text(&output));
     folder.done("verify a.hitlog --accept --require-golden");
     folder.done("verify . --require-golden");
     // Git may convert line ends.
@@ -189,7 +189,7 @@ fn missing_goldens_and_missing_logs_are_reported() {
     fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();
     let output = folder.run("verify .");
     assert_eq!(code(&output), 128);
-    assert!(said(&output).ends_with("2 logs: 1 ok, 1 broken\n"), "{}", said(&output));
+    assert!(stdout_text(&output).ends_with("2 logs: 1 ok, 1 broken\n"), "{}", stdout_text(&output));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn failures_come_last_and_name_the_next_command() {
     fs::write(folder.path("b.golden"), read(&folder, "b.golden").replace("digest", "x").replace("hit ", "met "))
         .unwrap();
     let output = folder.run("verify . --junit report.xml");
-    let lines: Vec<String> = said(&output).lines().map(str::to_owned).collect();
+    let lines: Vec<String> = stdout_text(&output).lines().map(str::to_owned).collect();
     let is_same = |line: &String| line.starts_with("ok ") && line.contains("384 ticks, ");
     assert!(lines[..2].iter().all(is_same), "{lines:#?}");
     assert!(lines[2].starts_with("differs "), "{lines:#?}");
@@ -214,9 +214,9 @@ fn failures_come_last_and_name_the_next_command() {
     let (shots, digests) =
         ["@@ shots @@", "@@ digests @@"].map(|part| lines.iter().position(|line| line.contains(part))).into();
     assert!(shots.is_some() && (digests.is_none() || shots < digests), "outcomes first: {lines:#?}");
-    let quiet = said(&folder.run("verify . -q"));
+    let quiet = stdout_text(&folder.run("verify . -q"));
     assert!(quiet.starts_with("differs ") && !quiet.contains("ok         "), "{quiet}");
-    assert!(said(&folder.run("verify . -v")).matches("replayed twice, identical").count() == 4);
+    assert!(stdout_text(&folder.run("verify . -v")).matches("replayed twice, identical").count() == 4);
     let report = read(&folder, "report.xml");
     assert!(report.contains("the golden differs") && report.contains("@@ shots @@"), "{report}");
     let times: Vec<f64> = report
@@ -246,11 +246,11 @@ fn any_build_is_verified() {
     assert!(printed.contains("768 of 768 tick hashes match the recording; golden matches"), "{printed}");
     let output = folder.run("verify game.hitlog --build ./bug");
     assert_eq!(code(&output), 1);
-    assert!(said(&output).contains("the log has state hash"), "{}", said(&output));
-    assert!(!said(&output).contains("why: "), "hitreg itself does not play it: {}", said(&output));
+    assert!(stdout_text(&output).contains("the log has state hash"), "{}", stdout_text(&output));
+    assert!(!stdout_text(&output).contains("why: "), "hitreg itself does not play it: {}", stdout_text(&output));
     let output = folder.run("verify game.hitlog --build ./crash");
     assert_eq!(code(&output), 125);
-    assert!(said(&output).contains("no such thing"), "{}", said(&output));
+    assert!(stdout_text(&output).contains("no such thing"), "{}", stdout_text(&output));
     folder.done("verify game.hitlog --build ./bug --accept --rerecord");
     folder.done("verify game.hitlog --build ./bug --require-golden");
     assert_eq!(exit_of(&folder, "verify game.hitlog --build ./good"), 1);
@@ -278,7 +278,7 @@ fn review_asks_about_each_proposal_at_a_terminal() {
     let output = folder.command("review").stdin(terminal).output().unwrap();
     assert_eq!(code(&output), 1, "some are left");
     assert_eq!(text(&output.stderr).matches("accept, reject, skip or quit?").count(), 5);
-    let printed = said(&output);
+    let printed = stdout_text(&output);
     assert!(printed.contains("-shots met") && printed.contains("accepted   ./a.golden"), "{printed}");
     assert!(printed.contains("rejected   ./b.golden") && printed.contains("waits      ./d.golden"), "{printed}");
     let goldens = ["a", "b", "c", "d"].map(|name| read(&folder, &format!("{name}.golden")));
@@ -298,9 +298,9 @@ fn a_golden_that_is_a_pipe_does_not_block() {
     let output = folder.run("verify a.hitlog b.hitlog");
     assert_eq!(code(&output), 128);
     assert!(
-        said(&output).contains("1 ok, 1 broken") && said(&output).contains("not a regular file"),
+        stdout_text(&output).contains("1 ok, 1 broken") && stdout_text(&output).contains("not a regular file"),
         "{}",
-        said(&output)
+        stdout_text(&output)
     );
 }
 
@@ -316,7 +316,7 @@ fn a_log_has_the_same_golden_by_every_route() {
         let by_build = format!("--build {build}");
         for route in ["", "--whole", "--threads 1", "--threads 2", "--rollback 32", &by_build] {
             let output = folder.run(&format!("verify {log}.hitlog {route}"));
-            assert_eq!(code(&output), 0, "{route}: {}", said(&output));
+            assert_eq!(code(&output), 0, "{route}: {}", stdout_text(&output));
             fs::remove_file(folder.path(&format!("{log}.golden"))).unwrap();
             folder.done(&format!("verify {log}.hitlog {route} --accept"));
             assert_eq!(read(&folder, &format!("{log}.golden")), accepted, "{route}");
@@ -347,7 +347,7 @@ fn next_commands_show_a_changed_golden_before_accepting_it() {
     fs::write(folder.path("a.golden"), accepted.replace(shot, &format!("{shot} or so"))).unwrap();
     let output = folder.run("verify a.hitlog");
     assert_eq!(code(&output), 1);
-    let page = said(&output);
+    let page = stdout_text(&output);
     let commands =
         page.lines().filter_map(|line| line.trim().strip_prefix("why: ").or(line.trim().strip_prefix("if intended: ")));
     let commands: Vec<&str> =
@@ -368,6 +368,6 @@ fn the_next_command_of_a_foreign_game_can_run() {
     let golden = log.with_extension("golden");
     let accepted = fs::read_to_string(&golden).unwrap();
     fs::write(&golden, accepted.replace("usercmds ", "usercmds  ")).unwrap();
-    let page = said(&folder.run(&line));
+    let page = stdout_text(&folder.run(&line));
     assert!(page.contains("--accept") && !page.contains("diff ") && !page.contains("why "), "{page}");
 }

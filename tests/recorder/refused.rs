@@ -1,14 +1,14 @@
-//! What does not fit is refused with a sentence, and harms nothing.
+//! Invalid records are refused with a message, without side effects.
 
 use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, FieldSchema, OwnValue, Record, Scope};
 use hitreg::recorder::{Description, FinishError, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-use super::kept::SharedMemory;
+use super::records::SharedMemory;
 use super::{about, tick, usercmd};
 
 #[test]
-fn what_does_not_fit_is_refused_and_harms_nothing() {
+fn invalid_records_are_refused_without_side_effects() {
     let memory = SharedMemory::default();
     let own = about(2).kind("casts", vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)]);
     let recorder = Recorder::to(memory.clone(), own, RecorderOptions::patient()).unwrap();
@@ -50,7 +50,7 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
 }
 
 #[test]
-fn a_description_that_is_none_is_refused() {
+fn invalid_descriptions_are_refused() {
     let x = || FieldSchema::new("x", CellKind::F32, Scope::Movement);
     let column = |name: &str| vec![(name.to_owned(), CellKind::U32)];
     let cases = [
@@ -77,7 +77,7 @@ fn a_description_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_recording_does_not_replace_another_and_stands_under_its_name_when_it_is_whole() {
+fn a_recording_gets_its_name_when_complete_and_replaces_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
     let recorder = Recorder::create(&path, about(1), RecorderOptions::default()).unwrap();

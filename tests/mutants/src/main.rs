@@ -33,7 +33,7 @@ pub(crate) fn is(number: u32) -> bool {
 }
 "#;
 
-/// One place of a file that can be changed.
+/// A place in a file that a mutant can change.
 struct Site {
     /// Bytes of the original expression.
     bytes: Range<usize>,
