@@ -1,5 +1,5 @@
-//! Games through the pipelines in virtual time: recorded, replayed, compared, searched. The test games are compiled once, so
-//! whatever plays one is a module of this one crate.
+//! Games through the pipelines in virtual time: recorded, replayed, compared, searched. All tests that run a test game
+//! are modules of this crate, so that each game is compiled once.
 
 mod arena;
 mod arena_sessions;

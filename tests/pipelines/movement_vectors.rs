@@ -1,5 +1,5 @@
-//! Holds the arena's movement against recorded runs of Half-Life's own: from the start state alone, step by step,
-//! with no correction on the way. The directory is `HITREG_MOVEMENT_VECTORS`, by default `fixtures/movement`.
+//! Compares the arena's movement with recorded runs of Half-Life: from the start state alone, step by step, without
+//! corrections. The directory is `HITREG_MOVEMENT_VECTORS`, by default `fixtures/movement`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,11 +44,11 @@ struct VectorStart {
 #[derive(Deserialize)]
 struct VectorStep {
     cmd: MoveInput,
-    state: After,
+    state: StateAfter,
 }
 
 #[derive(Deserialize)]
-struct After {
+struct StateAfter {
     origin: [f32; 3],
     velocity: [f32; 3],
     onground: bool,
@@ -56,14 +56,14 @@ struct After {
     view_ofs_z: f32,
 }
 
-/// How far one run was from its recording.
+/// The distance between a run and its recording.
 #[derive(Default)]
 struct RunDistance {
     steps: usize,
     exact: usize,
     worst_origin_units: f32,
     worst_velocity_units_s: f32,
-    /// The first step that is not as it should be, and how.
+    /// The first step that differs, and how.
     first_inexact: Option<String>,
     first_miss: Option<String>,
 }
@@ -155,7 +155,7 @@ fn check_hull(recorded: &HullShape, hull: SolidHull, view_height_units: f32) {
 }
 
 impl RunDistance {
-    fn add(&mut self, ours: &MoveState, recorded: &After) {
+    fn add(&mut self, ours: &MoveState, recorded: &StateAfter) {
         self.steps += 1;
         let (origin, velocity) = (Vec3::from(recorded.origin), Vec3::from(recorded.velocity));
         let origin_off = (ours.origin - origin).abs().max_element();

@@ -1,4 +1,4 @@
-//! What a trace says of the network: as the log has it, to the packet, and other where clients send otherwise.
+//! The network tables of a trace agree with the log for each packet, and differ if clients send other packets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn trace(session: &Session, set: &[&str], sizes: bool) -> Trace {
 }
 
 #[test]
-fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
+fn the_trace_has_every_packet_and_snapshot_with_its_fate() {
     let session = bad_line(&[]);
     let trace = trace(&session, &[], true);
     let (up, down) = (packets::Columns::of(&trace), snapshots::Columns::of(&trace));
@@ -68,7 +68,7 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
             assert_eq!(up.arrived[row] as usize, times.len());
             let took = times.first().map(|at| (*at - sent.at).as_ms_f64() as f32);
             assert_eq!(took, (!up.took_ms[row].is_nan()).then_some(up.took_ms[row]));
-            // A packet that is on its way at the end is not lost.
+            // A packet in flight at the end is not lost.
             lost += u32::from(times.is_empty() && sent.number < newest);
         }
         let rows: Vec<usize> = (0..down.rows).filter(|row| down.player[*row] as usize == player).collect();
@@ -98,7 +98,7 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
 }
 
 #[test]
-fn a_diff_notices_other_redundancy_and_says_where() {
+fn a_diff_names_the_first_packet_with_other_redundancy() {
     let session = bad_line(&[]);
     let on = DiffOptions { on: DiffScope::Network, ..DiffOptions::default() };
     let as_it_was = trace(&session, &[], false);
@@ -111,7 +111,7 @@ fn a_diff_notices_other_redundancy_and_says_where() {
 }
 
 #[test]
-fn a_diff_notices_adaptive_redundancy_on_a_clean_line() {
+fn a_diff_detects_adaptive_redundancy_on_a_clean_line() {
     let link = LinkModel { delay_ms: 25.0, ..LinkModel::default() };
     let preset = "nereids".to_owned();
     let session = record(&Scenario { preset, players: 2, seconds: 12.0, link, ..Scenario::default() });
@@ -124,7 +124,7 @@ fn a_diff_notices_adaptive_redundancy_on_a_clean_line() {
 }
 
 #[test]
-fn who_did_not_ask_has_no_tables_and_that_is_no_difference() {
+fn network_tables_that_were_not_requested_are_no_difference() {
     let session = bad_line(&[]);
     let asked = trace(&session, &[], false);
     let not_asked =
@@ -137,9 +137,9 @@ fn who_did_not_ask_has_no_tables_and_that_is_no_difference() {
     assert_eq!(found.tables.iter().filter(|table| table.status == Status::OnlyInA).count(), 2);
 }
 
-/// Player 0's frames are regular, player 1's those of a loaded computer.
+/// Player 0 has regular frames; player 1 has those of a computer under load.
 #[test]
-fn bots_frames_are_as_irregular_as_their_settings_say() {
+fn frames_of_bots_follow_the_frame_settings() {
     let own = [("client.cmd_hz", "30"), ("p1.client.frames", "loaded")];
     let settings = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect();
     let scenario = Scenario { players: 2, seconds: 20.0, settings, ..Scenario::default() };
@@ -158,7 +158,7 @@ fn bots_frames_are_as_irregular_as_their_settings_say() {
 }
 
 #[test]
-fn players_settings_are_their_own_in_replays_too() {
+fn replays_use_the_settings_of_each_player() {
     let session = record(&Scenario { players: 2, seconds: 4.0, ..Scenario::default() });
     let rows = |trace: &Trace, player: PlayerId| {
         snapshots::Columns::of(trace).player.iter().filter(|of| **of == u32::from(player.0)).count()

@@ -1,5 +1,5 @@
-//! The rendering categories of NeREIDS, each measured on the arena's orchard: what a client draws, over a link with delay,
-//! jitter and loss, against what the server had.
+//! The rendering categories of NeREIDS on the arena's orchard. The tests compare drawn positions, over a link with
+//! delay, jitter and loss, with the server's positions.
 
 mod arrows;
 mod stage;
@@ -29,7 +29,7 @@ pub(crate) fn delay(delay_ms: f64) -> LinkModel {
     LinkModel { delay_ms, ..LinkModel::default() }
 }
 
-/// Runs a session that nothing interferes with but what `told` makes of the snapshots.
+/// Runs a session. `told` may change the snapshots on arrival.
 pub(crate) fn run(
     stage: &mut CategoryStage,
     seconds: i64,
@@ -53,7 +53,7 @@ pub(crate) fn category(screen: &Screen, entity: EntityId) -> Option<Category> {
 }
 
 #[test]
-fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
+fn each_category_is_recorded_and_replayed_and_in_the_trace() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/sessions/orchard.hitlog");
     let session = store::read_log(Path::new(path)).expect("a sound log");
     let again = |mode: &str| {
@@ -73,7 +73,7 @@ fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
     }
     eprintln!("{:?}", Category::NAMES.iter().zip(rows).collect::<Vec<_>>());
     assert!(rows.iter().all(|rows| *rows > 50), "{rows:?}");
-    // Whoever draws otherwise has nothing to say of it. What is drawn changes nothing on the server.
+    // A client with another way of drawing has no categories. Drawing changes nothing on the server.
     let otherwise = again("history");
     assert_eq!(otherwise.first_difference, None);
     assert!(otherwise.trace.table("variables").is_none());
@@ -81,7 +81,7 @@ fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
 }
 
 #[test]
-fn a_tree_stays_where_it_was_though_the_servers_moves() {
+fn a_static_tree_stays_when_the_servers_tree_moves() {
     let mut stage = CategoryStage::new(2, &bad_link(), 1, &[]);
     let tree = EntityId(2);
     run(&mut stage, 5, nothing, |_, at, snapshot| {
@@ -98,10 +98,10 @@ fn a_tree_stays_where_it_was_though_the_servers_moves() {
 }
 
 #[test]
-fn a_sound_plays_to_its_end_though_nothing_comes_after_its_beginning() {
+fn a_sound_plays_to_its_end_without_further_snapshots() {
     let mut stage = CategoryStage::new(1, &bad_link(), 3, &[]);
     let mut deaf_from: Option<Micros> = None;
-    // Once the bell is known to ring, nothing arrives any more.
+    // After the client knows that the bell rings, no more snapshots arrive.
     run(&mut stage, 9, nothing, |_, at, snapshot| {
         let deaf = deaf_from.is_some();
         let rings = snapshot.frame.entities.iter().any(|(_, b)| b.kind == BodyKind::Bell && b.teleports == 1);
@@ -130,7 +130,7 @@ fn a_sound_plays_to_its_end_though_nothing_comes_after_its_beginning() {
 }
 
 #[test]
-fn another_player_is_exactly_as_last_told() {
+fn another_player_is_drawn_at_the_last_received_state() {
     let mut stage = CategoryStage::new(2, &bad_link(), 5, &[]);
     let dance = |player: u16, at: Micros| Input {
         forwardmove: 400.0,
@@ -152,7 +152,7 @@ fn another_player_is_exactly_as_last_told() {
 }
 
 #[test]
-fn oneself_moves_at_once_and_ones_health_when_the_server_says_so() {
+fn own_movement_is_immediate_and_own_health_is_the_servers() {
     let mut stage = CategoryStage::new(1, &delay(100.0), 7, &[]);
     let (begins, hurt) = (Micros::from_s(2), Micros::from_ms(2_500));
     let walk = |_: u16, at: Micros| Input { forwardmove: if at >= begins { 400.0 } else { 0.0 }, ..Input::default() };
@@ -183,7 +183,7 @@ fn oneself_moves_at_once_and_ones_health_when_the_server_says_so() {
 }
 
 #[test]
-fn an_apple_is_where_it_will_be_when_ones_own_usercmd_runs() {
+fn an_apple_is_drawn_where_it_is_when_the_usercmd_runs() {
     let mut stage = CategoryStage::new(1, &bad_link(), 9, &[]);
     run(&mut stage, 40, nothing, as_sent);
     let (mut worst, mut worst_late, mut compared, mut greatest_lag) = (0.0_f32, 0.0_f32, 0, 0.0_f32);
@@ -202,7 +202,7 @@ fn an_apple_is_where_it_will_be_when_ones_own_usercmd_runs() {
             worst = worst.max(drawn.body.origin.distance(truth.origin));
             let late = told.origin.distance(truth.origin);
             if falls(&truth) {
-                // Half of the way at the speed of its end is the least that it has come meanwhile.
+                // At least half of the way, because the apple accelerates.
                 let lag = (screen.own_time() - screen.newest.frame.server_time).as_s_f64() as f32;
                 let least = 0.5 * truth.velocity.length() * lag;
                 assert!(late >= least * 0.999, "{late} of {least}");
@@ -216,10 +216,10 @@ fn an_apple_is_where_it_will_be_when_ones_own_usercmd_runs() {
 }
 
 #[test]
-fn a_walker_is_right_to_the_bit_from_its_decisions_alone() {
+fn a_walker_is_exact_from_its_decisions_alone() {
     let link = LinkModel { loss: Loss::Random(0.3), jitter: Jitter::Exponential(15.0), ..delay(100.0) };
     let mut stage = CategoryStage::new(1, &link, 11, &[]);
-    // Whatever a snapshot says of the walker, it says nothing of where it is and how it moves.
+    // The test removes the walker's position and movement from every snapshot.
     run(&mut stage, 60, nothing, |_, _, snapshot| {
         let walker = snapshot.frame.entities.iter().find(|(_, body)| body.kind == BodyKind::Walker).map(|(id, _)| *id);
         change(snapshot, walker.expect("a walker"), |body| {
@@ -251,9 +251,9 @@ fn a_walker_is_right_to_the_bit_from_its_decisions_alone() {
 }
 
 #[test]
-fn a_jumping_avatar_never_jumps_when_extrapolated_and_does_when_drawn_as_told() {
-    // "That avatar could jump in the air for half a second all day long, if our RTT is more than half a second, we would
-    // render him back on the ground." A jump here takes 0.67 s.
+fn a_jumping_avatar_jumps_only_when_drawn_as_received() {
+    // "That avatar could jump in the air for half a second all day long." "If our RTT is more than half a second, we
+    // would render him back on the ground." A jump here takes 0.67 s.
     let mut stage = CategoryStage::new(2, &delay(350.0), 19, &[]);
     let jumps = |player: u16, at: Micros| Input {
         buttons: if player == 1 && at.0 % 1_500_000 < 50_000 { buttons::JUMP } else { 0 },
