@@ -1,4 +1,4 @@
-//! The C ABI: its header is up to date, rows are recorded and read as what they are, and no program in C makes it fail.
+//! The C ABI: its header is current, rows are recorded and read unchanged, and no sequence of calls makes it panic.
 
 #![expect(unsafe_code, reason = "this is the border to C")]
 
