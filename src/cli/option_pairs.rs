@@ -82,7 +82,7 @@ fn check(root: &Command, command: &Command, names: &[String], pairs: &mut u32) {
 }
 
 #[test]
-fn no_option_waives_what_another_requires() {
+fn no_option_waives_the_requirement_of_another() {
     let mut root = Program::hitreg().command();
     root.build();
     let mut pairs = 0;

@@ -172,15 +172,14 @@ fn the_parts_of_a_file_are_its_rows() {
     let whole = read_trace(&file[..]).expect("a trace");
     for (table, (shape, rows)) in whole.tables.iter().zip(index.tables()) {
         assert_eq!((&table.name, table.rows() as u64), (&shape.name, *rows));
-        let parts =
-            index.try_unpack_chunks(&shape.name).map(|at| index.part(&file[at as usize..], at, &[]).expect("a part"));
+        let parts = index.parts_of(&shape.name).map(|at| index.part(&file[at as usize..], at, &[]).expect("a part"));
         let together = parts.reduce(|mut so_far, more| {
             so_far.append(more).expect("rows of the same table");
             so_far
         });
         assert!(together.is_none_or(|together| together.digest() == table.digest()), "{}", table.name);
     }
-    let at = index.try_unpack_chunks("frames").next().expect("there are frames");
+    let at = index.parts_of("frames").next().expect("there are frames");
     let named = index.part(&file[at as usize..], at, &["player", "command"]).expect("a part");
     assert_eq!(named.columns.iter().map(|c| &*c.name).collect::<Vec<_>>(), ["player", "command"]);
     let mut changed = file.clone();
