@@ -90,7 +90,7 @@ pub(crate) fn run_all_bounded(file: &[u8], of_traces: bool, refused: Option<&str
     fs::write(folder.path().join(name), file).expect("written");
     for line in lines {
         let (code, said) = run_bounded(folder.path(), &line.replace('F', name));
-        // `merge` fails before it reads that far, because the file is no side of a session.
+        // `merge` fails before it reads that far: the file is not the log of one side.
         if let Some(what) = refused.filter(|_| !line.starts_with("verify") && !line.starts_with("merge")) {
             assert!(code == 128 && said.contains(what), "{line}: exit {code}: {said}");
         }
@@ -319,7 +319,7 @@ fn many_empty_chunks_stay_within_limits() {
     let (code, said) = run_bounded(folder.path(), "merge f.hitlog -o out.hitlog");
     assert!(code == 128 && said.contains("memory"), "merge of a side: exit {code}: {said}");
     session.header.side = None;
-    // Commands that stream give an answer. Those that hold the session refuse it under the limit of these tests.
+    // Commands that stream give an answer. Commands that hold the session refuse it under the limit of these tests.
     run_all_bounded(&many(&session), false, None);
 }
 

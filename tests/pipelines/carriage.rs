@@ -169,7 +169,7 @@ fn any_link() -> impl Strategy<Value = LinkModel> {
     )
 }
 
-/// The number of cases that ran without encoding, and of those that restarted with it.
+/// The numbers of cases that ran without encoding and of cases that restarted with it.
 static UNENCODED: AtomicU32 = AtomicU32::new(0);
 static RESTARTED: AtomicU32 = AtomicU32::new(0);
 

@@ -106,7 +106,7 @@ fn input_without_a_lead_is_late_and_the_server_warns() {
     assert!(fates.warnings.len() > 500, "{} warnings", fates.warnings.len());
 }
 
-/// A server with two clients, of which only the first sends.
+/// A server with two clients. Only the first one sends.
 struct ServerBench {
     server: Server<Arena>,
     now: Micros,

@@ -252,8 +252,8 @@ fn a_walker_is_exact_from_its_decisions_alone() {
 
 #[test]
 fn a_jumping_avatar_jumps_only_when_drawn_as_received() {
-    // "That avatar could jump in the air for half a second all day long." "If our RTT is more than half a second, we
-    // would render him back on the ground." A jump here takes 0.67 s.
+    // The claim: with a round trip of more than half a second, extrapolation draws a player on the ground who jumps
+    // for half a second. A jump here takes 0.67 s.
     let mut stage = CategoryStage::new(2, &delay(350.0), 19, &[]);
     let jumps = |player: u16, at: Micros| Input {
         buttons: if player == 1 && at.0 % 1_500_000 < 50_000 { buttons::JUMP } else { 0 },
