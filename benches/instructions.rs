@@ -97,10 +97,7 @@ struct Cost {
     asked: u64,
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "what is to be done with the counts is asked for by an environment variable"
-)]
+#[expect(clippy::disallowed_methods, reason = "an environment variable selects the use of the counts")]
 fn compare(wanted: &[String]) -> ExitCode {
     let folder = tempfile::tempdir().expect("a folder for the log and the traces");
     let usercmds = prepare(folder.path());

@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 /// The first version with the bug.
 const FIRST_BAD: u32 = 37;
 
-#[expect(clippy::disallowed_methods, reason = "which version this is comes from outside, as it would from a compiler")]
+#[expect(clippy::disallowed_methods, reason = "the environment selects the version, as a compiler would")]
 static VERSION: LazyLock<u32> =
     LazyLock::new(|| std::env::var("PUCKS_VERSION").ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX));
 

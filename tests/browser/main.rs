@@ -2,7 +2,7 @@
 //! in a folder that HITREG_TEST_PUPPETEER names). They are skipped if one is missing. Screenshots go to
 //! `target/screenshots`.
 
-#![expect(clippy::disallowed_methods, reason = "where the browser is, the environment says")]
+#![expect(clippy::disallowed_methods, reason = "the environment names the browser to use")]
 #[path = "../skipped/note.rs"]
 mod note;
 
@@ -33,9 +33,9 @@ fn pages_work_in_a_browser() {
     node.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/drive.mjs")).arg(folder.path()).arg(screenshots);
     let output = node.env("HITREG_TEST_CHROMIUM", chromium).env("HITREG_TEST_PUPPETEER", puppeteer).output();
     let Output { status, stdout, stderr } = output.expect("node");
-    let said = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(status.success(), "{said}");
-    eprintln!("{said}");
+    let message = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(status.success(), "{message}");
+    eprintln!("{message}");
 }
 
 fn browser() -> Option<(PathBuf, PathBuf)> {

@@ -1,6 +1,6 @@
 //! `bisect builds` and `bisect git` as processes.
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and print the duration")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -107,9 +107,9 @@ fn errors_of_a_build_are_never_a_verdict() {
     }
     // A missing build is a mistake of the user.
     let missing = diff(folder).arg(&log).arg("--a").arg(&pucks).args(["--b", "no/such/build"]).output().unwrap();
-    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    let output = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert_eq!(missing.status.code(), Some(128));
-    assert!(said.contains("no/such/build: there is no such build"), "{said}");
+    assert!(output.contains("no/such/build: there is no such build"), "{output}");
 }
 
 /// The content of a file's first chunk: the first bytes of the unpacked file.

@@ -61,15 +61,15 @@ fn a_signal_ends_a_recording_with_a_complete_log() {
 fn a_killed_recording_is_named_and_recovered() {
     let folder = Folder::empty();
     let mut child = start_real_time_recording(&folder);
-    let said = folder.refused("recover live.hitlog.part");
-    assert!(said.contains("live.hitlog.part: this recording is still running"), "{said}");
+    let output = folder.refused("recover live.hitlog.part");
+    assert!(output.contains("live.hitlog.part: this recording is still running"), "{output}");
     folder.done("recover live.hitlog.part -o now.hitlog");
     child.kill().unwrap();
     child.wait().unwrap();
-    let said = folder.refused("info live.hitlog");
-    assert!(said.contains("Run: hitreg recover live.hitlog.part"), "{said}");
-    let said = folder.refused("record synth -o live.hitlog --seconds 1");
-    assert!(said.contains("Run: hitreg recover live.hitlog.part; if"), "{said}");
+    let output = folder.refused("info live.hitlog");
+    assert!(output.contains("Run: hitreg recover live.hitlog.part"), "{output}");
+    let output = folder.refused("record synth -o live.hitlog --seconds 1");
+    assert!(output.contains("Run: hitreg recover live.hitlog.part; if"), "{output}");
     // `recover` to another name copies the log.
     folder.done("recover live.hitlog.part -o copy.hitlog");
     let printed = folder.done("recover live.hitlog.part");
@@ -86,6 +86,6 @@ fn tests_of_hangups_pass_under_nohup() {
     tests.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(std::env::current_exe().expect("these tests"));
     tests.args(["--exact", "unfinished::a_signal_ends_a_recording_with_a_complete_log"]);
     let output = tests.output().expect("a shell");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && message.contains("1 passed"), "{message}");
 }

@@ -1,5 +1,5 @@
 //! Other programs can read the output of `export`: timelines follow Perfetto's rules, and DuckDB reads the tables.
-#![expect(clippy::disallowed_methods, reason = "where Python is, the environment says")]
+#![expect(clippy::disallowed_methods, reason = "the environment names the Python to use")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

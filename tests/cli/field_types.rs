@@ -243,9 +243,9 @@ fn values_outside_a_type_are_refused() {
         (6, 7u64.into()),
     ];
     for (place, value) in bad {
-        let said = push(place, value).unwrap_err().to_string();
-        assert!(said.contains("a row of `player` is"), "{said}");
-        assert!(said.ends_with("and the description says f64, u64, i64, bool, f32, i32, text"), "{said}");
+        let output = push(place, value).unwrap_err().to_string();
+        assert!(output.contains("a row of `player` is"), "{output}");
+        assert!(output.ends_with("and the description says f64, u64, i64, bool, f32, i32, text"), "{output}");
     }
 }
 
@@ -261,10 +261,10 @@ fn builds_with_columns_of_every_type_are_verified_compared_and_bisected() {
     assert_eq!(folder.run("diff a.hitlog --no-cache --a ./good --b ./good").status.code(), Some(0));
     let (x, wrong) = (1e9 + f64::from(WRONG) * 0.1, (1e9 + f64::from(WRONG) * 0.1).next_up());
     let differs = folder.run("diff a.hitlog --no-cache --a ./good --b ./bad --verbose");
-    let said = text(&differs.stdout);
-    assert_eq!(differs.status.code(), Some(1), "{said}");
+    let message = text(&differs.stdout);
+    assert_eq!(differs.status.code(), Some(1), "{message}");
     for value in [x, wrong] {
-        assert!(said.contains(&value.to_string()), "{value} in\n{said}");
+        assert!(message.contains(&value.to_string()), "{value} in\n{message}");
     }
     let output = folder.run("diff a.hitlog --no-cache --a ./good --b ./bad --format json");
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -272,11 +272,11 @@ fn builds_with_columns_of_every_type_are_verified_compared_and_bisected() {
     let first = &bodies.expect("bodies")["first"];
     assert_eq!(first["field"], "origin.x");
     // serde_json does not keep the last bit of doubles.
-    let said = text(&output.stdout);
-    assert!(said.contains(&format!("\"a\": {x:?}")) && said.contains(&format!("\"b\": {wrong:?}")), "{said}");
+    let message = text(&output.stdout);
+    assert!(message.contains(&format!("\"a\": {x:?}")) && message.contains(&format!("\"b\": {wrong:?}")), "{message}");
     assert_eq!((&first["ulps"], &first["place"]["tick"]), (&1.into(), &WRONG.into()), "{first}");
     let bisected = folder.run("bisect ticks a.hitlog --no-cache --a ./good --b ./bad");
-    let said = text(&bisected.stdout);
-    assert_eq!(bisected.status.code(), Some(1), "{said}");
-    assert!(said.contains(&format!("tick {WRONG}")) && said.contains("origin.x"), "{said}");
+    let message = text(&bisected.stdout);
+    assert_eq!(bisected.status.code(), Some(1), "{message}");
+    assert!(message.contains(&format!("tick {WRONG}")) && message.contains("origin.x"), "{message}");
 }

@@ -1,11 +1,7 @@
 //! One of nine players floods the server with the most harmful datagrams that a client can send. The session of the
 //! other eight is unaffected.
 #![cfg(unix)]
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "an enemy has a socket and a clock of its own"
-)]
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "the attacker has its own socket and clock")]
 
 use std::net::UdpSocket;
 use std::process::Child;
@@ -138,7 +134,7 @@ fn run_attack(seconds: f64, a_second: u64) -> Option<(Value, u64)> {
     let port = place.port;
     let server = place.serve(&format!("--players 9 --seconds {seconds} --format json"));
     let (over, fired) = (AtomicBool::new(false), AtomicU64::new(0));
-    let said = std::thread::scope(|scope| {
+    let report = std::thread::scope(|scope| {
         scope.spawn(|| attack(port, a_second, &over, &fired));
         let clients: Vec<Child> = (0..8).map(|number| place.join(number, "--delay-ms 20")).collect();
         let status = format!("/proc/{}/status", server.id());
@@ -172,7 +168,7 @@ fn run_attack(seconds: f64, a_second: u64) -> Option<(Value, u64)> {
     let whole = place.verified("session.hitlog");
     assert!(whole.as_s_f64() > 0.8 * seconds, "{whole:?}");
     assert_eq!(place.verified("server.hitlog"), whole);
-    Some((said, fired.into_inner()))
+    Some((report, fired.into_inner()))
 }
 
 /// The peak memory of a process from `/proc`; `None` after its end.
@@ -183,17 +179,17 @@ fn peak_kib(status: &str) -> Option<u64> {
 
 #[test]
 fn a_flooding_client_harms_no_other_player() {
-    let Some((said, fired)) = run_attack(3.0, 1_500) else { return };
-    eprintln!("{fired} datagrams: {said}");
+    let Some((output, fired)) = run_attack(3.0, 1_500) else { return };
+    eprintln!("{fired} datagrams: {output}");
     assert!(fired > 1_000, "{fired} datagrams");
-    assert!(said["refused"].as_u64().expect("a number") > fired / 10, "{said}");
+    assert!(output["refused"].as_u64().expect("a number") > fired / 10, "{output}");
 }
 
 #[test]
 #[ignore = "a figure for two idle cores: 5,000 datagrams a second for half a minute"]
 fn the_server_runs_every_tick_at_5000_datagrams_a_second() {
-    let Some((said, fired)) = run_attack(30.0, 5_000) else { return };
-    eprintln!("{fired} datagrams: {said}");
+    let Some((output, fired)) = run_attack(30.0, 5_000) else { return };
+    eprintln!("{fired} datagrams: {output}");
     assert!(fired > 140_000, "{fired} datagrams");
-    assert_eq!(said["ticks_left_out"], 0, "{said}");
+    assert_eq!(output["ticks_left_out"], 0, "{output}");
 }

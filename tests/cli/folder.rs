@@ -66,12 +66,12 @@ impl Folder {
     pub(crate) fn refused(&self, line: &str) -> String {
         let before = self.names();
         let output = self.run(line);
-        let said = text(&output.stderr);
-        assert_eq!(code(&output), 128, "{line}: {said}");
-        assert!(!said.contains("panicked"), "{line}: {said}");
+        let message = text(&output.stderr);
+        assert_eq!(code(&output), 128, "{line}: {message}");
+        assert!(!message.contains("panicked"), "{line}: {message}");
         assert_eq!(text(&output.stdout), "", "{line}");
         assert_eq!(self.names(), before, "{line} left something behind");
-        said
+        message
     }
 
     pub(crate) fn names(&self) -> Vec<OsString> {

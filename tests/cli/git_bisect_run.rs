@@ -50,17 +50,17 @@ fn git_bisect_run(folder: &Path, script: &str) -> BisectOutcome {
     run.current_dir(folder).args(["bisect", "run", "sh", "-c", script]);
     run.env("PATH", path).env("PUCKS", example("pucks_bug")).env("LC_ALL", "C");
     let output = run.output().expect("git");
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    eprintln!("{said}");
-    BisectOutcome { said, code: output.status.code(), log: git(folder, &["bisect", "log"]) }
+    let message = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    eprintln!("{message}");
+    BisectOutcome { message, code: output.status.code(), log: git(folder, &["bisect", "log"]) }
 }
 
 impl BisectOutcome {
     /// The subjects of the commits that git logged as good, bad or skipped.
     fn subjects(&self, what: &str) -> Vec<&str> {
         let prefix = format!("# {what}: [");
-        let told = self.log.lines().filter_map(|line| line.strip_prefix(prefix.as_str())?.split_once("] "));
-        told.map(|(_, subject)| subject).collect()
+        let entries = self.log.lines().filter_map(|line| line.strip_prefix(prefix.as_str())?.split_once("] "));
+        entries.map(|(_, subject)| subject).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: builds end with all their child processes, no temporary file remains, and the exit code
 //! is 130. An interrupted soak reports its progress.
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and print the duration")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -140,8 +140,8 @@ fn an_interrupted_bisect_git_resumes() {
         bisect.args(["--build-cmd", &build, "--artifact", "game", "--cache"]).arg(place.path("cache"));
         bisect
     };
-    let said = "error: interrupted: run the same command again to resume\n";
-    assert_eq!(place.interrupted(&mut bisect(), 1), (Some(130), said.to_owned()));
+    let output = "error: interrupted: run the same command again to resume\n";
+    assert_eq!(place.interrupted(&mut bisect(), 1), (Some(130), output.to_owned()));
     // The search keeps its answers. The interrupted build is not an answer.
     let searches = std::fs::read_dir(place.path("cache").join("bisect")).unwrap();
     let kept: Vec<PathBuf> = searches.map(|entry| entry.unwrap().path().join("state.json")).collect();

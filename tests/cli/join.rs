@@ -1,7 +1,7 @@
 //! A server and clients as separate processes over real sockets. Their logs merge into sessions that replay bit for
 //! bit, however a process ends.
 
-#![expect(clippy::disallowed_types, reason = "a port has to be found that is free")]
+#![expect(clippy::disallowed_types, reason = "the test needs a free port")]
 #![cfg(unix)]
 
 use std::collections::BTreeSet;
@@ -105,8 +105,8 @@ fn end(child: Child) -> (Option<i32>, String) {
 }
 
 pub(crate) fn assert_done(child: Child) {
-    let (code, said) = end(child);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = end(child);
+    assert_eq!(code, Some(0), "{output}");
 }
 
 /// A client's player number, which depends on the order of arrival.
@@ -168,11 +168,11 @@ fn client_events(child: Child) -> (u64, BTreeSet<(u64, bool, String)>) {
     let output = child.wait_with_output().expect("it was started");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let joined: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let said = joined["heard"].as_array().expect("a list").iter().map(|said| {
-        let text = said["text"].as_str().expect("a text").to_owned();
-        (said["player"].as_u64().expect("who"), said["in_character"].as_bool().expect("how"), text)
+    let lines = joined["heard"].as_array().expect("a list").iter().map(|message| {
+        let text = message["text"].as_str().expect("a text").to_owned();
+        (message["player"].as_u64().expect("who"), message["in_character"].as_bool().expect("how"), text)
     });
-    let heard: Vec<_> = said.collect();
+    let heard: Vec<_> = lines.collect();
     let once: BTreeSet<_> = heard.iter().cloned().collect();
     assert_eq!(once.len(), heard.len(), "nothing is heard twice: {heard:?}");
     (joined["answered"].as_u64().expect("a number"), once)
@@ -216,12 +216,12 @@ fn each_player_requests_its_own_update_rate() {
         "--update-hz 900 --lerp-ms 40 --delay-ms 30 --loss 3% --format json",
     ];
     let clients: Vec<Child> = (0..).zip(asks).map(|(number, asks)| place.join(number, asks)).collect();
-    let said = clients.into_iter().map(|client| {
+    let grants = clients.into_iter().map(|client| {
         let output = client.wait_with_output().expect("it was started");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["granted"].clone()
     });
-    let said: Vec<Value> = said.collect();
+    let grants: Vec<Value> = grants.collect();
     assert_done(server);
     let granted =
         |key: &str, asked: &str, granted: &str| serde_json::json!({"key": key, "asked": asked, "granted": granted});
@@ -231,7 +231,7 @@ fn each_player_requests_its_own_update_rate() {
         granted("client.cmd_hz", "30", "30"),
     ];
     let fast = [granted("server.update_hz", "900", "64"), granted("interpolation.lerp_ms", "40", "40")];
-    assert_eq!(said, [serde_json::json!(slow), serde_json::json!([]), serde_json::json!(fast)]);
+    assert_eq!(grants, [serde_json::json!(slow), serde_json::json!([]), serde_json::json!(fast)]);
 
     // The server's log has the settings of all players. A client's log has its own.
     let server = place.log("server.hitlog");
@@ -281,8 +281,8 @@ fn impossible_requests_are_refused_before_connecting() {
         ("--set client.cmd_hz", "has no value: write KEY=VALUE"),
     ];
     for (asks, sentence) in cases {
-        let said = place.refused(&format!("join 127.0.0.1:{} -o none.hitlog {asks}", place.port));
-        assert!(said.contains(sentence), "{asks}: {said}");
+        let output = place.refused(&format!("join 127.0.0.1:{} -o none.hitlog {asks}", place.port));
+        assert!(output.contains(sentence), "{asks}: {output}");
     }
     assert!(!place.path("none.hitlog.part").exists() && !place.path("none.hitlog").exists());
     // A server checks the output path before it waits for players.
@@ -325,10 +325,10 @@ fn a_killed_server_loses_at_most_a_second() {
     server.kill().expect("it runs");
     server.wait().expect("it was killed");
     for client in clients {
-        let (code, said) = end(client);
+        let (code, output) = end(client);
         assert_eq!(code, Some(128));
-        assert!(said.contains("is gone: no packet for 5 seconds"), "{said}");
-        assert!(said.contains("the recording up to the error is in client"), "{said}");
+        assert!(output.contains("is gone: no packet for 5 seconds"), "{output}");
+        assert!(output.contains("the recording up to the error is in client"), "{output}");
     }
     place.done("recover server.hitlog.part -o server.hitlog");
     let merged = place.done("merge server.hitlog client0.hitlog client1.hitlog -o session.hitlog");
@@ -399,24 +399,24 @@ fn a_refused_client_prints_the_reason() {
     let map = word(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-arena/maps/courtyard.map"));
     let server = place.serve("--players 1 --seconds 6");
     std::thread::sleep(Duration::from_millis(700));
-    let said = place.refused(&format!("serve -o second.hitlog --bind 127.0.0.1 --port {}", place.port));
-    assert!(said.contains(&format!("UDP port {} is in use", place.port)), "{said}");
+    let output = place.refused(&format!("serve -o second.hitlog --bind 127.0.0.1 --port {}", place.port));
+    assert!(output.contains(&format!("UDP port {} is in use", place.port)), "{output}");
     let other = place.path("elsewhere.map");
     let text = std::fs::read_to_string(map).expect("a map of the project");
     std::fs::write(&other, text).expect("a file");
-    let said = place.refused(&format!("join {address} -o none.hitlog --map elsewhere.map"));
-    assert!(said.contains("the server plays the map `courtyard`, and this client has `elsewhere`"), "{said}");
-    let said = place.refused("join nowhere.invalid -o none.hitlog");
-    assert!(said.contains("is not an address"), "{said}");
+    let output = place.refused(&format!("join {address} -o none.hitlog --map elsewhere.map"));
+    assert!(output.contains("the server plays the map `courtyard`, and this client has `elsewhere`"), "{output}");
+    let output = place.refused("join nowhere.invalid -o none.hitlog");
+    assert!(output.contains("is not an address"), "{output}");
     // A refused client frees its slot.
     let client = place.join(0, "");
     std::thread::sleep(Duration::from_secs(4));
-    let said = place.refused(&format!("join {address} -o none.hitlog"));
-    assert!(said.contains("the server is full: all 1 places are taken"), "{said}");
+    let output = place.refused(&format!("join {address} -o none.hitlog"));
+    assert!(output.contains("the server is full: all 1 places are taken"), "{output}");
     assert_done(client);
     assert_done(server);
-    let said = place.refused(&format!("join {address} -o none.hitlog"));
-    assert!(said.contains(&format!("{address} does not answer")), "{said}");
+    let output = place.refused(&format!("join {address} -o none.hitlog"));
+    assert!(output.contains(&format!("{address} does not answer")), "{output}");
     assert!(!place.path("none.hitlog").exists() && !place.path("none.hitlog.part").exists());
     assert!(!place.path("second.hitlog.part").exists());
 }
@@ -431,9 +431,9 @@ fn a_server_of_another_version_is_reported() {
     // Filter, type 5, the client's salt, reason 0, the server's version.
     let refused = [b"HRG1\x05".as_slice(), &request[7..15], &[0], &9u16.to_le_bytes()].concat();
     server.send_to(&refused, from).expect("it is answered");
-    let (code, said) = end(client);
+    let (code, output) = end(client);
     assert_eq!(code, Some(128));
-    assert!(said.contains("the server speaks version 9 of the protocol, this client version 5"), "{said}");
+    assert!(output.contains("the server speaks version 9 of the protocol, this client version 5"), "{output}");
 }
 
 #[test]
@@ -458,8 +458,8 @@ fn merge_names_logs_of_different_sessions() {
         ("a-server a-client0 whole -o none", "whole: this log is not one side of a session"),
     ];
     for (line, sentence) in cases {
-        let said = place.refused(&format!("merge {line}"));
-        assert!(said.contains(sentence), "{line}\nsaid      {said}\nnot       {sentence}");
+        let output = place.refused(&format!("merge {line}"));
+        assert!(output.contains(sentence), "{line}\nsaid      {output}\nnot       {sentence}");
     }
     assert!(!place.path("none").exists());
     place.done("merge b-client1 b-server b-client0 -o b.hitlog");

@@ -49,8 +49,8 @@ fn parts_replay_from_keyframes_and_verify_checks_keyframes() {
     fs::write(folder.path("cut.hitlog"), cut).unwrap();
     let output = folder.run("replay cut.hitlog --from 13.5");
     assert_eq!(code(&output), 128);
-    let said = text(&output.stderr);
-    assert!(said.contains(&format!("cut.hitlog: the keyframe after tick {tick}")), "{said}");
+    let message = text(&output.stderr);
+    assert!(message.contains(&format!("cut.hitlog: the keyframe after tick {tick}")), "{message}");
 }
 
 /// `record` reports that it cannot write the requested keyframes, and keeps the recording.
@@ -61,9 +61,9 @@ fn record_reports_keyframes_that_it_cannot_write() {
     let slow = "players = 1\nseconds = 45.0\n[link]\nrate_bytes_per_s = 100.0\n";
     fs::write(folder.path("slow.toml"), slow).unwrap();
     let output = folder.run("record synth --scenario slow.toml -o n.hitlog --keyframes 10");
-    let said = text(&output.stderr);
-    assert_eq!(code(&output), 128, "{said}");
-    assert!(said.contains("recorded, but without keyframes: this log cannot have keyframes"), "{said}");
+    let message = text(&output.stderr);
+    assert_eq!(code(&output), 128, "{message}");
+    assert!(message.contains("recorded, but without keyframes: this log cannot have keyframes"), "{message}");
     assert_eq!(code(&folder.run("verify n.hitlog")), 0);
     assert!(folder.refused("keyframes n.hitlog -o k.hitlog --every 10").contains("this log cannot have keyframes"));
     // Default keyframes apply only to recordings that can have them.
@@ -145,14 +145,14 @@ fn a_long_recording_has_keyframes_by_default() {
     assert_eq!((&legs["verdict"], &legs["keyframes"], &legs["digest"]), (&"same".into(), &6.into(), &Value::Null));
     assert_eq!((&legs["exercised"], &legs["hashes_compared"]), (&whole["exercised"], &whole["hashes_compared"]));
     assert!(whole["legs"].is_null() && whole["digest"].is_string());
-    let said = folder.done("verify nereids.hitlog");
-    assert!(said.contains("replayed once in 2 parts, 4 keyframes compared; "), "{said}");
+    let message = folder.done("verify nereids.hitlog");
+    assert!(message.contains("replayed once in 2 parts, 4 keyframes compared; "), "{message}");
 
     let output = folder.run("keyframes short.hitlog --every 3600 -o none.hitlog");
     assert_eq!(code(&output), 128);
-    let said = text(&output.stderr);
+    let message = text(&output.stderr);
     assert!(
-        said.contains("short.hitlog: the session is ") && said.contains("the first keyframe is after 3600 s"),
-        "{said}"
+        message.contains("short.hitlog: the session is ") && message.contains("the first keyframe is after 3600 s"),
+        "{message}"
     );
 }

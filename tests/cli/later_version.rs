@@ -135,24 +135,24 @@ fn every_command_names_the_unknown_parts() {
     let own = env!("CARGO_BIN_EXE_hitreg");
     let run = |args: &[&str], codes: &[i32]| -> String {
         let output = Command::new(own).args(args).current_dir(at).output().expect("a command");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         assert!(
             output.status.code().is_some_and(|code| codes.contains(&code)),
-            "{args:?}: {:?}\n{said}",
+            "{args:?}: {:?}\n{message}",
             output.status
         );
         for part in UNKNOWN_PARTS {
-            assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
+            assert!(message.contains(part), "{args:?} does not say {part}:\n{message}");
         }
-        said
+        message
     };
     for args in
         [&["info", "future.hitlog"][..], &["replay", "future.hitlog"], &["replay", "future.hitlog", "--mode", "open"]]
     {
-        let said = run(args, &[0]);
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = run(args, &[0]);
+        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in UNKNOWN_PARTS_OF_THE_GAME {
-            assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
+            assert!(message.contains(part), "{args:?} does not say {part}:\n{message}");
         }
     }
     assert!(run(&["verify", "future.hitlog", "--rollback", "16"], &[0]).contains("1 ok"));

@@ -28,8 +28,8 @@ fn piped(folder: &Folder, line: &str) -> Value {
 
 /// Compares the reports of two merges, except for the paths.
 fn assert_alike(mut one: Value, mut other: Value) {
-    for said in [&mut one, &mut other] {
-        said["path"] = Value::Null;
+    for output in [&mut one, &mut other] {
+        output["path"] = Value::Null;
     }
     assert_eq!(one, other);
 }
@@ -67,12 +67,12 @@ fn a_servers_own_log_shows_only_what_it_contains() {
     let folder = Folder::empty();
     sides::write(6.0, 2, folder.dir.path()).expect("a session");
     let usercmds = folder.json("info server.hitlog")["usercmds"].as_u64().expect("a number");
-    let said = folder.json("replay server.hitlog");
-    assert!(usercmds > 100 && said["exercised"]["usercmds"] == usercmds, "{said:#}");
-    let down = &said["network"]["down"];
-    assert!(down["sent"].as_u64() > Some(10) && down["lost"].is_null(), "{said:#}");
-    let shots = &said["shots"];
-    assert!(shots["fired"].as_u64() > Some(0) && shots["predicted"] == 0, "{said:#}");
+    let output = folder.json("replay server.hitlog");
+    assert!(usercmds > 100 && output["exercised"]["usercmds"] == usercmds, "{output:#}");
+    let down = &output["network"]["down"];
+    assert!(down["sent"].as_u64() > Some(10) && down["lost"].is_null(), "{output:#}");
+    let shots = &output["shots"];
+    assert!(shots["fired"].as_u64() > Some(0) && shots["predicted"] == 0, "{output:#}");
     let page = folder.done("replay server.hitlog");
     for text in ["the log has no packets of clients", "arrivals not known", "no shot was predicted"] {
         assert!(page.contains(text), "{page}");

@@ -43,7 +43,7 @@ fn an_unsupported_check_is_refused() {
     assert_eq!(run("pucks_delay", &synth, folder.path()).1, 0);
     let args = ["verify", "game.hitlog", "--rollback", "8"];
     let output = Command::new(example("pucks_delay")).args(args).current_dir(folder.path()).output().expect("a build");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("does not support rollback"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(message.contains("does not support rollback"), "{message}");
     assert_ne!(output.status.code(), Some(0));
 }

@@ -7,11 +7,11 @@ use super::report::page;
 fn folder() -> Folder {
     let folder = Folder::empty();
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
-    let said = folder.done(&format!(
+    let output = folder.done(&format!(
         "import quake3-udp {fixtures}/duel.trace.zst --map {fixtures}/hitreg_room.bsp --server-log {fixtures}/duel.server.log \
          -o duel.hitlog"
     ));
-    assert!(said.contains("21 reported to shooters, 21 with their victim"), "{said}");
+    assert!(output.contains("21 reported to shooters, 21 with their victim"), "{output}");
     folder
 }
 
@@ -26,11 +26,11 @@ fn every_command_shows_the_shots_of_a_real_game() {
     let alone: Vec<_> = hits.iter().filter(|hit| hit["at_present"] != hit["target"]).collect();
     assert!(!alone.is_empty());
     let diff = folder.run("diff duel.hitlog --b-set lag_compensation.enabled=false");
-    let said = text(&diff.stdout);
-    assert_eq!(code(&diff), 1, "{said}");
+    let output = text(&diff.stdout);
+    assert_eq!(code(&diff), 1, "{output}");
     for hit in &alone {
         let shot = format!("p{} #{} {}", hit["shooter"], hit["command"], hit["weapon"].as_str().expect("a name"));
-        assert!(said.contains(&shot), "{shot}\n{said}");
+        assert!(output.contains(&shot), "{shot}\n{output}");
         let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
         assert!(why.contains("machinegun") && why.contains(hit["target"].as_str().expect("a name")), "{why}");
         let words: Vec<&str> = why.split_whitespace().collect();
@@ -70,9 +70,9 @@ fn a_session_without_its_map_is_compared_with_a_golden() {
     folder.done(&format!(
         "import quake3-udp {fixtures}/duel.trace.zst --server-log {fixtures}/duel.server.log -o duel.hitlog"
     ));
-    let said = folder.done("replay duel.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("21 hits reported by the recorded server; misses are not known"), "{said}");
-    assert!(said.contains("none of the 21 can be judged without the map"), "{said}");
+    let message = folder.done("replay duel.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(message.contains("21 hits reported by the recorded server; misses are not known"), "{message}");
+    assert!(message.contains("none of the 21 can be judged without the map"), "{message}");
     let output = folder.run("verify duel.hitlog");
     assert_eq!(code(&output), 125);
     assert!(text(&output.stdout).contains("next: ") && text(&output.stdout).contains("--accept"));
@@ -122,17 +122,17 @@ fn a_server_log_of_another_session_is_noticed() {
     let folder = Folder::empty();
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     let import = format!("import quake3-udp {fixtures}/duel.trace.zst -o duel.hitlog --force --server-log");
-    let said = folder.done(&format!("{import} {fixtures}/duel.server.log"));
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("damage lines, 21 of them reported to a shooter"), "{said}");
-    assert!(!said.contains("of another session"), "{said}");
+    let output = folder.done(&format!("{import} {fixtures}/duel.server.log"));
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains("damage lines, 21 of them reported to a shooter"), "{output}");
+    assert!(!output.contains("of another session"), "{output}");
     std::fs::write(folder.path("quiet.log"), "0: client connected\n").expect("a file");
     let refused = folder.run(&format!("{import} quiet.log"));
     let why = text(&refused.stderr);
     assert!(code(&refused) != 0 && why.contains("quiet.log: it has no damage lines"), "{why}");
     std::fs::write(folder.path("other.log"), "900: client:1 health:100 damage:7 armor:0\n".repeat(30)).expect("a file");
-    let said = folder.done(&format!("{import} other.log"));
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("30 damage lines, 0 of them reported to a shooter"), "{said}");
-    assert!(said.contains("fewer than half of the reported hits: it may be of another session"), "{said}");
+    let output = folder.done(&format!("{import} other.log"));
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains("30 damage lines, 0 of them reported to a shooter"), "{output}");
+    assert!(output.contains("fewer than half of the reported hits: it may be of another session"), "{output}");
 }

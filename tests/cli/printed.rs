@@ -43,7 +43,7 @@ fn the_readme_shows_real_output() {
 }
 
 /// `HITREG_README=write cargo test --release --test cli readme` writes real outputs into the README. Review the diff.
-#[expect(clippy::disallowed_methods, reason = "how tests are told to write what they otherwise compare")]
+#[expect(clippy::disallowed_methods, reason = "an environment variable makes tests write the expected output")]
 fn is_readme_update() -> bool {
     std::env::var_os("HITREG_README").is_some_and(|value| value == "write")
 }

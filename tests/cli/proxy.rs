@@ -1,11 +1,7 @@
 //! `record proxy` between processes. Clients and a server replay captured datagrams of a real game, or are the real
 //! game on request.
 #![cfg(unix)]
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "clients and a server have sockets of their own"
-)]
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "clients and a server have their own sockets")]
 
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -43,8 +39,8 @@ fn a_proxy_that_cannot_record_prints_the_reason() {
         (format!("--protocol source {listen} --upstream {server}"), "[possible values: quake3]"),
     ] {
         let output = folder.run(&format!("record proxy {line} -o a.hitlog"));
-        let said = text(&output.stderr);
-        assert!([128, 2].contains(&code(&output)) && said.contains(sentence), "{line}\n{said}");
+        let message = text(&output.stderr);
+        assert!([128, 2].contains(&code(&output)) && message.contains(sentence), "{line}\n{message}");
         assert!(!folder.path("a.hitlog").exists() && !folder.path("a.hitlog.part").exists(), "{line}");
     }
 }
@@ -121,8 +117,8 @@ fn a_replayed_capture_is_recorded_unchanged() {
             None => {}
         }
     }
-    let told = Command::new("kill").args(["-INT", &proxy.id().to_string()]).status().expect("there is kill");
-    assert!(told.success());
+    let status = Command::new("kill").args(["-INT", &proxy.id().to_string()]).status().expect("there is kill");
+    assert!(status.success());
     let output = proxy.wait_with_output().expect("it was started");
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON alone on stdout");

@@ -55,9 +55,9 @@ pub(crate) fn version(path: &Path, number: usize, count: &Path) {
 pub(crate) fn json(command: &mut Command) -> (serde_json::Value, i32) {
     let Output { status, stdout, stderr } = command.args(["--format", "json"]).output().expect("hitreg");
     let code = status.code().expect("an exit code");
-    let said = String::from_utf8_lossy(&stderr);
+    let output = String::from_utf8_lossy(&stderr);
     let value = serde_json::from_slice(&stdout);
-    (value.unwrap_or_else(|error| panic!("{error}: exit code {code}\n{said}")), code)
+    (value.unwrap_or_else(|error| panic!("{error}: exit code {code}\n{output}")), code)
 }
 
 /// The number of lines in a file.

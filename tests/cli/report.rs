@@ -1,6 +1,6 @@
 //! `report`: a page is one file without requests, shows the values of its trace, and escapes every name.
 //! `tests/browser` tests it in a browser.
-#![expect(clippy::disallowed_methods, reason = "where Python is, the environment says")]
+#![expect(clippy::disallowed_methods, reason = "the environment names the Python to use")]
 
 use std::fs;
 use std::io::Read;
@@ -130,11 +130,11 @@ fn a_page_of_a_part_shows_only_the_part() {
     // A streamed replay and one in memory give the same page.
     assert!(page(&folder, "a.hitlog") == page(&folder, "a.hitlog --from 0:00"));
     let refused = folder.run("report a.hitlog keyed.hitlog --from 0:09 -o page.html --force");
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(128) && said.contains("a part of one log"), "{said}");
+    let output = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(128) && output.contains("a part of one log"), "{output}");
     let beyond = folder.run("report a.hitlog --from 5:00 -o page.html --force");
-    let said = String::from_utf8_lossy(&beyond.stderr);
-    assert!(beyond.status.code() == Some(128) && said.contains("5:00"), "{said}");
+    let output = String::from_utf8_lossy(&beyond.stderr);
+    assert!(beyond.status.code() == Some(128) && output.contains("5:00"), "{output}");
 }
 
 #[test]

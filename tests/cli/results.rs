@@ -21,8 +21,8 @@ fn a_real_demo_is_imported_and_replayed() {
         let map = data.join("maps").join(map);
         format!("import qwd {} --map {} -o a.hitlog", word(&demo), word(map))
     };
-    let said = folder.refused(&import("e1m2.bsp.gz"));
-    assert!(said.contains("e1m2.bsp.gz: the demo was played on `dm4`"), "{said}");
+    let output = folder.refused(&import("e1m2.bsp.gz"));
+    assert!(output.contains("e1m2.bsp.gz: the demo was played on `dm4`"), "{output}");
     folder.done(&import("dm4.bsp.gz"));
     let info = folder.json("info a.hitlog");
     let packets = &info["packets"];
@@ -84,26 +84,26 @@ fn a_folder_of_demos_is_imported_in_one_go() {
     let packed = fs::read(data.join("matches/demo22.qwd.xz")).expect("the demo");
     fs::write(folder.path("cut.qwd.xz"), &packed[..packed.len() / 3]).expect("written");
     let output = folder.run(&line(&format!("junk.qwd {demo} cut.qwd.xz {demo}")));
-    let said = text(&output.stdout);
+    let message = text(&output.stdout);
     assert_eq!(code(&output), 128);
-    assert!(said.contains("not imported: junk.qwd: "), "{said}");
+    assert!(message.contains("not imported: junk.qwd: "), "{message}");
     assert!(
-        said.contains("demo09.hitlog is already the log of ")
-            && said.contains("the demo is truncated: it was imported up to byte"),
-        "{said}"
+        message.contains("demo09.hitlog is already the log of ")
+            && message.contains("the demo is truncated: it was imported up to byte"),
+        "{message}"
     );
     assert!(folder.path("logs/demo09.hitlog").is_file());
     let usercmds = |log: &str| folder.json(&format!("info logs/{log}.hitlog"))["usercmds"].as_u64();
     let (cut, whole) = (usercmds("cut").expect("a number"), 43_904);
     assert!((whole / 8..whole / 2).contains(&cut), "{cut}");
-    let said = folder.refused(&format!("import qwd {demo} --maps junk.qwd -o b.hitlog"));
-    assert!(said.contains("this is a file: give a folder to --maps"), "{said}");
+    let message = folder.refused(&format!("import qwd {demo} --maps junk.qwd -o b.hitlog"));
+    assert!(message.contains("this is a file: give a folder to --maps"), "{message}");
 
     fs::create_dir(folder.path("empty")).expect("a folder");
-    let said = folder.refused(&format!("import qwd {demo} --maps empty -o b.hitlog"));
-    assert!(said.contains("played on `e1m2`, and there is no e1m2.bsp below empty"), "{said}");
-    let said = folder.refused("import qwd empty --maps empty -o logs");
-    assert!(said.contains("there are no demos"), "{said}");
+    let message = folder.refused(&format!("import qwd {demo} --maps empty -o b.hitlog"));
+    assert!(message.contains("played on `e1m2`, and there is no e1m2.bsp below empty"), "{message}");
+    let message = folder.refused("import qwd empty --maps empty -o logs");
+    assert!(message.contains("there are no demos"), "{message}");
 }
 
 #[test]
@@ -328,6 +328,6 @@ fn a_scenario_names_a_map_file_by_its_own_folder() {
     folder.done("record synth --scenario scenarios/a.toml -o here.hitlog");
     assert_eq!(folder.json("info here.hitlog")["map"], folder.json("info beside.hitlog")["map"]);
     fs::remove_dir_all(folder.path("maps")).expect("removed");
-    let said = folder.refused("record synth --scenario scenarios/a.toml -o none.hitlog");
-    assert!(said.contains("there is neither scenarios/maps/ok.map nor maps/ok.map"), "{said}");
+    let output = folder.refused("record synth --scenario scenarios/a.toml -o none.hitlog");
+    assert!(output.contains("there is neither scenarios/maps/ok.map nor maps/ok.map"), "{output}");
 }

@@ -38,8 +38,8 @@ fn sessions_of_two_seeds_are_untestable() {
     }
     for files in ["1.hitlog 2.hitlog", "1.hittrace 2.hittrace", "1.hittrace 2.hitlog", "1.hitlog 2.hittrace"] {
         for command in ["diff", "bisect ticks", "report -o page.html", "diff --on hits", "diff --summary"] {
-            let said = refusal(&folder, &format!("{command} {files}"));
-            assert!(said.contains("nothing can be concluded: the seed is 1 in A, 2 in B"), "{said}");
+            let message = refusal(&folder, &format!("{command} {files}"));
+            assert!(message.contains("nothing can be concluded: the seed is 1 in A, 2 in B"), "{message}");
         }
         assert!(!folder.path("page.html").exists());
         for command in ["diff", "bisect ticks"] {
@@ -49,9 +49,9 @@ fn sessions_of_two_seeds_are_untestable() {
     let output = folder.run("diff 1.hitlog 2.hitlog --format json");
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&found["verdict"], found.get("side")), (&"untestable".into(), None), "{found:#}");
-    let said = refusal(&folder, "diff 1.hitlog 2.hitlog --junit out.xml");
+    let message = refusal(&folder, "diff 1.hitlog 2.hitlog --junit out.xml");
     assert!(
-        said.contains("the seed is 1 in A")
+        message.contains("the seed is 1 in A")
             && fs::read_to_string(folder.path("out.xml")).unwrap().contains("seed is 1")
     );
     // Another map is another session.
@@ -97,8 +97,8 @@ fn usercmds_distinguish_live_sessions() {
     live("b", 2);
     for files in ["a.hitlog b.hitlog", "a.hittrace b.hittrace", "a.hittrace b.hitlog"] {
         for command in ["diff", "bisect ticks", "diff --on hits"] {
-            let said = refusal(&folder, &format!("{command} {files}"));
-            assert!(said.contains("% of one file's usercmds are in the other"), "{said}");
+            let output = refusal(&folder, &format!("{command} {files}"));
+            assert!(output.contains("% of one file's usercmds are in the other"), "{output}");
         }
     }
     // The same usercmds under other settings, and a part of them.

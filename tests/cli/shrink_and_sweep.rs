@@ -1,6 +1,6 @@
 //! `shrink` and `sweep` as processes.
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and print the duration")]
 
 use std::process::Command;
 use std::time::Instant;
@@ -73,11 +73,11 @@ fn a_command_decides_whether_a_log_shows_the_problem() {
     };
     // A condition that no log meets, an unknown command, and no condition.
     let cases = [("exit 0", "does not show the problem"), ("no-such-command {}", "exit code 127")];
-    for (condition, said) in cases {
+    for (condition, message) in cases {
         let output = shrink(condition).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(128), "{condition}: {stderr}");
-        assert!(stderr.contains(said) && !small.exists(), "{condition}: {stderr}");
+        assert!(stderr.contains(message) && !small.exists(), "{condition}: {stderr}");
     }
     // Any log with a shot.
     let condition = format!("{} info {{}} --format json | grep -q '\"players\": 0' ; exit 1", word(example("pucks")));

@@ -32,9 +32,9 @@ fn recorded() -> Folder {
 fn settings_and_records_of_an_unknown_game_are_shown() {
     let folder = recorded();
     let info = folder.run("info a.hitlog");
-    let said = text(&info.stdout);
-    assert!(said.contains("mygame, live") && said.contains("sv_gravity=800"), "{said}");
-    assert!(said.contains("100 casts") && !said.contains("skipped") && !said.contains("preset"), "{said}");
+    let output = text(&info.stdout);
+    assert!(output.contains("mygame, live") && output.contains("sv_gravity=800"), "{output}");
+    assert!(output.contains("100 casts") && !output.contains("skipped") && !output.contains("preset"), "{output}");
     assert_eq!(text(&info.stderr), "");
 }
 
@@ -70,6 +70,6 @@ fn a_setting_of_an_unknown_game_goes_to_its_build() {
         assert_eq!(output.status.code(), Some(125), "{pair}: {}", text(&output.stderr));
         assert!(text(&output.stdout).contains("failed (exit code 3)"), "{pair}: {}", text(&output.stdout));
     }
-    let said = folder.refused(&line("interpolation.lerp=50"));
-    assert!(said.contains("did you mean `interpolation.lerp_ms`?"), "{said}");
+    let message = folder.refused(&line("interpolation.lerp=50"));
+    assert!(message.contains("did you mean `interpolation.lerp_ms`?"), "{message}");
 }

@@ -96,9 +96,9 @@ fn a_check_without_comparisons_does_not_pass() {
         }),
     ];
     for (name, expected, sentence, change) in cases {
-        let (code, said) = changed(name, change);
-        assert_eq!(code, expected, "{name}: {said}");
-        assert!(said.contains(sentence), "{name}: {said}");
+        let (code, message) = changed(name, change);
+        assert_eq!(code, expected, "{name}: {message}");
+        assert!(message.contains(sentence), "{name}: {message}");
     }
     let report: Value = serde_json::from_slice(&folder.run("verify shifted.hitlog --format json").stdout).unwrap();
     let counts = ["ticks_recorded", "hashes_compared"].map(|name| report["logs"][0][name].as_u64());

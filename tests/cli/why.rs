@@ -199,7 +199,7 @@ fn values_missing_in_a_trace_are_shown_as_not_known() {
 fn a_missing_shot_is_answered_with_the_nearest_shots() {
     let folder = Folder::empty();
     folder.done("quickstart");
-    for (asked, said) in [
+    for (asked, output) in [
         ("p1#94", "there is no shot p1#94; the nearest are p1#"),
         ("p9#95", "p9 did not shoot: choose one of p0, p1, p2, p3"),
         ("--at 1s --player p9", "p9 did not shoot"),
@@ -217,10 +217,10 @@ fn a_missing_shot_is_answered_with_the_nearest_shots() {
         ("", "name a shot (p0#95), a player (p0)"),
     ] {
         let said_it = folder.refused(&format!("why quickstart.hitlog {asked}"));
-        assert!(said_it.contains(said), "{asked}: {said_it}");
+        assert!(said_it.contains(output), "{asked}: {said_it}");
     }
-    let said = folder.refused("why quickstart.hitlog p1#94");
-    assert!(said.contains("p1#95"), "{said}");
+    let output = folder.refused("why quickstart.hitlog p1#94");
+    assert!(output.contains("p1#95"), "{output}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! This version reads files of each format version, and of a later minor version.
 
-#![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
+#![expect(clippy::disallowed_methods, reason = "an environment variable asks for new fixtures")]
 
 use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Reason, Scope};
 use hitreg::log::{
@@ -85,8 +85,8 @@ fn reads_newer_minor_versions_and_refuses_newer_major_ones() {
             read_trace(&with_version(&written, major, minor)[..]).unwrap_err(),
         ];
         for error in refused {
-            let said = error.to_string();
-            assert!(said.contains(what) && said.contains(&format!("{major}.{minor}")), "{said}");
+            let output = error.to_string();
+            assert!(output.contains(what) && output.contains(&format!("{major}.{minor}")), "{output}");
         }
     }
 }
@@ -96,8 +96,8 @@ fn refuses_a_text_that_is_missing_in_its_chunk() {
     let log = write_session(Vec::new(), &example_session(), WriterOptions::live()).unwrap();
     let mut chunks = unpack_chunks(&log);
     chunks[1..].iter_mut().for_each(|chunk| set(chunk, "texts", Value::Array(vec!["oil".into()])));
-    let said = read_session(&pack_chunks(&chunks)[..]).unwrap_err().to_string();
-    assert!(said.contains("column text: 2 is not the place of any text"), "{said}");
+    let output = read_session(&pack_chunks(&chunks)[..]).unwrap_err().to_string();
+    assert!(output.contains("column text: 2 is not the place of any text"), "{output}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Costs of logs: size, and time for writers and readers.
 //! `cargo test --release --test formats log_speed -- --ignored --nocapture`
 
-#![expect(clippy::disallowed_methods, reason = "it measures time and tells the result")]
+#![expect(clippy::disallowed_methods, reason = "it measures time and prints the result")]
 
 use std::time::Instant;
 

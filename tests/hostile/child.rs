@@ -1,5 +1,5 @@
 //! Commands in child processes with counted memory.
-#![expect(clippy::disallowed_methods, reason = "a child is told by its environment, writes to a file, and may hang")]
+#![expect(clippy::disallowed_methods, reason = "a child process reads its environment, writes to a file, and may hang")]
 
 use std::fs;
 use std::io::Read;
@@ -24,7 +24,7 @@ pub(crate) struct CommandResult {
     pub(crate) peak: usize,
     /// The sum of all allocations, a measure of work.
     pub(crate) total: usize,
-    pub(crate) said: String,
+    pub(crate) output: String,
 }
 
 /// Runs `hitreg LINE` in a folder, under the low memory limit. Words are separated as in a shell.
@@ -36,7 +36,7 @@ pub(crate) fn run(folder: &Path, line: &str) -> CommandResult {
 pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> CommandResult {
     let program = std::env::current_exe().expect("this program");
     // The output goes to a file outside the folder, because a command may read all files in its folder.
-    let mut said = tempfile::NamedTempFile::new().expect("a file");
+    let mut output = tempfile::NamedTempFile::new().expect("a file");
     let mut command = Command::new(program);
     command.env_remove("HITREG_MEMORY_MIB").envs(limit_mib.map(|mib| ("HITREG_MEMORY_MIB", mib)));
     let mut child = command
@@ -45,7 +45,7 @@ pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> 
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(said.reopen().expect("a file"))
+        .stderr(output.reopen().expect("a file"))
         .spawn()
         .expect("this program starts again");
     let started = Instant::now();
@@ -57,10 +57,10 @@ pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> 
         std::thread::sleep(Duration::from_millis(3));
     }
     let mut text = String::new();
-    said.read_to_string(&mut text).expect("UTF-8");
-    let (said, figures) = text.rsplit_once("\u{1}").unwrap_or_else(|| panic!("`hitreg {line}` ended early: {text}"));
+    output.read_to_string(&mut text).expect("UTF-8");
+    let (output, figures) = text.rsplit_once("\u{1}").unwrap_or_else(|| panic!("`hitreg {line}` ended early: {text}"));
     let figures: Vec<usize> = figures.split_whitespace().map(|n| n.parse().expect("a number")).collect();
-    CommandResult { code: figures[0] as i32, peak: figures[1], total: figures[2], said: said.to_owned() }
+    CommandResult { code: figures[0] as i32, peak: figures[1], total: figures[2], output: output.to_owned() }
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_quoted_path_with_spaces_is_one_word() {
     let log = folder.path().join("a log.hitlog");
     let word = shlex::try_quote(log.to_str().expect("UTF-8")).expect("no zero byte");
     let ran = run(folder.path(), &format!("record synth -o {word} --seconds 1"));
-    assert_eq!((ran.code, log.exists()), (0, true), "{}", ran.said);
+    assert_eq!((ran.code, log.exists()), (0, true), "{}", ran.output);
 }
 
 /// The peak memory of this process, from the system where it is available.

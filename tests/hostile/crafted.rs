@@ -67,19 +67,19 @@ fn run_bounded_with_files(folder: &Path, line: &str, there: &[&str]) -> (i32, St
     }
     fs::create_dir(folder.join("out")).expect("a folder");
     let ran = run(folder, line);
-    assert!(!ran.said.contains("panicked"), "{line}: {}", ran.said);
-    assert!(ran.peak < MAX_MEMORY, "{line}: {} MiB, exit {}: {}", ran.peak >> 20, ran.code, ran.said);
-    assert!(ran.total < MAX_WORK, "{line}: {} MiB in all, exit {}: {}", ran.total >> 20, ran.code, ran.said);
+    assert!(!ran.output.contains("panicked"), "{line}: {}", ran.output);
+    assert!(ran.peak < MAX_MEMORY, "{line}: {} MiB, exit {}: {}", ran.peak >> 20, ran.code, ran.output);
+    assert!(ran.total < MAX_WORK, "{line}: {} MiB in all, exit {}: {}", ran.total >> 20, ran.code, ran.output);
     assert!([0, 1, 125, 128].contains(&ran.code), "{line}: exit {}", ran.code);
     if ran.code == 128 && !line.starts_with("verify") {
-        assert!(ran.said.contains(": ") && ran.said.len() < 4000, "{line}: {}", ran.said);
+        assert!(ran.output.contains(": ") && ran.output.len() < 4000, "{line}: {}", ran.output);
     }
     for entry in fs::read_dir(folder).expect("listable") {
         let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
         let named = there.contains(&&name[..]) || matches!(&name[..], "out" | "out.hitlog" | "out.hittrace");
         assert!(named, "{line} wrote {name}");
     }
-    (ran.code, ran.said)
+    (ran.code, ran.output)
 }
 
 /// Runs every command on a file and checks its limits. With `refused`, all commands must fail with that text.
@@ -89,10 +89,10 @@ pub(crate) fn run_all_bounded(file: &[u8], of_traces: bool, refused: Option<&str
     let (name, lines) = if of_traces { ("f.hittrace", TRACE_COMMANDS) } else { ("f.hitlog", LOG_COMMANDS) };
     fs::write(folder.path().join(name), file).expect("written");
     for line in lines {
-        let (code, said) = run_bounded(folder.path(), &line.replace('F', name));
+        let (code, output) = run_bounded(folder.path(), &line.replace('F', name));
         // `merge` fails before it reads that far: the file is not the log of one side.
         if let Some(what) = refused.filter(|_| !line.starts_with("verify") && !line.starts_with("merge")) {
-            assert!(code == 128 && said.contains(what), "{line}: exit {code}: {said}");
+            assert!(code == 128 && output.contains(what), "{line}: exit {code}: {output}");
         }
     }
 }
@@ -101,7 +101,7 @@ pub(crate) fn run_all_bounded(file: &[u8], of_traces: bool, refused: Option<&str
 pub(crate) fn short_log() -> Vec<u8> {
     let folder = TempDir::new().expect("a folder");
     let ran = run(folder.path(), "record synth -o a.hitlog --players 2 --seconds 2 --delay-ms 40");
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     fs::read(folder.path().join("a.hitlog")).expect("a log")
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn keyed_log() -> Vec<u8> {
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("a.hitlog"), short_log()).expect("written");
     let ran = run(folder.path(), "keyframes a.hitlog --every 1 -o b.hitlog");
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     fs::read(folder.path().join("b.hitlog")).expect("a log")
 }
 
@@ -198,10 +198,10 @@ fn traces_larger_than_any_memory_are_refused() {
     {
         let ran = run_within(None, folder.path(), line);
         assert!(
-            ran.code == 128 && ran.said.contains("f.hitlog: this needs about"),
+            ran.code == 128 && ran.output.contains("f.hitlog: this needs about"),
             "{line}: {}: {}",
             ran.code,
-            ran.said
+            ran.output
         );
         assert!(ran.peak < MAX_MEMORY, "{line}: {} MiB", ran.peak >> 20);
         assert!(!folder.path().join("out.hitlog").exists(), "{line} leaves something behind");
@@ -254,9 +254,9 @@ fn the_greatest_time_is_accepted() {
     for late in logs.iter().map(Some).chain([None]) {
         logs.iter().filter(|log| late.is_none_or(|late| late == *log)).for_each(|log| last_at_the_end(log));
         let names: Vec<_> = logs.iter().map(|log| log.file_name().expect("a name").to_str().expect("UTF-8")).collect();
-        let (code, said) =
+        let (code, output) =
             run_bounded_with_files(folder.path(), &format!("merge {} -o out.hitlog", names.join(" ")), &names);
-        assert!(code == 128 && said.contains("30,000 years"), "exit {code}: {said}");
+        assert!(code == 128 && output.contains("30,000 years"), "exit {code}: {output}");
         logs.iter().zip(&whole).for_each(|(log, whole)| fs::write(log, whole).expect("written"));
     }
 }
@@ -316,8 +316,8 @@ fn many_empty_chunks_stay_within_limits() {
     session.header.side = Some(RecordedSide { session: SessionId(1), player: None });
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("f.hitlog"), many(&session)).expect("written");
-    let (code, said) = run_bounded(folder.path(), "merge f.hitlog -o out.hitlog");
-    assert!(code == 128 && said.contains("memory"), "merge of a side: exit {code}: {said}");
+    let (code, output) = run_bounded(folder.path(), "merge f.hitlog -o out.hitlog");
+    assert!(code == 128 && output.contains("memory"), "merge of a side: exit {code}: {output}");
     session.header.side = None;
     // Commands that stream give an answer. Commands that hold the session refuse it under the limit of these tests.
     run_all_bounded(&many(&session), false, None);

@@ -1,5 +1,5 @@
 //! Runs readers on seeded mutants of inputs and checks their limits.
-#![expect(clippy::disallowed_methods, reason = "whoever looks for more says so in the environment")]
+#![expect(clippy::disallowed_methods, reason = "the environment selects longer runs")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -69,7 +69,7 @@ pub(crate) fn target_within(
         let (asked, took) = (crate::MEMORY.total_allocated() - before, thread_cpu_time() - began);
         assert!(took < MAX_CPU_TIME, "{name}, {which}: {took:?} of a processor for {} bytes", bytes.len());
         match read {
-            Ok(said) if asked <= work + WORK_PER_BYTE * bytes.len() => without_details(&said),
+            Ok(output) if asked <= work + WORK_PER_BYTE * bytes.len() => without_details(&output),
             _ => {
                 std::fs::write(&found, bytes).expect("written");
                 panic!("{name}, {which}: {} MiB for {} bytes; it is in {}", asked >> 20, bytes.len(), found.display());
@@ -88,8 +88,8 @@ pub(crate) fn target_within(
     while goes_on(seed) {
         let mut rng = Rng::new(Seed(seed), 0x6675_7a7a);
         let bytes = mutate(&corpus[rng.below(corpus.len() as u64) as usize], &mut rng);
-        let said = tried(&bytes, &format!("HITREG_FUZZ_SEED={seed}"));
-        if keeps && bytes.len() <= MAX_SAVED_BYTES && come_to.len() < MAX_SAVED && come_to.insert(said) {
+        let output = tried(&bytes, &format!("HITREG_FUZZ_SEED={seed}"));
+        if keeps && bytes.len() <= MAX_SAVED_BYTES && come_to.len() < MAX_SAVED && come_to.insert(output) {
             std::fs::create_dir_all(&folder).expect("a folder");
             std::fs::write(folder.join(format!("{:03}", come_to.len())), &bytes).expect("written");
             corpus.push(bytes);
@@ -130,9 +130,9 @@ fn process_cpu_time() -> Duration {
 }
 
 /// The outcome without numbers and names, which always differ.
-fn without_details(said: &str) -> String {
+fn without_details(output: &str) -> String {
     let mut words = String::new();
-    for (index, part) in said.split(['`', '"']).enumerate() {
+    for (index, part) in output.split(['`', '"']).enumerate() {
         // Every second part is between quotes.
         if index % 2 == 0 {
             words.extend(part.chars().filter(|letter| letter.is_ascii_alphabetic() || *letter == ' '));

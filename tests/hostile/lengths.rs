@@ -37,14 +37,14 @@ const SECONDS: u32 = 65;
 fn peaks(folder: &Path, seconds: u32) -> Vec<usize> {
     let line = format!("record synth -o F --players 16 --seconds {seconds} --delay-ms 40 --jitter-ms 5 --loss 1%");
     let ran = run(folder, &line);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert!(folder.join("F").metadata().is_ok_and(|log| log.len() > 1 << 20), "it is too small");
     for line in MAKE_TRACES {
         assert_eq!(run(folder, line).code, 0, "{line}");
     }
     let peak = |(line, code): &(&str, i32)| {
         let ran = run(folder, line);
-        assert_eq!(ran.code, *code, "{line}: {}", ran.said);
+        assert_eq!(ran.code, *code, "{line}: {}", ran.output);
         ran.peak
     };
     STREAMING.iter().map(peak).collect()
@@ -55,7 +55,12 @@ fn memory_is_constant_for_four_times_the_length() {
     let folders = [TempDir::new().expect("a folder"), TempDir::new().expect("a folder")];
     let (short, long) = (peaks(folders[0].path(), SECONDS), peaks(folders[1].path(), 4 * SECONDS));
     let two_legs = run(folders[1].path(), "verify F --threads 2");
-    assert!(two_legs.code == 0 && two_legs.peak < MAX_PEAK, "two legs: {} MiB, {}", two_legs.peak >> 20, two_legs.said);
+    assert!(
+        two_legs.code == 0 && two_legs.peak < MAX_PEAK,
+        "two legs: {} MiB, {}",
+        two_legs.peak >> 20,
+        two_legs.output
+    );
     for ((line, _), (short, long)) in STREAMING.iter().zip(short.iter().zip(&long)) {
         eprintln!("{line}: {} MiB, {} MiB for four times the length", short >> 20, long >> 20);
     }
@@ -71,7 +76,7 @@ fn memory_of_a_merge_is_constant_for_four_times_the_length() {
         sides::write(f64::from(seconds), 16, folder.path()).expect("a session");
         let clients: String = (0..16).map(|player| format!(" client{player}.hitlog")).collect();
         let ran = run(folder.path(), &format!("merge server.hitlog{clients} -o F"));
-        assert_eq!(ran.code, 0, "{}", ran.said);
+        assert_eq!(ran.code, 0, "{}", ran.output);
         ran.peak
     };
     let (short, long) = (peak(SECONDS), peak(4 * SECONDS));
@@ -121,7 +126,7 @@ fn memory_is_constant_for_four_times_the_changed_shots() {
             fs::write(folder.path().join(name), file).expect("a file");
         }
         let ran = run(folder.path(), "diff a.hittrace b.hittrace --on hits");
-        assert_eq!(ran.code, 1, "{}", ran.said);
+        assert_eq!(ran.code, 1, "{}", ran.output);
         ran.peak
     };
     let (few, many) = (peak(120_000), peak(480_000));

@@ -17,7 +17,7 @@ mod targets;
 
 /// The small maps and demos that unit tests of `hitreg-quake` make.
 #[path = "../../crates/hitreg-quake/src/bsp/testing.rs"]
-#[expect(dead_code, reason = "some of it is for other tests")]
+#[expect(dead_code, reason = "other tests use the rest")]
 mod maps;
 #[path = "../../crates/hitreg-quake/src/quakeworld/testing.rs"]
 mod small;

@@ -250,12 +250,12 @@ fn recorders() {
         let mut streams = [recorder.stream(), recorder.stream()];
         let mut calls = Calls { bytes: bytes.iter(), now: 0 };
         let mut taken = 0;
-        let mut said = String::from("all");
+        let mut output = String::from("all");
         while calls.bytes.len() > 0 {
             let stream = usize::from(calls.byte() < 64);
             match calls.push(&mut streams[stream]) {
                 Ok(()) => taken += 1,
-                Err(error) => said = error.to_string(),
+                Err(error) => output = error.to_string(),
             }
         }
         let written = recorder.finish().expect("all is written");
@@ -273,6 +273,6 @@ fn recorders() {
         assert!(damage.is_none() && again(&recovered) == again(&session), "whole, and the same twice");
         let reread = read_session(&again(&session)[..]).expect("what was written is read");
         assert_eq!(records(&reread), records(&session), "nothing is lost on the way");
-        said
+        output
     });
 }

@@ -25,15 +25,15 @@ fn replays() {
     let good = vec![short_log(), quakeworld_log(), quake3_log()];
     target_within("replays", WORK, good, mutated_log, &mut |bytes| {
         let Ok(session) = read_session(bytes) else { return "it is not read".to_owned() };
-        let mut said = session.header.game.clone();
+        let mut output = session.header.game.clone();
         for mode in [Mode::Auto, Mode::Open] {
-            said += match try_replay(&session, mode) {
+            output += match try_replay(&session, mode) {
                 None => "no game",
                 Some(Ok(_)) => "replayed",
                 Some(Err(_)) => "refused",
             };
         }
-        said
+        output
     });
 }
 

@@ -1,6 +1,6 @@
 //! A proxy between clients and a server of no particular game: forwarded datagrams, records and reports.
 
-#![expect(clippy::disallowed_types, reason = "clients and a server have sockets of their own")]
+#![expect(clippy::disallowed_types, reason = "clients and a server have their own sockets")]
 
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! Live sessions over real sockets replay bit for bit.
 
-#![expect(clippy::disallowed_types, reason = "an enemy has sockets of his own")]
+#![expect(clippy::disallowed_types, reason = "the attacker has its own sockets")]
 
 use std::net::UdpSocket;
 use std::sync::Arc;

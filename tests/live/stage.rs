@@ -1,5 +1,5 @@
 //! Live sessions in memory, for tests over real sockets.
-#![expect(clippy::disallowed_types, reason = "whether there are sockets is seen by opening one")]
+#![expect(clippy::disallowed_types, reason = "opening a socket shows whether the machine has sockets")]
 
 use std::net::UdpSocket;
 use std::ops::ControlFlow;

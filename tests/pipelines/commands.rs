@@ -27,7 +27,7 @@ fn any_game_gets_the_same_commands() {
     assert_eq!(run(&format!("record synth -o {log} --map {log}")), 128);
     // hitreg does not know the game, and says so.
     assert_eq!(exit_of(&folder, "verify discs.hitlog"), 125);
-    let said = folder.refused("replay discs.hitlog");
-    assert!(said.contains("the log is of the game `discs`, and this build plays"), "{said}");
+    let output = folder.refused("replay discs.hitlog");
+    assert!(output.contains("the log is of the game `discs`, and this build plays"), "{output}");
     assert_eq!(folder.json("info discs.hitlog")["shots"], Value::Null);
 }

@@ -377,7 +377,7 @@ impl SideLogs for LogsInMemory {
 
 /// Why the merge wrote nothing.
 #[derive(Debug)]
-struct Stopped(#[expect(dead_code, reason = "it is printed where a test fails")] Option<WriteError>);
+struct Stopped(#[expect(dead_code, reason = "a failed test prints it")] Option<WriteError>);
 
 impl From<Infallible> for Stopped {
     fn from(_: Infallible) -> Stopped {

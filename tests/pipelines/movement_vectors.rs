@@ -98,7 +98,7 @@ fn the_committed_runs_are_followed_to_the_bit() {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "which runs to follow is for whoever runs the test to say")]
+#[expect(clippy::disallowed_methods, reason = "the environment names the folder of the runs")]
 fn vectors_directory() -> PathBuf {
     std::env::var_os("HITREG_MOVEMENT_VECTORS").map_or_else(committed_runs, PathBuf::from)
 }
@@ -165,7 +165,7 @@ impl RunDistance {
         let same_stance = (ours.on_ground, ours.ducked) == (recorded.onground, recorded.ducked);
         let same_view = ours.view_ofs_z.to_bits() == recorded.view_ofs_z.to_bits();
         let exact = bits(ours.origin) == bits(origin) && bits(ours.velocity) == bits(velocity);
-        let told = || {
+        let difference = || {
             format!(
                 "step {}: origin {} {:?}, velocity {} {:?}, recorded {} {}; on ground {} ({}), ducked {} ({}), view {} ({})",
                 self.steps,
@@ -186,11 +186,11 @@ impl RunDistance {
         if exact && same_stance && same_view {
             self.exact += 1;
         } else if self.first_inexact.is_none() {
-            self.first_inexact = Some(told());
+            self.first_inexact = Some(difference());
         }
         let within = origin_off <= ORIGIN_BAR_UNITS && velocity_off <= VELOCITY_BAR_UNITS_S;
         if !(within && same_stance && same_view) && self.first_miss.is_none() {
-            self.first_miss = Some(told());
+            self.first_miss = Some(difference());
         }
     }
 }
@@ -202,7 +202,7 @@ fn bits(vector: Vec3) -> [u32; 3] {
 /// Run with `cargo test --release --test pipelines movement_vectors -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, for release builds"]
-#[expect(clippy::disallowed_methods, reason = "measuring is what this is for")]
+#[expect(clippy::disallowed_methods, reason = "this program measures time")]
 fn nanoseconds_per_step_among_150_brushes() {
     const STEPS: u32 = 500_000;
     let world = pillar_hall();
@@ -248,7 +248,7 @@ fn nanoseconds_per_step_among_150_brushes() {
 /// Run with `cargo test --release --test pipelines movement_vectors -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, for release builds"]
-#[expect(clippy::disallowed_methods, reason = "measuring is what this is for")]
+#[expect(clippy::disallowed_methods, reason = "this program measures time")]
 fn nanoseconds_per_shot_among_150_brushes() {
     const SHOTS: u32 = 200_000;
     let world = pillar_hall();

@@ -62,9 +62,9 @@ fn the_trace_has_every_packet_and_snapshot_with_its_fate() {
         let newest = reached.last_key_value().map_or(0, |(number, _)| *number);
         for (row, sent) in rows.into_iter().zip(&records.sent) {
             let times = reached.get(&sent.number).cloned().unwrap_or_default();
-            let told = (up.packet[row], up.at_us[row], up.newest[row], up.usercmds[row], up.bytes[row]);
+            let in_trace = (up.packet[row], up.at_us[row], up.newest[row], up.usercmds[row], up.bytes[row]);
             let count = u32::from(sent.count);
-            assert_eq!(told, (sent.number, sent.at.0, sent.newest.0, count, sent.bytes.into()));
+            assert_eq!(in_trace, (sent.number, sent.at.0, sent.newest.0, count, sent.bytes.into()));
             assert_eq!(up.arrived[row] as usize, times.len());
             let took = times.first().map(|at| (*at - sent.at).as_ms_f64() as f32);
             assert_eq!(took, (!up.took_ms[row].is_nan()).then_some(up.took_ms[row]));
@@ -79,8 +79,8 @@ fn the_trace_has_every_packet_and_snapshot_with_its_fate() {
         }
         let received = arrivals(&records.received);
         for (row, sent) in rows.into_iter().zip(&records.snapshots) {
-            let told = (down.snapshot[row], down.at_us[row], down.ack[row], down.bytes[row]);
-            assert_eq!(told, (sent.seq.0, sent.at.0, sent.ack.0, sent.bytes.into()));
+            let in_trace = (down.snapshot[row], down.at_us[row], down.ack[row], down.bytes[row]);
+            assert_eq!(in_trace, (sent.seq.0, sent.at.0, sent.ack.0, sent.bytes.into()));
             let timing = sent.timing.as_deref().cloned().unwrap_or_default();
             let helper = (!down.helper_ms[row].is_nan()).then_some(down.helper_ms[row]);
             assert_eq!((helper, down.warnings[row] as usize), (timing.helper_ms.map(f32::from), timing.warnings.len()));

@@ -78,27 +78,27 @@ fn victims_from_events_equal_those_of_the_servers_log() {
         let (_, logged) = imported_session(&data, name, None);
         let capture = std::fs::read(data.join(format!("{name}.trace.zst"))).expect("a capture");
         let overview = survey(RecordingKind::Capture, &capture[..], &ServerLog::default()).expect("a capture");
-        let mut told = Session::new(
+        let mut without_log = Session::new(
             header(&overview.rules, &overview.players, RecordingKind::Capture.origin()).expect("a header"),
         );
         import(RecordingKind::Capture, &capture[..], &ServerLog::default(), &mut |record| {
-            told.push(record).expect("it fits")
+            without_log.push(record).expect("it fits")
         })
         .expect("an import");
         let victims = |session: &Session, player: usize| -> Vec<Option<EntityId>> {
             session.players[player].judged.iter().map(|hit| hit.target).collect()
         };
         let pairs: Vec<_> =
-            [3, 4].iter().flat_map(|p| victims(&logged, *p).into_iter().zip(victims(&told, *p))).collect();
-        let known: Vec<_> = pairs.iter().filter_map(|(log, told)| Some(((*log)?, (*told)?))).collect();
-        let same = known.iter().filter(|(log, told)| log == told).count();
-        let told = pairs.iter().filter(|(_, told)| told.is_some()).count();
+            [3, 4].iter().flat_map(|p| victims(&logged, *p).into_iter().zip(victims(&without_log, *p))).collect();
+        let known: Vec<_> = pairs.iter().filter_map(|(log, without_log)| Some(((*log)?, (*without_log)?))).collect();
+        let same = known.iter().filter(|(log, without_log)| log == without_log).count();
+        let without_log = pairs.iter().filter(|(_, without_log)| without_log.is_some()).count();
         println!(
-            "{name}: of {} hits {told} have a victim without a log; {same} of {} are the log's",
+            "{name}: of {} hits {without_log} have a victim without a log; {same} of {} are the log's",
             pairs.len(),
             known.len()
         );
-        assert!(told * 10 >= pairs.len() * 6 && same * 100 >= known.len() * 97, "{name}");
+        assert!(without_log * 10 >= pairs.len() * 6 && same * 100 >= known.len() * 97, "{name}");
     }
 }
 
@@ -166,12 +166,12 @@ fn corrections_equal_those_logged_by_the_game() {
         for (client, player) in [(1, PlayerId(3)), (2, PlayerId(4))] {
             let of_player = replayed.jumps.iter().filter(|jump| jump.player == player);
             let seen: Vec<f32> = of_player.map(|jump| jump.units).filter(|units| *units > 0.1).collect();
-            let said = logged_mispredictions(&data, name, client);
-            let alike = count_common(&said, &seen);
-            println!("{name} p{}: {} said, {} seen, {alike} alike", player.0, said.len(), seen.len());
-            let apart = said.len().abs_diff(seen.len());
-            assert!(apart * 20 <= said.len(), "{name} p{}: {said:?}\n{seen:?}", player.0);
-            assert!(alike * 2 > said.len(), "{name} p{}: {said:?}\n{seen:?}", player.0);
+            let output = logged_mispredictions(&data, name, client);
+            let alike = count_common(&output, &seen);
+            println!("{name} p{}: {} said, {} seen, {alike} alike", player.0, output.len(), seen.len());
+            let apart = output.len().abs_diff(seen.len());
+            assert!(apart * 20 <= output.len(), "{name} p{}: {output:?}\n{seen:?}", player.0);
+            assert!(alike * 2 > output.len(), "{name} p{}: {output:?}\n{seen:?}", player.0);
         }
     }
 }

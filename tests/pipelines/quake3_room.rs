@@ -55,12 +55,12 @@ fn a_real_game_is_predicted_and_its_hits_are_explained() {
     println!("{} drawn exactly where they were judged, {others:?}", exact.len());
     assert!(exact.len() > 200 && others.len() * 10 < exact.len());
     for (client, player) in [(1, PlayerId(0)), (2, PlayerId(1))] {
-        let said = logged_mispredictions(&folder(), "duel", client);
+        let output = logged_mispredictions(&folder(), "duel", client);
         let of_player = replayed.jumps.iter().filter(|jump| jump.player == player);
         let seen: Vec<f32> = of_player.map(|jump| jump.units).filter(|units| *units > 0.1).collect();
-        println!("p{}: {} said, {} seen, {} alike", player.0, said.len(), seen.len(), count_common(&said, &seen));
-        assert!(said.len().abs_diff(seen.len()) * 10 <= said.len(), "{said:?}\n{seen:?}");
-        assert!(count_common(&said, &seen) * 2 > said.len(), "{said:?}\n{seen:?}");
+        println!("p{}: {} said, {} seen, {} alike", player.0, output.len(), seen.len(), count_common(&output, &seen));
+        assert!(output.len().abs_diff(seen.len()) * 10 <= output.len(), "{output:?}\n{seen:?}");
+        assert!(count_common(&output, &seen) * 2 > output.len(), "{output:?}\n{seen:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Real QuakeWorld demos from ../shared/data as logs. The client pipeline predicts them with the figures in
 //! docs/accuracy.md, and the logs keep everything that statistics need.
 
-#![expect(clippy::disallowed_methods, reason = "reads the data, and says how long things take")]
+#![expect(clippy::disallowed_methods, reason = "the test reads files and measures time")]
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

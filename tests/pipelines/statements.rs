@@ -16,14 +16,14 @@ fn names_in_the_table_of_statements_exist() {
     let numbers: Vec<String> = rows.iter().map(|row| row.number.clone()).collect();
     assert_eq!(numbers, (1..=numbers.len()).map(|number| number.to_string()).collect::<Vec<_>>());
     let how = |begins: &[&str]| rows.iter().filter(|row| begins.iter().any(|b| row.how.starts_with(b))).count();
-    let said = format!(
+    let output = format!(
         "Of {} statements {} are as written, {} otherwise, none in part, and {} not ours; none is\nmissing.",
         rows.len(),
         how(&["as "]),
         how(&["otherwise"]),
         how(&["not ours"])
     );
-    assert!(table.contains(&said), "{said}");
+    assert!(table.contains(&output), "{output}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The tables of a trace: their declarations, their documentation, and their capacity.
 
-#![expect(clippy::disallowed_methods, reason = "writing the page anew is asked for by an environment variable")]
+#![expect(clippy::disallowed_methods, reason = "an environment variable asks for a new page")]
 
 use crate::disc::{DiscRules, Discs, TELEPORT};
 use crate::traces;

@@ -252,11 +252,11 @@ impl ServerPipeline<Yard> for Culling {
         let seen = |(id, thing): &&(EntityId, PlayerOrBall)| {
             *id == own || (thing.alive && thing.origin.distance(eye) < SIGHT_UNITS)
         };
-        let told = |(id, thing): &(EntityId, PlayerOrBall)| match *id == own {
+        let visible = |(id, thing): &(EntityId, PlayerOrBall)| match *id == own {
             true => (*id, *thing),
             false => (*id, PlayerOrBall { pocket: 0, ..*thing }),
         };
-        let entities = snapshot.frame.entities.iter().filter(seen).map(told).collect();
+        let entities = snapshot.frame.entities.iter().filter(seen).map(visible).collect();
         snapshot.frame = Arc::new(Frame { entities, ..*snapshot.frame });
         Some((viewer, snapshot))
     }

@@ -1,5 +1,5 @@
 //! A kill of a recording process loses at most the last second of its session.
-#![expect(clippy::disallowed_methods, reason = "a child is told by its environment, and records in real time")]
+#![expect(clippy::disallowed_methods, reason = "a child process reads its environment, and records in real time")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -68,11 +68,11 @@ fn lost_by_a_kill(after: Duration) -> Micros {
         child.wait().unwrap();
     });
     // The last line may be incomplete.
-    let said = |line: &String| {
+    let output = |line: &String| {
         let mut words = line.split_whitespace().skip_while(|word| *word != "pushed").skip(1);
         Some((words.next()?.parse::<i64>().ok()?, words.next()?.parse::<u32>().ok()?))
     };
-    let pushed: Vec<(i64, u32)> = first.iter().cloned().chain(lines).filter_map(|line| said(&line)).collect();
+    let pushed: Vec<(i64, u32)> = first.iter().cloned().chain(lines).filter_map(|line| output(&line)).collect();
     killed.join().unwrap();
     let (_, last) = pushed[pushed.len().saturating_sub(2)];
     let until = pushed[pushed.len().saturating_sub(2)].0;

@@ -195,8 +195,8 @@ fn a_recorder_writes_traces() {
     let expected = [("ticks", 300), ("bodies", 300), ("executed", 0), ("frames", 300), ("shots", 300), ("casts", 300)];
     assert_eq!(tables, expected);
     let digests = |tables: &[hitreg::trace::Table]| tables.iter().map(|table| table.digest()).collect::<Vec<_>>();
-    let told = hitreg::recorded::played(&session);
-    assert_eq!(digests(&trace.tables), digests(&told), "a log and a trace of the same pushes say the same");
+    let recorded_tables = hitreg::recorded::played(&session);
+    assert_eq!(digests(&trace.tables), digests(&recorded_tables), "a log and a trace of the same pushes say the same");
     let table = |name| trace.table(name).unwrap();
     assert_eq!(table("frames").f32s("lean")[8], 9.0 / 8.0);
     assert_eq!(table("casts").u32s("spell")[299], 300);

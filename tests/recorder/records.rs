@@ -183,9 +183,9 @@ fn late_records_are_sorted_or_refused() {
     // Meanwhile the recorder sees the later time and writes everything before the window.
     std::thread::sleep(std::time::Duration::from_millis(100));
     let late = network.usercmd(PlayerId(0), at(470), usercmd(470)).unwrap_err();
-    let said =
+    let output =
         "a record of 4700.000 ms is too late: everything before 4750.000 ms is written. Set a wider reorder window";
-    assert_eq!(late.to_string(), said);
+    assert_eq!(late.to_string(), output);
     let written = recorder.finish().unwrap();
     assert_eq!(written.late_records, 1);
     let session = memory.session();

@@ -26,9 +26,9 @@ fn invalid_records_are_refused_without_side_effects() {
         stream.usercmd_bytes(PlayerId(0), now, CommandSeq(1), &[1]),
         stream.usercmd_with(PlayerId(0), now, usercmd(1), &[]),
     ];
-    let said = refused.map(|outcome| outcome.unwrap_err().to_string());
+    let output = refused.map(|outcome| outcome.unwrap_err().to_string());
     assert_eq!(
-        said,
+        output,
         [
             "a record of player 2, but the session has 2 players",
             "a record of player 9, but the session has 2 players",
@@ -69,10 +69,10 @@ fn invalid_descriptions_are_refused() {
         (about(1).setting("sv x", "1"), "a setting is called `sv x`: its name needs words with dots between them"),
         (about(1).client_side(7, PlayerId(1)), "it is the side of player 1, and there are 1 players"),
     ];
-    for (about, said) in cases {
+    for (about, output) in cases {
         let error = Recorder::to(Vec::new(), about, RecorderOptions::default()).unwrap_err();
         assert!(matches!(error, FinishError::Description(_)), "{error}");
-        assert_eq!(error.to_string(), format!("the description of the session: {said}"));
+        assert_eq!(error.to_string(), format!("the description of the session: {output}"));
     }
 }
 

@@ -85,8 +85,8 @@ fn a_full_stream_refuses_records_and_marks_a_gap() {
     let frames = &session.players[0].frames;
     assert_eq!(frames.len() as u64, written.records);
     for pair in frames.windows(2).filter(|pair| pair[1].command.seq.0 != pair[0].command.seq.0 + 1) {
-        let told = session.gaps.iter().any(|gap| gap.from <= pair[0].at && pair[1].at <= gap.to);
-        assert!(told, "nothing says what is missing after {:?}", pair[0].command.seq);
+        let is_marked = session.gaps.iter().any(|gap| gap.from <= pair[0].at && pair[1].at <= gap.to);
+        assert!(is_marked, "nothing says what is missing after {:?}", pair[0].command.seq);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs last by its name and reports the number of skipped tests, with the reasons.
 
-#[expect(dead_code, reason = "who tells of the notes takes down none")]
+#[expect(dead_code, reason = "the program that lists the notes writes none")]
 mod note;
 
 use std::collections::BTreeMap;

@@ -102,10 +102,10 @@ fn requests_and_granted_settings_are_part_of_the_handshake() {
     };
     assert_eq!(heard, asked);
     assert!(endpoint.welcome(PlayerId(1), vec![1]).is_none(), "nobody is there");
-    let told = endpoint.welcome(player, vec![3; 9]).expect("its place");
+    let reply = endpoint.welcome(player, vec![3; 9]).expect("its place");
     // The answer is lost. The repeated confirm gets the same answer.
-    assert_eq!(endpoint.handle_datagram(ms(300), address(1, 1), &confirm), IncomingMessage::Reply(told.clone()));
-    connecting.handle_datagram(ms(301), &told);
+    assert_eq!(endpoint.handle_datagram(ms(300), address(1, 1), &confirm), IncomingMessage::Reply(reply.clone()));
+    connecting.handle_datagram(ms(301), &reply);
     let Some(ConnectOutcome::Accepted(accepted)) = connecting.outcome() else { panic!("no place") };
     assert_eq!((accepted.player, &accepted.welcome), (player, &vec![3; 9]));
     assert_eq!(
@@ -258,7 +258,7 @@ fn a_client_reports_waiting_and_a_missing_server() {
     let mut endpoint = endpoint(1);
     let mut client = ClientConnection::<Runner>::new(ConnectOptions::new("discs"), 1, ms(0));
     let mut server = None;
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     for now in (0..2_000).map(ms) {
         assert_eq!(client.handle_timeout(now), None);
         while let Some(datagram) = client.poll_transmit() {
@@ -271,15 +271,15 @@ fn a_client_reports_waiting_and_a_missing_server() {
                 }
                 IncomingMessage::Connection(_) => {
                     let server = server.as_mut().expect("it has joined");
-                    said.push((now, server.handle_datagram(now, &datagram).expect("its own datagram")));
+                    output.push((now, server.handle_datagram(now, &datagram).expect("its own datagram")));
                 }
                 IncomingMessage::Ignored(why) => panic!("{why}"),
             }
         }
     }
-    assert!((3..=5).contains(&said.len()), "{said:?}");
+    assert!((3..=5).contains(&output.len()), "{output:?}");
     let ready = ServerEvent::Waiting(ReadyCount { ready: 1, places: 1 });
-    assert!(said.iter().all(|(_, event)| *event == ready));
+    assert!(output.iter().all(|(_, event)| *event == ready));
     assert_eq!(client.handle_timeout(ms(8_000)), Some(hitreg::wire::DisconnectReason::Silent));
 }
 

@@ -28,12 +28,12 @@ fn notices_arrive_once_and_in_order_despite_losses() {
         let mut receiver: Receiver<Runner> = Receiver::new();
         let mut line = LossyLink::new(seed, loss, 6);
         let mut rng = Rng::new(Seed(seed), 5);
-        let (mut told, mut heard) = (0, Vec::new());
+        let (mut sent, mut heard) = (0, Vec::new());
         for now in 1..4_000 {
             field.step();
             line.arrived_up(now).iter().for_each(|received| sender.handle_ack(received));
-            if told < 300 && rng.chance(0.1) && sender.tell(notice(told)).is_ok() {
-                told += 1;
+            if sent < 300 && rng.chance(0.1) && sender.tell(notice(sent)).is_ok() {
+                sent += 1;
             }
             let encoded = sender.encode(&field.snapshot(now), None, 600).expect("the budget holds one body");
             line.send_down(now, &encoded.datagram);
@@ -44,7 +44,7 @@ fn notices_arrive_once_and_in_order_despite_losses() {
             }
             line.send_up(now, receiver.received());
         }
-        assert_eq!(told, 300, "loss {loss}");
+        assert_eq!(sent, 300, "loss {loss}");
         assert_eq!(heard, (0..told).map(notice).collect::<Vec<_>>(), "loss {loss}");
     }
 }

@@ -277,7 +277,7 @@ proptest! {
 fn acks_name_the_newest_and_the_32_snapshots_before() {
     let mut sender = Sender::<Runner>::new(PlayerId(0), 2);
     let mut receiver = Receiver::<Runner>::new();
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     for seq in 1..=40 {
         let moved = |x| Runner { origin: Vec3::new(x, seq as f32, 0.0), ..Runner::default() };
         let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), moved(1.0)), (EntityId(1), moved(2.0))]);
@@ -286,13 +286,13 @@ fn acks_name_the_newest_and_the_32_snapshots_before() {
         if ![2, 5].contains(&seq) {
             assert!(matches!(receiver.decode(&encoded.datagram, CommandSeq(0)), Ok(DecodeOutcome::New(_))));
         }
-        said.push((receiver.received(), receiver.states_held()));
+        output.push((receiver.received(), receiver.states_held()));
     }
-    let at = |seq: usize| (said[seq - 1].0.newest.0, said[seq - 1].0.before);
+    let at = |seq: usize| (output[seq - 1].0.newest.0, output[seq - 1].0.before);
     assert_eq!([at(1), at(2), at(3), at(4), at(5)], [(1, 0), (1, 0), (3, 0b10), (4, 0b101), (4, 0b101)]);
     assert_eq!([at(6), at(7)], [(6, 0b10110), (7, 0b10_1101)]);
     assert_eq!([at(34), at(38), at(40)], [(34, !(1 << 31 | 1 << 28)), (38, u32::MAX), (40, u32::MAX)]);
-    assert_eq!([said[0].1, said[2].1], [2, 4]);
+    assert_eq!([output[0].1, output[2].1], [2, 4]);
 }
 
 fn updates_of(frags: i32, health: i32) -> Vec<Vec<u8>> {

@@ -92,7 +92,7 @@ fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32, reloads: boo
     score
 }
 
-#[expect(clippy::too_many_arguments, reason = "one command of one bot among everything there is")]
+#[expect(clippy::too_many_arguments, reason = "the step needs the bot, its usercmd, and the whole world")]
 fn run(
     rules: &ArenaRules,
     world: &mut ArenaWorld,

@@ -89,8 +89,8 @@ fn an_arrow_that_the_server_discards_disappears() {
     let shot = Micros::from_s(2);
     let mut play = Play {
         input: &mut |player, at| archer(player, at, shot, 30.0),
-        told: &mut as_sent,
-        heard: &mut |_, at| !(shot..shot + TICK + TICK).contains(&at),
+        on_snapshot: &mut as_sent,
+        reaches_server: &mut |_, at| !(shot..shot + TICK + TICK).contains(&at),
     };
     stage.run_until(Micros::from_s(5), &mut play);
     assert!(stage.truth.iter().all(|frame| frame.entities.iter().all(|(_, body)| body.kind != BodyKind::Arrow)));
@@ -177,8 +177,8 @@ fn an_arrow_that_will_hit_hits_on_every_screen() {
         let arrow = |screen: &Screen| arrows(screen).first().map(|(id, ..)| *id).filter(|id| *id < FIRST_LOCAL_ENTITY);
         let lands = |screen: &&Screen| {
             arrow(screen).is_some_and(|id| {
-                let told = screen.newest.frame.get(id).expect("it");
-                let left = Micros(i64::from(told.event_in_us));
+                let received = screen.newest.frame.get(id).expect("it");
+                let left = Micros(i64::from(received.event_in_us));
                 screen.own_time() >= screen.newest.frame.server_time + left
             })
         };
@@ -199,13 +199,13 @@ fn an_arrow_without_effect_disappears_with_its_ack() {
     let shot = Micros::from_s(2);
     let mut play = Play {
         input: &mut |player, at| archer(player, at, shot, 30.0),
-        told: &mut |_, _, snapshot| {
+        on_snapshot: &mut |_, _, snapshot| {
             let mut frame = (*snapshot.frame).clone();
             frame.entities.retain(|(_, body)| body.kind != BodyKind::Arrow);
             snapshot.frame = std::sync::Arc::new(frame);
             true
         },
-        heard: &mut |_, _| true,
+        reaches_server: &mut |_, _| true,
     };
     stage.run_until(Micros::from_s(4), &mut play);
     let screens = &stage.seats[0].screens;

@@ -29,14 +29,14 @@ pub(crate) fn delay(delay_ms: f64) -> LinkModel {
     LinkModel { delay_ms, ..LinkModel::default() }
 }
 
-/// Runs a session. `told` may change the snapshots on arrival.
+/// Runs a session. `on_snapshot` may change the snapshots on arrival.
 pub(crate) fn run(
     stage: &mut CategoryStage,
     seconds: i64,
     mut input: impl FnMut(u16, Micros) -> Input,
-    mut told: impl FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
+    mut on_snapshot: impl FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
 ) {
-    let mut play = Play { input: &mut input, told: &mut told, heard: &mut |_, _| true };
+    let mut play = Play { input: &mut input, on_snapshot: &mut on_snapshot, reaches_server: &mut |_, _| true };
     stage.run_until(Micros::from_s(seconds), &mut play);
 }
 
@@ -93,8 +93,8 @@ fn a_static_tree_stays_when_the_servers_tree_moves() {
     assert_eq!(first.kind, BodyKind::Tree);
     assert!(screens.iter().all(|screen| screen.of(tree).expect("a tree").body == first));
     assert!(screens.iter().all(|screen| category(screen, tree) == Some(Category::Constant)));
-    let told = screens.last().expect("screens").newest.frame.get(tree).expect("a tree").origin.x;
-    assert!(told - first.origin.x > 400.0, "the server's tree did move");
+    let received = screens.last().expect("screens").newest.frame.get(tree).expect("a tree").origin.x;
+    assert!(received - first.origin.x > 400.0, "the server's tree did move");
 }
 
 #[test]
@@ -143,10 +143,10 @@ fn another_player_is_drawn_at_the_last_received_state() {
     let mut moved = 0.0_f32;
     let screens = &stage.seats[0].screens;
     for (before, screen) in screens.iter().zip(&screens[1..]) {
-        let told = screen.newest.frame.get(other).expect("the other");
-        assert_eq!(screen.of(other).map(|placed| &placed.body), Some(told));
+        let received = screen.newest.frame.get(other).expect("the other");
+        assert_eq!(screen.of(other).map(|placed| &placed.body), Some(received));
         assert_eq!(category(screen, other), Some(Category::Authoritative));
-        moved += before.newest.frame.get(other).expect("the other").origin.distance(told.origin);
+        moved += before.newest.frame.get(other).expect("the other").origin.distance(received.origin);
     }
     assert!(screens.len() > 400 && moved > 1_000.0, "{moved}");
 }
@@ -166,8 +166,8 @@ fn own_movement_is_immediate_and_own_health_is_the_servers() {
     let mine = |at: usize| screens[at].own.as_ref().expect("myself");
     assert_eq!(mine(key).by.map(|by| by.category), Some(Category::Controlled));
     assert!(mine(key).body.origin != mine(key - 1).body.origin, "moves in the frame of the key");
-    let told = |at: usize| screens[at].newest.frame.get(me).expect("myself").origin;
-    let echo = (key..screens.len()).find(|at| told(*at) != told(key)).expect("the server's word");
+    let received = |at: usize| screens[at].newest.frame.get(me).expect("myself").origin;
+    let echo = (key..screens.len()).find(|at| received(*at) != received(key)).expect("the server's word");
     let waited = screens[echo].at - screens[key].at;
     eprintln!("the server's word on it comes {waited} after the key");
     assert!(waited >= Micros::from_ms(200));
@@ -191,16 +191,16 @@ fn an_apple_is_drawn_where_it_is_when_the_usercmd_runs() {
         for screen in &stage.seats[0].screens {
             let drawn = screen.of(apple).expect("an apple");
             assert_eq!(drawn.by.map(|by| by.category), Some(Category::Simulated));
-            let told = screen.newest.frame.get(apple).expect("an apple");
+            let received = screen.newest.frame.get(apple).expect("an apple");
             let Some((truth, age)) = stage.truth_at(screen.own_time(), apple) else { continue };
             let truth = Arena::simulate(&stage.rules, truth, age);
             let falls = |body: &ArenaBody| !body.on_ground && body.velocity != Vec3::ZERO;
-            if !falls(told) || truth.teleports != told.teleports {
+            if !falls(received) || truth.teleports != received.teleports {
                 continue;
             }
             compared += 1;
             worst = worst.max(drawn.body.origin.distance(truth.origin));
-            let late = told.origin.distance(truth.origin);
+            let late = received.origin.distance(truth.origin);
             if falls(&truth) {
                 // At least half of the way, because the apple accelerates.
                 let lag = (screen.own_time() - screen.newest.frame.server_time).as_s_f64() as f32;
@@ -264,10 +264,10 @@ fn a_jumping_avatar_jumps_only_when_drawn_as_received() {
     let ground = stage.truth.iter().filter_map(|frame| frame.get(other)).map(|body| body.origin.z).fold(1e9, f32::min);
     let (mut extrapolated, mut as_told) = (0.0_f32, 0.0_f32);
     for screen in stage.seats[0].screens.iter().filter(|screen| screen.at > Micros::from_s(3)) {
-        let told = screen.newest.frame.get(other).expect("the other");
+        let received = screen.newest.frame.get(other).expect("the other");
         let ahead = screen.own_time() - screen.newest.frame.server_time;
         assert!(ahead > Micros::from_ms(700) && ahead < Micros::from_ms(700) + UPDATE + UPDATE, "{ahead}");
-        extrapolated = extrapolated.max(Arena::simulate(&stage.rules, told, ahead).origin.z - ground);
+        extrapolated = extrapolated.max(Arena::simulate(&stage.rules, received, ahead).origin.z - ground);
         as_told = as_told.max(screen.of(other).expect("the other").body.origin.z - ground);
     }
     eprintln!("highest jump seen: extrapolated {extrapolated} units, as told {as_told}");

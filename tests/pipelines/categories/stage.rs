@@ -56,9 +56,9 @@ pub(crate) struct Play<'a> {
     /// The input of a player. The stage fills in the duration.
     pub input: &'a mut dyn FnMut(u16, Micros) -> Input,
     /// May change a snapshot as it arrives at a player, or drop it (`false`).
-    pub told: &'a mut dyn FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
+    pub on_snapshot: &'a mut dyn FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
     /// Whether a packet that a player sends now may reach the server.
-    pub heard: &'a mut dyn FnMut(u16, Micros) -> bool,
+    pub reaches_server: &'a mut dyn FnMut(u16, Micros) -> bool,
 }
 
 impl CategoryStage {
@@ -155,7 +155,7 @@ impl StageClient {
         self.to_client = waiting;
         due.sort_by_key(|(at, snapshot)| (*at, snapshot.seq));
         for (_, mut snapshot) in due {
-            if !(play.told)(player, now, &mut snapshot) {
+            if !(play.on_snapshot)(player, now, &mut snapshot) {
                 continue;
             }
             self.client.handle_snapshot(now, &snapshot);
@@ -171,7 +171,7 @@ impl StageClient {
         self.last_ms = now.0 / 1_000;
         let commanded = self.client.command(now, &Input { msec, ..(play.input)(player, now) });
         let fate = self.up.send(now, commanded.packet.nominal_bytes());
-        if (play.heard)(player, now) {
+        if (play.reaches_server)(player, now) {
             self.to_server.extend(fate.arrivals().map(|at| (at, commanded.packet.clone())));
         }
         let Some(newest) = self.newest.clone() else { return };

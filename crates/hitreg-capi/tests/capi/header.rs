@@ -138,8 +138,8 @@ fn compiles(compiler: &str, name: &str, flags: &[&str], source: &str) {
     command.arg("-c").arg(&file).arg("-o").arg(folder.path().join("header.o"));
     match command.output() {
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{compiler} {flags:?}: {said}");
+            let message = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{compiler} {flags:?}: {message}");
         }
         Err(_) => crate::note::skipped(&format!("there is no {compiler}")),
     }

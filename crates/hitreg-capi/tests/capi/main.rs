@@ -6,7 +6,7 @@ extern crate hitreg_log as hitreg;
 
 mod calls;
 #[path = "../../../../tests/hostile/fuzz.rs"]
-#[expect(dead_code, reason = "some of it is for targets of their own")]
+#[expect(dead_code, reason = "other targets use the rest")]
 mod fuzz;
 mod header;
 #[path = "../../../../tests/skipped/note.rs"]

@@ -36,8 +36,8 @@ fn run_frame(desk: &mut ClientBench, frame: u32) -> String {
         let held_up = if (40..60).contains(&frame) { 7.0 } else { 0.0 };
         desk.refire_ms = if frame == 90 { 150 } else { 0 };
         let (ack, other) = (frame.saturating_sub(5), 500.0 - frame as f32);
-        let told = desk.snapshot(at_ms, ack, ack as f32 * 1.6 - held_up, other);
-        came_of_it += &format!("{told:?}");
+        let outcome = desk.snapshot(at_ms, ack, ack as f32 * 1.6 - held_up, other);
+        came_of_it += &format!("{outcome:?}");
     }
     let fires = if frame % 40 > 30 { buttons::ATTACK } else { 0 };
     let input = Input { forwardmove: 100.0, msec: 16, buttons: fires, ..Input::default() };

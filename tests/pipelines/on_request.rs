@@ -96,8 +96,8 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
         assert!(names.iter().eq(asked), "{on:?}: {names:?}");
         assert!(names.len() < all.len());
         // Compared as text, because NaN is not equal to itself.
-        let told = |of: &TraceDiff| format!("{:?} {:?} {:?} {:?}", of.verdict, of.worst, of.first, of.tables);
-        assert!(told(&found) == told(&whole) && found.hits == whole.hits, "{on:?}");
+        let text = |of: &TraceDiff| format!("{:?} {:?} {:?} {:?}", of.verdict, of.worst, of.first, of.tables);
+        assert!(text(&found) == text(&whole) && found.hits == whole.hits, "{on:?}");
     }
 }
 
