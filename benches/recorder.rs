@@ -44,11 +44,7 @@ fn measure(threads: u16) -> (f64, f64) {
     });
     let written = recorder.finish().expect("a sink takes everything");
     let expected = u64::from(BURSTS * IN_A_BURST) * u64::from(PLAYERS);
-    assert_eq!(
-        (written.records, written.lost_records),
-        (expected, 0),
-        "a figure of what was not recorded says nothing"
-    );
+    assert_eq!((written.records, written.lost_records), (expected, 0), "figures of lost records mean nothing");
     bursts.sort_unstable_by(f64::total_cmp);
     (bursts[bursts.len() / 2], bursts[bursts.len() * 99 / 100])
 }

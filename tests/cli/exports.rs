@@ -50,7 +50,7 @@ fn a_timeline_follows_the_rules_of_its_format() {
     };
     let mut arrows: BTreeMap<String, Vec<(String, i64)>> = BTreeMap::new();
     for event in of_kind(&events, &["s", "t", "f"]) {
-        assert!(open_at(event), "an arrow stands in no slice: {event}");
+        assert!(open_at(event), "an arrow is outside of all slices: {event}");
         let station = (event["ph"].as_str().expect("a kind").to_owned(), number(event, "ts"));
         arrows.entry(event["id"].as_str().expect("an id").to_owned()).or_default().push(station);
     }

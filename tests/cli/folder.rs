@@ -94,7 +94,7 @@ pub(crate) fn word(path: impl AsRef<Path>) -> String {
 }
 
 pub(crate) fn code(output: &Output) -> i32 {
-    output.status.code().expect("it ends by itself")
+    output.status.code().expect("it exits without a signal")
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -61,7 +61,7 @@ impl InterruptedRun {
             let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
             wait_for("a build to be gone", || test_kill_process(pid).is_err());
         }
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "what was cut off is no result");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "an interrupted build is no result");
         let left: Vec<_> = std::fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.is_empty(), "{left:?}");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

@@ -34,7 +34,7 @@ fn every_command_shows_the_shots_of_a_real_game() {
         let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
         assert!(why.contains("machinegun") && why.contains(hit["target"].as_str().expect("a name")), "{why}");
         let words: Vec<&str> = why.split_whitespace().collect();
-        assert!(words.join(" ").contains("arrival time not known"), "nobody between them knows: {why}");
+        assert!(words.join(" ").contains("arrival time not known"), "no proxy recorded the arrival: {why}");
     }
     // Rewind limits of 0 ms, 20 ms, and more than the server remembers.
     let limits = |most: u32| -> (usize, i64) {

@@ -117,7 +117,7 @@ fn a_page_of_a_part_shows_only_the_part() {
         assert_eq!(shots(&part), shots(&all), "{log}");
         let side = &part["sides"][0];
         let first = side["shots"][0]["made"]["at_us"].as_i64().expect("a time");
-        assert!((9_000_000..10_500_000).contains(&first), "{first}: none of before");
+        assert!((9_000_000..10_500_000).contains(&first), "{first}: no earlier shot");
         assert!(side["shots"].as_array().map(Vec::len) < all["sides"][0]["shots"].as_array().map(Vec::len));
         let packets = |page: &Value| -> u64 {
             let all = page["sides"][0]["packets"].as_array().expect("packets");
@@ -170,7 +170,7 @@ fn names_in_a_trace_are_escaped() {
     save(&trace, &folder.path("hostile.hittrace"));
     let (of_hostile, contents) = page(&folder, "hostile.hittrace");
     assert_eq!(skeleton, of_hostile);
-    assert_eq!(contents["sides"][0]["game"], hostile, "it is shown as it is");
+    assert_eq!(contents["sides"][0]["game"], hostile, "names are shown unchanged");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn an_unknown_game_is_shown_from_its_log() {
     folder.save_log("other.hitlog", &session);
     let (_, contents) = page(&folder, "other.hitlog");
     let side = &contents["sides"][0];
-    assert!(side["bodies"].as_array().is_some_and(|bodies| bodies.len() >= 2), "those that were sent");
+    assert!(side["bodies"].as_array().is_some_and(|bodies| bodies.len() >= 2), "the sent bodies are shown");
     assert!(!side["packets"].as_array().expect("packets").is_empty());
     let notes = side["notes"].to_string();
     assert!(notes.contains("this build plays") && notes.contains("`shots`"), "{notes}");

@@ -145,7 +145,7 @@ fn json_has_the_fields_that_programs_rely_on() {
         let score = &open["interpolation"][mode];
         has(score, "samples error_units.p50 error_units.p95 error_units.p99");
     }
-    assert_eq!((&info["shots"], &info["hits"]), (&Value::Null, &Value::Null), "nobody asked for a replay");
+    assert_eq!((&info["shots"], &info["hits"]), (&Value::Null, &Value::Null), "no replay was requested");
     let replayed = folder.json("info a.hitlog --replay");
     assert_eq!((&replay["shots"]["fired"], &replay["shots"]["hit"]), (&replayed["shots"], &replayed["hits"]));
     assert_eq!(replay["digest"], folder.json("info a.hittrace")["digest"]);

@@ -136,7 +136,7 @@ fn an_intended_change_is_shown_and_accepted() {
     let verified = folder.json("verify old.hitlog");
     assert_eq!((&verified["logs"][0]["verdict"], &verified["logs"][0]["golden"]), (&"same".into(), &"compared".into()));
     let input = |name: &str| log(&folder, name).players.iter().map(|player| player.frames.clone()).collect::<Vec<_>>();
-    assert_eq!(input("old.hitlog"), input("a.hitlog"), "the input is as it was");
+    assert_eq!(input("old.hitlog"), input("a.hitlog"), "the input is unchanged");
     assert_eq!(exit_of(&folder, "verify old.hitlog --rerecord"), 128);
 }
 

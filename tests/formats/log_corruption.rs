@@ -44,7 +44,10 @@ fn every_flipped_bit_is_detected_and_located() {
             assert!(offset <= place as u64, "bit {bit} of byte {place} is said to be at {offset}");
             if let Ok((saved, damage)) = recover(&bytes) {
                 assert!(!damage.is_none(), "bit {bit} of byte {place} was recovered without a word");
-                assert!(is_part_of(&saved, &session), "bit {bit} of byte {place}: recovered what was never recorded");
+                assert!(
+                    is_part_of(&saved, &session),
+                    "bit {bit} of byte {place}: recovered a record that was never recorded"
+                );
             }
             bytes[place] ^= 1 << bit;
         }

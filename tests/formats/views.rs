@@ -125,7 +125,7 @@ fn views_are_packed_as_well_where_players_stand_still() {
     let moving = size(&|_| false);
     for some in [&[0, 1, 2, 3][..], &[0, 3, 5], &[0, 2, 4, 5]] {
         let standing = size(&|entity| some.contains(&entity));
-        assert!(standing < moving, "{standing} bytes where {some:?} stand still, {moving} where nobody does");
+        assert!(standing < moving, "{standing} bytes if {some:?} do not move, {moving} if all move");
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn encoded(value: &Value) -> Vec<u8> {
 
 /// The value of a key in a map.
 pub(crate) fn get<'v>(map: &'v mut Value, key: &str) -> &'v mut Value {
-    let Value::Map(entries) = map else { panic!("{key} of what is no map") };
+    let Value::Map(entries) = map else { panic!("{key} of a value that is not a map") };
     &mut entries.iter_mut().find(|(name, _)| name.as_str() == Some(key)).expect(key).1
 }
 

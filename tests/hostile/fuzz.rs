@@ -97,7 +97,7 @@ pub(crate) fn target_within(
         seed += 1;
     }
     let (tried, seconds) = (seed - first, (process_cpu_time() - started).as_secs());
-    eprintln!("{name}: {tried} of {} kept or good in {seconds} s, which come to {}", corpus.len(), come_to.len());
+    eprintln!("{name}: {tried} mutants of {} inputs in {seconds} s, with {} outcomes", corpus.len(), come_to.len());
 }
 
 /// The CPU time of this thread.

@@ -265,13 +265,14 @@ fn recorders() {
             "{taken}: {written:?}"
         );
         let file = memory.0.lock().expect("no panic");
-        let session = read_session(&file[..]).expect("what was written is read");
+        let session = read_session(&file[..]).expect("the written log is readable");
         let (recovered, damage) = recover(&file).expect("a log");
         // By bytes, because NaN is not equal to itself.
-        let again =
-            |session| write_session(Vec::new(), session, log::WriterOptions::live()).expect("what is read is written");
+        let again = |session| {
+            write_session(Vec::new(), session, log::WriterOptions::live()).expect("the session can be written")
+        };
         assert!(damage.is_none() && again(&recovered) == again(&session), "whole, and the same twice");
-        let reread = read_session(&again(&session)[..]).expect("what was written is read");
+        let reread = read_session(&again(&session)[..]).expect("the written log is readable");
         assert_eq!(records(&reread), records(&session), "nothing is lost on the way");
         output
     });

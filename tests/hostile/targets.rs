@@ -71,7 +71,7 @@ fn texts() {
                 refused = error.to_string();
             }
         }
-        assert_eq!(Settings::from_pairs(&settings.to_pairs()), Ok(settings), "what is taken is kept");
+        assert_eq!(Settings::from_pairs(&settings.to_pairs()), Ok(settings), "accepted settings are kept");
         refused
     });
     let golden = hitreg::golden::golden(&log::read_trace(&short_trace()[..]).expect("a trace"));
@@ -164,7 +164,7 @@ fn messages() -> Vec<Vec<u8>> {
             extra: Vec::new(),
         };
         let sent = sender.encode(&snapshot, snapshot.helper_ms, DATAGRAM_BYTES_MAX).expect("it can be sent");
-        receiver.decode(&sent.datagram, CommandSeq(100)).expect("what was sent is read");
+        receiver.decode(&sent.datagram, CommandSeq(100)).expect("the sent snapshot is readable");
         sender.handle_ack(&receiver.received());
         sent.datagram
     };

@@ -31,7 +31,7 @@ pub(crate) fn flipped(body: &Disc, cell: usize, bit: u32) -> Disc {
     let mut cells = vec![0; Disc::CELLS];
     body.write(&mut cells);
     cells[cell] ^= 1 << bit;
-    Disc::read(&cells).expect("a cell of which any bit may be set")
+    Disc::read(&cells).expect("a cell in which any bit may be set")
 }
 
 impl Simulate for Bugged {

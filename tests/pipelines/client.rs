@@ -133,7 +133,7 @@ fn predictions_collide_with_received_or_drawn_positions() {
     let (received, drawn) = (met_at(false, true), met_at(true, true));
     assert!((120.0..=128.0).contains(&received), "{received}");
     assert!((20.0..=70.0).contains(&drawn), "{drawn}");
-    assert_eq!((met_at(false, false), met_at(true, false)), (received, drawn), "also where nobody looks at the screen");
+    assert_eq!((met_at(false, false), met_at(true, false)), (received, drawn), "also if no screen is drawn");
 }
 
 #[test]

@@ -422,7 +422,7 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
         }
         let restore = |bodies: &[(Option<PlayerId>, ShipOrRock)], hidden: &[u32]| {
             let players = words[0] as usize;
-            let short = || BadCells { what: "what is hidden of a space".to_owned(), found: hidden.len() as u32 };
+            let short = || BadCells { what: "the hidden words of a space".to_owned(), found: hidden.len() as u32 };
             let mut space = Space::empty(players, 0, rules);
             let (waiting, wide) = hidden.get(1..).and_then(|rest| rest.split_at_checked(players)).ok_or_else(short)?;
             let mut wide = wide.chunks_exact(2).map(|pair| u64::from(pair[1]) << 32 | u64::from(pair[0]));

@@ -49,7 +49,7 @@ fn every_session_equals_a_new_recording_of_its_scenario() {
         record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
             .expect("a session");
         let recorded = store::read_log(&path).expect("a sound log");
-        assert!(session == recorded, "{} is recorded otherwise", path.display());
+        assert!(session == recorded, "{} differs from a new recording", path.display());
     }
 }
 

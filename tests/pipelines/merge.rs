@@ -186,7 +186,7 @@ fn a_client_without_a_log_replays_from_the_servers_records() {
     for missing in [vec![2], vec![1, 3], vec![1, 2, 3]] {
         let mut logs = sides_with_received();
         missing.iter().rev().for_each(|log| drop(logs.remove(*log)));
-        let merged = merge(logs).expect("what is missing was heard");
+        let merged = merge(logs).expect("the server has the missing usercmds");
         assert_eq!(merged.session.ticks, whole.ticks);
         assert_replays(&merged);
         let without = merged.clients.iter().filter(|client| client.log.is_none());

@@ -441,7 +441,7 @@ fn compare_merges(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<
         (Err(error), Err(PlanFailure::Merge(found))) => prop_assert_eq!(error, found),
         (in_memory, streamed) => {
             let in_memory = in_memory.map(|merged| (merged.clients, merged.cut));
-            prop_assert!(false, "in memory {:?}, as it is read {:?}", in_memory, streamed.map(|_| ()));
+            prop_assert!(false, "in memory {:?}, streamed {:?}", in_memory, streamed.map(|_| ()));
         }
     }
     Ok(())

@@ -130,7 +130,7 @@ fn network_tables_that_were_not_requested_are_no_difference() {
     let not_asked =
         replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
     assert!(not_asked.table(packets::NAME).is_none() && asked.table(packets::NAME).is_some());
-    assert!(asked.table(packets::NAME).is_some_and(|table| table.column("bytes").is_none()), "nobody asked for sizes");
+    assert!(asked.table(packets::NAME).is_some_and(|table| table.column("bytes").is_none()), "no sizes were requested");
     assert!(Summary::of(&asked).network.is_some_and(|network| network.bytes_for.is_empty()));
     let found = diff(&asked, &not_asked, &DiffOptions::default()).expect("no tolerances");
     assert_eq!(found.verdict, TraceVerdict::Same);

@@ -185,7 +185,7 @@ fn screens_without_a_viewer_are_not_drawn_and_change_nothing() {
             seen
         };
         let (looked, away) = (play(true), play(false));
-        assert!(looked.shots.iter().any(|shot| shot.contains("Hit")), "{mode}: somebody sees a hit");
+        assert!(looked.shots.iter().any(|shot| shot.contains("Hit")), "{mode}: a screen shows a hit");
         assert!(looked.hashes.iter().copied().eq(session.ticks.iter().filter_map(|tick| tick.hash)), "{mode}");
         assert!(looked.shots == away.shots, "{mode}: and who does not look hits the same");
         assert!(looked.hashes == away.hashes && looked.drawn_at == away.drawn_at, "{mode}");

@@ -50,7 +50,7 @@ fn streamed(file: &[u8], options: &ReplayOptions) -> Result<(Trace, StreamReport
     let survey = survey(file);
     let header = LogReader::new(file).expect("a log").header().clone();
     let source = source(&header, &survey);
-    assert!(source.streams_clients(options), "what belongs together stands near");
+    assert!(source.streams_clients(options), "related records are near");
     let mut trace = Trace::default();
     let mut put = |header: &_, rows: hitreg::trace::Table| {
         trace.header = Clone::clone(header);

@@ -177,7 +177,7 @@ static RESTARTED: AtomicU32 = AtomicU32::new(0);
 fn replays_without_encoding_are_the_same() {
     assert_same_without_encoding();
     let (unencoded, anew) = (UNENCODED.load(Ordering::Relaxed), RESTARTED.load(Ordering::Relaxed));
-    eprintln!("{unencoded} replays without datagrams, {anew} made anew with them");
+    eprintln!("{unencoded} replays without datagrams, {anew} restarted with them");
     assert!(unencoded > 10 && anew > 5, "{unencoded} {anew}: both must be tried");
 }
 

@@ -239,7 +239,7 @@ fn real_targets_are_judged_where_drawn_or_for_a_known_reason() {
             let (at, how) = (Micros(views.drawn_at_us[view]), views.how.get(view));
             let records = &session.players[shooter as usize];
             let frame = &records.frames[records.frames.partition_point(|frame| frame.command.seq.0 < command)];
-            assert_eq!(at, frame.command.server_time, "{name}: what was on the screen is drawn");
+            assert_eq!(at, frame.command.server_time, "{name}: the recorded screen is drawn");
             let arrived = |seq: u32| records.received.iter().any(|a| a.number == seq && a.at <= frame.at);
             let around = records.snapshots.partition_point(|snapshot| snapshot.server_time <= at);
             let both = records.snapshots[around.saturating_sub(1)..].iter().take(2).all(|s| arrived(s.seq.0));

@@ -262,7 +262,7 @@ fn a_log_with_missing_parts_is_not_streamed() {
         "a late beginning"
     );
     let unsent = |chunk: &mut SessionStretch| chunk.players.iter_mut().for_each(|player| player.sent.clear());
-    assert!(!streams(&header, &survey(&header, unsent), &ReplayOptions::default()), "nobody knows when it was sent");
+    assert!(!streams(&header, &survey(&header, unsent), &ReplayOptions::default()), "its sending time is unknown");
 }
 
 /// A snapshot that acks a usercmd is handled after it, whatever their recorded times.

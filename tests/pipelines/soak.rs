@@ -12,8 +12,9 @@ const SEEDS: u64 = 60;
 fn every_property_holds_for_these_seeds() {
     let (stage, mut exercised) = (SoakMaps::default(), SoakCoverage::default());
     let kept = include_str!("../../fixtures/soak/seeds.txt").lines().filter(|line| !line.starts_with('#'));
-    let kept =
-        kept.map(|line| line.split(' ').next().and_then(|seed| seed.parse().ok()).expect("a seed and what it broke"));
+    let kept = kept.map(|line| {
+        line.split(' ').next().and_then(|seed| seed.parse().ok()).expect("a seed and its violated property")
+    });
     for seed in kept.chain(1..=SEEDS) {
         match run(&stage, &SoakPlan::of(seed, &PlanLimits::default())) {
             Ok(found) => exercised.add(&found),

@@ -50,7 +50,7 @@ fn a_stuck_disk_drops_chunks_and_marks_a_gap() {
     let written = recorder.finish().unwrap();
     assert_eq!(written.lost_records, 0, "the streams were emptied all the time");
     let session = memory.session();
-    let gap = session.gaps.first().expect("a gap for what was dropped");
+    let gap = session.gaps.first().expect("a gap for the dropped records");
     assert_eq!((gap.why, gap.player), (GapCause::Overrun, None));
     // Every tick outside the gaps is in the log, and no tick inside them.
     let inside = |number: u32| session.gaps.iter().any(|gap| gap.from < at(number) && at(number) < gap.to);
@@ -86,7 +86,7 @@ fn a_full_stream_refuses_records_and_marks_a_gap() {
     assert_eq!(frames.len() as u64, written.records);
     for pair in frames.windows(2).filter(|pair| pair[1].command.seq.0 != pair[0].command.seq.0 + 1) {
         let is_marked = session.gaps.iter().any(|gap| gap.from <= pair[0].at && pair[1].at <= gap.to);
-        assert!(is_marked, "nothing says what is missing after {:?}", pair[0].command.seq);
+        assert!(is_marked, "no gap has the missing records after {:?}", pair[0].command.seq);
     }
 }
 

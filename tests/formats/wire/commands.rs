@@ -89,7 +89,8 @@ proptest! {
 #[test]
 fn long_texts_are_truncated_between_characters() {
     let what = RequestKind::ChatOoc { channel: 0, text: "ä".repeat(100) };
-    let request = decode_request(&encode_request(&ClientRequest { number: Wrapping16(1), what })).expect("it is whole");
+    let request =
+        decode_request(&encode_request(&ClientRequest { number: Wrapping16(1), what })).expect("it is complete");
     assert_eq!(request.what, RequestKind::ChatOoc { channel: 0, text: "ä".repeat(63) });
 }
 
@@ -106,7 +107,7 @@ fn unencodable_messages_are_refused() {
     let datagram = with(&[3, 4]).expect("they are consecutive");
     // A datagram has the low 16 bits of a number. Near 65,000, the low bits 4 mean 65,540.
     let far = ClientReference { command: CommandSeq(65_000), ..ClientReference::default() };
-    let commands = decode_commands(&datagram, &far).expect("it is whole").packet.commands;
+    let commands = decode_commands(&datagram, &far).expect("it is complete").packet.commands;
     assert_eq!(commands[1].seq, CommandSeq(65_540));
     let cut = &datagram[..datagram.len() - 1];
     assert_eq!(decode_commands(cut, &ClientReference::default()), Err(DecodeError::TooShort));

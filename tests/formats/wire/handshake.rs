@@ -101,7 +101,7 @@ fn requests_and_granted_settings_are_part_of_the_handshake() {
         panic!("no place")
     };
     assert_eq!(heard, asked);
-    assert!(endpoint.welcome(PlayerId(1), vec![1]).is_none(), "nobody is there");
+    assert!(endpoint.welcome(PlayerId(1), vec![1]).is_none(), "no player is connected");
     let reply = endpoint.welcome(player, vec![3; 9]).expect("its place");
     // The answer is lost. The repeated confirm gets the same answer.
     assert_eq!(endpoint.handle_datagram(ms(300), address(1, 1), &confirm), IncomingMessage::Reply(reply.clone()));

@@ -195,7 +195,7 @@ fn sessions_survive_long_outages_and_resting_players() {
             assert!(encoded.datagram.len() < 30, "{} bytes for nothing", encoded.datagram.len());
         }
         if (2_501..2_503).contains(&seq) {
-            assert!(encoded.datagram.len() < 250, "{} bytes: told in full again", encoded.datagram.len());
+            assert!(encoded.datagram.len() < 250, "{} bytes: sent in full again", encoded.datagram.len());
         }
     }
     assert!(pair.receiver.states_held() <= 6 * 65);

@@ -112,7 +112,7 @@ fn only_ducked_players_pass_the_low_passage() {
     ducked.forward(-90.0, buttons::DUCK, 1.5);
     assert!(ducked.body.ducked, "under way");
     ducked.forward(-90.0, 0, 0.5);
-    assert!(ducked.body.ducked, "nobody stands up under a ceiling: {}", ducked.body.origin);
+    assert!(ducked.body.ducked, "players cannot stand up under a ceiling: {}", ducked.body.origin);
     ducked.forward(-90.0, buttons::DUCK, 2.0);
     assert!(ducked.body.origin.y < -690.0, "{}", ducked.body.origin);
     ducked.run(Input::default(), 0.2);

@@ -169,7 +169,7 @@ fn weapons_fire_reload_and_switch_by_their_times() {
     assert_eq!(walker.notes.fires.len(), 2, "one at once, one after 300 ms");
     walker.run(attack.clone(), 2.4);
     assert_eq!(walker.body.clip.pistol + walker.body.reserve.pistol + walker.notes.fires.len() as u16, 7);
-    assert!(walker.notes.fires.len() > 2, "reloaded by itself");
+    assert!(walker.notes.fires.len() > 2, "reloaded without input");
 
     walker.body.clip.shotgun = 8;
     let fired = walker.notes.fires.len();

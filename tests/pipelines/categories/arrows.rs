@@ -211,7 +211,7 @@ fn an_arrow_without_effect_disappears_with_its_ack() {
     let screens = &stage.seats[0].screens;
     let frame = screens.iter().position(|screen| !screen.shots.is_empty()).expect("a shot");
     let command = screens[frame].shots[0];
-    assert!(screens.iter().any(|screen| screen.newest.ack == command), "it is acked by itself");
+    assert!(screens.iter().any(|screen| screen.newest.ack == command), "the usercmd has its own ack");
     for screen in &screens[frame..] {
         assert_eq!(arrows(screen).len(), usize::from(screen.newest.ack < command), "at {}", screen.at);
     }

@@ -211,7 +211,9 @@ fn an_apple_is_drawn_where_it_is_when_the_usercmd_runs() {
             worst_late = worst_late.max(late);
         }
     }
-    eprintln!("{compared} falling apples: simulated {worst} units off, as told {worst_late}; {greatest_lag} s behind");
+    eprintln!(
+        "{compared} falling apples: simulated {worst} units off, as received {worst_late}; {greatest_lag} s behind"
+    );
     assert!(compared > 300 && worst < 0.1 && worst_late > 60.0);
 }
 
@@ -270,6 +272,6 @@ fn a_jumping_avatar_jumps_only_when_drawn_as_received() {
         extrapolated = extrapolated.max(Arena::simulate(&stage.rules, received, ahead).origin.z - ground);
         as_told = as_told.max(screen.of(other).expect("the other").body.origin.z - ground);
     }
-    eprintln!("highest jump seen: extrapolated {extrapolated} units, as told {as_told}");
+    eprintln!("highest jump seen: extrapolated {extrapolated} units, as received {as_told}");
     assert!(extrapolated < 1.0 && as_told > 40.0);
 }

@@ -172,7 +172,7 @@ fn lag_compensation_causes_hits_around_corners() {
     }
     assert_eq!(with.pairs.iter().map(|p| p.shots.hits).sum::<u64>(), with.all.hits);
     let latency = |player| with.pairs.iter().find(|p| p.shooter == player).and_then(|p| p.shooter_latency_ms);
-    let (near, far) = (latency(0).expect("p0 hit somebody"), latency(1).expect("p1 hit somebody"));
+    let (near, far) = (latency(0).expect("p0 hit a target"), latency(1).expect("p1 hit a target"));
     assert!((20.0..60.0).contains(&near) && (300.0..350.0).contains(&far), "{near} {far}");
     assert!(with.pairs.is_sorted_by(|a, b| a.later_by_ms() >= b.later_by_ms()));
 }

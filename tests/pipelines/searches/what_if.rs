@@ -92,7 +92,7 @@ fn new_sessions_of_bots_do_not_depend_on_the_recording() {
     let logs = [recorded_under("100"), recorded_under("0")];
     let [anew, replayed] =
         [WhatIf::Rerecord, WhatIf::Replay].map(|what_if| logs.each_ref().map(|log| swept(log, what_if)));
-    assert_eq!(anew[0].rows, anew[1].rows, "the recorded lerp shows in sessions that are played anew");
+    assert_eq!(anew[0].rows, anew[1].rows, "the recorded lerp affects new sessions");
     assert_ne!(replayed[0].rows, replayed[1].rows, "the recorded lerp does not show in replays");
     for row in &anew[0].rows {
         assert!(row.figures.shots > 3 * 50, "{:?}: {} shots of three sessions", row.values, row.figures.shots);

@@ -68,7 +68,7 @@ fn the_seed_input_of_the_fuzz_targets_is_current() {
         if std::fs::read(&kept).ok().as_ref() != Some(&made) {
             let written = std::env::temp_dir().join(format!("hitreg-{name}"));
             std::fs::write(&written, made).expect("written");
-            panic!("{} is not what is made: that is in {}", kept.display(), written.display());
+            panic!("{} differs from the current result, which is in {}", kept.display(), written.display());
         }
     }
 }
