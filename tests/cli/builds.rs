@@ -138,7 +138,7 @@ fn two_runs_of_one_build_are_the_same() {
 }
 
 #[test]
-fn a_bug_shows_as_a_changed_hit_and_what_follows() {
+fn a_bug_shows_as_a_changed_hit_and_its_effects() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);

@@ -77,7 +77,7 @@ fn wait_for(what: &str, done: impl Fn() -> bool) {
 }
 
 #[test]
-fn diff_and_bisect_builds_end_with_what_they_started() {
+fn diff_and_bisect_builds_end_with_their_child_processes() {
     let place = InterruptedRun::new();
     let (a, b) = (place.hanging("a"), place.hanging("b"));
     let mut diff = hitreg();

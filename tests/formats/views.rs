@@ -112,7 +112,7 @@ fn views_are_packed_relative_to_states() {
 
 /// A body at rest fits between any two states, so it does not show which states the other bodies were drawn between.
 #[test]
-fn views_are_packed_as_well_where_players_stand_still() {
+fn views_of_resting_players_are_packed_well() {
     let size = |stands: &dyn Fn(u32) -> bool| {
         let trace = |tables: &[Table]| Trace { tables: tables.to_vec(), ..Trace::default() };
         let (all, tables) = (

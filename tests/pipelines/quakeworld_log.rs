@@ -78,9 +78,9 @@ fn matches(data: &Path) -> Vec<PathBuf> {
     [9, 16, 22, 31, 3, 6, 11, 25, 38].map(|number| data.join(format!("matches/demo{number:02}.qwd.xz"))).to_vec()
 }
 
-/// The limits from docs/accuracy.md, in order: the least shares of exact or near predictions on the ground and in the
-/// air, in percent, and the greatest number of corrections without a cause. The last is the share on the ground with
-/// the values known in play.
+/// The limits from docs/accuracy.md. The first two are the least shares of exact or near predictions on the ground and
+/// in the air, in percent. The next is the greatest number of corrections without a cause. The last is the share on the
+/// ground with the values known in play.
 const FIGURES: [(usize, usize, [f64; 2], u64, f64); 9] = [
     (9, 968, [99.81, 99.07], 0, 99.81),
     (16, 85_078, [99.69, 99.71], 4, 98.17),

@@ -35,7 +35,7 @@ fn the_page_of_tables_has_every_table_and_column() {
 
 /// A replay writes exactly the declared columns and the fields of the game's bodies.
 #[test]
-fn a_replay_writes_what_is_declared() {
+fn a_replay_writes_the_declared_columns() {
     let trace = traces::replayed(&traces::session(3, 4.0, DiscRules::default()), &["interpolation.mode=category"]);
     assert_eq!(trace.tables.len(), TABLES.len());
     for table in &trace.tables {
