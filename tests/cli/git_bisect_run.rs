@@ -79,7 +79,7 @@ fn git_names_the_first_bad_commit_with_each_command() {
     for script in scripts {
         let script = script.replace("\"$PUCKS_GOOD\"", &word(example("pucks")));
         let found = git_bisect_run(folder, &script);
-        assert!(found.output.contains(" is the first bad commit"), "{script}\n{}", found.said);
+        assert!(found.output.contains(" is the first bad commit"), "{script}\n{}", found.output);
         assert!(found.log.contains("# first bad commit: ["), "{}", found.log);
         assert!(found.log.trim_end().ends_with("] Change number 13"), "{}", found.log);
         assert_eq!((found.code, found.subjects("skip").len()), (Some(0), 0), "{script}");
@@ -116,7 +116,7 @@ fn git_gives_a_range_when_the_first_bad_commit_was_skipped() {
     let folder = folder.path();
     repository(folder, |n| (12..=13).contains(&n).then(|| Commit::with("game.sh", "#!/bin/sh\nexit 125\n")));
     let found = git_bisect_run(folder, DIFF);
-    assert!(found.output.contains("There are only 'skip'ped commits left to test."), "{}", found.said);
+    assert!(found.output.contains("There are only 'skip'ped commits left to test."), "{}", found.output);
     assert_eq!(found.code, Some(2));
     let mut possible: Vec<String> = (found.log.lines())
         .filter_map(|line| line.strip_prefix("# possible first bad commit: [")?.split_once("] "))
@@ -143,9 +143,9 @@ fn git_stops_after_trouble_and_blames_no_commit() {
             None => std::fs::remove_file(&path).unwrap(),
         }
         let stopped = git_bisect_run(folder, script);
-        assert!(stopped.output.contains("exit code 128"), "{}", stopped.said);
+        assert!(stopped.output.contains("exit code 128"), "{}", stopped.output);
         assert_ne!(stopped.code, Some(0));
-        assert!(!stopped.output.contains("first bad commit"), "{}", stopped.said);
+        assert!(!stopped.output.contains("first bad commit"), "{}", stopped.output);
         // The log contains only the ends that the test marked.
         assert_eq!(stopped.subjects("bad"), ["Change number 20"]);
         assert_eq!(stopped.subjects("good"), ["Change number 1"]);
