@@ -84,7 +84,7 @@ fn a_killed_recording_is_named_and_recovered() {
 fn tests_of_hangups_pass_under_nohup() {
     let mut tests = Command::new("sh");
     tests.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(std::env::current_exe().expect("these tests"));
-    tests.args(["--exact", "unfinished::a_signal_ends_a_recording_with_a_complete_log"]);
+    tests.args(["--exact", "ended_recordings::a_signal_ends_a_recording_with_a_complete_log"]);
     let output = tests.output().expect("a shell");
     let message = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && message.contains("1 passed"), "{message}");
